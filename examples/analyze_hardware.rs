@@ -1,16 +1,18 @@
 //! Finds out what this machine can do, and what a training on it will be bounded by.
 //!
-//! Run, while nothing else does: `cargo run --release --example analyze_hardware --features hardware -- /data`
+//! Run, while nothing else does: `cargo run --release --example analyze_hardware --features
+//! hardware -- /data`
 
 use std::io::{self, Write};
 
-use kato::hardware::{HardwareAnalyzer, Workload};
+use kato::hardware::HardwareAnalyzer;
+use kato::hardware::prediction::Workload;
 
 fn main() -> anyhow::Result<()> {
     let directory = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
     let profile = HardwareAnalyzer::builder()
-        .directory(directory)
-        .quick(true)
+        .with_directory(directory)
+        .with_quick(true)
         .build()?
         .analyze_full();
     // A million documents, patterns of 8 symbols, 4 levels.

@@ -1,11 +1,12 @@
 //! Estimates what a run will store from a look at some of its documents.
 //!
-//! Run: `cargo run --release --example estimate_storage --features estimate -- corpus.jsonl 1000000`
+//! Run: `cargo run --release --example estimate_storage --features estimate -- corpus.jsonl
+//! 1000000`
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use kato::estimator::{Calibration, Hierarchy, SampleBuilder, StorageEstimator, Target};
+use kato::estimator::{Calibration, StorageEstimator, Target, TextSampler};
 use kato::prelude::*;
 
 /// Documents to look at.
@@ -24,21 +25,18 @@ fn main() -> anyhow::Result<()> {
         .with_inputs(sources)
         .with_order(Order::shuffled(1))
         .build()?;
-    let tokenizer = kato::tokenizer::gpt2();
-    let mut sample = SampleBuilder::new(Hierarchy::new([5, 7, 9])?);
+    // The learner of the run that is planned: its rules decide what a document teaches.
+    let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2())
+        .with_chunk_sizes([5, 7, 9])
+        .build()?;
+    let mut sample = TextSampler::new(&learner)?;
     for document in loader.take(LOOK_AT) {
-        let document = document?;
-        // Chunks do not reach over paragraphs.
-        let paragraphs = document.text.split("\n\n");
-        let paragraphs = paragraphs
-            .map(|paragraph| tokenizer.encode(paragraph))
-            .collect::<Result<Vec<_>, _>>()?;
-        sample.add(&paragraphs, document.text.len() as u64);
+        sample.add(&document?.text)?;
     }
     let estimate = StorageEstimator::builder()
-        .calibration(Calibration::from_sample(&sample.finish()?))
+        .with_calibration(Calibration::from_sample(&sample.finish()?))
         // However far beyond what was looked at; the intervals say what that is worth.
-        .force(true)
+        .with_force(true)
         .build()?
         .estimate(Target::samples(documents))?;
     write!(io::stdout(), "{estimate}")?;

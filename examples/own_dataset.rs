@@ -8,7 +8,8 @@ use kato::loader::{Format, TextUnit};
 use kato::prelude::*;
 
 fn main() -> anyhow::Result<()> {
-    // Any reader is a source; its name takes the place of a path, and resuming needs the same bytes again.
+    // Any reader is a source; its name takes the place of a path, and resuming needs the same bytes
+    // again.
     let verses: String = (1..=40)
         .map(|n| format!("{n} green bottles hanging on the wall, {n} green bottles hanging.\n"))
         .collect();

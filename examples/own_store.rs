@@ -1,4 +1,5 @@
-//! Trains into a store of one's own: here one that reports its commits, and keeps what was learned in memory.
+//! Trains into a store of one's own: here one that reports its commits, and keeps what was learned
+//! in memory.
 //!
 //! Run: `cargo run --release --example own_store`
 
@@ -8,9 +9,8 @@ use std::sync::Arc;
 use kato::model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use kato::prelude::*;
 use kato::scheduler::{RunConfiguration, train_parallel};
-use kato::store::{
-    MemoryStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals,
-};
+use kato::store::contract::{Scan, StagedBatch, SymbolCounts, Totals};
+use kato::store::{MemoryStore, PatternVisitor, StoreError, StoredPattern};
 use serde_json::Value;
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl PatternStore for ReportingStore {
 
 fn main() -> anyhow::Result<()> {
     let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2())
-        .chunk_sizes([5, 7, 9])
+        .with_chunk_sizes([5, 7, 9])
         .build()?;
     let configuration = RunConfiguration::of(&learner).to_json();
     let store = ReportingStore(MemoryStore::new(&learner.node_names(), configuration));

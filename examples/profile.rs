@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use kato::prelude::*;
 use kato::probe::Probe;
 use kato::profiler::ProfilingEngine;
-use kato::scheduler::STAGES;
+use kato::scheduler::stages::STAGES;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
@@ -21,12 +21,13 @@ fn main() -> anyhow::Result<()> {
         .unwrap_or_else(|| PathBuf::from("profile.html"));
     let folder = tempfile::tempdir()?;
 
-    // The run's threads mark what they are doing; the profile looks at the marks and at the machine.
+    // The run's threads mark what they are doing; the profile looks at the marks and at the
+    // machine.
     let probe = Probe::on(STAGES);
     let profile = ProfilingEngine::builder()
-        .probe(probe.clone())
-        .watch_path(folder.path())
-        .title("Training")
+        .with_probe(probe.clone())
+        .with_watch_path(folder.path())
+        .with_title("Training")
         .build()?
         .start()?;
     let mut options = TrainingOptions::default();

@@ -1,4 +1,5 @@
-//! Stops a training in the middle, goes on, and compares the result with that of an undisturbed one.
+//! Stops a training in the middle, goes on, and compares the result with that of an undisturbed
+//! one.
 //!
 //! Run: `cargo run --release --example resume`
 

@@ -34,7 +34,7 @@ fn main() -> anyhow::Result<()> {
     )?;
     for level in &report.levels {
         let patterns = level.unique_patterns.unwrap_or(0);
-        let (node, calls) = (&level.node, level.observations);
+        let (node, calls) = (&level.node, level.learns);
         writeln!(
             out,
             "{node}: {calls} chunks learned, {patterns} different ones"

@@ -1,6 +1,7 @@
 //! Trains into a MongoDB, in the layout that KATO reads.
 //!
-//! Run: `cargo run --release --example train_into_mongodb --features mongodb -- mongodb://127.0.0.1:27017 my_run`
+//! Run: `cargo run --release --example train_into_mongodb --features mongodb --
+//! mongodb://127.0.0.1:27017 my_run`
 
 use std::io::{self, Write};
 
@@ -17,7 +18,7 @@ fn main() -> anyhow::Result<()> {
     let run: RunName = run.parse()?;
 
     let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2())
-        .chunk_sizes([5, 7, 9])
+        .with_chunk_sizes([5, 7, 9])
         .build()?;
     let builder = MongoStore::builder(&uri, run);
     let store = match builder.exists()? {
@@ -35,7 +36,7 @@ fn main() -> anyhow::Result<()> {
 
     let mut out = io::stdout().lock();
     for level in &report.levels {
-        let (node, calls) = (&level.node, level.observations);
+        let (node, calls) = (&level.node, level.learns);
         writeln!(out, "{node}: {calls} learn calls")?;
     }
     Ok(())

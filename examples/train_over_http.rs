@@ -1,4 +1,5 @@
-//! Trains the nodes of a KATO server, one of ours or a stock one: every document counts once, whatever dies when.
+//! Trains the nodes of a KATO server, one of ours or a stock one: every document counts once,
+//! whatever dies when.
 //!
 //! Run, beside `cargo run --release --example serve --features server`:
 //! `cargo run --release --example train_over_http --features client -- http://127.0.0.1:8000 my_run`
@@ -22,7 +23,7 @@ fn main() -> anyhow::Result<()> {
     let state = PathBuf::from(format!("{run}.kato-run.json"));
 
     let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2())
-        .chunk_sizes([5, 7, 9])
+        .with_chunk_sizes([5, 7, 9])
         .build()?;
     let client = KatoClient::builder(&url, SessionOptions::new(run.as_str()));
     let builder = RemoteBackend::builder(client, run, &state);

@@ -1,5 +1,6 @@
-//! Word vectors: from text, from the cache, and nearest words. Text is bound by parsing numbers, the cache by its checksums,
-//! nearest words by reading the matrix from memory. docs/embeddings.md says what was measured.
+//! Word vectors: from text, from the cache, and nearest words. Text is bound by parsing numbers,
+//! the cache by its checksums, nearest words by reading the matrix from memory. docs/embeddings.md
+//! says what was measured.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -7,7 +8,8 @@ use std::io::{BufWriter, Write as _};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use kato_benches::write_glove;
-use kato_embeddings::{Embeddings, Origin};
+use kato_embeddings::Embeddings;
+use kato_embeddings::report::Origin;
 
 const N_WORDS: u64 = 40_000;
 const DIMS: u64 = 100;

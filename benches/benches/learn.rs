@@ -1,5 +1,6 @@
-//! The learner on documents in memory, one thread. Bound by the tokenizer and SHA-1: the limit is their sum, measured by
-//! `tokenize` and `names`; what `learn` adds to `plan` is counting into the batch, bound by memory.
+//! The learner on documents in memory, one thread. Bound by the tokenizer and SHA-1: the limit is
+//! their sum, measured by `tokenize` and `names`; what `learn` adds to `plan` is counting into the
+//! batch, bound by memory.
 //!
 //! Throughput counts tokens that are part of a pattern. docs/benchmarks.md says what was measured.
 
@@ -14,7 +15,7 @@ const CORPUS_BYTES: u64 = 4_000_000;
 
 fn learn(c: &mut Criterion) {
     let learner = HierarchicalConceptLearner::builder(gpt2())
-        .chunk_sizes([5, 7, 9])
+        .with_chunk_sizes([5, 7, 9])
         .build()
         .expect("three levels are a hierarchy");
     let texts: Vec<String> = json_lines(CORPUS_BYTES)

@@ -1,5 +1,6 @@
-//! Reading documents from files in the page cache. Bound by finding line ends, unescaping and checking UTF-8 for JSON
-//! Lines and text, by decompressing and copying for Parquet; the limit is reading the file, `read and check UTF-8`.
+//! Reading documents from files in the page cache. Bound by finding line ends, unescaping and
+//! checking UTF-8 for JSON Lines and text, by decompressing and copying for Parquet; the limit is
+//! reading the file, `read and check UTF-8`.
 //!
 //! Bytes are those of the text, whatever the file takes. docs/benchmarks.md says what was measured.
 

@@ -1,13 +1,15 @@
-//! Naming patterns. Bound by SHA-1: the limit is `sha1/compress`, the raw compression function over as many blocks.
+//! Naming patterns. Bound by SHA-1: the limit is `sha1/compress`, the raw compression function over
+//! as many blocks.
 //!
-//! Throughput counts names, and as bytes the padded blocks that SHA-1 has to compress: dividing two rates gives the
-//! ratio to the limit. docs/benchmarks.md says what was measured.
+//! Throughput counts names, and as bytes the padded blocks that SHA-1 has to compress: dividing two
+//! rates gives the ratio to the limit. docs/benchmarks.md says what was measured.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use kato_benches::sample_text;
-use kato_model::{LiteralTable, NameScratch, PatternName, name_of_ids, name_of_names};
+use kato_model::PatternName;
+use kato_model::naming::{LiteralTable, NameScratch, name_of_ids, name_of_names};
 use kato_tokenizer::{Tokenizer, gpt2};
 
 /// Names made by one iteration.
@@ -61,7 +63,8 @@ fn names(c: &mut Criterion) {
     group.bench_function("name_of_names/7 children", |b| {
         b.iter(|| {
             for start in 0..N_NAMES {
-                // Neighbours overlap, so that every call has children of its own without more of them.
+                // Neighbours overlap, so that every call has children of its own without more of
+                // them.
                 let start = start.min(N_NAMES - CHUNK_NAMES);
                 black_box(name_of_names(
                     &children[start..start + CHUNK_NAMES],
@@ -88,7 +91,8 @@ fn n_blocks(events_bytes: usize) -> usize {
     ("[".len() + events_bytes - ", ".len() + "]".len() + PADDING_BYTES).div_ceil(BLOCK_BYTES)
 }
 
-/// What no way of naming can avoid: the compression of that many blocks, shared evenly among the names.
+/// What no way of naming can avoid: the compression of that many blocks, shared evenly among the
+/// names.
 fn compress(names: &[&[u32]], n_blocks: usize) {
     let text = [[b'x'; BLOCK_BYTES]; 16];
     let (each, mut rest) = (n_blocks / names.len(), n_blocks % names.len());

@@ -1,8 +1,10 @@
-//! Predictions and learning in memory. A comparison of two short sequences is bound by a few dozen instructions; a
-//! prediction by the patterns that its bounds leave over, and by making the texts of its answer; a full scan by comparing every
-//! pattern; learning by SHA-1 of the pattern's text, and by making and interning the symbols' texts.
+//! Predictions and learning in memory. A comparison of two short sequences is bound by a few dozen
+//! instructions; a prediction by the patterns that its bounds leave over, and by making the texts
+//! of its answer; a full scan by comparing every pattern; learning by SHA-1 of the pattern's text,
+//! and by making and interning the symbols' texts.
 //!
-//! Throughput counts comparisons, answers and learn calls. `src/bin/predict_latency.rs` has distributions at any size.
+//! Throughput counts comparisons, answers and learn calls. `src/bin/predict_latency.rs` has
+//! distributions at any size.
 
 use std::hint::black_box;
 

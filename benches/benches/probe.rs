@@ -1,5 +1,6 @@
-//! Marks of the probe, and what a look at machine and pipeline takes. Bound by the clock where a state changes: the limit is
-//! `limit: clock`, one reading of it. With the probe off, a mark is to be free; the limit is `limit: nothing`, the loop itself.
+//! Marks of the probe, and what a look at machine and pipeline takes. Bound by the clock where a
+//! state changes: the limit is `limit: clock`, one reading of it. With the probe off, a mark is to
+//! be free; the limit is `limit: nothing`, the loop itself.
 //!
 //! Times are those of 1,000 marks.
 
@@ -37,17 +38,17 @@ fn marks(c: &mut Criterion) {
         let node = probe.node("node0");
         let calls = probe.calls("server");
         repeated(&mut group, &format!("set/{name}"), |n| {
-            kato_probe::set(if n % 2 == 0 {
+            kato_probe::thread::set(if n % 2 == 0 {
                 State::Busy
             } else {
                 State::Starved
             });
         });
         repeated(&mut group, &format!("wait and go on/{name}"), |_| {
-            drop(kato_probe::waiting(Wait::Lock));
+            drop(kato_probe::thread::waiting(Wait::Lock));
         });
         repeated(&mut group, &format!("items/{name}"), |n| {
-            kato_probe::add_items(u64::from(n));
+            kato_probe::thread::add_items(u64::from(n));
         });
         repeated(&mut group, &format!("queue/{name}"), |_| {
             queue.pushed(1);
@@ -69,9 +70,9 @@ fn snapshot(c: &mut Criterion) {
     let probe = Probe::on(["load", "learn"]);
     let _thread = probe.thread("learn");
     let profile = ProfilingEngine::builder()
-        .probe(probe.clone())
-        .sampling_interval(Duration::from_secs(3600))
-        .measure_loopback(false)
+        .with_probe(probe.clone())
+        .with_sampling_interval(Duration::from_secs(3600))
+        .with_loopback(false)
         .build()
         .and_then(ProfilingEngine::start)
         .expect("a profile of this process");

@@ -1,8 +1,10 @@
-//! The embedded store on patterns of random tokens. Sealing is bound by memory (a radix sort and one gather), staging by
-//! formatting records and the page cache, a commit by the disk's flush; look-ups by one system call and one checksum a
-//! segment; scans and merges by the heap that puts segments in order; visits, which keep no order, by the checksums.
+//! The embedded store on patterns of random tokens. Sealing is bound by memory (a radix sort and
+//! one gather), staging by formatting records and the page cache, a commit by the disk's flush;
+//! look-ups by one system call and one checksum a segment; scans and merges by the heap that puts
+//! segments in order; visits, which keep no order, by the checksums.
 //!
-//! Throughput counts learn calls for writes and patterns for reads. docs/benchmarks.md says what was measured.
+//! Throughput counts learn calls for writes and patterns for reads. docs/benchmarks.md says what
+//! was measured.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -13,9 +15,8 @@ use criterion::{
     measurement::WallTime,
 };
 use kato_benches::RandomPatterns;
-use kato_store::{
-    EmbeddedStore, KnowledgeBase, PatternStore, PatternVisitor, SourceSymbols, VisitedPattern,
-};
+use kato_store::visit::{SourceSymbols, VisitedPattern};
+use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore, PatternVisitor};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -1,14 +1,14 @@
-//! GPT-2's tokenizer over documents. Bound by splitting text into words and the look-ups of the word cache; the engine is
-//! the `tokenizers` crate, so the limit is its own rate.
+//! GPT-2's tokenizer over documents. Bound by splitting text into words and the look-ups of the
+//! word cache.
 //!
-//! Two texts: the sample, whose words repeat and stay cached, and a corpus made like it, which has 2 % of words that no
-//! cache has seen. docs/benchmarks.md says what was measured.
+//! Two texts: the sample, whose words repeat and stay cached, and a corpus made like it, which has
+//! 2 % of words that no cache has seen. docs/benchmarks.md says what was measured.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use kato_benches::{json_lines, sample_text};
-use kato_tokenizer::{HfTokenizer, Tokenizer, gpt2};
+use kato_tokenizer::{Gpt2, Tokenizer, gpt2};
 
 /// Size of the corpus made like the sample.
 const CORPUS_BYTES: u64 = 4_000_000;
@@ -45,7 +45,7 @@ fn tokenize(c: &mut Criterion) {
 }
 
 /// Tokens of all pieces.
-fn encode(tokenizer: &HfTokenizer, pieces: &[&str], ids: &mut Vec<u32>) -> u64 {
+fn encode(tokenizer: &Gpt2, pieces: &[&str], ids: &mut Vec<u32>) -> u64 {
     let mut n_tokens = 0;
     for piece in pieces {
         ids.clear();

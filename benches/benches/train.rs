@@ -1,9 +1,9 @@
-//! Text to durable knowledge base, end to end. Bound by the workers: tokenizer, SHA-1, and memory when batches are sealed;
-//! reading and committing run beside them. The limit is the sum of `tokenize`, `names` and `store/write` divided by the
-//! workers.
+//! Text to durable knowledge base, end to end. Bound by the workers: tokenizer, SHA-1, and memory
+//! when batches are sealed; reading and committing run beside them. The limit is the sum of
+//! `tokenize`, `names` and `store/write` divided by the workers.
 //!
-//! Throughput counts tokens that are part of a pattern. The budget of a token by stage is printed after each run of the
-//! bench, in thread time. docs/benchmarks.md says what was measured.
+//! Throughput counts tokens that are part of a pattern. The budget of a token by stage is printed
+//! after each run of the bench, in thread time. docs/benchmarks.md says what was measured.
 #![expect(clippy::print_stderr, reason = "a bench reports to its user")]
 
 use std::num::NonZeroUsize;
@@ -13,9 +13,8 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use kato_benches::json_lines;
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
-use kato_scheduler::{
-    RunConfiguration, StageSeconds, TrainingOptions, TrainingReport, Workers, train_parallel,
-};
+use kato_scheduler::report::StageSeconds;
+use kato_scheduler::{RunConfiguration, TrainingOptions, TrainingReport, Workers, train_parallel};
 use kato_store::EmbeddedStore;
 use kato_tokenizer::gpt2;
 
@@ -26,7 +25,7 @@ fn train_all(c: &mut Criterion) {
     let corpus = dir.path().join("corpus.jsonl");
     std::fs::write(&corpus, json_lines(CORPUS_BYTES)).expect("the temporary folder has room");
     let learner = HierarchicalConceptLearner::builder(gpt2())
-        .chunk_sizes([5, 7, 9])
+        .with_chunk_sizes([5, 7, 9])
         .build()
         .expect("three levels are a hierarchy");
 

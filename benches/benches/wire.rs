@@ -1,13 +1,14 @@
-//! What the wire costs: typical bodies to JSON and back, and whole round trips to a server in this process.
+//! What the wire costs: typical bodies to JSON and back, and whole round trips to a server in this
+//! process.
 
 use std::hint::black_box;
 use std::net::SocketAddr;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use kato_client::{KatoClient, SessionOptions};
-use kato_protocol::{
-    BatchItem, FuturePotential, LearnBatchRequest, Observation, Prediction, PredictionsAnswer,
-};
+use kato_protocol::extension::{BatchItem, LearnBatchRequest};
+use kato_protocol::prediction::{FuturePotential, PredictionsAnswer};
+use kato_protocol::{Observation, Prediction};
 use kato_server::Server;
 use kato_service::{Service, ServiceOptions};
 use serde::Serialize;
@@ -79,7 +80,8 @@ fn wire(c: &mut Criterion) {
     group.finish();
 }
 
-/// Client, loopback, server and engine together. In memory: how long a disk takes is not the wire's.
+/// Client, loopback, server and engine together. In memory: how long a disk takes is not the
+/// wire's.
 fn round_trips(c: &mut Criterion) {
     let runtime = Runtime::new().expect("threads can be started");
     let service = Service::in_memory(ServiceOptions::default());
@@ -87,7 +89,7 @@ fn round_trips(c: &mut Criterion) {
     let server = runtime.block_on(server.bind()).expect("a free port");
     let url = format!("http://{}", server.local_addr());
     let serving = runtime.spawn(server.serve(std::future::pending()));
-    let session = SessionOptions::new("node0").process_predictions(false);
+    let session = SessionOptions::new("node0").with_process_predictions(false);
     let client = KatoClient::builder(url, session).build().expect("a URL");
 
     let mut group = c.benchmark_group("round trip");

@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
 use kato_server::Server;
-use kato_service::{NewSession, Service, ServiceOptions};
+use kato_service::answer::NewSession;
+use kato_service::{Service, ServiceOptions};
 use tokio::runtime::{Builder, Runtime};
 use tower_service::Service as _;
 

@@ -1,13 +1,13 @@
 //! Fuzz target for damaged directories of a service: what was acknowledged is there, or the service
 //! says that it is not.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::{fs, io};
 
 use kato_engine::{Observation, Sequence};
-use kato_service::{NewSession, Service, ServiceError, ServiceOptions};
+use kato_service::answer::NewSession;
+use kato_service::{Service, ServiceError, ServiceOptions};
 
 use crate::allocated::within;
 use crate::damage::damage;

@@ -1,10 +1,11 @@
 //! Fuzz target for names: what the literal says, what is read back, and the fast ways to the same
 //! name.
 
-use kato_model::{
-    Event, LiteralTable, NameScratch, Pattern, PatternName, Symbol, SymbolTable, VectorName,
-    name_of_ids, name_of_names, processor_id, sum_vectors, write_events_literal, write_numpy_text,
+use kato_model::naming::{
+    LiteralTable, NameScratch, name_of_ids, name_of_names, processor_id, write_events_literal,
 };
+use kato_model::vector::{sum_vectors, write_numpy_text};
+use kato_model::{Event, Pattern, PatternName, Symbol, SymbolTable, VectorName};
 use sha1::{Digest, Sha1};
 
 use crate::input::Input;

@@ -6,9 +6,8 @@ mod knowledge;
 use std::collections::BTreeSet;
 
 use kato_model::{Event, PatternName};
-use kato_prediction::{
-    Filter, FilterSettings, PatternIndex, Prediction, PredictionConfig, Predictions, RankMetric,
-};
+use kato_prediction::config::{Filter, FilterSettings, RankMetric};
+use kato_prediction::{PatternIndex, Prediction, PredictionConfig, Predictions};
 
 use self::knowledge::Knowledge;
 use crate::input::Input;

@@ -168,7 +168,7 @@ fn options(input: &mut Input<'_>) -> EngineOptions {
     options.session_sort_symbols = input.is_one_in(4);
     options.session_rank_sort_algo = input.is_one_in(2);
     if input.is_one_in(2) {
-        options.attribute_scope = kato_engine::AttributeScope::Pattern;
+        options.attribute_scope = kato_engine::options::AttributeScope::Pattern;
     }
     if input.is_one_in(4) {
         options.limits.stm_bytes = input.below(100);

@@ -17,7 +17,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
-use kato_embeddings::{Embeddings, Origin};
+use kato_embeddings::Embeddings;
+use kato_embeddings::report::Origin;
 use serde_json::json;
 
 /// Measure opening word vectors.

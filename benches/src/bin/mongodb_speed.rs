@@ -63,7 +63,7 @@ fn main() -> Result<()> {
     let text = kato_benches::sample_text();
     let text: String = text.chars().take(args.bytes as usize).collect();
     let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
-        .chunk_sizes([5, 7, 9])
+        .with_chunk_sizes([5, 7, 9])
         .build()?;
     let batch = || -> Result<SealedBatch> {
         let mut batch = learner.new_batch();
@@ -85,8 +85,10 @@ fn main() -> Result<()> {
             } else {
                 Guard::Auto
             };
-            let builder = MongoStore::builder(&uri, name.parse()?).guard(guard);
-            let builder = builder.max_in_flight(args.in_flight).chunk(args.chunk);
+            let builder = MongoStore::builder(&uri, name.parse()?).with_guard(guard);
+            let builder = builder
+                .with_max_in_flight(args.in_flight)
+                .with_chunk(args.chunk);
             Ok(builder.create(&nodes, Value::Null)?)
         };
         // The order alternates, so that neither always meets the warmer server.

@@ -24,10 +24,8 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use kato_model::Event;
 use kato_prediction::{PatternIndex, PredictionConfig, SymbolId};
-use kato_store::{
-    EmbeddedStore, KnowledgeBase, PatternStore, PatternVisitor, SourceSymbols, SymbolRef,
-    VisitedPattern,
-};
+use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
+use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore, PatternVisitor};
 
 /// Patterns of which one is held out to ask with.
 const HELD_OUT: usize = 2_000;

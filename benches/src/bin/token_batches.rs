@@ -12,9 +12,9 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use kato_loader::{
-    LoadError, SequenceOrder, StreamingDatasetLoader, TextUnit, TokenBatchOptions, TokenBatches,
-};
+use kato_loader::{LoadError, StreamingDatasetLoader, TextUnit};
+use kato_token_batches::options::SequenceOrder;
+use kato_token_batches::{TokenBatchOptions, TokenBatches};
 
 /// Rounds of hashing a word: about what looking words up costs a fast subword tokenizer.
 const ROUNDS: u32 = 12;
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ] {
         let (mut tokens, mut cells, mut batches) = (0, 0, 0);
         let options = options().with_order(order).with_window_documents(window);
-        for batch in open(&path)?.into_token_batches(options, words)? {
+        for batch in TokenBatches::new(open(&path)?, options, words)? {
             let batch = batch?;
             tokens += batch.tokens.len();
             // A batch is a rectangle; what is not a token in it is padding.
@@ -44,8 +44,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     for num_workers in 0..=2 {
         let options = options().with_workers(num_workers);
-        let trivial = rate(open(&path)?.into_token_batches(options.clone(), words)?)?;
-        let working = rate(open(&path)?.into_token_batches(options, hashed)?)?;
+        let trivial = rate(TokenBatches::new(open(&path)?, options.clone(), words)?)?;
+        let working = rate(TokenBatches::new(open(&path)?, options, hashed)?)?;
         println!(
             "{num_workers} workers: {trivial:.1} M tokens/s, working encoder {working:.1} M tokens/s"
         );

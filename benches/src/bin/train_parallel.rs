@@ -21,9 +21,11 @@ use clap::Parser;
 use kato_benches::peak_resident_bytes;
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_loader::{StreamingDatasetLoader, TextUnit};
+use kato_scheduler::activity::Activity;
+use kato_scheduler::backend::{RefusedSample, WorkSize};
 use kato_scheduler::{
-    Activity, Backend, Distribution, RefusedSample, RunConfiguration, Teacher, TrainError,
-    TrainingOptions, WorkSize, Workers, train_parallel, train_parallel_with,
+    Backend, Distribution, RunConfiguration, Teacher, TrainError, TrainingOptions, Workers,
+    train_parallel, train_parallel_with,
 };
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::{Whitespace, gpt2};
@@ -55,7 +57,7 @@ struct Took {
 fn main() -> Result<()> {
     let args = Args::parse();
     let learner = HierarchicalConceptLearner::builder(gpt2())
-        .chunk_sizes([5, 7, 9])
+        .with_chunk_sizes([5, 7, 9])
         .build()?;
     if let Some(workers) = args.peak_of {
         let (took, samples) = scheduled(
@@ -217,7 +219,7 @@ fn handing_out(lines: &Path, work_size: WorkSize) -> Result<f64> {
     }
     let reading = start.elapsed().as_secs_f64();
     let learner = HierarchicalConceptLearner::builder(Whitespace::of_texts(["a"]))
-        .chunk_sizes([2])
+        .with_chunk_sizes([2])
         .build()?;
     let nothing = Nothing {
         nodes: vec!["node0".to_owned()],
@@ -269,7 +271,7 @@ impl Backend for Nothing {
     fn commit(&self, _parts: Vec<()>, _checkpoint: Value) -> Result<(), TrainError> {
         Ok(())
     }
-    fn observations(&self, _node_idx: usize) -> Result<u64, TrainError> {
+    fn learns(&self, _node_idx: usize) -> Result<u64, TrainError> {
         Ok(0)
     }
     fn count_patterns(&self, _node_idx: usize) -> Result<Option<u64>, TrainError> {
@@ -290,7 +292,7 @@ impl Teacher for NoTeacher {
     ) -> Result<Vec<RefusedSample>, TrainError> {
         Ok(Vec::new())
     }
-    fn observations(&self, _node_idx: usize) -> u64 {
+    fn learns(&self, _node_idx: usize) -> u64 {
         0
     }
     fn heap_bytes(&self) -> usize {

@@ -23,7 +23,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use futures_util::future::try_join_all;
 use kato_client::{KatoClient, SessionOptions};
-use kato_protocol::{BatchItem, Observation, Sequence};
+use kato_protocol::extension::BatchItem;
+use kato_protocol::{Observation, Sequence};
 use tokio::runtime::Runtime;
 
 /// Symbols of a pattern, as on the lowest level of the usual hierarchy.
@@ -95,11 +96,11 @@ impl Server {
 
     /// Creates a client whose sessions are at this node.
     fn client(&self, node: &str) -> Result<KatoClient> {
-        let session = SessionOptions::new(node).process_predictions(false);
+        let session = SessionOptions::new(node).with_process_predictions(false);
         Ok(KatoClient::builder(&self.url, session)
             // As many idle connections as there can be sessions: otherwise making them anew would
             // be measured.
-            .pool_size(2_000)
+            .with_pool_size(2_000)
             .build()?)
     }
 }

@@ -4,7 +4,8 @@
 mod removal;
 
 use kato_model::PatternName;
-use kato_store::{KnowledgeBase, PatternStore, Totals};
+use kato_store::contract::Totals;
+use kato_store::{KnowledgeBase, PatternStore};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,15 +15,15 @@ use crate::level::LevelDigest;
 /// Options of a clean-up: what is removed, and where.
 ///
 /// ```
-/// use kato_analysis::{CleanupOptions, References};
+/// use kato_analysis::CleanupOptions;
+/// use kato_analysis::cleanup::References;
 ///
-/// let options = CleanupOptions {
-///     nodes: Some(vec!["node0".to_owned()]),
-///     ..CleanupOptions::new(2, References::Cascade)
-/// };
+/// let mut options = CleanupOptions::new(2, References::Cascade);
+/// options.nodes = Some(vec!["node0".to_owned()]);
 /// assert_eq!(options.threshold, 2);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CleanupOptions {
     /// Patterns learned less often are removed; 0 and 1 remove nothing.
     pub threshold: u64,
@@ -84,7 +85,7 @@ pub struct NodeCleanup {
     /// Patterns that it holds.
     pub patterns: u64,
     /// Learn calls of these.
-    pub observations: u64,
+    pub learns: u64,
     /// Patterns below the threshold.
     pub below_threshold: u64,
     /// Of these, patterns that stay because a pattern above refers to them.
@@ -95,7 +96,7 @@ pub struct NodeCleanup {
     /// Patterns that are removed: below the threshold, less those kept, and those of the cascade.
     pub removed: u64,
     /// Learn calls of the removed patterns.
-    pub observations_removed: u64,
+    pub learns_removed: u64,
 }
 
 impl NodeCleanup {

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LinkSnapshot, NodeSnapshot, Snapshot};
+use crate::Snapshot;
+use crate::snapshot::{LinkSnapshot, NodeSnapshot};
 
 /// The differences between two snapshots, level by level.
 ///
@@ -10,10 +11,11 @@ use crate::{LinkSnapshot, NodeSnapshot, Snapshot};
 /// different names can be compared. Runs over different corpora, or over different parts of one,
 /// differ for that reason alone: nothing here corrects for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Whether both hold the same patterns with the same frequencies on the same levels.
     pub equal: bool,
-    /// Sums over all nodes: `patterns`, `observations`.
+    /// Sums over all nodes: `patterns`, `learns`.
     pub totals: Vec<MetricDifference>,
     /// From the bottom up; as many as the taller hierarchy has.
     pub levels: Vec<LevelComparison>,
@@ -21,6 +23,7 @@ pub struct Comparison {
 
 /// The differences at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LevelComparison {
     /// From 0.
     pub level: usize,
@@ -30,13 +33,14 @@ pub struct LevelComparison {
     pub after: Option<String>,
     /// Whether both have the level, with the same patterns and frequencies.
     pub equal: bool,
-    /// The numbers, always in the same order: those of the node, then those of its link to the node
-    /// above.
+    /// The numbers, always in the same order: those of the node, then those of its link to the
+    /// node above.
     pub metrics: Vec<MetricDifference>,
 }
 
 /// The difference of one number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct MetricDifference {
     /// The name of the number: that of the field of the snapshot.
     pub metric: String,
@@ -66,7 +70,7 @@ impl Comparison {
             equal: before.digest == after.digest,
             totals: vec![
                 total("patterns", |snapshot| snapshot.patterns),
-                total("observations", |snapshot| snapshot.observations),
+                total("learns", |snapshot| snapshot.learns),
             ],
             levels: (0..n_levels)
                 .map(|level| LevelComparison::new(level, before, after))
@@ -124,9 +128,7 @@ type Metric<T> = (&'static str, fn(&T) -> Option<f64>);
 
 const NODE_METRICS: [Metric<NodeSnapshot>; 8] = [
     ("patterns", |node| Some(node.statistics.patterns as f64)),
-    ("observations", |node| {
-        Some(node.statistics.observations as f64)
-    }),
+    ("learns", |node| Some(node.statistics.learns as f64)),
     ("mean_frequency", |node| node.statistics.mean),
     ("max_frequency", |node| {
         node.statistics.max.map(|max| max as f64)

@@ -13,9 +13,10 @@ pub struct GrowthPoint {
 
 /// A power law through points of growth: patterns ≈ factor × samples^exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Growth {
-    /// 1 when every sample brings as many new patterns as the first; towards 0 when fewer and fewer
-    /// are new.
+    /// 1 when every sample brings as many new patterns as the first; towards 0 when fewer and
+    /// fewer are new.
     pub exponent: f64,
     /// Patterns after one sample, by the law.
     pub factor: f64,
@@ -36,7 +37,7 @@ impl Growth {
     /// independent, as each includes the one before.
     ///
     /// ```
-    /// use kato_analysis::{Growth, GrowthPoint};
+    /// use kato_analysis::growth::{Growth, GrowthPoint};
     ///
     /// let points = [1, 4, 16, 64].map(|n| GrowthPoint { samples: n * n, patterns: 10 * n });
     /// let growth = Growth::of(&points).expect("four points");
@@ -50,11 +51,11 @@ impl Growth {
             .iter()
             .filter(|point| point.samples > 0 && point.patterns > 0);
         let logs: Vec<(f64, f64)> = usable
-            .clone()
             .map(|point| ((point.samples as f64).ln(), (point.patterns as f64).ln()))
             .collect();
-        let mut samples: Vec<u64> = usable.map(|point| point.samples).collect();
-        samples.sort_unstable();
+        // By what is computed with: large numbers that differ by little have one logarithm.
+        let mut samples: Vec<f64> = logs.iter().map(|&(samples, _)| samples).collect();
+        samples.sort_unstable_by(f64::total_cmp);
         samples.dedup();
         // Two numbers of samples determine a line exactly, and it would seem to explain everything.
         if samples.len() < 3 {
@@ -100,6 +101,8 @@ mod tests {
             &[(1, 1), (2, 2)],
             &[(0, 1), (1, 1), (2, 2)],
             &[(1, 1), (2, 2), (2, 3), (3, 0)],
+            // As floating-point numbers they are one.
+            &[(1 << 60, 1), ((1 << 60) + 1, 2), ((1 << 60) + 2, 3)],
         ] {
             assert_eq!(growth_of(points), None, "{points:?}");
         }

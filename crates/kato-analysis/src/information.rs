@@ -41,6 +41,7 @@ pub(crate) fn entropy_bits(weights: &Weights) -> Option<f64> {
 /// A parent determines its children, so [`child_given_parent`](Self::child_given_parent) is only
 /// the uncertainty about which of the places was taken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Information {
     /// H(parent).
     pub parent_entropy: f64,

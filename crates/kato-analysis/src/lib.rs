@@ -10,22 +10,19 @@
 //! * [`Growth`] is Heaps' law through numbers of patterns after numbers of samples.
 //!
 //! Snapshots and plans are made from any [`PatternStore`](kato_store::PatternStore).
+//!
+//! [`Growth`]: growth::Growth
 
-mod cleanup;
-mod comparison;
+pub mod cleanup;
+pub mod comparison;
 mod error;
-mod growth;
+pub mod growth;
 mod information;
 mod level;
 mod references;
-mod snapshot;
+pub mod snapshot;
 
-pub use cleanup::{CleanupOptions, CleanupPlan, NodeCleanup, References};
-pub use comparison::{Comparison, LevelComparison, MetricDifference};
+pub use cleanup::{CleanupOptions, CleanupPlan};
+pub use comparison::Comparison;
 pub use error::AnalysisError;
-pub use growth::{Growth, GrowthPoint};
-pub use information::Information;
-pub use snapshot::{
-    Branching, LinkSnapshot, NodeSnapshot, ParentCount, Reuse, Similarity, Snapshot,
-    SnapshotOptions, TopPattern,
-};
+pub use snapshot::{Snapshot, SnapshotOptions};

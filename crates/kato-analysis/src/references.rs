@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use kato_model::PatternName;
-use kato_store::{PatternStore, PatternVisitor, SourceSymbols, SymbolRef, VisitedPattern};
+use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
+use kato_store::{PatternStore, PatternVisitor};
 
 use crate::AnalysisError;
 use crate::level::Level;

@@ -10,16 +10,19 @@ use serde::{Deserialize, Serialize};
 pub use self::link::{Branching, LinkSnapshot, ParentCount, Reuse};
 pub use self::node::{NodeSnapshot, TopPattern};
 pub use self::similarity::Similarity;
+use crate::AnalysisError;
+use crate::growth::{Growth, GrowthPoint};
+pub use crate::information::Information;
 use crate::level::Level;
-use crate::{AnalysisError, Growth, GrowthPoint};
 
 /// Options of a snapshot: what is listed, and how closely the store is examined.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SnapshotOptions {
     /// Most frequent patterns to list for each node. Default 10.
     pub top: usize,
-    /// Number of pairs of patterns to compare for [`Similarity`]; all pairs when there are not more.
-    /// Default 1000.
+    /// Number of pairs of patterns to compare for [`Similarity`]; all pairs when there are not
+    /// more. Default 1000.
     pub pairs: usize,
     /// Seed of the draw of pairs. Default 0.
     pub seed: u64,
@@ -45,16 +48,18 @@ impl Default for SnapshotOptions {
 /// there. A snapshot is serialised as JSON; [`from_json`](Self::from_json) reads it back and
 /// refuses other versions. Numbers for which nothing was counted are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Version of this form: [`VERSION`](Self::VERSION).
     pub version: u64,
     /// Distinct patterns of all nodes.
     pub patterns: u64,
     /// Learn calls of all nodes.
-    pub observations: u64,
-    /// BLAKE3 over the digests of all nodes, from the bottom up: equal when the nodes hold the same
-    /// patterns with the same frequencies. Names of nodes, attributes of patterns, vectors and
-    /// documents are not part of it.
+    #[serde(alias = "observations")]
+    pub learns: u64,
+    /// BLAKE3 over the digests of all nodes, from the bottom up: equal when the nodes hold the
+    /// same patterns with the same frequencies. Names of nodes, attributes of patterns,
+    /// vectors and documents are not part of it.
     pub digest: String,
     /// The nodes, from the bottom of the hierarchy up.
     pub nodes: Vec<NodeSnapshot>,
@@ -95,7 +100,7 @@ impl Snapshot {
             let node = NodeSnapshot::compute(store, node_idx, &level, tokens, options.top)?;
             // The lowest node's symbols are the tokens that were learned, for the nodes above as
             // well.
-            tokens = tokens.or(Some(node.totals.symbols));
+            tokens = tokens.or(Some(node.totals.learned_symbols));
             if let (Some(below), Some(lower)) = (below, nodes.last()) {
                 links.push(link::compute(
                     store, node_idx, &below, &level, lower, &node, options,
@@ -109,7 +114,7 @@ impl Snapshot {
             nodes.iter().map(number).fold(0, u64::saturating_add)
         };
         let patterns = sum(|node| node.statistics.patterns);
-        let observations = sum(|node| node.statistics.observations);
+        let learns = sum(|node| node.statistics.learns);
         // The share needs the patterns of all nodes, which are known only after the last.
         for node in &mut nodes {
             node.utilisation = ratio(node.statistics.patterns, patterns);
@@ -117,7 +122,7 @@ impl Snapshot {
         Ok(Self {
             version: Self::VERSION,
             patterns,
-            observations,
+            learns,
             digest: digest.finalize().to_hex().to_string(),
             nodes,
             links,

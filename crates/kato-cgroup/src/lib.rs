@@ -230,7 +230,7 @@ fn find(root: &Path, memberships: &str, mounts: &str, controller: Option<&str>) 
             }
         };
         let mut left = left.split(' ').skip(3);
-        is_it.then_some((left.next()?, left.next()?))
+        is_it.then_some((unescape(left.next()?), unescape(left.next()?)))
     })?;
     // Joining an absolute path would put it in the place of `root`.
     let mount = root.join(mount.trim_start_matches('/'));
@@ -240,6 +240,25 @@ fn find(root: &Path, memberships: &str, mounts: &str, controller: Option<&str>) 
     let dir = below.map_or_else(|| mount.clone(), |below| mount.join(below));
     let dir = if dir.is_dir() { dir } else { mount.clone() };
     Some(Group { mount, dir })
+}
+
+/// Returns a path of `mountinfo` as it is; the kernel writes blanks, line ends and backslashes in
+/// it as a backslash and three octal digits.
+fn unescape(text: &str) -> String {
+    // Only these, as `seq_path` in the kernel escapes no others.
+    let mut path = String::with_capacity(text.len());
+    let mut parts = text.split('\\');
+    path.extend(parts.next());
+    for part in parts {
+        let escapes = [("040", ' '), ("011", '\t'), ("012", '\n'), ("134", '\\')];
+        let found = escapes
+            .into_iter()
+            .find_map(|(digits, c)| Some((c, part.strip_prefix(digits)?)));
+        let (c, rest) = found.unwrap_or(('\\', part));
+        path.push(c);
+        path.push_str(rest);
+    }
+    path
 }
 
 /// Parses a number of bytes, or returns `None` for `max`.
@@ -314,6 +333,21 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         root
+    }
+
+    #[test]
+    fn mounts_and_groups_may_have_blanks_in_their_names() {
+        assert_eq!(unescape(r"/my\040group\134040/a\x"), r"/my group\040/a\x");
+        let root = tree(&[
+            ("proc/self/cgroup", "0::/my group/job\n"),
+            (
+                "proc/self/mountinfo",
+                "30 24 0:26 /my\\040group /mnt/c\\040g rw - cgroup2 cgroup2 rw\n",
+            ),
+            ("mnt/c g/job/memory.max", "4096\n"),
+        ]);
+        let groups = Cgroups::of_process(root.path()).unwrap();
+        assert_eq!(groups.memory_limit(), Some(4096));
     }
 
     #[test]

@@ -93,9 +93,13 @@ impl fmt::Debug for Backend {
 /// Returns an address without its user, password, path and options.
 fn without_credentials(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let authority = rest.split(['/', '?']).next().unwrap_or_default();
-    // The last `@` ends the credentials, as a password may hold one itself.
-    let hosts = authority.rsplit('@').next().unwrap_or_default();
+    let (authority, behind) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    // The last `@` ends the credentials, as a password may hold one itself. With one further on, it
+    // may hold a `/` that should have been escaped: then what stands before that is its beginning.
+    let hosts = match behind.contains('@') {
+        true => "…",
+        false => authority.rsplit('@').next().unwrap_or_default(),
+    };
     match scheme {
         "" => hosts.to_owned(),
         scheme => format!("{scheme}://{hosts}"),
@@ -127,6 +131,10 @@ mod tests {
                 "mongodb://host:27017,other",
             ),
             ("mongodb:mongodb+srv://u:p@host/db", "mongodb+srv://host"),
+            ("mongodb://u:p@a@host/db", "mongodb://host"),
+            ("mongodb://u:sec/ret@host/db", "mongodb://…"),
+            ("mongodb://u:se@c/r?et@host", "mongodb://…"),
+            ("mongodb:u:sec/ret@host", "…"),
         ] {
             let backend: Backend = text.parse().unwrap();
             assert_eq!(

@@ -1,10 +1,10 @@
 //! Estimates of what a run will store, from a sample of the corpus or from finished runs.
 
 mod record;
-mod runs_of_tokens;
 mod sample;
 
-use kato_estimator::{Calibration, HeldOut, StorageBreakdown};
+use kato_estimator::calibration::HeldOut;
+use kato_estimator::{Calibration, StorageBreakdown};
 use serde::Serialize;
 
 use crate::inspect::View;

@@ -1,12 +1,13 @@
 //! The end of a command: its error text and its exit code.
 
-use std::io::{self, Write, stderr};
+use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use kato_scheduler::StopSignal;
 
 use crate::interrupt::INTERRUPTED;
+use crate::output::is_reader_gone;
 
 /// Writes an error to standard error and returns the exit code.
 ///
@@ -17,7 +18,7 @@ use crate::interrupt::INTERRUPTED;
 pub(crate) fn exit_code(outcome: Result<()>, stop: &StopSignal) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if is_reader_gone(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Also after an interruption, as the error says what was not done.
             let code = failed(&error);
@@ -35,13 +36,4 @@ pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     // A closed standard error must not hide the exit code.
     drop(writeln!(stderr(), "error: {error:#}"));
     ExitCode::FAILURE
-}
-
-/// Returns whether a write to a closed pipe is among the causes of an error.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    // The whole chain is searched, because libraries wrap the error of the write in their own.
-    let mut causes = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }

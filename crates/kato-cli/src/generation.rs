@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use indicatif::HumanCount;
 use kato_engine::Node;
-use kato_hierarchy::{
-    End, Fit, Generation, GenerationOptions, Hierarchy, Link, Part, Source, Span,
-};
+use kato_hierarchy::generation::{End, Fit, Link, Part, Span};
+use kato_hierarchy::{Generation, GenerationOptions, Hierarchy, Source};
 use kato_model::PatternName;
 use kato_prediction::Prediction;
 use serde::Serialize;

@@ -1,6 +1,8 @@
 //! The view of a machine's profile, with predictions of trainings on it.
 
-use kato_hardware::{HardwareProfile, Prediction, StepEvent};
+use kato_hardware::HardwareProfile;
+use kato_hardware::prediction::Prediction;
+use kato_hardware::step::StepEvent;
 use serde::Serialize;
 
 use crate::inspect::View;

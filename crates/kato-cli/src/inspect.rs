@@ -13,10 +13,12 @@ mod overview;
 mod settings;
 mod tree;
 
-use std::io::{self, BufWriter, Write, stdout};
+use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
 use serde::Serialize;
+
+use crate::output::stdout;
 
 pub(crate) use decode::Decoder;
 pub(crate) use exchange::{export, import};
@@ -39,7 +41,7 @@ pub(crate) trait View: Serialize {
 ///
 /// When it cannot be written; see [`exit_code`](crate::exit::exit_code).
 pub(crate) fn show(view: &impl View, as_json: bool) -> Result<()> {
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = BufWriter::new(stdout());
     if as_json {
         // As an I/O error, so that a closed pipe is known for what it is.
         serde_json::to_writer(&mut out, view).map_err(io::Error::from)?;

@@ -23,8 +23,8 @@ pub(crate) enum Access {
 /// Which knowledge base a program looks into.
 #[derive(Debug, Args)]
 pub(crate) struct KnowledgeBaseArgs {
-    /// The knowledge base: a directory (embedded:DIR is the same), or mongodb:URI with --run (mongodb alone takes the URI from
-    /// KATO_MONGODB_URI).
+    /// The knowledge base: a directory (embedded:DIR is the same), or mongodb:URI with --run
+    /// (mongodb alone takes the URI from KATO_MONGODB_URI).
     #[arg(long, value_name = "PLACE", default_value = "kato-kb", value_parser = Backend::or_directory)]
     kb: Backend,
     /// Which run of a MongoDB; `kato runs list` shows them.

@@ -2,15 +2,15 @@
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
-use kato_learner::{
-    ChunkSpan, Delimiter, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy,
-    TextMode, TokenLimit,
-};
+use kato_learner::config::{ChunkSpan, Recording, TextMode};
+use kato_learner::segment::{Delimiter, Segmentation, TokenLimit};
+use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 
 /// What is learned of a text.
 #[derive(Debug, Args)]
 pub(crate) struct LearningArgs {
-    /// Chunk size of each level, from the bottom up: tokens of a pattern, then patterns of a pattern.
+    /// Chunk size of each level, from the bottom up: tokens of a pattern, then patterns of a
+    /// pattern.
     #[arg(
         long,
         value_name = "N,…",
@@ -21,8 +21,9 @@ pub(crate) struct LearningArgs {
     /// `gpt2`, or the path of a Hugging Face tokenizer.json.
     #[arg(long, value_name = "NAME|FILE", default_value = "gpt2")]
     tokenizer: String,
-    /// What the lowest level learns as one pattern: chunks (of tokens), sentences (found by their tokens), or pieces that
-    /// are cut out of the text before it is tokenized: sentence, word, bigram, trigram, 4-gram, 5-gram, paragraph.
+    /// What the lowest level learns as one pattern: chunks (of tokens), sentences (found by their
+    /// tokens), or pieces that are cut out of the text before it is tokenized: sentence, word,
+    /// bigram, trigram, 4-gram, 5-gram, paragraph.
     #[arg(long, value_name = "MODE", default_value = "chunks", value_parser = text_mode)]
     mode: TextMode,
     /// How a document is cut into sections: simple, article or book.
@@ -37,7 +38,8 @@ pub(crate) struct LearningArgs {
     /// Leave out and count what a paragraph has beyond this many tokens; 0 learns all.
     #[arg(long, value_name = "N", default_value_t = 2048)]
     max_paragraph_tokens: usize,
-    /// What becomes of a pattern that is alone on its level when a document ends: one is too few for a pattern above.
+    /// What becomes of a pattern that is alone on its level when a document ends: one is too few
+    /// for a pattern above.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = Tail::Drop)]
     tail: Tail,
 }
@@ -60,24 +62,24 @@ impl LearningArgs {
         let tokenizer = kato_tokenizer::load(&self.tokenizer);
         let tokenizer = tokenizer.with_context(|| format!("--tokenizer {}", self.tokenizer))?;
         let learner = HierarchicalConceptLearner::builder(tokenizer)
-            .chunk_sizes(self.levels.iter().copied())
-            .text_mode(self.mode)
-            .segmentation(self.segmentation)
-            .chunk_span(if self.whole_document {
+            .with_chunk_sizes(self.levels.iter().copied())
+            .with_text_mode(self.mode)
+            .with_segmentation(self.segmentation)
+            .with_chunk_span(if self.whole_document {
                 ChunkSpan::Section
             } else {
                 ChunkSpan::Paragraph
             })
-            .min_paragraph_chars(self.min_paragraph_chars)
-            .token_limit(match self.max_paragraph_tokens {
+            .with_min_paragraph_chars(self.min_paragraph_chars)
+            .with_token_limit(match self.max_paragraph_tokens {
                 0 => TokenLimit::Unlimited,
                 max_tokens => TokenLimit::Cut { max_tokens },
             })
-            .tail_policy(match self.tail {
+            .with_tail_policy(match self.tail {
                 Tail::Drop => TailPolicy::Drop,
                 Tail::Promote => TailPolicy::Promote,
             })
-            .recording(recording)
+            .with_recording(recording)
             .build()?;
         Ok(learner)
     }

@@ -18,6 +18,7 @@ mod learning;
 mod logging;
 mod meter;
 mod open;
+mod output;
 mod prediction;
 mod program;
 mod remote;

@@ -7,7 +7,8 @@ use indicatif::HumanCount;
 use kato_engine::{Node, SessionConfig};
 use kato_hierarchy::{ActivationOptions, Hierarchy};
 use kato_model::Event;
-use kato_prediction::{FuturePotential, Prediction, Predictions};
+use kato_prediction::prediction::FuturePotential;
+use kato_prediction::{Prediction, Predictions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -82,6 +83,7 @@ impl<'a> PredictionView<'a> {
         let Predictions {
             mut predictions,
             mut future_potentials,
+            ..
         } = node.predict(&state, &config);
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;
         // Before the cut: the heading says how many there are in all.
@@ -156,7 +158,10 @@ impl View for PredictionView<'_> {
             HumanCount(self.patterns),
             self.milliseconds
         ));
-        text += &format!("state {}\n", quoted(&self.decoded(&self.state), width - 6));
+        text += &format!(
+            "state {}\n",
+            quoted(&self.decoded(&self.state), width.saturating_sub(6))
+        );
         if self.predictions.is_empty() {
             return text + "nothing that was learned resembles it\n";
         }

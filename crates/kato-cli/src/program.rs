@@ -14,11 +14,12 @@ use crate::exit::failed;
 use crate::logging::LogArgs;
 use crate::settings;
 
-/// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs, hierarchical concept learning
-/// with KATO.
+/// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs,
+/// hierarchical concept learning with KATO.
 ///
-/// Begin with `kato train`, which learns this repository's own text or yours; look at the result with `kato inspect`, ask it
-/// with `kato predict`, let it write with `kato generate`, or serve it to KATO's clients with `kato serve`.
+/// Begin with `kato train`, which learns this repository's own text or yours; look at the result
+/// with `kato inspect`, ask it with `kato predict`, let it write with `kato generate`, or serve it
+/// to KATO's clients with `kato serve`.
 ///
 /// Exit codes of all commands: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, Parser)]
@@ -28,7 +29,8 @@ struct Program {
     command: Command,
     #[command(flatten)]
     log: LogArgs,
-    /// Take flags that are not given here from this TOML file: a table for each command, with keys named as its flags.
+    /// Take flags that are not given here from this TOML file: a table for each command, with keys
+    /// named as its flags.
     #[arg(long, value_name = "FILE", env = settings::VARIABLE, hide_env_values = true, global = true)]
     settings: Option<PathBuf>,
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use indicatif::{HumanBytes, HumanCount};
-use kato_runs::{Archive, Origin, Run, RunLocation, RunManifest, Runs};
+use kato_runs::manifest::Origin;
+use kato_runs::{Archive, Run, RunLocation, RunManifest, Runs};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -238,7 +239,7 @@ fn levels(manifest: &RunManifest) -> String {
         vec![
             level.node.clone(),
             count(level.chunk_size),
-            count(result.map(|result| result.observations)),
+            count(result.map(|result| result.learns)),
             count(result.and_then(|result| result.patterns)),
             level.database.clone(),
         ]

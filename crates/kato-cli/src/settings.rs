@@ -66,14 +66,17 @@ impl Settings<'_> {
         let (mut command, mut table, mut matches) = (self.program, table, matches);
         // The program's own name.
         let mut at = 1;
+        let mut with_value = flags_with_value(command);
         let mut added = arguments(command, table, matches);
         while let Some((name, below)) = matches.subcommand() {
             // All that is added goes behind the name found last. That is right for flags of the
             // outer commands as well, because they are global.
-            at += position(&given[at..], name);
+            at += position(&given[at..], &with_value, name);
             let Some(found) = command.find_subcommand(name) else {
                 break;
             };
+            // Beside those of the outer commands, which are global.
+            with_value.extend(flags_with_value(found));
             let empty = Table::new();
             let settings = table.get(name).and_then(Value::as_table);
             added.extend(arguments(found, settings.unwrap_or(&empty), below));
@@ -175,15 +178,26 @@ fn is_scalar(value: &Value) -> bool {
     )
 }
 
+/// Returns the flags of a command that are followed by a value of their own.
+fn flags_with_value(command: &clap::Command) -> BTreeSet<OsString> {
+    let arguments = command.get_arguments();
+    let with_value = arguments.filter(|argument| argument.get_action().takes_values());
+    with_value
+        .flat_map(|argument| {
+            let long = argument.get_long().map(|long| format!("--{long}"));
+            let short = argument.get_short().map(|short| format!("-{short}"));
+            long.into_iter().chain(short).map(OsString::from)
+        })
+        .collect()
+}
+
 /// Returns how many arguments there are up to a command's name, with it.
-fn position(arguments: &[OsString], name: &str) -> usize {
-    // The flags that may stand before a command's name with a value of their own, which could be a
-    // command's name.
-    const WITH_VALUE: [&str; 3] = ["--settings", "--log", "--log-level"];
+fn position(arguments: &[OsString], with_value: &BTreeSet<OsString>, name: &str) -> usize {
+    // A flag's value could be the name of a command as well.
     let mut is_value = false;
     let found = arguments.iter().position(|argument| {
         let is_name = !is_value && argument == OsStr::new(name);
-        is_value = WITH_VALUE.iter().any(|flag| argument == OsStr::new(flag));
+        is_value = !is_value && with_value.contains(argument);
         is_name
     });
     found.map_or(arguments.len(), |at| at + 1)
@@ -211,7 +225,11 @@ mod tests {
             )
             .arg(Arg::new("log").long("log").global(true))
             .subcommand(train)
-            .subcommand(Command::new("datasets").subcommand(list))
+            .subcommand(
+                Command::new("datasets")
+                    .arg(Arg::new("in").long("in").short('i').global(true))
+                    .subcommand(list),
+            )
     }
 
     fn check(settings: &str, given: &str) -> Result<String> {
@@ -253,6 +271,16 @@ mod tests {
             check(settings, "kato datasets list --settings FILE")?,
             "kato datasets list --log=json --rate=1.5 --settings FILE"
         );
+        // The value of a flag may be what a command is called.
+        for flag in ["--in", "-i"] {
+            assert_eq!(
+                check(
+                    settings,
+                    &format!("kato datasets {flag} list list --settings FILE")
+                )?,
+                format!("kato datasets {flag} list list --log=json --rate=1.5 --settings FILE")
+            );
+        }
         Ok(())
     }
 

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use clap::{Args, Command};
+use kato_loader::registry::{DatasetEntry, Registry};
 use kato_loader::{
-    CorpusIdentity, DatasetEntry, OnBadRecord, Order, Registry, StreamingDatasetLoader,
-    StreamingDatasetLoaderBuilder,
+    CorpusIdentity, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
 
 pub(crate) use name::{Place, Source};
@@ -34,8 +34,8 @@ registry of your own.";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct SourceArgs {
-    /// Field of JSON Lines, CSV and Parquet records that holds the text; a dotted path for nested JSON. Default: that of the
-    /// registry, else `text`.
+    /// Field of JSON Lines, CSV and Parquet records that holds the text; a dotted path for nested
+    /// JSON. Default: that of the registry, else `text`.
     #[arg(long, value_name = "NAME")]
     field: Option<String>,
     /// Field that holds a document's id. Default: the id is made of file and record number.
@@ -80,7 +80,8 @@ pub(crate) struct SourceArgs {
     /// Threads that fetch and decode ahead; 0 reads without. Default: what suits the source.
     #[arg(long, value_name = "N")]
     loader_workers: Option<usize>,
-    /// TOML file with datasets of your own, by their keys. Default: the one that KATO_DATASETS names.
+    /// TOML file with datasets of your own, by their keys. Default: the one that KATO_DATASETS
+    /// names.
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
     /// Keep what is fetched in this directory.

@@ -6,16 +6,17 @@ mod plan;
 use std::sync::Arc;
 
 use kato_model::PatternName;
-use kato_protocol::BatchItem;
+use kato_protocol::extension::BatchItem;
 
 pub(crate) use execute::{check_names, observations};
 pub use plan::{BatchMode, BatchPlan, PlannedCall};
 pub(crate) use plan::{is_plain, name_of, normalized};
 
 use self::execute::execute_plan;
+use crate::calls::Calls;
 use crate::session::Session;
 use crate::transport::Transport;
-use crate::{Calls, ClientError, Generation, KatoClient, SessionOptions};
+use crate::{ClientError, Generation, KatoClient, SessionOptions};
 
 /// Most observations of one request to a stock server.
 const MAX_EVENTS: usize = 5_000;
@@ -28,8 +29,8 @@ const FALLBACK_BYTES: usize = 8 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LearnReport {
-    /// The bare name of every item's pattern, in order; `None` for items of fewer than two symbols,
-    /// which teach nothing.
+    /// The bare name of every item's pattern, in order; `None` for items of fewer than two
+    /// symbols, which teach nothing.
     pub names: Vec<Option<PatternName>>,
     /// Number of patterns that were new to the node; `None` if the server does not tell.
     pub new_patterns: Option<u64>,
@@ -62,9 +63,9 @@ impl BatchSessions {
     ) -> Self {
         let session = |length: usize| {
             let options = SessionOptions::new(node_id)
-                .max_pattern_length(length as u64)
-                .rolling(false)
-                .process_predictions(false);
+                .with_max_pattern_length(length as u64)
+                .with_rolling(false)
+                .with_process_predictions(false);
             Session::new(transport.clone(), options)
         };
         Self {
@@ -113,7 +114,8 @@ impl KatoClient {
     /// # Examples
     ///
     /// ```no_run
-    /// use kato_client::{BatchItem, KatoClient};
+    /// use kato_client::KatoClient;
+    /// use kato_client::protocol::extension::BatchItem;
     ///
     /// # async fn example(client: KatoClient) -> Result<(), kato_client::ClientError> {
     /// let chunks = ["abcd", "efgh", "ij"].map(|text| BatchItem {

@@ -9,26 +9,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kato_model::PatternName;
-use kato_protocol::{
-    BatchItem, CacheInvalidated, CacheStats, Cleared, Concurrency, ConnectionPools, DistributedStm,
-    EmotiveMap, Extended, Extensions, FinalizedTraining, GenesUpdated, Health, LearnResult,
-    MetricHistory, Metrics, NodeAffinities, NodeSymbols, Observation, ObservationResult,
-    PatternBody, PerceptAnswer, Root, Sequence, SequenceResult, SessionCognition, SessionInfo,
-    Stats, Status, Stm,
+use kato_protocol::extension::{BatchItem, Extensions};
+use kato_protocol::monitoring::{
+    CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
+    MetricHistory, Metrics, Stats, Status,
 };
+use kato_protocol::node::{NodeAffinities, NodeSymbols, PatternBody};
+use kato_protocol::observation::{EmotiveMap, LearnResult, ObservationResult, Stm};
+use kato_protocol::percept::{GenesUpdated, PerceptAnswer, SessionCognition};
+use kato_protocol::sequence::SequenceResult;
+use kato_protocol::session::{Cleared, Extended, FinalizedTraining, Root, SessionInfo};
+use kato_protocol::{Observation, Sequence};
 use serde_json::{Map, Value};
 
 use self::runtime::Runtime;
-use crate::{
-    Calls, ClientError, Generation, KatoClientBuilder, LearnReport, Predictions, SessionOptions,
-};
+use crate::batch::LearnReport;
+use crate::calls::Calls;
+use crate::{ClientError, Generation, KatoClientBuilder, Predictions, SessionOptions};
 
 /// A client of a KATO server whose calls block; see [`crate::KatoClient`] for its guarantees.
 ///
 /// # Examples
 ///
 /// ```no_run
-/// use kato_client::{KatoClient, Observation, SessionOptions, blocking};
+/// use kato_client::protocol::Observation;
+/// use kato_client::{KatoClient, SessionOptions, blocking};
 ///
 /// let builder = KatoClient::builder("http://localhost:8000", SessionOptions::new("node0"));
 /// let client = blocking::KatoClient::new(builder)?;
@@ -38,8 +43,8 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct KatoClient {
-    // `None` only while the client is dropped. Counted, because a call runs on the runtime's thread
-    // and must own what it uses.
+    // `None` only while the client is dropped. Counted, because a call runs on the runtime's
+    // thread and must own what it uses.
     client: Option<Arc<crate::KatoClient>>,
     runtime: Arc<Runtime>,
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kato_probe::Probe;
+use kato_retry::{Backoff, random_seed};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::calls::Counters;
-use crate::retry::Retry;
 use crate::transport::{Pool, Transport};
 use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions, tls};
 
@@ -25,9 +25,11 @@ const IDLE: Duration = Duration::from_secs(3);
 /// use std::time::Duration;
 /// use kato_client::{KatoClient, SessionOptions};
 ///
-/// let session = SessionOptions::new("node0").max_pattern_length(8).process_predictions(false);
+/// let session = SessionOptions::new("node0")
+///     .with_max_pattern_length(8)
+///     .with_process_predictions(false);
 /// let client = KatoClient::builder("http://localhost:8000", session)
-///     .request_timeout(Duration::from_secs(30))
+///     .with_request_timeout(Duration::from_secs(30))
 ///     .build()?;
 /// assert_eq!(client.node_id(), "node0");
 /// # Ok::<(), kato_client::ClientError>(())
@@ -45,6 +47,7 @@ pub struct KatoClientBuilder {
     token: Option<String>,
     roots: Vec<Vec<u8>>,
     retry: RetryPolicy,
+    settle: Duration,
     use_extensions: bool,
     probe: Probe,
 }
@@ -63,70 +66,84 @@ impl KatoClientBuilder {
             token: None,
             roots: Vec::new(),
             retry: RetryPolicy::default(),
+            settle: Duration::from_secs(5),
             use_extensions: true,
             probe: Probe::off(),
         }
     }
 
     /// Sets the longest time to make a connection. Default: 5 s.
-    pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
+    pub const fn with_connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
     /// Sets the longest time from sending a request to the last byte of its answer. Default: 120 s.
-    pub const fn request_timeout(mut self, timeout: Duration) -> Self {
+    pub const fn with_request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;
         self
     }
 
     /// Sets the number of idle connections that are kept for later requests. Default: 32.
-    pub const fn pool_size(mut self, connections: usize) -> Self {
+    pub const fn with_pool_size(mut self, connections: usize) -> Self {
         self.pool_size = connections;
         self
     }
 
     /// Sets the maximum size of an answer in bytes; a longer one is an error, whatever it says.
     /// Default: 256 MiB.
-    pub const fn max_answer_bytes(mut self, bytes: usize) -> Self {
+    pub const fn with_max_answer_bytes(mut self, bytes: usize) -> Self {
         self.max_answer_bytes = bytes;
         self
     }
 
     /// Adds a header to every request. Its value is never shown.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
     /// Sets a token that every request carries as `Authorization: Bearer …`. It is never shown.
-    pub fn bearer_token(mut self, token: impl Into<String>) -> Self {
+    pub fn with_bearer_token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
     /// Trusts the certificates of a PEM text in addition to those of the system.
-    pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
+    pub fn with_root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.roots.push(pem.into());
         self
     }
 
-    /// Sets when to try again.
-    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+    /// Sets how often and how fast to try again. Whether the client may is decided for each
+    /// request: see the crate's documentation. Patience begins with the first attempt. Default:
+    /// [`RetryPolicy::default`].
+    pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
+        self
+    }
+
+    /// Sets how long a stock server must have been quiet before it is taken to be done with a
+    /// request that had no answer: it is watched until nothing of the request has shown for this
+    /// long. Default: 5 s.
+    ///
+    /// Keep it well above the longest time that the server takes for one learn, and above the
+    /// 200 ms after which it shows a new pattern at the latest.
+    pub const fn with_settle(mut self, time: Duration) -> Self {
+        self.settle = time;
         self
     }
 
     /// Sets whether to use what kato-rs servers offer beyond KATO. Default: yes, where a server
     /// says that it does.
-    pub const fn use_extensions(mut self, on: bool) -> Self {
+    pub const fn with_extensions(mut self, on: bool) -> Self {
         self.use_extensions = on;
         self
     }
 
     /// Sets the probe that times requests, by their kind as
-    /// [`CallKind::as_str`](crate::CallKind::as_str) names it. Default: none.
-    pub fn probe(mut self, probe: Probe) -> Self {
+    /// [`CallKind::as_str`](crate::calls::CallKind::as_str) names it. Default: none.
+    pub fn with_probe(mut self, probe: Probe) -> Self {
         self.probe = probe;
         self
     }
@@ -168,7 +185,8 @@ impl KatoClientBuilder {
             .map_err(|error| config("builder", &error.without_url().to_string()))?;
         let pool = Pool {
             http,
-            retry: Retry::new(self.retry),
+            backoff: Backoff::new(self.retry, random_seed()),
+            settle: self.settle,
             max_answer_bytes: self.max_answer_bytes,
             use_extensions: self.use_extensions,
             server: OnceCell::new(),
@@ -227,7 +245,7 @@ fn base_url(text: &str) -> Result<Url, ClientError> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(config(
             "base_url",
-            "credentials do not belong into an address: use bearer_token or header",
+            "credentials do not belong into an address: use with_bearer_token or with_header",
         ));
     }
     url.set_query(None);

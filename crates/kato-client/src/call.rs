@@ -6,7 +6,8 @@ use reqwest::Method;
 use serde::Serialize;
 use url::Url;
 
-use crate::{CallKind, ClientError};
+use crate::ClientError;
+use crate::calls::CallKind;
 
 /// A request that can be sent any number of times.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ mod session;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kato_protocol::Extensions;
+use kato_protocol::extension::Extensions;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
@@ -15,10 +15,10 @@ pub use session::Predictions;
 
 use crate::batch::BatchSessions;
 use crate::builder::KatoClientBuilder;
-use crate::calls::Counters;
+use crate::calls::{Calls, Counters};
 use crate::session::Session;
 use crate::transport::Transport;
-use crate::{Calls, ClientError, Generation, SessionOptions};
+use crate::{ClientError, Generation, SessionOptions};
 
 /// A client of a KATO server, with one session of its own.
 ///
@@ -39,7 +39,8 @@ use crate::{Calls, ClientError, Generation, SessionOptions};
 /// # Examples
 ///
 /// ```no_run
-/// use kato_client::{KatoClient, Observation, SessionOptions};
+/// use kato_client::protocol::Observation;
+/// use kato_client::{KatoClient, SessionOptions};
 ///
 /// # async fn example() -> Result<(), kato_client::ClientError> {
 /// let client = KatoClient::builder("http://localhost:8000", SessionOptions::new("node0")).build()?;

@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use kato_protocol::ValidationDetail;
+use kato_protocol::error::ValidationDetail;
 
 use crate::Generation;
 
@@ -160,6 +160,9 @@ impl ClientError {
     /// asking.
     #[must_use]
     pub const fn may_have_acted(&self) -> bool {
+        if let Self::Status { status, .. } = self {
+            return is_doubtful_status(*status);
+        }
         matches!(
             self,
             Self::OutcomeUnknown { .. }
@@ -191,6 +194,13 @@ impl ClientError {
     }
 }
 
+/// Returns whether a server that refuses with this status may have carried the request out.
+pub(crate) const fn is_doubtful_status(status: u16) -> bool {
+    // A proxy may answer for a server that still works on the request, and a server may fail in the
+    // middle of it.
+    status == 408 || status >= 500
+}
+
 /// Describes the faults of a request in one line.
 fn in_words(details: &[ValidationDetail]) -> String {
     let mut text = String::new();
@@ -214,6 +224,29 @@ fn in_words(details: &[ValidationDetail]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_says_whether_the_request_may_have_acted() {
+        for (status, expected) in [
+            (400, false),
+            (401, false),
+            (404, false),
+            (408, true),
+            (422, false),
+            (429, false),
+            (500, true),
+            (503, true),
+            (504, true),
+        ] {
+            let error = ClientError::Status {
+                status,
+                method: "POST",
+                path: "/sessions/s/config".to_owned(),
+                detail: String::new(),
+            };
+            assert_eq!(error.may_have_acted(), expected, "{status}");
+        }
+    }
 
     #[test]
     fn a_validation_error_says_where_and_what() {

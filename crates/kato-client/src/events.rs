@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::{SinkExt as _, StreamExt as _};
-use kato_protocol::ServerEvent;
+use kato_protocol::event::ServerEvent;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio::net::TcpStream;
@@ -17,7 +17,8 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream};
 
 use crate::call::Call;
-use crate::{CallKind, ClientError, KatoClient};
+use crate::calls::CallKind;
+use crate::{ClientError, KatoClient};
 
 const PATH: &str = "/ws/events";
 

@@ -63,7 +63,8 @@ impl Steps<'_> {
 /// The effect of the steps.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Forecast {
-    /// For every observation the number of events left and the name that was learned automatically.
+    /// For every observation the number of events left and the name that was learned
+    /// automatically.
     pub(crate) steps: Vec<(usize, Option<String>)>,
     /// Names of all learns in KATO's order: prefixed, empty if there were too few symbols.
     pub(crate) learned: Vec<String>,

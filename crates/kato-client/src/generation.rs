@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use kato_protocol::{Extensions, Root};
+use kato_protocol::extension::Extensions;
+use kato_protocol::session::Root;
 
 /// A generation of KATO servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,14 +4,18 @@
 use std::sync::Arc;
 
 use kato_model::PatternName;
-use kato_protocol::{BatchItem, Deleted, NodeSymbols, Sequence};
+use kato_protocol::Sequence;
+use kato_protocol::extension::BatchItem;
+use kato_protocol::node::NodeSymbols;
+use kato_protocol::session::Deleted;
 use reqwest::Method;
 use serde::de::IgnoredAny;
 
 use crate::batch::{check_names, is_plain, name_of, normalized, observations};
+use crate::calls::CallKind;
 use crate::session::Session;
 use crate::transport::{Failure, Meaning};
-use crate::{CallKind, ClientError, Generation, KatoClient, SessionOptions};
+use crate::{ClientError, Generation, KatoClient, SessionOptions};
 
 /// Bytes of a node's symbols that are read to find out whether there are any.
 const BLANK_BYTES: usize = 64 << 10;
@@ -32,7 +36,8 @@ const BLANK_BYTES: usize = 64 << 10;
 /// [`id`](Self::id) is another one.
 ///
 /// ```no_run
-/// use kato_client::{BatchItem, ClientError, KatoClient};
+/// use kato_client::protocol::extension::BatchItem;
+/// use kato_client::{ClientError, KatoClient};
 ///
 /// # async fn example(client: KatoClient, items: Vec<BatchItem>) -> Result<(), ClientError> {
 /// let mut session = client.learn_session(4).await?;
@@ -180,9 +185,9 @@ impl KatoClient {
     pub async fn learn_session(&self, chunk_size: usize) -> Result<LearnSession, ClientError> {
         let session = |length: usize| {
             let options = SessionOptions::new(self.node_id())
-                .max_pattern_length(length as u64)
-                .rolling(false)
-                .process_predictions(false);
+                .with_max_pattern_length(length as u64)
+                .with_rolling(false)
+                .with_process_predictions(false);
             Session::new(self.transport.clone(), options)
         };
         Ok(LearnSession {

@@ -11,38 +11,33 @@
 //!   stock server.
 //! * [`ClientError`] says what to do next; [`ClientError::OutcomeUnknown`] names the one operation
 //!   in doubt.
+//!
+//! [`BatchPlan`]: batch::BatchPlan
 
-mod batch;
+pub mod batch;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod builder;
 mod call;
-mod calls;
+pub mod calls;
 mod client;
 mod error;
 #[cfg(feature = "events")]
-mod events;
+pub mod events;
 mod forecast;
 mod generation;
 mod learn_session;
 mod mirror;
 mod options;
-mod retry;
 mod session;
 mod tls;
 mod transport;
 
-pub use batch::{BatchMode, BatchPlan, LearnReport, PlannedCall};
 pub use builder::KatoClientBuilder;
-pub use calls::{CallKind, Calls};
 pub use client::{KatoClient, Predictions};
 pub use error::ClientError;
-#[cfg(feature = "events")]
-pub use events::{EventStream, TimedEvent};
 pub use generation::Generation;
-pub use kato_protocol::{
-    BatchItem, FuturePotential, Observation, Prediction, Sequence, SequenceItem, ServerEvent,
-};
+pub use kato_protocol as protocol;
+pub use kato_retry::{Jitter, RetryPolicy};
 pub use learn_session::LearnSession;
 pub use options::SessionOptions;
-pub use retry::RetryPolicy;

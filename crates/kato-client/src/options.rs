@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 /// ```
 /// use kato_client::SessionOptions;
 ///
-/// let options = SessionOptions::new("node0").max_pattern_length(8).recall_threshold(0.3);
+/// let options = SessionOptions::new("node0")
+///     .with_max_pattern_length(8)
+///     .with_recall_threshold(0.3);
 /// assert_eq!(options.config()["max_pattern_length"], 8);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -49,57 +51,57 @@ impl SessionOptions {
     }
 
     /// Sets any setting by its name on the wire. The server decides whether it accepts the value.
-    pub fn set(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub fn with_setting(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.config.insert(key.into(), value.into());
         self
     }
 
     /// Sets the number of events after which the short-term memory is learned automatically; 0 for
     /// never.
-    pub fn max_pattern_length(self, events: u64) -> Self {
-        self.set("max_pattern_length", events)
+    pub fn with_max_pattern_length(self, events: u64) -> Self {
+        self.with_setting("max_pattern_length", events)
     }
 
     /// Sets whether an automatic learn keeps all but the oldest event (`ROLLING`) or none
     /// (`CLEAR`).
-    pub fn rolling(self, rolling: bool) -> Self {
-        self.set("stm_mode", if rolling { "ROLLING" } else { "CLEAR" })
+    pub fn with_rolling(self, rolling: bool) -> Self {
+        self.with_setting("stm_mode", if rolling { "ROLLING" } else { "CLEAR" })
     }
 
     /// Sets the least similarity of a prediction, from 0 to 1.
-    pub fn recall_threshold(self, threshold: f64) -> Self {
-        self.set("recall_threshold", threshold)
+    pub fn with_recall_threshold(self, threshold: f64) -> Self {
+        self.with_setting("recall_threshold", threshold)
     }
 
     /// Sets the maximum number of predictions in an answer, from 1 to 10000.
-    pub fn max_predictions(self, n: u64) -> Self {
-        self.set("max_predictions", n)
+    pub fn with_max_predictions(self, n: u64) -> Self {
+        self.with_setting("max_predictions", n)
     }
 
     /// Sets the number of emotive maps that a pattern keeps, from 1 to 100.
-    pub fn persistence(self, n: u64) -> Self {
-        self.set("persistence", n)
+    pub fn with_persistence(self, n: u64) -> Self {
+        self.with_setting("persistence", n)
     }
 
     /// Sets whether to predict with every observation (3.10). Switch it off for training.
-    pub fn process_predictions(self, on: bool) -> Self {
-        self.set("process_predictions", on)
+    pub fn with_process_predictions(self, on: bool) -> Self {
+        self.with_setting("process_predictions", on)
     }
 
     /// Sets whether symbols match as a whole (3.10) or character by character.
-    pub fn use_token_matching(self, on: bool) -> Self {
-        self.set("use_token_matching", on)
+    pub fn with_token_matching(self, on: bool) -> Self {
+        self.with_setting("use_token_matching", on)
     }
 
     /// Adds metadata by which the session can be recognised; it comes back with the session.
-    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
     /// Sets the time that the session lives without a write, in whole seconds; the server's default
     /// (an hour) if not set.
-    pub const fn ttl(mut self, ttl: Duration) -> Self {
+    pub const fn with_ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
@@ -107,7 +109,7 @@ impl SessionOptions {
     /// Extends the session every so often by a background task, so that it outlives pauses longer
     /// than its TTL. Not needed for correctness: a session that expired is restored. Should be well
     /// below the TTL.
-    pub const fn keep_alive(mut self, every: Duration) -> Self {
+    pub const fn with_keep_alive(mut self, every: Duration) -> Self {
         self.keep_alive = Some(every);
         self
     }

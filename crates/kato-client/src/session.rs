@@ -10,7 +10,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kato_protocol::Deleted;
+use kato_protocol::session::Deleted;
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -20,10 +20,11 @@ pub(crate) use operation::{Learn, Operation};
 
 use self::make::CreateError;
 use crate::call::Call;
+use crate::calls::CallKind;
 use crate::forecast::AutoLearn;
 use crate::mirror::Mirror;
 use crate::transport::{Meaning, Transport};
-use crate::{CallKind, ClientError, SessionOptions};
+use crate::{ClientError, SessionOptions};
 
 /// Most sessions that are made for one operation before it is given up.
 const MAX_SESSIONS: u32 = 5;
@@ -112,7 +113,7 @@ impl Session {
                 source: None,
             });
         }
-        let max_attempts = self.transport.pool.retry.policy().attempts;
+        let max_attempts = self.transport.pool.backoff.policy().attempts;
         let mut made = 0;
         loop {
             if let Some(id) = &state.id {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kato_probe::Probe;
-use kato_protocol::{EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY, Root};
+use kato_protocol::extension::{EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY};
+use kato_protocol::session::Root;
+use kato_retry::{Backoff, Retry};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
@@ -16,17 +18,18 @@ use url::Url;
 pub(crate) use answer::{Answer, Failure, Meaning};
 
 use crate::call::Call;
-use crate::calls::Counters;
+use crate::calls::{CallKind, Counters};
 use crate::generation::Server;
-use crate::retry::Retry;
-use crate::{CallKind, ClientError, Generation};
+use crate::{ClientError, Generation};
 
 /// The state that the clients of one pool share.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) http: reqwest::Client,
     pub(crate) base: Url,
-    pub(crate) retry: Retry,
+    pub(crate) backoff: Backoff,
+    /// How long a stock server may go on with a request that had no answer.
+    pub(crate) settle: Duration,
     /// Most bytes of an answer.
     pub(crate) max_answer_bytes: usize,
     pub(crate) use_extensions: bool,
@@ -34,23 +37,6 @@ pub(crate) struct Pool {
     pub(crate) probe: Probe,
     #[cfg(feature = "events")]
     pub(crate) sockets: crate::events::SocketOptions,
-}
-
-/// The attempts at one request.
-#[derive(Debug)]
-pub(crate) struct Attempts {
-    pub(crate) n: u32,
-    began: Instant,
-}
-
-impl Attempts {
-    /// Creates the state at the first attempt.
-    pub(crate) fn new() -> Self {
-        Self {
-            n: 1,
-            began: Instant::now(),
-        }
-    }
 }
 
 /// A pool, with the counters of one client.
@@ -118,7 +104,7 @@ impl Transport {
         mut call: Call,
     ) -> Result<(T, bool), Failure> {
         let mut doubt = false;
-        let mut attempts = Attempts::new();
+        let mut retry = Retry::from_start(Instant::now());
         loop {
             let failure = match self.once(&call).await {
                 Ok(answer) => return Ok((answer.value, doubt)),
@@ -126,7 +112,7 @@ impl Transport {
             };
             // Kept over all attempts: a later one that succeeds does not take an earlier one back.
             doubt |= failure.meaning == Meaning::Doubtful;
-            if !failure.is_transient() || !self.pause(&mut attempts, &failure).await {
+            if !failure.is_transient() || !self.pause(&mut retry, &failure).await {
                 return Err(failure);
             }
             call.repeated = true;
@@ -134,20 +120,19 @@ impl Transport {
     }
 
     /// Waits for the next attempt; returns `false` if there is to be none.
-    pub(crate) async fn pause(&self, attempts: &mut Attempts, failure: &Failure) -> bool {
-        let (attempt, retry) = (attempts.n, &self.pool.retry);
-        let Some(pause) = retry.next(attempt, attempts.began, failure.retry_after) else {
+    pub(crate) async fn pause(&self, retry: &mut Retry, failure: &Failure) -> bool {
+        let wait = retry.next_wait(&self.pool.backoff, Instant::now(), failure.retry_after);
+        let Some(wait) = wait else {
             return false;
         };
-        tracing::debug!(attempt, ?pause, error = %failure.error, "trying again");
-        tokio::time::sleep(pause).await;
-        attempts.n += 1;
+        tracing::debug!(attempt = retry.failures(), ?wait, error = %failure.error, "trying again");
+        tokio::time::sleep(wait).await;
         true
     }
 
     /// Returns how long a stock server may go on with a request that had no answer.
     pub(crate) fn settle(&self) -> Duration {
-        self.pool.retry.policy().settle
+        self.pool.settle
     }
 
     /// Returns the facts about the server; asked once for all clients of the pool.

@@ -5,8 +5,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use kato_random::SplitMix64;
+
 use crate::error::CorpusError;
-use crate::rng::{Rng, scale};
+use crate::rng::{below, scale};
 use crate::vocabulary::{Class, Vocabulary, VocabularyBuilder, Word};
 
 /// Bytes of a sample that are used; what comes after them is not read, which bounds the memory.
@@ -48,10 +50,10 @@ impl CorpusModel {
             path: path.to_owned(),
             source,
         })?;
-        Self::from_text(&String::from_utf8_lossy(&text))
+        Self::from_sample(&String::from_utf8_lossy(&text))
     }
 
-    /// Builds the model of a text.
+    /// Builds the model of a text, of which the first [`MAX_SAMPLE_BYTES`] are used.
     ///
     /// Words are what stands between white space, and paragraphs are separated by blank lines.
     ///
@@ -59,6 +61,11 @@ impl CorpusModel {
     ///
     /// [`CorpusError::Empty`] when the text has no words.
     pub fn from_text(text: &str) -> Result<Self, CorpusError> {
+        Self::from_sample(beginning(text, MAX_SAMPLE_BYTES))
+    }
+
+    /// Builds the model of a text that is short enough for 32-bit numbers.
+    fn from_sample(text: &str) -> Result<Self, CorpusError> {
         let mut reader = Reader::default();
         for line in text.lines() {
             reader.read_line(line);
@@ -79,10 +86,15 @@ impl CorpusModel {
 
     /// Appends one document's text to `out`, escaped for a JSON string, until it adds `n_bytes` or
     /// a word more.
-    pub(crate) fn write_document(&self, rng: &mut Rng, n_bytes: usize, out: &mut Vec<u8>) {
+    pub(crate) fn write_document(
+        &self,
+        random: &mut SplitMix64,
+        n_bytes: usize,
+        out: &mut Vec<u8>,
+    ) {
         let limit = out.len() + n_bytes;
         loop {
-            self.write_paragraph(rng, limit, out);
+            self.write_paragraph(random, limit, out);
             if out.len() >= limit {
                 return;
             }
@@ -94,18 +106,18 @@ impl CorpusModel {
     /// with a sentence.
     ///
     /// It ends early when `out` reaches `limit`.
-    fn write_paragraph(&self, rng: &mut Rng, limit: usize, out: &mut Vec<u8>) {
+    fn write_paragraph(&self, random: &mut SplitMix64, limit: usize, out: &mut Vec<u8>) {
         // A draw of whole lengths, not of a mean, so that the paragraphs of the corpus are as
         // uneven as those of the sample.
-        let n_words = pick(&self.lengths, rng.bits() as u32);
+        let n_words = pick(&self.lengths, random.next_u64() as u32);
         let n_most = n_words + n_words / 4;
-        let mut word = self.word(&self.openings, rng.bits() as u32);
+        let mut word = self.word(&self.openings, random.next_u64() as u32);
         for i in 1.. {
             // Each choice of this step takes bits of its own, so the choices are independent: 16
             // for a rare word, 16 for a jump, 32 for the word that follows.
-            let bits = rng.bits();
+            let bits = random.next_u64();
             if word.class == Class::Plain && bits & 0xffff < RARE_ODDS {
-                self.vocabulary.spell_rare(rare_rank(rng), word, out);
+                self.vocabulary.spell_rare(rare_rank(random), word, out);
             } else {
                 self.vocabulary.spell(word, out);
             }
@@ -146,11 +158,11 @@ fn pick(items: &[u32], bits: u32) -> u32 {
 
 /// Draws a rank with density 1/rank, by integers alone, because floating-point logarithms differ
 /// between platforms.
-fn rare_rank(rng: &mut Rng) -> u32 {
+fn rare_rank(random: &mut SplitMix64) -> u32 {
     // A uniform power of two with uniform bits below it: the chance of a rank halves from each
     // power to the next, as 1/rank does.
-    let power = rng.below(RARE_RANK_BITS);
-    (1 << power) | (rng.bits() as u32 & ((1 << power) - 1))
+    let power = below(random, RARE_RANK_BITS);
+    (1 << power) | (random.next_u64() as u32 & ((1 << power) - 1))
 }
 
 /// Reads the beginning of a file, up to [`MAX_SAMPLE_BYTES`].
@@ -160,6 +172,13 @@ fn read_sample(path: &Path) -> io::Result<Vec<u8>> {
         .take(MAX_SAMPLE_BYTES)
         .read_to_end(&mut text)?;
     Ok(text)
+}
+
+/// Returns the beginning of a text, of at most so many bytes.
+fn beginning(text: &str, most: u64) -> &str {
+    // A machine whose addresses are shorter has no text that is longer.
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    &text[..text.floor_char_boundary(most)]
 }
 
 /// Collects the words behind the occurrences of every word, grouped by it.
@@ -242,6 +261,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_beginning_ends_between_characters() {
+        for (most, expected) in [(0, ""), (1, "a"), (2, "a"), (3, "aé"), (9, "aéb")] {
+            assert_eq!(beginning("aéb", most), expected);
+        }
+    }
+
+    #[test]
     fn followers_are_those_of_the_text() {
         let model = CorpusModel::from_text("a b a c\n \n\nb\nd").unwrap();
         let words = &model.vocabulary.words;
@@ -285,10 +311,10 @@ mod tests {
 
     #[test]
     fn rare_ranks_are_spread_over_the_powers_of_two() {
-        let mut rng = Rng::new(1);
+        let mut random = SplitMix64::from_seed(1);
         let mut n_per_power = [0; RARE_RANK_BITS as usize];
         for _ in 0..32_000 {
-            n_per_power[rare_rank(&mut rng).ilog2() as usize] += 1;
+            n_per_power[rare_rank(&mut random).ilog2() as usize] += 1;
         }
         assert!(
             n_per_power.iter().all(|n| (800..1200).contains(n)),

@@ -120,8 +120,8 @@ impl Vocabulary {
         self.text.extend_from_slice(gap);
         let class = class_of(word);
         self.words.push(Word {
-            // Fits for samples that `CorpusModel::read` reads: escaping makes at most 6 bytes of
-            // one, so 64 MiB become less than 4 GiB.
+            // Fits, as `CorpusModel` uses 64 MiB of a sample: escaping makes at most 6 bytes of
+            // one, and so does a byte that is no UTF-8, so they become less than 4 GiB.
             start: start as u32,
             group_start: 0,
             group_len: 0,

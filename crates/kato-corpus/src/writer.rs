@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
+use kato_random::SplitMix64;
+
 use crate::error::CorpusError;
 use crate::model::CorpusModel;
-use crate::rng::Rng;
+use crate::rng::below;
 
 /// Bytes of text per document: uniform in this range, 2.1 kB on average, about 500 GPT-2 tokens of
 /// English.
@@ -50,14 +52,14 @@ pub fn write_corpus(
     n_bytes: u64,
     out: &mut impl Write,
 ) -> Result<CorpusStats, CorpusError> {
-    let mut rng = Rng::new(seed);
+    let mut random = SplitMix64::from_seed(seed);
     let mut stats = CorpusStats::default();
     // Room for a full buffer and the line that fills it, which is longer than its text's size by
     // its id and little more than a word, so the buffer never grows.
     let mut buffer = Vec::with_capacity(BUFFER_BYTES + 2 * DOCUMENT_BYTES.end as usize);
     while stats.n_bytes < n_bytes {
         let before = buffer.len();
-        write_line(model, &mut rng, seed, stats.n_documents, &mut buffer);
+        write_line(model, &mut random, seed, stats.n_documents, &mut buffer);
         stats.n_documents += 1;
         stats.n_bytes += (buffer.len() - before) as u64;
         if buffer.len() >= BUFFER_BYTES {
@@ -73,12 +75,18 @@ pub fn write_corpus(
 }
 
 /// Appends one document, as a line of JSON with its line break.
-fn write_line(model: &CorpusModel, rng: &mut Rng, seed: u64, idx: u64, line: &mut Vec<u8>) {
+fn write_line(
+    model: &CorpusModel,
+    random: &mut SplitMix64,
+    seed: u64,
+    idx: u64,
+    line: &mut Vec<u8>,
+) {
     write!(line, r#"{{"id":"s{seed}-{idx}","text":""#).expect("a vector takes every write");
     // Nothing but the generator decides a document, not the size of the corpus, so a smaller corpus
     // is the beginning of a larger one.
-    let n_bytes = DOCUMENT_BYTES.start + rng.below(DOCUMENT_BYTES.end - DOCUMENT_BYTES.start);
-    model.write_document(rng, n_bytes as usize, line);
+    let n_bytes = DOCUMENT_BYTES.start + below(random, DOCUMENT_BYTES.end - DOCUMENT_BYTES.start);
+    model.write_document(random, n_bytes as usize, line);
     line.extend_from_slice(b"\"}\n");
 }
 

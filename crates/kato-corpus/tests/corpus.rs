@@ -1,4 +1,5 @@
-//! What a corpus promises: the same bytes everywhere, the size asked for, valid JSON, the sample's words and shape.
+//! What a corpus promises: the same bytes everywhere, the size asked for, valid JSON, the sample's
+//! words and shape.
 
 use std::collections::HashSet;
 use std::io::{self, Write};

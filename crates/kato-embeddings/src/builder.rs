@@ -24,7 +24,8 @@ use crate::vectors::Vectors;
 /// A few words of a large file, kept in a cache for the next time:
 ///
 /// ```
-/// use kato_embeddings::{Embeddings, Origin};
+/// use kato_embeddings::Embeddings;
+/// use kato_embeddings::report::Origin;
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("vectors.txt");

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::BadLine;
+use crate::report::BadLine;
 
 /// Reason why vectors could not be opened.
 #[derive(Debug, thiserror::Error)]

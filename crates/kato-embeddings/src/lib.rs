@@ -6,6 +6,10 @@
 //! [with doubles](EmbeddingsBuilder::with_doubles), of `f64`; these are the [`Element`]s there are.
 //! [`OnBadLine`] says what becomes of a [`BadLine`], the [`Report`] what was read and from where,
 //! and a [`Neighbour`] is one of the nearest words.
+//!
+//! [`OnBadLine`]: options::OnBadLine
+//! [`BadLine`]: report::BadLine
+//! [`Report`]: report::Report
 
 mod bad_line;
 mod blocks;
@@ -20,19 +24,16 @@ mod head;
 mod line;
 mod map;
 mod nearest;
-mod options;
+pub mod options;
 mod ordered;
-mod report;
+pub mod report;
 mod source;
 mod text;
 mod vectors;
 mod words;
 
-pub use bad_line::{BadLine, BadReason};
 pub use builder::EmbeddingsBuilder;
 pub use element::Element;
 pub use embeddings::Embeddings;
 pub use error::{EmbeddingsError, QueryError};
 pub use nearest::Neighbour;
-pub use options::{Layout, OnBadLine};
-pub use report::{CacheRefusal, Origin, Report};

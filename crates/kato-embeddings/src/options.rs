@@ -26,7 +26,7 @@ pub enum OnBadLine {
     /// Opening fails with the first one. The default.
     #[default]
     Fail,
-    /// It is skipped and listed in the [`Report`](crate::Report).
+    /// It is skipped and listed in the [`Report`](crate::report::Report).
     Skip,
 }
 

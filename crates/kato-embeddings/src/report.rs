@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::BadLine;
+pub use crate::bad_line::{BadLine, BadReason};
 
 /// Report of opening a file of vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ mod rules;
 
 use std::collections::BTreeMap;
 
-use kato_prediction::{Filter, FilterSettings, PredictionConfig, RankMetric};
+use kato_prediction::PredictionConfig;
+use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use serde::{Deserialize, Serialize};
 
 pub use self::builder::SessionConfigBuilder;
@@ -42,9 +43,13 @@ pub enum IndexerType {
 /// No value does harm: those out of range make every or no pattern a candidate.
 ///
 /// ```
-/// use kato_engine::{SessionConfig, StmMode};
+/// use kato_engine::SessionConfig;
+/// use kato_engine::config::StmMode;
 ///
-/// let mut config = SessionConfig::builder().max_pattern_length(5).stm_mode(StmMode::Rolling).build()?;
+/// let mut config = SessionConfig::builder()
+///     .with_max_pattern_length(5)
+///     .with_stm_mode(StmMode::Rolling)
+///     .build()?;
 /// let changes = serde_json::json!({"recall_threshold": 0.3});
 /// config.update(changes.as_object().expect("it is an object"))?;
 /// assert_eq!(config.recall_threshold, 0.3);
@@ -52,7 +57,7 @@ pub enum IndexerType {
 /// let wrong = serde_json::json!({"max_predictions": 0});
 /// let error = config.update(wrong.as_object().expect("it is an object")).unwrap_err();
 /// assert_eq!(error.messages()["max_predictions"], "Must be an integer between 1 and 10000");
-/// # Ok::<(), kato_engine::ConfigError>(())
+/// # Ok::<(), kato_engine::config::ConfigError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

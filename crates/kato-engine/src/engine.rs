@@ -207,7 +207,8 @@ impl Engine {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use kato_engine::{Engine, Lesson};
+    /// use kato_engine::Engine;
+    /// use kato_engine::node::Lesson;
     /// use kato_model::Event;
     /// use kato_store::{MemoryStore, PatternStore};
     /// use serde_json::{Value, json};

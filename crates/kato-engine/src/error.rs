@@ -1,6 +1,7 @@
 //! The errors of the engine, by what the caller can do about them.
 
-use kato_model::{PatternName, VectorError};
+use kato_model::PatternName;
+use kato_model::vector::VectorError;
 use kato_prediction::IndexError;
 use kato_store::StoreError;
 
@@ -20,7 +21,7 @@ pub enum EngineError {
     /// The short-term memory is empty.
     #[error("learn from an empty short-term memory: observe something first")]
     EmptyStm,
-    /// There is more of something than [`Limits`](crate::Limits) allow.
+    /// There is more of something than [`Limits`](crate::options::Limits) allow.
     #[error(
         "take in {found} {what}: the limit is {limit}; send less, or raise the limit in the engine's options"
     )]

@@ -11,24 +11,27 @@
 //!   settings, and [`SessionState`] is what a server stores of it.
 //! * [`Lesson`] is one learn as a value, for journals and for learning without a session.
 //! * [`EngineOptions`] has the behaviour of all nodes and the [`Limits`] of input.
+//!
+//! [`SessionState`]: session::SessionState
+//! [`Lesson`]: node::Lesson
+//! [`Limits`]: options::Limits
 
-mod config;
+pub mod config;
 mod engine;
 mod error;
 mod load;
-mod node;
+pub mod node;
 mod observation;
-mod options;
+pub mod options;
 mod pending;
-mod session;
+pub mod session;
 mod state;
 mod vectors;
 
-pub use config::{ConfigError, IndexerType, SessionConfig, SessionConfigBuilder, StmMode};
+pub use config::SessionConfig;
 pub use engine::{Engine, PendingCommit};
 pub use error::EngineError;
-pub use node::{LearnOutcome, Lesson, Node, NodeTotals};
+pub use node::{LearnOutcome, Node};
 pub use observation::Observation;
-pub use options::{AttributeScope, EngineOptions, Limits};
-pub use session::{Observed, Sequence, SequenceItem, SequenceOutcome, SequenceStep, Session};
-pub use state::{Percept, SessionState};
+pub use options::EngineOptions;
+pub use session::{Sequence, Session};

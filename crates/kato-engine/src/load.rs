@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use kato_model::{AttributeLimits, Attributes, PatternName};
 use kato_prediction::{IndexError, PatternIndex, SymbolId};
-use kato_store::{PatternStore, PatternVisitor, SourceSymbols, SymbolRef, VisitedPattern};
+use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
+use kato_store::{PatternStore, PatternVisitor};
 
 use crate::EngineError;
 use crate::node::{NodeMemory, Windows};

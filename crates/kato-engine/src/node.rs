@@ -17,7 +17,8 @@ pub use self::lesson::Lesson;
 pub(crate) use self::lesson::LessonRef;
 pub(crate) use self::memory::{NodeMemory, Windows};
 use crate::engine::Shared;
-use crate::{EngineError, EngineOptions, Session, SessionConfig, SessionState};
+use crate::session::SessionState;
+use crate::{EngineError, EngineOptions, Session, SessionConfig};
 
 /// A handle of one node of an [`Engine`](crate::Engine): cheap to clone, usable from any thread.
 ///
@@ -50,7 +51,7 @@ pub struct NodeTotals {
     /// Distinct patterns (KATO's `total_unique_patterns` and `total_pattern_frequencies`).
     pub patterns: u64,
     /// Distinct symbols.
-    pub symbols: u64,
+    pub distinct_symbols: u64,
     /// Learn calls: the sum of all frequencies.
     pub learns: u64,
     /// Symbols of all learn calls (KATO's `total_symbols_in_patterns_frequencies`).

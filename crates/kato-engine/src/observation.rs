@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use kato_model::{EmotiveMap, MetadataValue, VECTOR_PREFIX, VectorName, sum_vectors};
+use kato_model::vector::{VECTOR_PREFIX, sum_vectors};
+use kato_model::{EmotiveMap, MetadataValue, VectorName};
 use serde::{Deserialize, Serialize};
 
+use crate::EngineError;
+use crate::options::Limits;
 use crate::vectors::N_NEAREST;
-use crate::{EngineError, Limits};
 
 /// Greatest magnitude of an emotive: sums over 2⁶⁴ learns of a thousand maps stay finite.
 const EMOTIVE_MAGNITUDE: f64 = 1e100;

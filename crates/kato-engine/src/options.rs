@@ -4,10 +4,11 @@
 use std::num::NonZeroU64;
 
 use kato_model::AttributeLimits;
-use kato_prediction::RankMetric;
+use kato_prediction::config::RankMetric;
 
 /// The patterns that the emotives and metadata of observations are attached to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AttributeScope {
     /// As in KATO 3.10.1: they gather in the session until it is cleared, every manual learn
     /// attaches all of them, and an auto-learn attaches none.
@@ -34,16 +35,17 @@ pub struct EngineOptions {
     /// Whether a session's own `rank_sort_algo` counts instead, which KATO
     /// ignores. Default `false`.
     pub session_rank_sort_algo: bool,
-    /// Whether similarity to a state of one symbol is that of symbols and not of characters (KATO's
-    /// environment variable `USE_TOKEN_MATCHING`). Default `true`.
+    /// Whether similarity to a state of one symbol is that of symbols and not of characters
+    /// (KATO's environment variable `USE_TOKEN_MATCHING`). Default `true`.
     pub use_token_matching: bool,
     /// Whether a session's own `use_token_matching` counts there too, which KATO ignores. Default
     /// `false`; for states of several symbols it always counts.
     pub session_use_token_matching: bool,
     /// The patterns that emotives and metadata are attached to. Default: KATO's.
     pub attribute_scope: AttributeScope,
-    /// Whether a vector is refused that is not as long as those of its session and node. KATO takes
-    /// it, gives it its own name alone, and forgets it with the next learn. Default `false`.
+    /// Whether a vector is refused that is not as long as those of its session and node. KATO
+    /// takes it, gives it its own name alone, and forgets it with the next learn. Default
+    /// `false`.
     pub one_vector_length: bool,
     /// Attributes kept for each pattern by nodes in memory; `persistence` is KATO's environment
     /// variable `PERSISTENCE`. Nodes of a store follow the store, and no session's `persistence`

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 pub use self::sequence::{Sequence, SequenceItem, SequenceOutcome, SequenceStep};
 pub(crate) use self::steps::{STM_BYTES, add_as_text};
+use crate::node::Lesson;
 use crate::observation::{SummedVector, check_limit};
 use crate::state::{LastObservation, MAX_RETAINED};
-use crate::{
-    EngineError, LearnOutcome, Lesson, Node, Observation, Percept, SessionConfig, SessionState,
-};
+pub use crate::state::{Percept, SessionState};
+use crate::{EngineError, LearnOutcome, Node, Observation, SessionConfig};
 
 /// One user's conversation with a node, created by [`Node::session`] or [`Node::resume`].
 ///

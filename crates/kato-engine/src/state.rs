@@ -4,7 +4,8 @@ pub(crate) mod metadata_json;
 
 use std::collections::BTreeMap;
 
-use kato_model::{EmotiveMap, Event, Metadata, MetadataValue, VectorName, mean_emotives};
+use kato_model::emotives::mean_emotives;
+use kato_model::{EmotiveMap, Event, Metadata, MetadataValue, VectorName};
 use serde::{Deserialize, Serialize};
 
 /// Most events, emotive maps, metadata maps and vectors that a session keeps between calls: the

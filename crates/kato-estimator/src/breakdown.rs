@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EstimateError, Figure, FrequencyCounts, LevelContents, Target};
+use crate::bytes::LevelContents;
+use crate::{EstimateError, Figure, FrequencyCounts, Target};
 
 /// Version of the stored form.
 const SCHEMA: u32 = 1;
@@ -25,7 +26,7 @@ pub struct StorageBreakdown {
     /// The levels, bottom up.
     pub level_estimates: Vec<LevelEstimate>,
     /// Learn calls of all levels.
-    pub total_learn_calls: Figure,
+    pub total_learns: Figure,
     /// Distinct patterns of all levels.
     pub total_patterns: Figure,
     /// Bytes of the whole store.
@@ -43,7 +44,7 @@ pub struct LevelEstimate {
     /// Its chunk size.
     pub chunk_size: usize,
     /// Learn calls.
-    pub learn_calls: Figure,
+    pub learns: Figure,
     /// Distinct patterns.
     pub distinct_patterns: Figure,
     /// Share of learn calls that repeat a pattern, 0 to 1.
@@ -62,7 +63,7 @@ pub struct LevelEstimate {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GrowthPoint {
     /// Learn calls.
-    pub learn_calls: f64,
+    pub learns: f64,
     /// Distinct patterns among them.
     pub distinct_patterns: Figure,
 }
@@ -90,7 +91,7 @@ impl StorageBreakdown {
             engine: engine.to_owned(),
             target,
             extrapolation,
-            total_learn_calls: sum(|level| &level.learn_calls),
+            total_learns: sum(|level| &level.learns),
             total_patterns: sum(|level| &level.distinct_patterns),
             bytes,
             level_estimates,
@@ -156,7 +157,7 @@ impl fmt::Display for StorageBreakdown {
                 "{:<8} {:>6}  {:<36}  {:<36}  {:<22}  {}",
                 level.node,
                 level.chunk_size,
-                shown(&level.learn_calls, grouped),
+                shown(&level.learns, grouped),
                 shown(&level.distinct_patterns, grouped),
                 shown(&level.dedup_share, |share| format!(
                     "{:.2} %",
@@ -170,7 +171,7 @@ impl fmt::Display for StorageBreakdown {
             "{:<8} {:>6}  {:<36}  {:<36}  {:<22}  {}",
             "all",
             "",
-            shown(&self.total_learn_calls, grouped),
+            shown(&self.total_learns, grouped),
             shown(&self.total_patterns, grouped),
             "",
             shown(&self.bytes, bytes_shown),

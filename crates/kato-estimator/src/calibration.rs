@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::growth::Growth;
 use crate::ratio::{Scaled, Sums, Target};
+use crate::run_record::RunRecord;
 use crate::sample::Windows;
-use crate::{CorpusSample, EstimateError, FrequencyCounts, Hierarchy, RunRecord, StorageEstimator};
+use crate::{CorpusSample, EstimateError, EstimatedHierarchy, FrequencyCounts, StorageEstimator};
 
 /// Version of the stored form.
 const SCHEMA: u32 = 1;
@@ -27,14 +28,16 @@ const LOCAL_CALLS: f64 = 8_000.0;
 /// it was made from.
 ///
 /// ```
-/// use kato_estimator::{Calibration, Hierarchy, RunLevel, RunRecord, StorageEstimator};
+/// use kato_estimator::run_record::{RunLevel, RunRecord};
+/// use kato_estimator::{Calibration, EstimatedHierarchy, StorageEstimator};
 ///
-/// let run = RunRecord::new(Hierarchy::new([3])?, 100)
-///     .level(RunLevel::new([(1, 2575), (2, 85), (3, 19), (4, 4)].into_iter().collect()));
+/// let run = RunRecord::new(EstimatedHierarchy::new([3])?, 100)
+///     .with_level(RunLevel::new([(1, 2575), (2, 85), (3, 19), (4, 4)].into_iter().collect()));
 /// let calibration = Calibration::from_run(&run)?;
 /// let restored = Calibration::from_json(&calibration.to_json())?;
 /// assert_eq!(restored, calibration);
-/// let breakdown = StorageEstimator::builder().calibration(restored).build()?.estimate_storage(1_000)?;
+/// let estimator = StorageEstimator::builder().with_calibration(restored).build()?;
+/// let breakdown = estimator.estimate_storage(1_000)?;
 /// assert!(breakdown.total_patterns.value > 20_000.0);
 /// # Ok::<(), kato_estimator::EstimateError>(())
 /// ```
@@ -46,7 +49,7 @@ pub struct Calibration {
     /// Kind of observations that it was made from.
     pub source: CalibrationSource,
     /// The hierarchy that it holds for.
-    pub hierarchy: Hierarchy,
+    pub hierarchy: EstimatedHierarchy,
     /// Documents observed.
     pub samples: u64,
     /// Bytes of their text, where known.
@@ -122,7 +125,7 @@ impl Calibration {
     #[must_use]
     pub fn from_sample(sample: &CorpusSample) -> Self {
         let levels = sample.levels.iter().map(|level| LevelEvidence {
-            learn_calls: level.learn_calls,
+            learn_calls: level.learns,
             frequencies: level.frequencies.clone(),
             symbols_per_pattern: level.symbols_per_pattern,
             growth: level.windows.clone(),
@@ -227,7 +230,10 @@ impl Calibration {
     ///
     /// [`EstimateError::NoSuchRun`] when no run has the hierarchy; as [`from_run`](Self::from_run)
     /// for the runs that have it.
-    pub fn from_history(runs: &[RunRecord], hierarchy: &Hierarchy) -> Result<Self, EstimateError> {
+    pub fn from_history(
+        runs: &[RunRecord],
+        hierarchy: &EstimatedHierarchy,
+    ) -> Result<Self, EstimateError> {
         let same: Vec<&RunRecord> = runs
             .iter()
             .filter(|run| run.hierarchy == *hierarchy)
@@ -253,9 +259,9 @@ impl Calibration {
                 continue;
             };
             let estimator = StorageEstimator::builder()
-                .calibration(Self::from_run(known)?)
+                .with_calibration(Self::from_run(known)?)
                 // The error is of interest however far the runs are apart.
-                .force(true)
+                .with_force(true)
                 .build()?;
             let breakdown = estimator.estimate_storage(held.samples)?;
             calibration.held_out.push(HeldOut {

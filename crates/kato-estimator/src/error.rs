@@ -8,7 +8,8 @@ use thiserror::Error;
 pub enum EstimateError {
     /// There are no levels, more than there can be, or a chunk size that no level can have.
     #[error(
-        "chunk size {chunk_size} at level {level}: give 1 to 20 levels, at least 1 at level 0 and 2 above"
+        "chunk size {chunk_size} at level {level}: give 1 to {max} levels, at least 1 at level 0 and 2 above",
+        max = kato_learner::config::MAX_NODES
     )]
     ChunkSize {
         /// The level, from 0; one beyond the last when the number of levels is wrong.
@@ -16,11 +17,15 @@ pub enum EstimateError {
         /// The size asked for.
         chunk_size: usize,
     },
+    /// Single names wait for the next document, so that what a document teaches depends on the one
+    /// before.
+    #[error("single names that wait for the next document cannot be estimated")]
+    CarriedNames,
     /// The sample holds no learn call at level 0, so it says nothing of the corpus.
     #[error("the sample has no learn call at level 0: add documents, or check the chunk sizes")]
     EmptySample,
     /// There is nothing to estimate from.
-    #[error("nothing to estimate from: give the builder a calibration, or the seed formula")]
+    #[error("nothing to estimate from: give the builder a calibration, or the original's formula")]
     NoModel,
     /// The target is 0, not finite, or not in a unit that the source of the estimate knows.
     #[error("the target {value} {unit} cannot be scaled to: {reason}")]
@@ -34,7 +39,7 @@ pub enum EstimateError {
     },
     /// The target is further from what was observed than the estimate can be trusted.
     #[error(
-        "the target is {ratio:.0} times what was observed, more than {limit:.0} times: observe more, or ask for it with `force(true)`"
+        "the target is {ratio:.0} times what was observed, more than {limit:.0} times: observe more, or ask for it with `with_force(true)`"
     )]
     TooFar {
         /// Size of the target over what was observed.

@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 pub use self::builder::StorageEstimatorBuilder;
 use self::observation::Observation;
 use crate::breakdown::{LevelEstimate, StorageBreakdown};
+use crate::bytes::LevelContents;
 use crate::figure::Figure;
+use crate::legacy::LegacyModel;
 use crate::{
-    Calibration, EstimateError, FrequencyCounts, GrowthLaw, Hierarchy, LevelContents, SeedModel,
-    StorageEngine, Target,
+    Calibration, EstimateError, EstimatedHierarchy, FrequencyCounts, GrowthLaw, StorageEngine,
+    Target,
 };
 
 /// Largest size, as a multiple of the observed corpus, that is estimated by default. Up to 100
@@ -28,24 +30,24 @@ pub enum Model {
     /// Observations of the corpus, and the ensemble of growth laws or one law.
     Calibrated(Box<Calibration>, Option<GrowthLaw>),
     /// The original's formula.
-    Seed(SeedModel),
+    Legacy(LegacyModel),
 }
 
 /// Predicts what a run will store: learn calls, distinct patterns and bytes of every level, with
 /// intervals.
 ///
 /// ```
-/// use kato_estimator::{Calibration, Hierarchy, SampleBuilder, StorageEstimator, Target};
+/// use kato_estimator::{Calibration, EstimatedHierarchy, SampleBuilder, StorageEstimator, Target};
 ///
-/// let mut sample = SampleBuilder::new(Hierarchy::new([3, 2])?);
+/// let mut sample = SampleBuilder::new(EstimatedHierarchy::new([3, 2])?);
 /// for document in 0..40u32 {
 ///     let tokens: Vec<u32> = (0..60).map(|i| (i * i + document) % 11).collect();
 ///     sample.add(&[tokens], 300);
 /// }
 /// let calibration = Calibration::from_sample(&sample.finish()?);
-/// let estimator = StorageEstimator::builder().calibration(calibration).build()?;
+/// let estimator = StorageEstimator::builder().with_calibration(calibration).build()?;
 /// let breakdown = estimator.estimate(Target::text_bytes(120_000))?;
-/// assert_eq!(breakdown.level_estimates[0].learn_calls.value, 8_000.0);
+/// assert_eq!(breakdown.level_estimates[0].learns.value, 8_000.0);
 /// println!("{breakdown}");
 /// # Ok::<(), kato_estimator::EstimateError>(())
 /// ```
@@ -84,7 +86,7 @@ impl StorageEstimator {
     /// [`EstimateError::TooFar`] beyond the range.
     pub fn estimate(&self, target: Target) -> Result<StorageBreakdown, EstimateError> {
         match &self.model {
-            Model::Seed(seed) => self.by_formula(seed, target),
+            Model::Legacy(legacy) => self.by_formula(legacy, target),
             Model::Calibrated(calibration, law) => {
                 // Refused, not capped: beyond the tested range nothing says that intervals hold.
                 let factor = calibration.factor(&target)?;
@@ -102,7 +104,7 @@ impl StorageEstimator {
     /// Estimates by the original's formula, without intervals.
     fn by_formula(
         &self,
-        seed: &SeedModel,
+        legacy: &LegacyModel,
         target: Target,
     ) -> Result<StorageBreakdown, EstimateError> {
         let Some(samples) = target.samples.filter(|&samples| samples > 0) else {
@@ -115,15 +117,15 @@ impl StorageEstimator {
         // Nothing is known of the formula's error, and an invented interval would look like a
         // measured one.
         let bare = |value| Figure::bare(value, self.confidence);
-        let levels = seed.levels(samples);
+        let levels = legacy.levels(samples);
         let level_estimates: Vec<LevelEstimate> = levels
             .iter()
             .enumerate()
             .map(|(level, estimate)| LevelEstimate {
                 level,
                 node: format!("node{level}"),
-                chunk_size: seed.chunk_size(),
-                learn_calls: bare(estimate.learn_calls),
+                chunk_size: legacy.chunk_size(),
+                learns: bare(estimate.learns),
                 distinct_patterns: bare(estimate.distinct_patterns),
                 dedup_share: bare(estimate.dedup_share),
                 bytes: bare(estimate.bytes),
@@ -136,7 +138,7 @@ impl StorageEstimator {
             })
             .collect();
         Ok(StorageBreakdown::from_levels(
-            "seed-formula",
+            "legacy-formula",
             target,
             None,
             level_estimates,
@@ -147,10 +149,10 @@ impl StorageEstimator {
 
     /// Returns the hierarchy that estimates are for; `None` for the original's formula.
     #[must_use]
-    pub fn hierarchy(&self) -> Option<&Hierarchy> {
+    pub fn hierarchy(&self) -> Option<&EstimatedHierarchy> {
         match &self.model {
             Model::Calibrated(calibration, _) => Some(&calibration.hierarchy),
-            Model::Seed(_) => None,
+            Model::Legacy(_) => None,
         }
     }
 }

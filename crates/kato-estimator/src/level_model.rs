@@ -18,8 +18,8 @@ const LOCALITY: f64 = 0.08;
 /// The fitted laws of a level.
 pub(crate) struct LevelModel<'a> {
     evidence: &'a LevelEvidence,
-    /// Fitted to every window, or every learn call of a run: as if repeats within a document became
-    /// more frequent with the number of documents.
+    /// Fitted to every window, or every learn call of a run: as if repeats within a document
+    /// became more frequent with the number of documents.
     all: Growth<'a>,
     /// Fitted to every window once a document, or to a run without its local repeats: as if no
     /// pattern could repeat both in many documents and often within each.

@@ -8,51 +8,52 @@
 //!
 //! | known before the run | take |
 //! |---|---|
-//! | a random sample of the corpus | [`SampleBuilder`], [`Calibration::from_sample`] |
+//! | a random sample | [`TextSampler`] or [`SampleBuilder`], [`Calibration::from_sample`] |
 //! | a finished run over a part of it | [`RunRecord`], [`Calibration::from_run`] |
 //! | several runs | [`Calibration::from_history`] |
-//! | nothing | [`SeedModel`], the original's formula, which is far off |
+//! | nothing | [`LegacyModel`], the original's formula, which is far off |
 //!
 //! The parts can be used alone: [`FrequencyCounts`] with [`PitmanYor`], [`GrowthLaw`] and
 //! [`PowerLaw`] for laws of frequencies, [`StorageEngine`] for the bytes of known contents.
+//!
+//! [`RunRecord`]: run_record::RunRecord
+//! [`LegacyModel`]: legacy::LegacyModel
+//! [`PowerLaw`]: power_law::PowerLaw
 
-mod breakdown;
-mod bytes;
-mod calibration;
+pub mod breakdown;
+pub mod bytes;
+pub mod calibration;
 mod error;
 mod estimator;
 mod figure;
 mod frequency;
 mod growth;
+mod hierarchy;
+pub mod legacy;
 mod level_model;
 mod optimize;
 mod path;
 mod pitman_yor;
 #[cfg(feature = "plots")]
 mod plots;
-mod power_law;
+pub mod power_law;
 mod random;
 mod ratio;
-mod rules;
-mod run_record;
-mod sample;
-mod seed;
+pub mod run_record;
+pub mod sample;
 mod sketch;
+mod text_sampler;
 
-pub use breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
-pub use bytes::{
-    ByteCoefficients, ByteMeasurement, ByteModel, EmbeddedLayout, LevelContents, StorageEngine,
-};
-pub use calibration::{Calibration, CalibrationSource, HeldOut};
+pub use breakdown::StorageBreakdown;
+pub use bytes::StorageEngine;
+pub use calibration::Calibration;
 pub use error::EstimateError;
 pub use estimator::{DEFAULT_MAX_EXTRAPOLATION, Model, StorageEstimator, StorageEstimatorBuilder};
 pub use figure::{Figure, Method};
 pub use frequency::FrequencyCounts;
 pub use growth::GrowthLaw;
+pub use hierarchy::EstimatedHierarchy;
 pub use pitman_yor::PitmanYor;
-pub use power_law::{Goodness, PowerLaw};
 pub use ratio::Target;
-pub use rules::{ChunkRule, Hierarchy, MAX_LEVELS, TailPolicy};
-pub use run_record::{RunLevel, RunRecord};
-pub use sample::{CorpusSample, DEFAULT_MAX_PATTERNS, LevelSample, SampleBuilder};
-pub use seed::{SeedLevel, SeedModel};
+pub use sample::{CorpusSample, SampleBuilder};
+pub use text_sampler::TextSampler;

@@ -1,7 +1,7 @@
 //! The learn calls of a document at every level, and those that cuts from every other token would
 //! make.
 
-use crate::{Hierarchy, TailPolicy};
+use crate::EstimatedHierarchy;
 
 /// Computes what a document teaches, as hashes of content. Its buffers are reused between
 /// documents.
@@ -28,20 +28,19 @@ impl Paths {
     /// number of symbols; level by level, in the order of the text.
     pub(crate) fn calls<P: AsRef<[u32]>>(
         &mut self,
-        hierarchy: &Hierarchy,
+        hierarchy: &EstimatedHierarchy,
         paragraphs: &[P],
         mut learned: impl FnMut(usize, u64, &[u32], usize),
     ) {
         self.names.clear();
         for paragraph in paragraphs {
-            let mut rest = paragraph.as_ref();
-            while let Some(len) = hierarchy.token_chunk(rest.len()) {
-                let (chunk, behind) = rest.split_at(len);
-                rest = behind;
+            let tokens = paragraph.as_ref();
+            for chunk in hierarchy.token_chunks(tokens.len()) {
+                let chunk = &tokens[chunk];
                 // KATO learns nothing from fewer than two symbols.
-                if len >= 2 {
+                if chunk.len() >= 2 {
                     let name = hash_tokens(chunk);
-                    learned(0, name, chunk, len);
+                    learned(0, name, chunk, chunk.len());
                     self.names.push(name);
                 }
             }
@@ -51,19 +50,18 @@ impl Paths {
             // A promoted name comes after all names of the level below, as it was the last there.
             self.names.extend(promoted.take());
             self.above.clear();
-            for children in self.names.chunks(hierarchy.chunk_size(level)) {
-                // Chunks have at least two names, so only the last one of a document can be alone.
-                if let [single] = children {
-                    let is_top = level + 1 == hierarchy.n_levels();
-                    // At the top there is no level to promote it to.
-                    if hierarchy.tail_policy() == TailPolicy::Promote && !is_top {
-                        promoted = Some(*single);
-                    }
-                    continue;
-                }
+            let chunks = hierarchy.name_chunks(level, self.names.len());
+            let has_single = chunks.n_dropped() > 0;
+            for chunk in chunks {
+                let children = &self.names[chunk];
                 let name = hash_names(children);
                 learned(level, name, &[], children.len());
                 self.above.push(name);
+            }
+            let is_top = level + 1 == hierarchy.n_levels();
+            // At the top there is no level to promote it to.
+            if has_single && hierarchy.promotes_single_names() && !is_top {
+                promoted = self.names.last().copied();
             }
             std::mem::swap(&mut self.names, &mut self.above);
         }
@@ -73,7 +71,7 @@ impl Paths {
     /// each level, with level, name and number of symbols.
     pub(crate) fn windows<P: AsRef<[u32]>>(
         &mut self,
-        hierarchy: &Hierarchy,
+        hierarchy: &EstimatedHierarchy,
         paragraphs: &[P],
         mut seen: impl FnMut(usize, u64, usize),
     ) {
@@ -83,7 +81,8 @@ impl Paths {
             for at in 0..tokens.len() {
                 // Up to the end of the paragraph: chunks do not cross it, names above do.
                 let rest = &tokens[at..];
-                let len = hierarchy.token_chunk(rest.len());
+                let first = hierarchy.token_chunks(rest.len()).next();
+                let len = first.map(|chunk| chunk.len());
                 let name = len
                     .filter(|&len| len >= 2)
                     .map(|len| hash_tokens(&rest[..len]));
@@ -183,7 +182,7 @@ mod tests {
             paragraphs in prop::collection::vec(prop::collection::vec(0..3u32, 0..30), 0..5),
             sizes in prop::collection::vec(2..6usize, 1..4),
         ) {
-            let hierarchy = Hierarchy::new(sizes).unwrap();
+            let hierarchy = EstimatedHierarchy::new(sizes).unwrap();
             let mut calls = Vec::new();
             let mut paths = Paths::default();
             paths.calls(&hierarchy, &paragraphs, |level, name, _, len| calls.push((level, name, len)));

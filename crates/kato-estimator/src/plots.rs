@@ -8,7 +8,9 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::register_font;
 
-use crate::{EstimateError, LevelEstimate, PowerLaw, StorageBreakdown};
+use crate::breakdown::LevelEstimate;
+use crate::power_law::PowerLaw;
+use crate::{EstimateError, StorageBreakdown};
 
 const SIZE: (u32, u32) = (960, 640);
 const FONT: &str = "sans-serif";
@@ -36,11 +38,14 @@ impl StorageBreakdown {
     /// [`EstimateError::Plot`] when a file cannot be written.
     ///
     /// ```
-    /// use kato_estimator::{Calibration, Hierarchy, RunLevel, RunRecord, StorageEstimator};
+    /// use kato_estimator::run_record::{RunLevel, RunRecord};
+    /// use kato_estimator::{Calibration, EstimatedHierarchy, StorageEstimator};
     ///
-    /// let run = RunRecord::new(Hierarchy::new([3])?, 100)
-    ///     .level(RunLevel::new([(1, 2575), (2, 85), (3, 19)].into_iter().collect()));
-    /// let estimator = StorageEstimator::builder().calibration(Calibration::from_run(&run)?).build()?;
+    /// let run = RunRecord::new(EstimatedHierarchy::new([3])?, 100)
+    ///     .with_level(RunLevel::new([(1, 2575), (2, 85), (3, 19)].into_iter().collect()));
+    /// let estimator = StorageEstimator::builder()
+    ///     .with_calibration(Calibration::from_run(&run)?)
+    ///     .build()?;
     /// let dir = tempfile::tempdir()?;
     /// let written = estimator.estimate_storage(1_000)?.write_plots(dir.path())?;
     /// assert_eq!(written.len(), 4);
@@ -317,7 +322,7 @@ fn draw_growth<B: DrawingBackend>(
         title: &title,
         x: (
             "learn calls of the level",
-            largest(points().map(|point| point.learn_calls)),
+            largest(points().map(|point| point.learns)),
         ),
         y: (
             "distinct patterns of the level",
@@ -335,11 +340,11 @@ fn draw_growth<B: DrawingBackend>(
         let low = level
             .growth
             .iter()
-            .filter_map(|point| Some((point.learn_calls, point.distinct_patterns.low?)));
+            .filter_map(|point| Some((point.learns, point.distinct_patterns.low?)));
         let high = level
             .growth
             .iter()
-            .filter_map(|point| Some((point.learn_calls, point.distinct_patterns.high?)));
+            .filter_map(|point| Some((point.learns, point.distinct_patterns.high?)));
         // Forth along the lower ends and back along the upper ones, as an outline.
         let band: Vec<(f64, f64)> = low.chain(high.rev()).collect();
         chart
@@ -348,7 +353,7 @@ fn draw_growth<B: DrawingBackend>(
         let line = level
             .growth
             .iter()
-            .map(|point| (point.learn_calls, point.distinct_patterns.value));
+            .map(|point| (point.learns, point.distinct_patterns.value));
         chart
             .draw_series(LineSeries::new(line, color.stroke_width(2)))
             .map_err(failed)?

@@ -1,10 +1,11 @@
 //! The power law of frequencies, p(f) ∝ f^−γ: its fit by maximum likelihood, and a test of whether
 //! it holds at all.
 
+use kato_random::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 use crate::optimize::minimize1;
-use crate::random::Random;
+use crate::random::open_unit;
 use crate::{EstimateError, FrequencyCounts};
 
 /// Range of exponents that are searched. ζ diverges at 1.
@@ -18,7 +19,8 @@ const GAMMA_RANGE: (f64, f64) = (1.01, 12.0);
 /// Shalizi and Newman, *Power-law distributions in empirical data*, 2009.
 ///
 /// ```
-/// use kato_estimator::{FrequencyCounts, PowerLaw};
+/// use kato_estimator::FrequencyCounts;
+/// use kato_estimator::power_law::PowerLaw;
 ///
 /// let counts: FrequencyCounts = [(1, 2575), (2, 85), (3, 19), (4, 4), (5, 3)].into_iter().collect();
 /// let law = PowerLaw::fit(&counts, 1)?;
@@ -41,8 +43,8 @@ pub struct PowerLaw {
 /// The result of a test of whether frequencies follow a power law.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Goodness {
-    /// Share of samples drawn from the law that are further from their own fit than the data: below
-    /// 0.1 the law is ruled out.
+    /// Share of samples drawn from the law that are further from their own fit than the data:
+    /// below 0.1 the law is ruled out.
     pub p_value: f64,
     /// Samples drawn.
     pub n_draws: usize,
@@ -112,7 +114,7 @@ impl PowerLaw {
     /// compared on the scale √n.
     #[must_use]
     pub fn goodness(&self, n_draws: usize, seed: u64) -> Goodness {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::from_seed(seed);
         let n = self.n_patterns.min(5_000);
         // The distance of a sample from its own law shrinks with the root of its size.
         let observed = self.distance * (self.n_patterns as f64).sqrt();
@@ -130,8 +132,8 @@ impl PowerLaw {
     }
 
     /// Draws a frequency: the largest whose survival is above a uniform number.
-    fn draw(&self, random: &mut Random) -> u64 {
-        let u = random.unit();
+    fn draw(&self, random: &mut SplitMix64) -> u64 {
+        let u = open_unit(random);
         let (mut low, mut high) = (self.x_min, self.x_min.saturating_mul(2));
         // The bound keeps the doubling from overflowing where γ is near 1 and the tail is long.
         while self.survival(high) > u && high < 1 << 40 {
@@ -205,7 +207,7 @@ mod tests {
             n_patterns: 3_000,
             distance: 0.0,
         };
-        let mut random = Random::new(5);
+        let mut random = SplitMix64::from_seed(5);
         let drawn: FrequencyCounts = (0..3_000).map(|_| (law.draw(&mut random), 1)).collect();
         let fitted = PowerLaw::fit(&drawn, 1).unwrap();
         assert!((fitted.gamma - 2.5).abs() < 0.1, "{}", fitted.gamma);

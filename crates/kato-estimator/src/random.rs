@@ -1,31 +1,19 @@
-//! Seeded random draws, the same on every machine.
+//! Uniform numbers that are neither 0 nor 1.
 
-/// The SplitMix64 generator: small, seedable with any number, and good enough to draw thousands of
-/// values from a law.
-#[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+use kato_random::SplitMix64;
 
-impl Random {
-    /// Creates a generator from any seed.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
+/// Draws a number uniform in 0 < x < 1, both ends left out: no survival of a power law is 0, and
+/// the logarithm of 0 is no number.
+pub(crate) fn open_unit(random: &mut SplitMix64) -> f64 {
+    open_unit_from_bits(random.next_u64())
+}
 
-    /// Returns the next 64 random bits.
-    pub(crate) fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ (bits >> 31)
-    }
-
-    /// Returns a number uniform in 0 < x < 1.
-    pub(crate) fn unit(&mut self) -> f64 {
-        // 53 bits are what a double holds. The half keeps out 0, which no survival of a power
-        // law reaches.
-        ((self.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
+/// Maps 64 bits to 0 < x < 1.
+fn open_unit_from_bits(bits: u64) -> f64 {
+    // The half keeps out 0. It needs a bit more than the 53 that a double holds, so the largest
+    // values are rounded, the very largest to 1.
+    let rounded = ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    rounded.min(1.0 - f64::EPSILON / 2.0)
 }
 
 #[cfg(test)]
@@ -34,11 +22,18 @@ mod tests {
 
     #[test]
     fn draws_are_uniform_and_follow_the_seed() {
-        let mut random = Random::new(3);
-        let draws: Vec<f64> = (0..40_000).map(|_| random.unit()).collect();
+        let mut random = SplitMix64::from_seed(3);
+        let draws: Vec<f64> = (0..40_000).map(|_| open_unit(&mut random)).collect();
         let mean = draws.iter().sum::<f64>() / 40_000.0;
         let square = draws.iter().map(|x| x * x).sum::<f64>() / 40_000.0;
         assert!((mean - 0.5).abs() < 0.01 && (square - 1.0 / 3.0).abs() < 0.01);
-        assert_eq!(Random::new(7).next_u64(), Random::new(7).next_u64());
+    }
+
+    #[test]
+    fn neither_end_is_drawn() {
+        for bits in [0, 1, u64::MAX - 4096, u64::MAX - 1, u64::MAX] {
+            let drawn = open_unit_from_bits(bits);
+            assert!(drawn > 0.0 && drawn < 1.0, "{bits}: {drawn}");
+        }
     }
 }

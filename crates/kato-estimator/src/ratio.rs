@@ -151,7 +151,10 @@ pub(crate) struct Scaled {
 
 #[cfg(test)]
 mod tests {
+    use kato_random::SplitMix64;
+
     use super::*;
+    use crate::random::open_unit;
 
     fn documents() -> Sums {
         let mut sums = Sums::default();
@@ -177,11 +180,11 @@ mod tests {
 
     #[test]
     fn the_error_grows_with_the_distance_and_is_that_of_repeated_sampling() {
-        let mut random = crate::random::Random::new(9);
+        let mut random = SplitMix64::from_seed(9);
         let population: Vec<(f64, f64)> = (0..2_000)
             .map(|_| {
-                let x = 1.0 - 2.0 * random.unit().ln();
-                (x, x * (1.0 + 0.9 * (random.unit() - 0.5)))
+                let x = 1.0 - 2.0 * open_unit(&mut random).ln();
+                (x, x * (1.0 + 0.9 * (open_unit(&mut random) - 0.5)))
             })
             .collect();
         let (x_total, y_total) = population

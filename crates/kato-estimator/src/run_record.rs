@@ -2,16 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FrequencyCounts, Hierarchy};
+use crate::{EstimatedHierarchy, FrequencyCounts};
 
 /// A finished run: its documents and, for every level, how often its patterns were learned.
 ///
 /// ```
-/// use kato_estimator::{Hierarchy, RunLevel, RunRecord};
+/// use kato_estimator::EstimatedHierarchy;
+/// use kato_estimator::run_record::{RunLevel, RunRecord};
 ///
-/// let run = RunRecord::new(Hierarchy::new([3, 3])?, 100)
-///     .level(RunLevel::new([(1, 2575), (2, 85), (3, 19)].into_iter().collect()).bytes(792_192))
-///     .level(RunLevel::new([(1, 967)].into_iter().collect()).bytes(653_557));
+/// let run = RunRecord::new(EstimatedHierarchy::new([3, 3])?, 100)
+///     .with_level(
+///         RunLevel::new([(1, 2575), (2, 85), (3, 19)].into_iter().collect()).with_bytes(792_192),
+///     )
+///     .with_level(RunLevel::new([(1, 967)].into_iter().collect()).with_bytes(653_557));
 /// assert_eq!(run.levels.len(), 2);
 /// # Ok::<(), kato_estimator::EstimateError>(())
 /// ```
@@ -19,7 +22,7 @@ use crate::{FrequencyCounts, Hierarchy};
 #[non_exhaustive]
 pub struct RunRecord {
     /// Its hierarchy.
-    pub hierarchy: Hierarchy,
+    pub hierarchy: EstimatedHierarchy,
     /// Documents learned, without those that failed.
     pub samples: u64,
     /// Bytes of their text, where known.
@@ -51,7 +54,7 @@ pub struct RunLevel {
 impl RunRecord {
     /// Creates a run without levels.
     #[must_use]
-    pub fn new(hierarchy: Hierarchy, samples: u64) -> Self {
+    pub fn new(hierarchy: EstimatedHierarchy, samples: u64) -> Self {
         Self {
             hierarchy,
             samples,
@@ -63,21 +66,21 @@ impl RunRecord {
 
     /// Adds the next level.
     #[must_use]
-    pub fn level(mut self, level: RunLevel) -> Self {
+    pub fn with_level(mut self, level: RunLevel) -> Self {
         self.levels.push(level);
         self
     }
 
     /// Sets the bytes of the documents' text.
     #[must_use]
-    pub fn text_bytes(mut self, text_bytes: u64) -> Self {
+    pub fn with_text_bytes(mut self, text_bytes: u64) -> Self {
         self.text_bytes = Some(text_bytes);
         self
     }
 
     /// Sets the name of the engine that the bytes of the levels were measured on.
     #[must_use]
-    pub fn engine(mut self, engine: impl Into<String>) -> Self {
+    pub fn with_engine(mut self, engine: impl Into<String>) -> Self {
         self.engine = Some(engine.into());
         self
     }
@@ -105,14 +108,14 @@ impl RunLevel {
 
     /// Sets the bytes of the level on the disk.
     #[must_use]
-    pub fn bytes(mut self, bytes: u64) -> Self {
+    pub fn with_bytes(mut self, bytes: u64) -> Self {
         self.bytes = Some(bytes);
         self
     }
 
     /// Sets the mean symbols of a distinct pattern.
     #[must_use]
-    pub fn symbols_per_pattern(mut self, symbols: f64) -> Self {
+    pub fn with_symbols_per_pattern(mut self, symbols: f64) -> Self {
         self.symbols_per_pattern = Some(symbols);
         self
     }

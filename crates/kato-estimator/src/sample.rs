@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::path::{Paths, hash_token};
 use crate::ratio::Sums;
 use crate::sketch::TypeSketch;
-use crate::{EstimateError, FrequencyCounts, Hierarchy};
+use crate::{EstimateError, EstimatedHierarchy, FrequencyCounts};
 
 /// Number of groups of documents. Leaving out one after the other shows how far an estimate depends
 /// on the documents drawn.
@@ -18,24 +18,24 @@ pub const DEFAULT_MAX_PATTERNS: usize = 1 << 18;
 /// Builder of a sample of a corpus, which takes one document at a time.
 ///
 /// The documents should be drawn at random: the first ones of a corpus are often not like the rest.
-/// Memory is bounded: about 150 bytes for each of [`max_patterns`](Self::max_patterns) patterns and
-/// level, whatever the size of the sample.
+/// Memory is bounded: about 150 bytes for each of [`with_max_patterns`](Self::with_max_patterns)
+/// patterns and level, whatever the size of the sample.
 ///
 /// ```
-/// use kato_estimator::{Hierarchy, SampleBuilder};
+/// use kato_estimator::{EstimatedHierarchy, SampleBuilder};
 ///
-/// let mut sample = SampleBuilder::new(Hierarchy::new([3, 2])?);
+/// let mut sample = SampleBuilder::new(EstimatedHierarchy::new([3, 2])?);
 /// let paragraphs = [vec![1, 2, 3, 4, 5, 6], vec![1, 2, 3]];
 /// sample.add(&paragraphs, 40);
 /// let sample = sample.finish()?;
-/// assert_eq!(sample.levels[0].learn_calls, 3);
+/// assert_eq!(sample.levels[0].learns, 3);
 /// assert_eq!(sample.levels[0].frequencies.distinct(), 2);
-/// assert_eq!(sample.levels[1].learn_calls, 1);
+/// assert_eq!(sample.levels[1].learns, 1);
 /// # Ok::<(), kato_estimator::EstimateError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct SampleBuilder {
-    hierarchy: Hierarchy,
+    hierarchy: EstimatedHierarchy,
     max_patterns: usize,
     documents: u64,
     text_bytes: u64,
@@ -58,8 +58,8 @@ struct LevelBuilder {
 impl SampleBuilder {
     /// Starts a sample for a hierarchy.
     #[must_use]
-    pub fn new(hierarchy: Hierarchy) -> Self {
-        // Levels and vocabulary are made by `max_patterns`, which needs the bound for them.
+    pub fn new(hierarchy: EstimatedHierarchy) -> Self {
+        // Levels and vocabulary are made by `with_max_patterns`, which needs the bound for them.
         let builder = Self {
             hierarchy,
             max_patterns: 0,
@@ -70,13 +70,13 @@ impl SampleBuilder {
             vocabulary: TypeSketch::new(usize::MAX),
             paths: Paths::default(),
         };
-        builder.max_patterns(DEFAULT_MAX_PATTERNS)
+        builder.with_max_patterns(DEFAULT_MAX_PATTERNS)
     }
 
     /// Sets the number of patterns of a level that are counted one by one, at least 1,000, and
     /// starts the sample afresh. Default [`DEFAULT_MAX_PATTERNS`].
     #[must_use]
-    pub fn max_patterns(mut self, max_patterns: usize) -> Self {
+    pub fn with_max_patterns(mut self, max_patterns: usize) -> Self {
         self.max_patterns = max_patterns.max(1_000);
         let level = LevelBuilder {
             learn_calls: 0,
@@ -96,8 +96,9 @@ impl SampleBuilder {
     /// bytes of its text.
     ///
     /// Level 0 cuts every paragraph by the hierarchy's rule. Text that is cut otherwise, into
-    /// sentences say, is given as one paragraph for each piece, with a chunk size at level 0 that
-    /// no piece exceeds.
+    /// sentences say, is given as one paragraph for each piece, with a hierarchy of the learner's
+    /// settings, or a chunk size at level 0 that no piece exceeds.
+    /// [`TextSampler`](crate::TextSampler) does all that.
     pub fn add<P: AsRef<[u32]>>(&mut self, paragraphs: &[P], text_bytes: u64) {
         // From 1, as 0 is no document in a sketch. In turns, so that groups are equally large.
         let document = self.documents + 1;
@@ -173,7 +174,7 @@ impl LevelBuilder {
     /// Returns the sums of the level.
     fn finish(&self) -> LevelSample {
         LevelSample {
-            learn_calls: self.learn_calls,
+            learns: self.learn_calls,
             frequencies: self.calls.frequencies(None),
             is_exact: self.calls.is_exact(),
             symbols_per_pattern: self.calls.mean_symbols(),
@@ -198,7 +199,7 @@ impl LevelBuilder {
 #[non_exhaustive]
 pub struct CorpusSample {
     /// The hierarchy that was counted for.
-    pub hierarchy: Hierarchy,
+    pub hierarchy: EstimatedHierarchy,
     /// Documents.
     pub documents: u64,
     /// Bytes of their text.
@@ -216,7 +217,7 @@ pub struct CorpusSample {
 #[non_exhaustive]
 pub struct LevelSample {
     /// Learn calls; exact.
-    pub learn_calls: u64,
+    pub learns: u64,
     /// Frequencies of the patterns.
     pub frequencies: FrequencyCounts,
     /// Whether every pattern was counted. If not, the frequencies are scaled from a share of the
@@ -241,8 +242,8 @@ pub struct LevelSample {
 pub(crate) struct Windows {
     /// Every window.
     pub(crate) all: FrequencyCounts,
-    /// Every window once a document: repeats within a document come with it, and do not become more
-    /// frequent with more documents.
+    /// Every window once a document: repeats within a document come with it, and do not become
+    /// more frequent with more documents.
     pub(crate) once_a_document: FrequencyCounts,
     /// Every window, without each of the groups of documents in turn.
     pub(crate) without: Vec<FrequencyCounts>,

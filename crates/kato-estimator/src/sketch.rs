@@ -135,8 +135,9 @@ impl<const G: usize> TypeSketch<G> {
 
 #[cfg(test)]
 mod tests {
+    use kato_random::SplitMix64;
+
     use super::*;
-    use crate::random::Random;
 
     #[test]
     fn frequencies_can_leave_a_group_out() {
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn a_full_sketch_keeps_a_slice_with_exact_frequencies() {
         let mut sketch = TypeSketch::<1>::new(1_000);
-        let mut random = Random::new(1);
+        let mut random = SplitMix64::from_seed(1);
         let hashes: Vec<u64> = (0..20_000).map(|_| random.next_u64()).collect();
         for &hash in hashes.iter().chain(&hashes) {
             sketch.add(hash, 1, 0, 2);

@@ -1,7 +1,7 @@
 //! Counts the answers of one level.
 
 use crate::answer::{NextAnswer, RecognitionAnswer};
-use crate::{NextAccuracy, Recognition};
+use crate::report::{NextAccuracy, Recognition};
 
 /// Beginnings of this length and longer ones are counted together.
 const MAX_CONTEXT: usize = 16;

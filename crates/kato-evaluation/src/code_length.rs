@@ -1,9 +1,10 @@
 //! Sums the bits that every model needs for the tokens of every document.
 
+use crate::EvaluationOptions;
 use crate::answer::NextAnswer;
 use crate::interval::{Ratio, interval};
 use crate::mixture::Mixture;
-use crate::{Baseline, CodeLength, EvaluationOptions, ModelBits};
+use crate::report::{Baseline, CodeLength, ModelBits};
 
 /// Probabilities of one token by the models that do not learn while coding.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,13 +1,16 @@
 //! The chunks about which a document asks every level: those that its learn calls would hold.
 
-use kato_learner::{Child, DocumentPlan, PlannedCall, PlannedSymbols};
+use kato_learner::DocumentPlan;
+use kato_learner::plan::{Child, PlannedCall, PlannedSymbols};
 use kato_model::{Event, PatternName};
 use kato_tokenizer::Vocabulary;
+
+use crate::distinct_tokens::DistinctTokens;
 
 /// A document that the nodes may never have seen, cut as it would be for learning.
 #[derive(Debug, Default)]
 pub(crate) struct HeldOutDocument {
-    /// All tokens that are in a chunk.
+    /// All tokens that are in a chunk, each by the lowest id of its string.
     pub(crate) tokens: Vec<u32>,
     /// The chunks of each level, from the bottom up.
     pub(crate) levels: Vec<Vec<Chunk>>,
@@ -29,12 +32,12 @@ impl Chunk {
     }
 }
 
-/// Returns the tokens of a plan, in order.
-pub(crate) fn plan_tokens(plan: &DocumentPlan) -> Vec<u32> {
+/// Returns the tokens of a plan, in order, each by the lowest id of its string.
+pub(crate) fn plan_tokens(plan: &DocumentPlan, distinct: &DistinctTokens) -> Vec<u32> {
     let mut tokens = Vec::with_capacity(plan.n_tokens());
     for call in plan.calls(0) {
         if let PlannedSymbols::Tokens(ids) = call.symbols {
-            tokens.extend_from_slice(ids);
+            tokens.extend(ids.iter().map(|&id| distinct.lowest(id)));
         }
     }
     tokens
@@ -42,7 +45,11 @@ pub(crate) fn plan_tokens(plan: &DocumentPlan) -> Vec<u32> {
 
 impl HeldOutDocument {
     /// Creates the document from its plan.
-    pub(crate) fn from_plan(plan: &DocumentPlan, vocabulary: &Vocabulary) -> Self {
+    pub(crate) fn from_plan(
+        plan: &DocumentPlan,
+        vocabulary: &Vocabulary,
+        distinct: &DistinctTokens,
+    ) -> Self {
         // Children refer to learn calls by their number, so the names below keep the calls of one
         // symbol, which have none.
         let mut levels = Vec::with_capacity(plan.n_nodes());
@@ -59,7 +66,7 @@ impl HeldOutDocument {
             below = plan.calls(node_idx).map(|call| call.name).collect();
         }
         Self {
-            tokens: plan_tokens(plan),
+            tokens: plan_tokens(plan, distinct),
             levels,
         }
     }

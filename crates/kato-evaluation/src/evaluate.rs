@@ -7,12 +7,12 @@ use kato_learner::HierarchicalConceptLearner;
 
 use crate::answer_counts::AnswerCounts;
 use crate::code_length::Bits;
+use crate::distinct_tokens::DistinctTokens;
 use crate::passes::{Passes, Survey};
+use crate::progress::Progress;
+use crate::report::{Baseline, LevelEvaluation};
 use crate::unigram::Unigram;
-use crate::{
-    Baseline, Corpora, EvaluationError, EvaluationOptions, EvaluationReport, LevelEvaluation,
-    Progress,
-};
+use crate::{Corpora, EvaluationError, EvaluationOptions, EvaluationReport};
 
 /// Evaluates a hierarchy on documents that it has not seen: see the [crate](crate) for what is
 /// asked.
@@ -39,8 +39,9 @@ pub fn evaluate(
     options.check()?;
     check_nodes(engine, learner)?;
     corpora.check()?;
-    let mut passes = Passes::new(engine, learner, options, &mut on_progress)?;
     let vocabulary = learner.tokenizer().vocabulary();
+    let distinct = DistinctTokens::new(vocabulary);
+    let mut passes = Passes::new(engine, learner, &distinct, options, &mut on_progress)?;
     let baseline = passes.train_baseline(corpora)?;
     let survey = passes.survey(corpora)?;
     // Every document may be too short for a chunk; shares of nothing would look like a result.

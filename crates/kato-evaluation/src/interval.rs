@@ -1,6 +1,8 @@
 //! Confidence intervals by resampling documents.
 
-use crate::Interval;
+use kato_random::SplitMix64;
+
+use crate::report::Interval;
 
 /// The sums of one document, to be divided by each other: numerator and denominator.
 pub(crate) type Ratio = (f64, f64);
@@ -15,7 +17,7 @@ pub(crate) fn interval(documents: &[Ratio], resamples: usize, seed: u64) -> Opti
     if documents.len() < 2 || resamples == 0 {
         return None;
     }
-    let mut random = SplitMix(seed);
+    let mut random = SplitMix64::from_seed(seed);
     let mut ratios: Vec<f64> = (0..resamples)
         .map(|_| {
             let (mut numerator, mut denominator) = (0.0, 0.0);
@@ -34,27 +36,6 @@ pub(crate) fn interval(documents: &[Ratio], resamples: usize, seed: u64) -> Opti
         low: percentile(0.025),
         high: percentile(0.975),
     })
-}
-
-/// The SplitMix64 generator (Steele, Lea and Flood 2014), written out because a report must not
-/// change with the version of a random-number crate.
-struct SplitMix(u64);
-
-impl SplitMix {
-    /// Returns the next 64 bits.
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Returns a number below `n`; the bias is below `n` / 2⁶⁴.
-    fn below(&mut self, n: usize) -> usize {
-        // The product's upper half is below `n`, so the cast keeps it.
-        ((u128::from(self.bits()) * n as u128) >> 64) as usize
-    }
 }
 
 #[cfg(test)]

@@ -16,35 +16,36 @@
 //! The answers are in the [`EvaluationReport`].
 //!
 //! The baseline can be used alone: [`NgramCounter`] and [`NgramModel`].
+//!
+//! [`LevelEvaluation::coverage`]: report::LevelEvaluation::coverage
+//! [`LevelEvaluation::recognition`]: report::LevelEvaluation::recognition
+//! [`LevelEvaluation::next`]: report::LevelEvaluation::next
+//! [`CodeLength`]: report::CodeLength
+//! [`NgramCounter`]: ngram::NgramCounter
+//! [`NgramModel`]: ngram::NgramModel
 
 mod answer;
 mod answer_counts;
 mod code_length;
 mod corpora;
 mod discount;
+mod distinct_tokens;
 mod document;
 mod error;
 mod evaluate;
 mod interval;
 mod mixture;
-mod next_symbols;
-mod ngram;
+pub mod next_symbols;
+pub mod ngram;
 mod options;
 mod passes;
-mod progress;
-mod report;
+pub mod progress;
+pub mod report;
 mod share;
 mod unigram;
 
 pub use corpora::Corpora;
 pub use error::EvaluationError;
 pub use evaluate::evaluate;
-pub use next_symbols::{NextSymbol, next_symbols};
-pub use ngram::{NgramCounter, NgramModel};
 pub use options::EvaluationOptions;
-pub use progress::{Phase, Progress};
-pub use report::{
-    Baseline, CodeLength, Coverage, EvaluationReport, Interval, LevelEvaluation, ModelBits,
-    NextAccuracy, Recognition,
-};
-pub use share::Share;
+pub use report::EvaluationReport;

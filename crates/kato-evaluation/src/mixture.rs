@@ -13,12 +13,12 @@ pub(crate) struct Evidence {
 /// The trust in predictions, learned while coding.
 ///
 /// A token after a state has the probability λ · p + (1 − λ) · q: p is its share of the weight of
-/// all expected next symbols ([`next_symbols`](crate::next_symbols)), q its probability by
-/// frequency alone. The trust λ depends on what is known before the token is: the length of the
-/// state and the greatest similarity, in tenths. It is estimated from the tokens coded before, so
-/// that nothing has to be fitted beforehand and the lengths are those of a code that can be
-/// decoded: λ = (½ + Σ r) / (1 + n) after n tokens of that kind, r = λ p / (λ p + (1 − λ) q) being
-/// the share of the prediction in each.
+/// all expected next symbols ([`next_symbols`](crate::next_symbols::next_symbols)), q its
+/// probability by frequency alone. The trust λ depends on what is known before the token is: the
+/// length of the state and the greatest similarity, in tenths. It is estimated from the tokens
+/// coded before, so that nothing has to be fitted beforehand and the lengths are those of a code
+/// that can be decoded: λ = (½ + Σ r) / (1 + n) after n tokens of that kind, r = λ p / (λ p + (1 −
+/// λ) q) being the share of the prediction in each.
 ///
 /// Where nothing is expected, and at the start of a chunk, the probability is q. As p and q sum to
 /// 1, so does the mixture.

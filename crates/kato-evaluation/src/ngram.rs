@@ -13,7 +13,7 @@ use crate::discount::discount;
 /// limit; it needs one entry for each token of the vocabulary.
 ///
 /// ```
-/// use kato_evaluation::NgramCounter;
+/// use kato_evaluation::ngram::NgramCounter;
 ///
 /// let mut counter = NgramCounter::new(3, 1_000_000);
 /// counter.learn(&[0, 1, 2, 0, 1, 2, 0, 1, 3]);
@@ -231,7 +231,8 @@ mod tests {
 
     #[test]
     fn bigrams_by_hand() {
-        // a b a b a c: counts a 3, b 2, c 1; bigrams ab 2, ba 2, ac 1; one token to the left of each of a, b, c.
+        // a b a b a c: counts a 3, b 2, c 1; bigrams ab 2, ba 2, ac 1; one token to the left of
+        // each of a, b, c.
         let model = model(2, 100, &[vec![0, 1, 0, 1, 0, 2]]);
         let unigram = |count: f64| (count - 1.0 / 3.0) / 6.0 + 1.0 / 3.0 * 3.0 / 6.0 / 6.0;
         assert!((model.probability(&[], 0) - unigram(3.0)).abs() < 1e-12);

@@ -60,7 +60,7 @@ impl EvaluationOptions {
         if !(0.0..=1.0).contains(&self.recognition_threshold) {
             return invalid("recognition_threshold", "a similarity lies between 0 and 1");
         }
-        if self.ngram_order == 0 || self.ngram_order > crate::NgramCounter::MAX_ORDER {
+        if self.ngram_order == 0 || self.ngram_order > crate::ngram::NgramCounter::MAX_ORDER {
             return invalid("ngram_order", "1 to 16 tokens are possible");
         }
         Ok(())

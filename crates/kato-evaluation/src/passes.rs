@@ -13,10 +13,11 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 pub(crate) use self::survey::Survey;
+use crate::distinct_tokens::DistinctTokens;
 use crate::document::plan_tokens;
-use crate::{
-    Corpora, EvaluationError, EvaluationOptions, NgramCounter, NgramModel, Phase, Progress,
-};
+use crate::ngram::{NgramCounter, NgramModel};
+use crate::progress::{Phase, Progress};
+use crate::{Corpora, EvaluationError, EvaluationOptions};
 
 /// Text that is planned at once, in bytes.
 const BATCH_BYTES: usize = 512 << 10;
@@ -28,6 +29,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) struct Passes<'a> {
     nodes: Vec<Node>,
     learner: &'a HierarchicalConceptLearner,
+    distinct: &'a DistinctTokens,
     options: &'a EvaluationOptions,
     threads: ThreadPool,
     on_progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
@@ -43,6 +45,7 @@ impl<'a> Passes<'a> {
     pub(crate) fn new(
         engine: &Engine,
         learner: &'a HierarchicalConceptLearner,
+        distinct: &'a DistinctTokens,
         options: &'a EvaluationOptions,
         on_progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Self, EvaluationError> {
@@ -57,6 +60,7 @@ impl<'a> Passes<'a> {
         Ok(Self {
             nodes: engine.nodes().collect(),
             learner,
+            distinct,
             options,
             threads,
             on_progress,
@@ -72,17 +76,16 @@ impl<'a> Passes<'a> {
     ) -> Result<NgramModel, EvaluationError> {
         let mut loader = corpora.training()?;
         let mut counter = NgramCounter::new(self.options.ngram_order, self.options.max_ngrams);
+        let distinct = self.distinct;
+        let tokens = |plan: &_| plan_tokens(plan, distinct);
         self.begin_phase();
-        while let Some(documents) = self.next_planned(&mut loader, u64::MAX, plan_tokens)? {
+        while let Some(documents) = self.next_planned(&mut loader, u64::MAX, tokens)? {
             for tokens in documents.iter().flatten() {
                 counter.learn(tokens);
             }
             self.report_bytes(Phase::Baseline, &loader)?;
         }
-        // Ids that the vocabulary leaves unused are not iterated, so they get no share of
-        // probability.
-        let vocabulary = self.learner.tokenizer().vocabulary();
-        Ok(counter.finish(vocabulary.iter().count()))
+        Ok(counter.finish(distinct.len()))
     }
 
     /// Plans the next documents of a loader, at most `limit`, on all threads; returns them in

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::Share;
+pub use crate::share::Share;
 
 /// The results of a hierarchy on documents that it has not seen. It is serialised as the JSON of
 /// `evaluate --json`.
@@ -65,8 +65,9 @@ pub struct Recognition {
 ///
 /// A question is the first k symbols of a chunk, for every k from 1 to one less than its length, as
 /// short-term memory; the right answer is symbol k + 1. The answer is the list of distinct first
-/// symbols of the futures, in the order of the predictions ([`next_symbols`](crate::next_symbols)).
-/// Nothing reaches across the boundary of a chunk. An empty answer is a wrong one.
+/// symbols of the futures, in the order of the predictions
+/// ([`next_symbols`](crate::next_symbols::next_symbols)). Nothing reaches across the boundary of a
+/// chunk. An empty answer is a wrong one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NextAccuracy {

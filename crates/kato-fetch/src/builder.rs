@@ -1,34 +1,29 @@
 //! Configuration of a [`Fetcher`].
 
-use std::fmt;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, fs};
 
+use kato_retry::{Backoff, RetryPolicy, random_seed};
 use reqwest::header::{HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::cache::Cache;
 use crate::client::Client;
+use crate::defaults::{
+    DEFAULT_HUB_ENDPOINT, DEFAULT_MAX_REQUESTS, DEFAULT_READ_AHEAD_BYTES, DEFAULT_RETRY,
+};
 use crate::figures::Counters;
 use crate::location::without_secrets;
 use crate::options::Timeouts;
-use crate::retry::{Retry, RetryPolicy};
 use crate::runtime::Runtime;
 use crate::source::Stores;
 use crate::{FetchError, Fetcher, tls};
 
-/// URL of the public Hub.
-pub const DEFAULT_HUB_ENDPOINT: &str = "https://huggingface.co";
-/// Default number of requests that may be under way at a time.
-pub const DEFAULT_MAX_REQUESTS: usize = 16;
-/// Default number of bytes that a [`FileStream`](crate::FileStream) reads ahead.
-pub const DEFAULT_READ_AHEAD_BYTES: usize = 8 << 20;
-
 /// Configures and builds a [`Fetcher`].
 ///
-/// Nothing is read from the environment unless [`from_env`](Self::from_env) is called.
+/// Nothing is read from the environment unless [`with_env`](Self::with_env) is called.
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct FetcherBuilder {
@@ -53,7 +48,7 @@ impl Default for FetcherBuilder {
             hub_token: None,
             hub_home: None,
             token_file: None,
-            retry: RetryPolicy::default(),
+            retry: DEFAULT_RETRY,
             timeouts: Timeouts::default(),
             max_requests: DEFAULT_MAX_REQUESTS,
             read_ahead_bytes: DEFAULT_READ_AHEAD_BYTES,
@@ -80,13 +75,28 @@ impl FetcherBuilder {
 
     /// Sets the folder in which the Hub's own tools keep their data.
     ///
-    /// The token is read from its file `token` where none was given.
+    /// The token is read from its file `token` where none was given, neither by
+    /// [`with_hub_token`](Self::with_hub_token) nor, with [`with_env`](Self::with_env), by
+    /// `HF_TOKEN` or a file at `HF_TOKEN_PATH`.
     pub fn with_hub_home(mut self, folder: impl Into<PathBuf>) -> Self {
         self.hub_home = Some(folder.into());
         self
     }
 
-    /// Sets when, and how often, a failed request is tried again.
+    /// Sets when, and how often, a request is tried again after a fault that may pass: timeouts,
+    /// broken connections, short or wrong answers, and the statuses 408, 425, 429, 500 and 502 to
+    /// 599. Default: [`DEFAULT_RETRY`], with which a policy of one's own had best begin.
+    ///
+    /// Patience begins with the first fault. What arrived before a fault is kept, and after each
+    /// MiB that arrives, attempts and time count anew.
+    ///
+    /// ```
+    /// use kato_fetch::Fetcher;
+    /// use kato_fetch::defaults::DEFAULT_RETRY;
+    ///
+    /// let builder = Fetcher::builder().with_retry(DEFAULT_RETRY.with_attempts(20));
+    /// # let _ = builder;
+    /// ```
     pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
@@ -150,7 +160,7 @@ impl FetcherBuilder {
     /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), and the proxies of the system.
     ///
     /// A setting made after this call replaces the one from the environment.
-    pub fn from_env(mut self) -> Self {
+    pub fn with_env(mut self) -> Self {
         // An empty variable counts as one that is not set.
         let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         if let Some(endpoint) = read("HF_ENDPOINT") {
@@ -208,7 +218,7 @@ impl FetcherBuilder {
         };
         let client = Arc::new(Client {
             http: self.http()?,
-            retry: Retry::new(self.retry),
+            backoff: Backoff::new(self.retry, random_seed()),
             counters: Arc::new(Counters::default()),
             // `Semaphore::new` panics above its own limit.
             permits: Semaphore::new(self.max_requests.min(Semaphore::MAX_PERMITS)),
@@ -217,7 +227,7 @@ impl FetcherBuilder {
             token,
             headers,
         });
-        // Options are applied in order, so those set after `from_env` win over those of the
+        // Options are applied in order, so those set after `with_env` win over those of the
         // environment.
         let stores = Stores::new(Arc::clone(&client), self.store_options);
         Ok(Fetcher::new(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kato_retry::retry_after;
+use kato_retry::{Backoff, retry_after};
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MATCH, LOCATION, RANGE,
     RETRY_AFTER,
@@ -18,7 +18,7 @@ use crate::error::{Cause, is_transient_status};
 use crate::figures::{Counters, add};
 use crate::location::redacted;
 use crate::options::Timeouts;
-use crate::retry::{Attempts, Retry};
+use crate::retry::Attempts;
 
 /// Redirects that are followed; no honest chain is longer.
 const MAX_REDIRECTS: usize = 10;
@@ -26,7 +26,7 @@ const MAX_REDIRECTS: usize = 10;
 /// State that all requests of a fetcher share.
 pub(crate) struct Client {
     pub(crate) http: reqwest::Client,
-    pub(crate) retry: Retry,
+    pub(crate) backoff: Backoff,
     pub(crate) counters: Arc<Counters>,
     pub(crate) permits: Semaphore,
     pub(crate) timeouts: Timeouts,
@@ -152,7 +152,7 @@ impl Client {
         &self,
         mut once: impl FnMut() -> F,
     ) -> Result<T, FetchError> {
-        let mut attempts = Attempts::new(&self.retry);
+        let mut attempts = Attempts::new(&self.backoff);
         loop {
             match once().await {
                 Ok(value) => return Ok(value),

@@ -29,7 +29,7 @@ use crate::{Cancel, FetchError, FetchFigures, Location, RangeReader};
 /// ```no_run
 /// use kato_fetch::Fetcher;
 ///
-/// let fetcher = Fetcher::builder().from_env().build()?;
+/// let fetcher = Fetcher::builder().with_env().build()?;
 /// let listing = fetcher.list(&"hf://Salesforce/wikitext/wikitext-2-raw-v1:test".parse()?)?;
 /// let reader = fetcher.open(&listing.files[0])?;
 /// assert_eq!(&reader.read(0..4)?[..], b"PAR1");
@@ -181,7 +181,13 @@ impl Shared {
         // The listings of the Hub and the stores say both. A file that is known by its name and
         // size alone is asked about, since not every web server has ranges.
         if file.size.is_none() || file.has_ranges.is_none() {
-            let is = self.client.repeat(|| source.probe()).await?;
+            let probe = || async {
+                // Each attempt takes a permit of its own: one that waits to try again must not keep
+                // others from the network.
+                let _permit = self.client.permit().await?;
+                source.probe().await
+            };
+            let is = self.client.repeat(probe).await?;
             compare(source.shown(), &facts, &is)?;
             facts = Facts {
                 // A validator that was given stays in force where the server says none this time.
@@ -296,13 +302,14 @@ fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, others)) = rest.split_first() {
-        let code = others
-            .get(..2)
-            .and_then(|hex| std::str::from_utf8(hex).ok());
-        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) if first == b'%' => {
-                bytes.push(byte);
-                rest = &others[2..];
+        match others.split_first_chunk::<2>() {
+            Some((code, behind)) if first == b'%' && code.iter().all(u8::is_ascii_hexdigit) => {
+                let digit = |digit: u8| match digit {
+                    b'0'..=b'9' => digit - b'0',
+                    letter => letter.to_ascii_lowercase() - b'a' + 10,
+                };
+                bytes.push(digit(code[0]) << 4 | digit(code[1]));
+                rest = behind;
             }
             _ => {
                 // A `%` without two digits behind it stands for itself, as in the URL standard.
@@ -319,5 +326,26 @@ impl fmt::Debug for Fetcher {
         f.debug_struct("Fetcher")
             .field("client", &self.shared.client)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_hexadecimal_digits_are_an_escape() {
+        for (text, expected) in [
+            ("a%20b", Some("a b")),
+            ("%c3%A9", Some("é")),
+            ("100%", Some("100%")),
+            ("%2", Some("%2")),
+            ("%+1x", Some("%+1x")),
+            ("%-1x", Some("%-1x")),
+            ("%25%zz", Some("%%zz")),
+            ("%ff", None),
+        ] {
+            assert_eq!(percent_decoded(text).as_deref(), expected, "{text}");
+        }
     }
 }

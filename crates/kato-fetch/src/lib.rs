@@ -11,6 +11,7 @@ mod builder;
 mod cache;
 mod cancel;
 mod client;
+pub mod defaults;
 mod error;
 mod fetcher;
 mod figures;
@@ -27,16 +28,14 @@ mod source;
 mod stream;
 mod tls;
 
-pub use builder::{
-    DEFAULT_HUB_ENDPOINT, DEFAULT_MAX_REQUESTS, DEFAULT_READ_AHEAD_BYTES, FetcherBuilder,
-};
+pub use builder::FetcherBuilder;
 pub use cancel::Cancel;
 pub use error::{Cause, FetchError};
 pub use fetcher::Fetcher;
 pub use figures::FetchFigures;
+pub use kato_retry::{Jitter, RetryPolicy};
 pub use location::{HubLocation, Location};
 pub use options::Timeouts;
 pub use reader::RangeReader;
 pub use remote_file::{Listing, RemoteFile};
-pub use retry::RetryPolicy;
 pub use stream::FileStream;

@@ -52,6 +52,7 @@ const SECRET_PARAMETERS: [&str; 12] = [
 /// # Ok::<(), kato_fetch::FetchError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Location {
     /// A dataset of the Hugging Face Hub.
     Hub(HubLocation),
@@ -189,25 +190,31 @@ pub(crate) fn invalid(location: &str, reason: impl Into<String>) -> FetchError {
     }
 }
 
-/// Returns a text that may be a URL as [`redacted`] does. Of one that does not parse, user, password,
-/// query and fragment are left out whatever they hold.
+/// Returns a text that may be a URL as [`redacted`] does. Of one that does not parse, user,
+/// password, query and fragment are left out whatever they hold.
 pub(crate) fn without_secrets(text: &str) -> String {
     if let Ok(url) = Url::parse(text) {
         return redacted(&url);
     }
     let shown = text.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = shown.split_once("://") else {
+    let Some((scheme, rest)) = text.split_once("://") else {
         return shown.to_owned();
     };
-    // `@` may also be in the path, as before a revision of the Hub.
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    // The Hub's have no password, and an `@` before a revision.
+    if scheme.eq_ignore_ascii_case("hf") {
+        return shown.to_owned();
+    }
+    let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // A password may hold a character that should have been escaped: what stands before that is its
+    // beginning then, and not a host.
+    if behind.contains('@') {
+        return format!("{scheme}://…");
+    }
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    match scheme {
-        "hf" => shown.to_owned(),
-        _ => format!("{scheme}://{host}{path}"),
-    }
+    let path = behind.split(['?', '#']).next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
 }
 
 /// Returns a URL without user, password, fragment, and the parameters of its query that grant
@@ -439,6 +446,19 @@ mod tests {
                 location,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn secrets_of_what_is_no_url_are_not_shown() {
+        for (text, expected) in [
+            ("https://me:secret@x y/a?b=c", "https://x y/a"),
+            ("https://me:sec/ret@x.org/a", "https://…"),
+            ("https://me:sec?ret@x.org/a", "https://…"),
+            ("https://me:sec#ret@x.org/a", "https://…"),
+            ("a/b?sig=secret", "a/b"),
+        ] {
+            assert_eq!(without_secrets(text), expected);
         }
     }
 

@@ -10,10 +10,12 @@ use std::time::Duration;
 /// use std::time::Duration;
 /// use kato_fetch::Timeouts;
 ///
-/// let brisk = Timeouts { idle: Duration::from_secs(5), ..Timeouts::default() };
+/// let mut brisk = Timeouts::default();
+/// brisk.idle = Duration::from_secs(5);
 /// assert_eq!(brisk.connect, Duration::from_secs(10));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Timeouts {
     /// Time for a connection to be made. Default: 10 s.
     pub connect: Duration,

@@ -7,13 +7,12 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use tokio::task::{JoinSet, spawn_blocking};
 
-use crate::FetchError;
 use crate::cache::{Cache, SEGMENT};
 use crate::client::Client;
 use crate::figures::add;
-use crate::plan;
 use crate::retry::Attempts;
 use crate::source::{Facts, Source, is_strong};
+use crate::{FetchError, plan};
 
 /// Open file.
 #[derive(Debug)]
@@ -102,7 +101,7 @@ impl Opened {
     pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<Bytes, FetchError> {
         // Kept over all attempts: each asks only for what is missing.
         let mut received = Vec::with_capacity(length(&range));
-        let mut attempts = Attempts::new(&self.client.retry);
+        let mut attempts = Attempts::new(&self.client.backoff);
         while let Err(error) = self.attempt(&range, &mut received, &mut attempts).await {
             attempts.again(error).await?;
             add(&self.client.counters.retries, 1);

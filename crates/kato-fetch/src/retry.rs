@@ -1,8 +1,8 @@
-//! Policy of retries: when a request is tried again, and when it is given up.
+//! Trying a transfer again, which is forgiven its faults while it makes progress.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use kato_retry::{Backoff, Jitter, random_seed};
+use kato_retry::{Backoff, Retry};
 
 use crate::{Cancel, FetchError};
 
@@ -10,89 +10,23 @@ use crate::{Cancel, FetchError};
 /// break often, as long as it makes progress.
 const PROGRESS: u64 = 1 << 20;
 
-/// Policy that says how often and how fast a request is tried again after a fault that may pass:
-/// timeouts, broken connections, short or wrong answers, and the statuses 408, 425, 429, 500 and
-/// 502 to 599.
-///
-/// Pauses double from [`base_backoff`](Self::base_backoff) up to
-/// [`max_backoff`](Self::max_backoff), and a pause is drawn evenly from nothing to that ("full
-/// jitter"), so that many readers which failed together do not come back together. What arrived
-/// before a fault is kept. After each MiB that arrives, attempts and time count anew.
-///
-/// # Examples
-///
-/// ```
-/// use kato_fetch::RetryPolicy;
-///
-/// let patient = RetryPolicy { attempts: 20, ..RetryPolicy::default() };
-/// assert_eq!(RetryPolicy::default().attempts, 8);
-/// # let _ = patient;
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RetryPolicy {
-    /// Attempts at most, the first included; at least 1. Default: 8.
-    pub attempts: u32,
-    /// Longest pause before the second attempt. Default: 250 ms.
-    pub base_backoff: Duration,
-    /// Longest pause that the policy itself chooses. Default: 20 s.
-    pub max_backoff: Duration,
-    /// Longest pause that a server may ask for by `Retry-After`. Default: 60 s.
-    pub max_retry_after: Duration,
-    /// Time after the first fault within which a new attempt may begin. Default: 5 min.
-    pub total: Duration,
-    /// Seed of the pauses; drawn from the system if `None`. Default: `None`.
-    pub jitter_seed: Option<u64>,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        Self {
-            attempts: 8,
-            base_backoff: Duration::from_millis(250),
-            max_backoff: Duration::from_secs(20),
-            max_retry_after: Duration::from_secs(60),
-            total: Duration::from_secs(300),
-            jitter_seed: None,
-        }
-    }
-}
-
-/// Policy with its sequence of pauses.
-#[derive(Debug)]
-pub(crate) struct Retry {
-    policy: RetryPolicy,
-    backoff: Backoff,
-}
-
-impl Retry {
-    /// Creates the pauses of a policy.
-    pub(crate) fn new(policy: RetryPolicy) -> Self {
-        let seed = policy.jitter_seed.unwrap_or_else(random_seed);
-        let backoff = Backoff::new(policy.base_backoff, policy.max_backoff, Jitter::Full, seed)
-            .with_max_wish(policy.max_retry_after);
-        Self { policy, backoff }
-    }
-}
-
 /// Attempts of one transfer.
 #[derive(Debug)]
 pub(crate) struct Attempts<'a> {
-    retry: &'a Retry,
-    /// Faults since the transfer last made progress.
-    failed: u32,
-    /// Time of the first of them.
-    since: Option<Instant>,
+    backoff: &'a Backoff,
+    /// Faults since the transfer last made progress. Its time runs from the first of them: what
+    /// the transfer took before it does not count.
+    retry: Retry,
     /// Bytes that have arrived since the last of them.
     progress: u64,
 }
 
 impl<'a> Attempts<'a> {
     /// Creates the count of a transfer that has not failed yet.
-    pub(crate) const fn new(retry: &'a Retry) -> Self {
+    pub(crate) const fn new(backoff: &'a Backoff) -> Self {
         Self {
-            retry,
-            failed: 0,
-            since: None,
+            backoff,
+            retry: Retry::new(),
             progress: 0,
         }
     }
@@ -101,26 +35,25 @@ impl<'a> Attempts<'a> {
     pub(crate) fn progressed(&mut self, bytes: usize) {
         self.progress = self.progress.saturating_add(bytes as u64);
         if self.progress >= PROGRESS {
-            *self = Self::new(self.retry);
+            *self = Self::new(self.backoff);
         }
     }
 
     /// Waits until the next attempt is due, or returns the error when there is none.
     pub(crate) async fn again(&mut self, error: FetchError) -> Result<(), FetchError> {
-        self.failed = self.failed.saturating_add(1);
         self.progress = 0;
-        let policy = &self.retry.policy;
-        // Time runs from the first fault: what a transfer took before it does not count.
-        let since = *self.since.get_or_insert_with(Instant::now);
-        let pause = self.retry.backoff.pause(self.failed, error.retry_after());
-        // The pause belongs to the time: one that ends too late is not begun.
-        let over = since.elapsed().saturating_add(pause) > policy.total;
-        if !error.is_transient() || self.failed >= policy.attempts || over {
-            return Err(error.after(self.failed));
+        let asked = error.retry_after();
+        // Asked for all faults alike, because the error says how many attempts were made.
+        let wait = self.retry.next_wait(self.backoff, Instant::now(), asked);
+        let attempt = self.retry.failures();
+        match wait {
+            Some(wait) if error.is_transient() => {
+                tracing::debug!(attempt, ?wait, %error, "trying again");
+                tokio::time::sleep(wait).await;
+                Ok(())
+            }
+            Some(_) | None => Err(error.after(attempt)),
         }
-        tracing::debug!(attempt = self.failed, ?pause, %error, "trying again");
-        tokio::time::sleep(pause).await;
-        Ok(())
     }
 }
 
@@ -140,29 +73,18 @@ pub(crate) async fn unless_cancelled<T>(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use kato_retry::RetryPolicy;
+
     use super::*;
 
     #[test]
-    fn pauses_are_the_policy_s() {
-        let policy = RetryPolicy {
-            jitter_seed: Some(7),
-            ..RetryPolicy::default()
-        };
-        let retry = Retry::new(policy.clone());
-        let pause = |wish: Option<u64>| retry.backoff.pause(1, wish.map(Duration::from_secs));
-        assert!(pause(None) <= policy.base_backoff);
-        assert_eq!(pause(Some(2)), Duration::from_secs(2));
-        assert_eq!(pause(Some(200)), policy.max_retry_after);
-    }
-
-    #[test]
     fn progress_forgives_and_stagnation_does_not() {
-        let policy = RetryPolicy {
-            attempts: 3,
-            base_backoff: Duration::ZERO,
-            ..RetryPolicy::default()
-        };
-        let retry = Retry::new(policy);
+        let policy = RetryPolicy::default()
+            .with_attempts(3)
+            .with_first_wait(Duration::ZERO);
+        let backoff = Backoff::new(policy, 7);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
@@ -175,7 +97,7 @@ mod tests {
             source: None,
         };
         runtime.block_on(async {
-            let mut attempts = Attempts::new(&retry);
+            let mut attempts = Attempts::new(&backoff);
             for _ in 0..100 {
                 attempts.again(fault()).await.unwrap();
                 attempts.progressed(PROGRESS as usize);

@@ -62,7 +62,7 @@ impl Runtime {
             // It fails only when nobody waits for the result any more.
             let _ = sender.send(unless_cancelled(&cancel, work).await);
         });
-        let _waiting = kato_probe::waiting(kato_probe::Wait::Server);
+        let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Server);
         receiver
             // The sender is dropped without a result if the task panics or the runtime ends.
             .recv()

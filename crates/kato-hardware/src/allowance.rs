@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 /// let cancellation = Cancellation::new();
 /// cancellation.cancel();
 /// let profile = HardwareAnalyzer::builder()
-///     .directory(std::env::temp_dir())
-///     .cancellation(cancellation)
+///     .with_directory(std::env::temp_dir())
+///     .with_cancellation(cancellation)
 ///     .build()?
 ///     .analyze_full();
 /// let reason = profile.benchmarks.disk.sequential_write.reason();

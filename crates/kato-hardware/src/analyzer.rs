@@ -12,12 +12,17 @@ pub use self::builder::HardwareAnalyzerBuilder;
 use crate::bench::memory::Machine;
 use crate::bench::{decoding, kato, loopback, mongodb, store, tokenizing};
 use crate::detect::{disks, network};
+use crate::facts::{CpuFacts, Gpus, Limits, MemoryFacts, Virtualization};
+use crate::figure::{Finding, Measured};
 use crate::plan::{LIMITS, share};
-use crate::{
-    Allowance, BenchmarkResults, CpuFacts, DiskResults, Finding, Gpus, HardwareProfile,
-    KatoResults, Limits, Measured, MemoryFacts, MemoryResults, MongoResults, NamingResults, Rating,
-    SCHEMA, Step, StepEvent, StoreResults, Virtualization, step,
+use crate::profile::SCHEMA;
+use crate::results::{
+    BenchmarkResults, DiskResults, KatoResults, MemoryResults, MongoResults, NamingResults,
+    StoreResults,
 };
+use crate::step::{Step, StepEvent};
+use crate::tier::Rating;
+use crate::{Allowance, HardwareProfile, step};
 
 /// Finds out what a machine can do. It is made by [`HardwareAnalyzer::builder`].
 #[derive(Debug, Clone)]
@@ -125,7 +130,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Reads the mounted file systems.
-    fn disks(&self) -> Finding<Vec<crate::DiskFacts>> {
+    fn disks(&self) -> Finding<Vec<crate::facts::DiskFacts>> {
         // A copy, here and below: a step that hangs outlives the analysis, so it borrows nothing.
         let directory = self.settings.directory.clone();
         self.step(Step::Disks, move |_| disks::disks(&directory))

@@ -1,7 +1,7 @@
 //! Errors of requests.
 
 /// A request that cannot be carried out. What cannot be *measured* is no error but
-/// [`Finding::Unknown`](crate::Finding::Unknown).
+/// [`Finding::Unknown`](crate::figure::Finding::Unknown).
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HardwareError {

@@ -4,13 +4,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Finding;
+pub use crate::finding::Finding;
 
 /// A measured figure, or the reason why there is none.
 pub type Measured = Finding<Figure>;
 
 /// A measured number with its unit and its validity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Figure {
     /// The number: for a rate all work over all time, for a latency the median.
     pub value: f64,
@@ -25,21 +26,22 @@ pub struct Figure {
 
 /// How a figure was obtained and how far off it may be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Validity {
     /// The layer between the measurement and the thing measured.
     pub method: Method,
     /// Number of observations: operations for a latency, equal windows of time or rounds for a
     /// rate.
     pub samples: u64,
-    /// Distance between the quartiles of the observations, as a share of their median: half of them
-    /// lie in a band this wide. `None` with fewer than four observations.
+    /// Distance between the quartiles of the observations, as a share of their median: half of
+    /// them lie in a band this wide. `None` with fewer than four observations.
     pub spread: Option<f64>,
     /// Share of processor time that a hypervisor gave to others meanwhile, from 0 to 1; `None`
     /// where the system does not report it.
     pub steal: Option<f64>,
     /// Share of processor time that other programs took meanwhile, from 0 to 1; `None` where the
-    /// system does not report it. Work that the kernel does for this program on threads of its own,
-    /// as for disks, counts as theirs.
+    /// system does not report it. Work that the kernel does for this program on threads of its
+    /// own, as for disks, counts as theirs.
     pub others: Option<f64>,
     /// Time for which the control group was held back by its processor quota, as a share of the
     /// time measured; may exceed 1 with several threads. `None` where the system does not report
@@ -82,6 +84,7 @@ pub enum Unit {
 
 /// The distribution of latencies, in the figure's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Percentiles {
     /// Half took at most this long.
     pub p50: f64,

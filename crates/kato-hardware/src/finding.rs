@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// of the value, or `{"unknown": "reason"}`.
 ///
 /// ```
-/// use kato_hardware::Finding;
+/// use kato_hardware::figure::Finding;
 ///
 /// let free: Finding<u64> = Finding::unknown("the directory cannot be read: give one that can");
 /// assert_eq!(free.known(), None);

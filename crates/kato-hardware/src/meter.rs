@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use crate::Allowance;
+use crate::figure::{Figure, Finding, Measured, Method, Unit, Validity};
 use crate::interference::Watch;
 use crate::statistics::{percentiles, spread};
 use crate::step::cancelled;
-use crate::{Allowance, Figure, Finding, Measured, Method, Unit, Validity};
 
 /// Reason of a figure for which there was no time.
 pub(crate) const NO_TIME: &str =

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::Step;
+use crate::step::Step;
 
 /// Longest time of a whole analysis and of a quick one: below a minute and below ten seconds with
 /// everything around it.

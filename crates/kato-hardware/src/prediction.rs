@@ -7,7 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, HardwareError, HardwareProfile};
+use crate::figure::Finding;
+use crate::{HardwareError, HardwareProfile};
 
 pub use workload::{Backend, Workload};
 
@@ -35,6 +36,7 @@ pub struct Prediction {
 
 /// An expected value with an interval around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Range {
     /// Lower end.
     pub low: f64,

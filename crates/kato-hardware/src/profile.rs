@@ -5,11 +5,16 @@ pub(crate) mod sample;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    CpuFacts, DiskFacts, DiskResults, Finding, Gpus, HardwareError, KatoResults, Limits, Measured,
-    MemoryFacts, MemoryResults, MongoResults, NamingResults, NetworkInterface, Prediction, Rating,
-    StoreResults, Virtualization, Workload,
+use crate::HardwareError;
+use crate::facts::{
+    CpuFacts, DiskFacts, Gpus, Limits, MemoryFacts, NetworkInterface, Virtualization,
 };
+use crate::figure::{Finding, Measured};
+use crate::prediction::{Prediction, Workload};
+use crate::results::{
+    DiskResults, KatoResults, MemoryResults, MongoResults, NamingResults, StoreResults,
+};
+use crate::tier::Rating;
 
 /// Version of the JSON of a profile. It is raised when a field changes its meaning or is removed.
 pub const SCHEMA: u32 = 1;
@@ -22,8 +27,8 @@ pub const SCHEMA: u32 = 1;
 /// use std::time::Duration;
 ///
 /// let analyzer = HardwareAnalyzer::builder()
-///     .directory(std::env::temp_dir())
-///     .time_limit(Duration::from_secs(1))
+///     .with_directory(std::env::temp_dir())
+///     .with_time_limit(Duration::from_secs(1))
 ///     .build()?;
 /// let profile = analyzer.analyze_full();
 /// let back: HardwareProfile = serde_json::from_str(&profile.to_json()?)?;

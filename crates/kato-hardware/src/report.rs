@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::figure::readable;
-use crate::{DiskFacts, Finding, Gpu, HardwareProfile, Measured};
+use crate::HardwareProfile;
+use crate::facts::{DiskFacts, Gpu};
+use crate::figure::{Finding, Measured, readable};
 
 /// Columns of the names on the left.
 const WIDTH: usize = 26;
@@ -274,13 +275,13 @@ fn gigabytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::Finding;
+    use crate::figure::Finding;
     use crate::profile::sample;
 
     #[test]
     fn a_profile_reads_as_a_report() {
         let mut profile = sample::profile();
-        profile.benchmarks.kato = crate::KatoResults::unknown("no KATO server was named");
+        profile.benchmarks.kato = crate::results::KatoResults::unknown("no KATO server was named");
         profile.benchmarks.disk.random_read = Finding::unknown("the disk failed");
         insta::assert_snapshot!(profile);
     }

@@ -1,6 +1,6 @@
 //! Medians, quartiles and percentiles of observations.
 
-use crate::Percentiles;
+use crate::figure::Percentiles;
 
 /// Returns the value below which a share of the sorted observations lies, interpolated between
 /// neighbours; `None` without observations.

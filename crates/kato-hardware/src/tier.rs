@@ -4,11 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkResults, Finding, Measured, Method, Unit};
+use crate::figure::{Finding, Measured, Method, Unit};
+use crate::results::BenchmarkResults;
 
 /// The class of a machine for training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
 pub enum Tier {
     /// Less than any of the others: for trying out.
     Low,

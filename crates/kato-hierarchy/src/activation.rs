@@ -13,6 +13,7 @@ const MAX_EVENTS: usize = 1000;
 
 /// The way in which levels pass events up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ActivationMode {
     /// A complete chunk goes up as one event: its own name if the level learned it, else the names
     /// of the most alike. A level starts anew once it holds a full chunk, and sends something up
@@ -31,9 +32,10 @@ pub enum ActivationMode {
 pub struct ActivationOptions {
     /// The way in which events go up. Default: names.
     pub mode: ActivationMode,
-    /// The number of names of similar patterns that stand for a chunk that its level never learned,
-    /// as one event. With 0, or where nothing is similar, the name that the chunk would have stands
-    /// for it, which keeps its place and matches nothing. Default 1. Ensembles ignore it.
+    /// The number of names of similar patterns that stand for a chunk that its level never
+    /// learned, as one event. With 0, or where nothing is similar, the name that the chunk
+    /// would have stands for it, which keeps its place and matches nothing. Default 1.
+    /// Ensembles ignore it.
     pub substitutes: usize,
 }
 

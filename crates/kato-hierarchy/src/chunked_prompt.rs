@@ -2,9 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use kato_learner::{
-    ChunkRule, ChunkSpan, SentenceBoundary, TextMode, chunk_lengths, sentence_ranges,
-};
+use kato_learner::ChunkRule;
+use kato_learner::chunk::chunk_lengths;
+use kato_learner::config::{ChunkSpan, TextMode};
+use kato_learner::segment::{SentenceBoundary, sentence_ranges};
 use kato_model::PatternName;
 
 use crate::hierarchy::token_event;
@@ -122,8 +123,16 @@ fn runs_of(hierarchy: &Hierarchy, text: &str) -> Result<Vec<Vec<String>>, Hierar
 fn tokens_of(hierarchy: &Hierarchy, text: &str) -> Result<Vec<String>, HierarchyError> {
     let tokenizer = hierarchy.tokenizer();
     let ids = tokenizer.encode(text)?;
-    let token = |&id: &u32| tokenizer.vocabulary().get(id).map(str::to_owned);
-    Ok(ids.iter().filter_map(token).collect())
+    let vocabulary = tokenizer.vocabulary();
+    // Left out, it would make chunks of what stands on both sides of it, which no document holds.
+    let token = |id: u32| match vocabulary.get(id) {
+        Some(token) => Ok(token.to_owned()),
+        None => Err(HierarchyError::UnknownToken {
+            id,
+            vocabulary: vocabulary.len(),
+        }),
+    };
+    ids.into_iter().map(token).collect()
 }
 
 /// Cuts one run into chunks; its end stays open if it is the last run.

@@ -50,6 +50,17 @@ pub enum HierarchyError {
     /// The prompt cannot be turned into tokens.
     #[error("tokenize the prompt")]
     Tokenize(#[from] TokenizeError),
+    /// The tokenizer returned an id that its vocabulary does not name: one beyond its end, or one
+    /// that it leaves unused.
+    #[error(
+        "tokenize the prompt: the tokenizer returned id {id}, which its vocabulary of {vocabulary} ids does not name; use a tokenizer.json that is complete"
+    )]
+    UnknownToken {
+        /// The id.
+        id: u32,
+        /// Size of the vocabulary.
+        vocabulary: usize,
+    },
     /// The document of a pattern cannot be looked up.
     #[error("look up where pattern {name} was first seen")]
     Source {

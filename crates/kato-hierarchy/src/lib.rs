@@ -11,29 +11,27 @@
 //! * [`Hierarchy::generate`] goes up and down until nothing that was learned continues the text;
 //!   every [`Span`] states where it comes from. A [`Generator`] yields them one by one.
 //! * [`transfer_predictions`] passes predictions of one session to another, as symbols.
+//!
+//! [`Unraveller`]: unravel::Unraveller
+//! [`Span`]: generation::Span
+//! [`Generator`]: generation::Generator
+//! [`transfer_predictions`]: transfer::transfer_predictions
 
-mod activation;
+pub mod activation;
 mod chunked_prompt;
 mod error;
-mod generation;
+pub mod generation;
 mod hierarchy;
 mod level_state;
 mod prompt;
 mod random;
 mod source;
-mod transfer;
-mod unravel;
+pub mod transfer;
+pub mod unravel;
 
-pub use activation::{Activation, ActivationMode, ActivationOptions, LevelActivation};
+pub use activation::{Activation, ActivationOptions};
 pub use error::HierarchyError;
-pub use generation::{
-    End, Fit, Generation, GenerationOptions, Generator, Link, Part, Span, Strategy,
-};
+pub use generation::{Generation, GenerationOptions, Strategy};
 pub use hierarchy::Hierarchy;
 pub use prompt::Prompt;
 pub use source::Source;
-pub use transfer::{
-    Transfer, TransferField, TransferOutcome, Transferable, transfer_all, transfer_predictions,
-    transfer_threshold, transfer_top_n, transfer_weighted,
-};
-pub use unravel::{EventReading, Leaf, Unravelled, Unraveller};

@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use kato_engine::{Observation, Session};
 use kato_model::Event;
-use kato_prediction::{Prediction, RankMetric};
+use kato_prediction::Prediction;
+use kato_prediction::config::RankMetric;
 
 use crate::HierarchyError;
 
@@ -14,6 +15,7 @@ use crate::HierarchyError;
     missing_docs,
     reason = "each is the field of that name of a prediction"
 )]
+#[non_exhaustive]
 pub enum TransferField {
     /// The name, with the prefix `PTRN|` that it has as a symbol.
     #[default]
@@ -79,6 +81,7 @@ impl Transferable for Prediction {
 
 /// The choice of predictions that are transferred, and how often each is.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Transfer {
     /// See [`transfer_all`].
     #[default]
@@ -232,7 +235,7 @@ pub struct TransferOutcome {
 ///
 /// ```
 /// use kato_engine::{Engine, Observation, Sequence, SessionConfig};
-/// use kato_hierarchy::{Transfer, TransferField, transfer_predictions};
+/// use kato_hierarchy::transfer::{Transfer, TransferField, transfer_predictions};
 ///
 /// let engine = Engine::in_memory(&["node0", "node1"]);
 /// let mut source = engine.node("node0")?.session(SessionConfig::default());

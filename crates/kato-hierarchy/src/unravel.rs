@@ -15,6 +15,7 @@ const DEFAULT_MAX_LEAVES: usize = 1 << 18;
 /// The symbols of an event that are unravelled, if it holds several. Events learned from text hold
 /// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EventReading {
     /// All, in the event's order: nothing is left out.
     #[default]

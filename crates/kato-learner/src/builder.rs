@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use kato_tokenizer::Tokenizer;
 
-use crate::{
-    ChunkSpan, HierarchicalConceptLearner, HierarchicalNode, LearnError, LearnerConfig, MAX_NODES,
-    Recording, Segmentation, TailPolicy, TextMode, TokenLimit,
-};
+use crate::config::{ChunkSpan, MAX_NODES, Recording, TextMode};
+use crate::segment::{Segmentation, TokenLimit};
+use crate::{HierarchicalConceptLearner, HierarchicalNode, LearnError, LearnerConfig, TailPolicy};
 
 /// A builder of a [`HierarchicalConceptLearner`]; created by
 /// [`HierarchicalConceptLearner::builder`].
@@ -33,7 +32,7 @@ impl LearnerBuilder {
     ///
     /// Levels that were set before are replaced.
     #[must_use]
-    pub fn chunk_sizes(mut self, chunk_sizes: impl IntoIterator<Item = usize>) -> Self {
+    pub fn with_chunk_sizes(mut self, chunk_sizes: impl IntoIterator<Item = usize>) -> Self {
         let nodes = chunk_sizes.into_iter().enumerate();
         self.config.nodes = nodes
             .map(|(idx, size)| HierarchicalNode::new(format!("node{idx}"), size))
@@ -43,63 +42,63 @@ impl LearnerBuilder {
 
     /// Adds a level above the ones so far.
     #[must_use]
-    pub fn node(mut self, node: HierarchicalNode) -> Self {
+    pub fn with_node(mut self, node: HierarchicalNode) -> Self {
         self.config.nodes.push(node);
         self
     }
 
     /// Sets what level 0 learns as one pattern.
     #[must_use]
-    pub fn text_mode(mut self, text_mode: TextMode) -> Self {
+    pub fn with_text_mode(mut self, text_mode: TextMode) -> Self {
         self.config.text_mode = text_mode;
         self
     }
 
     /// Sets how a document is cut into sections.
     #[must_use]
-    pub fn segmentation(mut self, segmentation: Segmentation) -> Self {
+    pub fn with_segmentation(mut self, segmentation: Segmentation) -> Self {
         self.config.segmentation = segmentation;
         self
     }
 
     /// Sets across which text a chunk may reach.
     #[must_use]
-    pub fn chunk_span(mut self, chunk_span: ChunkSpan) -> Self {
+    pub fn with_chunk_span(mut self, chunk_span: ChunkSpan) -> Self {
         self.config.chunk_span = chunk_span;
         self
     }
 
     /// Sets the number of characters below which a paragraph is dropped and counted.
     #[must_use]
-    pub fn min_paragraph_chars(mut self, min_paragraph_chars: usize) -> Self {
+    pub fn with_min_paragraph_chars(mut self, min_paragraph_chars: usize) -> Self {
         self.config.min_paragraph_chars = min_paragraph_chars;
         self
     }
 
     /// Sets the limit on the tokens of one paragraph.
     #[must_use]
-    pub fn token_limit(mut self, token_limit: TokenLimit) -> Self {
+    pub fn with_token_limit(mut self, token_limit: TokenLimit) -> Self {
         self.config.token_limit = token_limit;
         self
     }
 
     /// Sets what becomes of single names at a document's end.
     #[must_use]
-    pub fn tail_policy(mut self, tail_policy: TailPolicy) -> Self {
+    pub fn with_tail_policy(mut self, tail_policy: TailPolicy) -> Self {
         self.config.tail_policy = tail_policy;
         self
     }
 
     /// Sets what is recorded with patterns.
     #[must_use]
-    pub fn recording(mut self, recording: Recording) -> Self {
+    pub fn with_recording(mut self, recording: Recording) -> Self {
         self.config.recording = recording;
         self
     }
 
     /// Sets all settings at once, for example those that a run was started with.
     #[must_use]
-    pub fn config(mut self, config: LearnerConfig) -> Self {
+    pub fn with_config(mut self, config: LearnerConfig) -> Self {
         self.config = config;
         self
     }

@@ -1,4 +1,5 @@
-//! Cuts a run of tokens into chunks: by the original's rule, a bounded variant of it, or plainly.
+//! Cuts runs of tokens into chunks by the original's rule, a bounded variant of it, or plainly, and
+//! the names of a level into chunks of the level above.
 
 use std::iter::FusedIterator;
 use std::num::NonZeroUsize;
@@ -69,7 +70,8 @@ impl ChunkRule {
 ///
 /// ```
 /// use std::num::NonZeroUsize;
-/// use kato_learner::{ChunkRule, chunk_lengths};
+/// use kato_learner::ChunkRule;
+/// use kato_learner::chunk::chunk_lengths;
 ///
 /// let eight = NonZeroUsize::new(8).expect("8 is not zero");
 /// let lengths = |n, rule| chunk_lengths(n, eight, rule).map(|chunk| chunk.len()).collect::<Vec<_>>();
@@ -92,7 +94,42 @@ pub fn chunk_lengths(n_tokens: usize, chunk_size: NonZeroUsize, rule: ChunkRule)
     }
 }
 
-/// An iterator over the ranges of the chunks of one run of tokens; created by [`chunk_lengths`].
+/// Cuts the `n_names` names that a level has learned from a document into the chunks of the level
+/// above, and returns their ranges, in order.
+///
+/// One name is no pattern: when the last chunk would hold a single name, that name is in no chunk,
+/// and a [`TailPolicy`](crate::TailPolicy) says what becomes of it.
+///
+/// **Shape**: the ranges are consecutive, start at 0 and hold `chunk_size` names, the last at least
+/// two; [`Chunks::n_dropped`] is 1 when a single name is left, else 0. A chunk size of 1, the
+/// original's oddity, gives chunks of one name and leaves none. **Complexity**: O(1) per chunk, no
+/// allocation.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use kato_learner::chunk::name_chunks;
+///
+/// let three = NonZeroUsize::new(3).expect("3 is not zero");
+/// let lengths = |n| name_chunks(n, three).map(|chunk| chunk.len()).collect::<Vec<_>>();
+/// assert_eq!(lengths(8), [3, 3, 2]);
+/// assert_eq!(lengths(7), [3, 3]);
+/// assert_eq!(name_chunks(7, three).n_dropped(), 1);
+/// ```
+#[must_use]
+pub fn name_chunks(n_names: usize, chunk_size: NonZeroUsize) -> Chunks {
+    // Never so at chunk size 1, which leaves no remainder.
+    let n_single = usize::from(n_names % chunk_size == 1);
+    Chunks {
+        start: 0,
+        end: n_names - n_single,
+        chunk_size: chunk_size.get(),
+        min_chunk: 1,
+        n_dropped: n_single,
+    }
+}
+
+/// An iterator over the ranges of the chunks of one run of tokens, or of the names of one document;
+/// created by [`chunk_lengths`] and [`name_chunks`].
 #[derive(Debug, Clone)]
 pub struct Chunks {
     start: usize,
@@ -103,7 +140,8 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Returns the number of tokens that are in no chunk; known before the first chunk is taken.
+    /// Returns the number of tokens or names that are in no chunk; known before the first chunk is
+    /// taken.
     #[must_use]
     pub fn n_dropped(&self) -> usize {
         self.n_dropped
@@ -212,6 +250,25 @@ mod tests {
         check(ChunkRule::Plain, 1, 8, &[1], 0);
         check(ChunkRule::Plain, 17, 8, &[8, 8, 1], 0);
         check(ChunkRule::Plain, usize::MAX, usize::MAX, &[usize::MAX], 0);
+    }
+
+    #[test]
+    fn names_are_cut_like_tokens_but_for_one_that_is_alone() {
+        let check = |n_names, chunk_size, lengths: &[usize], n_single| {
+            let chunks = name_chunks(n_names, size(chunk_size));
+            assert_eq!(chunks.n_dropped(), n_single);
+            assert_eq!(chunks.map(|chunk| chunk.len()).collect::<Vec<_>>(), lengths);
+        };
+        check(0, 3, &[], 0);
+        check(1, 3, &[], 1);
+        check(2, 3, &[2], 0);
+        check(3, 3, &[3], 0);
+        check(4, 3, &[3], 1);
+        check(5, 3, &[3, 2], 0);
+        check(4, 2, &[2, 2], 0);
+        check(5, 2, &[2, 2], 1);
+        check(0, 1, &[], 0);
+        check(2, 1, &[1, 1], 0);
     }
 
     /// The rule as the specification tells it, in the order of its sentences.

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ChunkRule, DEFAULT_MIN_PARAGRAPH_CHARS, DEFAULT_MIN_SENTENCE_TOKENS, Delimiter,
-    HierarchicalNode, Segmentation, SentenceBoundary, TokenLimit,
+use crate::segment::{
+    DEFAULT_MIN_PARAGRAPH_CHARS, DEFAULT_MIN_SENTENCE_TOKENS, Delimiter, Segmentation,
+    SentenceBoundary, TokenLimit,
 };
+use crate::{ChunkRule, HierarchicalNode};
 
 /// Most levels of a hierarchy.
 pub const MAX_NODES: usize = 20;
@@ -66,7 +67,7 @@ pub enum ChunkSpan {
 
 /// The treatment of a name that is alone in its level's buffer when a document ends: one name is no
 /// pattern.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailPolicy {
     /// It is dropped and counted, as in the original's streaming trainers.

@@ -6,8 +6,8 @@ use kato_tokenizer::TokenizeError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
-    /// No node was given, or more than [`MAX_NODES`](crate::MAX_NODES).
-    #[error("a hierarchy has 1 to {max} nodes, not {found}: give one chunk size for each level", max = crate::MAX_NODES)]
+    /// No node was given, or more than [`MAX_NODES`](crate::config::MAX_NODES).
+    #[error("a hierarchy has 1 to {max} nodes, not {found}: give one chunk size for each level", max = crate::config::MAX_NODES)]
     NodeCount {
         /// Nodes asked for.
         found: usize,
@@ -35,6 +35,16 @@ pub enum LearnError {
         offset: usize,
         /// The tokenizer's error.
         source: TokenizeError,
+    },
+    /// The document has more tokens than can be numbered.
+    #[error(
+        "the document has {n_tokens} tokens and at most {most} can be learned as one: cut it into several"
+    )]
+    TooLong {
+        /// Tokens of the document, as far as they were counted.
+        n_tokens: usize,
+        /// The limit.
+        most: u32,
     },
     /// The tokenizer returned an id that its vocabulary does not name: one beyond its end, or one
     /// that it leaves unused.

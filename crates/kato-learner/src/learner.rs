@@ -2,14 +2,15 @@
 
 mod counting;
 mod planning;
+mod runs;
 mod timing;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use kato_model::{
-    AttributeLimits, LearnBatch, LiteralTable, NameScratch, Occurrence, PatternName, SymbolTable,
-};
+use kato_model::batch::Occurrence;
+use kato_model::naming::{LiteralTable, NameScratch};
+use kato_model::{AttributeLimits, LearnBatch, PatternName, SymbolTable};
 use kato_tokenizer::Tokenizer;
 
 use self::timing::NodeTimes;
@@ -48,12 +49,14 @@ impl<'a> From<&'a str> for TextDocument<'a> {
 /// ```
 /// use kato_learner::HierarchicalConceptLearner;
 ///
-/// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([4, 2]).build()?;
+/// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+///     .with_chunk_sizes([4, 2])
+///     .build()?;
 /// let mut batch = learner.new_batch();
 /// let mut scratch = learner.new_scratch();
 /// learner.learn("The cat sat on the mat, and the dog lay there.", &mut batch, &mut scratch)?;
-/// assert_eq!(batch.observations(0), 3);
-/// assert_eq!(batch.observations(1), 1);
+/// assert_eq!(batch.learns(0), 3);
+/// assert_eq!(batch.learns(1), 1);
 /// # Ok::<(), kato_learner::LearnError>(())
 /// ```
 #[derive(Debug)]
@@ -62,8 +65,8 @@ pub struct HierarchicalConceptLearner {
     tokenizer: Arc<dyn Tokenizer>,
     literals: LiteralTable,
     vocabulary: Arc<SymbolTable>,
-    /// Whether the vocabulary leaves ids unused. No tokenizer should return one; if it did, a chunk
-    /// would be learned with an empty symbol.
+    /// Whether the vocabulary leaves ids unused. No tokenizer should return one; if it did, a
+    /// chunk would be learned with an empty symbol.
     has_unused_ids: bool,
 }
 

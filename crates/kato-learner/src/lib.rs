@@ -9,30 +9,36 @@
 //! The rules are the original's by default and can each be set: [`TextMode`], [`Segmentation`],
 //! [`ChunkSpan`], [`ChunkRule`], [`TokenLimit`], [`TailPolicy`]; together they are a
 //! [`LearnerConfig`]. What a rule leaves out is counted in [`Dropped`]. The rules can also be used
-//! alone: [`chunk_lengths`], [`sentence_ranges`], [`Segmentation::sections`], [`Paragraphs`],
-//! [`Delimiter::segments`].
+//! alone: [`chunk_lengths`], [`name_chunks`], [`sentence_ranges`], [`Segmentation::sections`],
+//! [`Paragraphs`], [`Delimiter::segments`].
+//!
+//! [`PlannedCall`]: plan::PlannedCall
+//! [`TextMode`]: config::TextMode
+//! [`Segmentation`]: segment::Segmentation
+//! [`ChunkSpan`]: config::ChunkSpan
+//! [`TokenLimit`]: segment::TokenLimit
+//! [`chunk_lengths`]: chunk::chunk_lengths
+//! [`name_chunks`]: chunk::name_chunks
+//! [`sentence_ranges`]: segment::sentence_ranges
+//! [`Segmentation::sections`]: segment::Segmentation::sections
+//! [`Paragraphs`]: segment::Paragraphs
+//! [`Delimiter::segments`]: segment::Delimiter::segments
 
 mod builder;
-mod chunk;
-mod config;
+pub mod chunk;
+pub mod config;
 mod dropped;
 mod error;
 mod learner;
 mod node;
-mod plan;
-mod segment;
+pub mod plan;
+pub mod segment;
 
 pub use builder::LearnerBuilder;
-pub use chunk::{ChunkRule, Chunks, ORIGINAL_MIN_CHUNK, chunk_lengths};
-pub use config::{ChunkSpan, LearnerConfig, MAX_NODES, Recording, TailPolicy, TextMode};
+pub use chunk::ChunkRule;
+pub use config::{LearnerConfig, TailPolicy};
 pub use dropped::Dropped;
 pub use error::LearnError;
 pub use learner::{HierarchicalConceptLearner, LearnScratch, TextDocument};
 pub use node::HierarchicalNode;
-pub use plan::{Child, DocumentPlan, PlannedCall, PlannedSymbols};
-pub use segment::{
-    DEFAULT_MAX_PARAGRAPH_TOKENS, DEFAULT_MIN_PARAGRAPH_CHARS, DEFAULT_MIN_SENTENCE_TOKENS,
-    Delimiter, DroppedParagraphs, DroppedSentences, Paragraph, Paragraphs, Section, Sections,
-    Segmentation, Segments, SentenceBoundary, Sentences, TokenCut, TokenLimit, UnknownOption,
-    sentence_ranges,
-};
+pub use plan::DocumentPlan;

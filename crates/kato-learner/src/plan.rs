@@ -165,7 +165,7 @@ impl NodePlan {
                     first_token,
                 );
             } else {
-                self.push_child(Child::Below(call_idx as u32), name, first_token);
+                self.push_child(Child::Below(place(call_idx)), name, first_token);
             }
         }
     }
@@ -179,7 +179,14 @@ impl NodePlan {
     /// Appends a learn call whose symbols end at `end`.
     pub(crate) fn push_call(&mut self, name: PatternName, end: usize, first_token: u32) {
         self.names.push(name);
-        self.ends.push(end as u32);
+        self.ends.push(place(end));
         self.first_tokens.push(first_token);
     }
+}
+
+/// Returns a place in a document's tokens or calls, as a plan keeps it.
+pub(crate) fn place(at: usize) -> u32 {
+    // A call of level 0 holds two tokens at least, and a level has hardly more children than the
+    // one below has calls: where the tokens can be numbered, so can all the rest.
+    u32::try_from(at).expect("a document of more tokens is refused when it is tokenized")
 }

@@ -31,7 +31,7 @@ pub struct Counts {
 /// A position between two documents of a corpus.
 ///
 /// Taken from a loader or a batch, stored with the state of whatever consumed the documents so far,
-/// and given to [`resume_from`](crate::StreamingDatasetLoaderBuilder::resume_from), it continues
+/// and given to [`with_cursor`](crate::StreamingDatasetLoaderBuilder::with_cursor), it continues
 /// with exactly the next document. It is a few integers (a few more for each further dataset of a
 /// mixture), whatever the size of the corpus.
 ///
@@ -58,7 +58,7 @@ pub struct Counts {
 /// let stored = serde_json::to_string(&first.cursor()).unwrap();
 ///
 /// let cursor = serde_json::from_str(&stored).unwrap();
-/// let rest = open().resume_from(cursor).build()?;
+/// let rest = open().with_cursor(cursor).build()?;
 /// let texts: Vec<_> = rest.map(|d| d.unwrap().text).collect();
 /// assert_eq!(texts, ["two", "three"]);
 /// # Ok::<(), kato_loader::LoadError>(())

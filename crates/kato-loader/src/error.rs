@@ -1,6 +1,7 @@
 //! The error of this crate's loader.
 
 use std::io;
+use std::path::Path;
 
 use crate::bad_record::{BadRecord, Cause};
 
@@ -133,6 +134,14 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// Creates the error of an input that cannot be opened or listed.
+    pub(crate) fn input(path: &Path, source: io::Error) -> Self {
+        Self::Input {
+            input: path.display().to_string(),
+            source,
+        }
+    }
+
     /// Creates the error of a bad record.
     pub(crate) fn bad_record(record: BadRecord, source: Option<Cause>) -> Self {
         Self::BadRecord {

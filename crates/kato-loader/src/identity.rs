@@ -1,25 +1,19 @@
 //! The identity of a corpus, in a form that can be stored with a run and compared when the run is
 //! resumed.
 
+mod described;
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::inputs::{InputFile, Source};
+use crate::file_identity::{FileIdentity, fingerprint};
+use crate::input_file::{InputFile, Source};
 use crate::mixture::{Mixing, Mixture, Part};
 use crate::options::CorpusOptions;
-use crate::order::Order;
-
-/// Files up to this size are hashed whole.
-const WHOLE_FILE_BYTES: u64 = 1 << 20;
-/// Size of a sample of a larger file, in bytes.
-const SAMPLE_BYTES: u64 = 16 << 10;
-/// Number of samples of a larger file.
-const N_SAMPLES: u64 = 64;
 
 /// The options and files that decide which documents a corpus holds, and in which order.
 ///
@@ -76,19 +70,6 @@ pub(crate) struct MixedPart {
     pub(crate) corpus: CorpusIdentity,
 }
 
-/// One file of a [`CorpusIdentity`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct FileIdentity {
-    /// The path as it was given to the builder, or as found below a directory so given.
-    pub name: String,
-    /// Bytes; absent for streams.
-    pub size: Option<u64>,
-    /// BLAKE3, in hex, of the content or of samples of it; what the server vouches for of a remote
-    /// file. Absent for streams and for files that cannot be read.
-    pub fingerprint: Option<String>,
-}
-
 impl CorpusIdentity {
     /// Creates the identity of a corpus; reads up to 1 MiB of every local file.
     pub(crate) fn new(selection: &CorpusOptions, mixture: &Mixture) -> Self {
@@ -107,21 +88,9 @@ impl CorpusIdentity {
 
     /// Creates the identity of one dataset.
     fn from_files(selection: &CorpusOptions, files: &[Arc<InputFile>]) -> Self {
-        let identify = |file: &Arc<InputFile>| FileIdentity {
-            name: file.name.to_string(),
-            size: file.size,
-            fingerprint: match &file.source {
-                // A file that cannot be read gives no documents: having no fingerprint is then its
-                // identity.
-                Source::File(path) => fingerprint(path).ok(),
-                Source::Pipe(..) | Source::Reader(_) => None,
-                #[cfg(feature = "remote")]
-                Source::Remote(remote) => remote.validator().map(str::to_owned),
-            },
-        };
         Self {
             options: selection.clone(),
-            files: files.iter().map(identify).collect(),
+            files: files.iter().map(|file| identify(file)).collect(),
             mixed: None,
         }
     }
@@ -193,7 +162,7 @@ impl CorpusIdentity {
             field(&value);
         }
         if let Some(mixed) = &self.mixed {
-            field(&format!("{:?}", mixed.mixing));
+            field(&mixed.mixing.stored_text());
         }
         for part in self.parts() {
             field(&part.weight.to_string());
@@ -220,7 +189,7 @@ impl CorpusIdentity {
             .map(|(label, value)| format!("{label} `{value}`"))
             .collect();
         if let Some(Mixed { mixing, .. }) = &self.mixed {
-            words.push(format!("mixing {mixing:?}"));
+            words.push(format!("mixing {}", mixing.stored_text()));
         }
         for part in self.parts() {
             words.push(format!(
@@ -261,7 +230,8 @@ impl CorpusIdentity {
         };
         let mut differences = Vec::new();
         if was.mixing != is.mixing {
-            differences.push(format!("mixing: was {:?}, is {:?}", was.mixing, is.mixing));
+            let (was, is) = (was.mixing.stored_text(), is.mixing.stored_text());
+            differences.push(format!("mixing: was {was}, is {is}"));
         }
         if was.parts.len() != is.parts.len() {
             let (was, is) = (was.parts.len(), is.parts.len());
@@ -327,71 +297,6 @@ impl CorpusIdentity {
     }
 }
 
-impl FileIdentity {
-    /// Returns what has changed of a file; the size is named in preference, as a change of it
-    /// changes the fingerprint, too.
-    fn diff(&self, now: &Self) -> Option<String> {
-        let shown =
-            |size: Option<u64>| size.map_or("unknown".to_owned(), |size| format!("{size} bytes"));
-        if self.size != now.size {
-            let (was, is) = (shown(self.size), shown(now.size));
-            Some(format!("size of `{}`: was {was}, is {is}", self.name))
-        } else if self.fingerprint != now.fingerprint {
-            Some(format!("content of `{}` changed", self.name))
-        } else {
-            None
-        }
-    }
-}
-
-impl CorpusOptions {
-    /// Returns every option with its name, as text; empty where it is not set.
-    ///
-    /// Stored states hold a hash of these texts: adding, moving or rewording one makes all of them
-    /// foreign.
-    fn described(&self) -> [(&'static str, String); 12] {
-        let chosen = |choice: Option<String>| choice.unwrap_or_else(|| "by extension".to_owned());
-        [
-            (
-                "format",
-                chosen(self.format.map(|format| format!("{format:?}"))),
-            ),
-            (
-                "compression",
-                chosen(
-                    self.compression
-                        .map(|compression| format!("{compression:?}")),
-                ),
-            ),
-            ("text unit", format!("{:?}", self.text_unit)),
-            ("text field", self.text_field.clone()),
-            ("id field", self.id_field.clone().unwrap_or_default()),
-            ("minimum characters", self.min_chars.to_string()),
-            ("record limit in bytes", self.max_record_bytes.to_string()),
-            ("order", in_words(self.order)),
-            (
-                "shard",
-                self.shard.map_or_else(String::new, |shard| {
-                    format!("{} of {}", shard.index(), shard.count())
-                }),
-            ),
-            (
-                "sample",
-                self.sample
-                    .map_or_else(String::new, |sample| format!("{sample:?}")),
-            ),
-            ("filter", self.filter.clone().unwrap_or_default()),
-            (
-                "records passed over",
-                match self.skip_records {
-                    0 => String::new(),
-                    records => records.to_string(),
-                },
-            ),
-        ]
-    }
-}
-
 impl MixedPart {
     /// Creates the identity of one dataset of a mixture.
     fn new(part: &Part) -> Self {
@@ -403,15 +308,19 @@ impl MixedPart {
     }
 }
 
-/// Returns an order in words; empty for the sequential one.
-fn in_words(order: Order) -> String {
-    match order {
-        Order::Sequential => String::new(),
-        Order::Shuffled {
-            seed,
-            epoch,
-            window_bytes,
-        } => format!("shuffled, seed {seed}, epoch {epoch}, windows of {window_bytes} bytes"),
+/// Returns the identity of a file; reads up to 1 MiB of a local one.
+fn identify(file: &InputFile) -> FileIdentity {
+    FileIdentity {
+        name: file.name.to_string(),
+        size: file.size,
+        fingerprint: match &file.source {
+            // A file that cannot be read gives no documents: having no fingerprint is then its
+            // identity.
+            Source::File(path) => fingerprint(path).ok(),
+            Source::Pipe(..) | Source::Reader(_) => None,
+            #[cfg(feature = "remote")]
+            Source::Remote(remote) => remote.validator().map(str::to_owned),
+        },
     }
 }
 
@@ -432,30 +341,4 @@ fn by_name(files: &[FileIdentity]) -> HashMap<&str, &FileIdentity> {
         .iter()
         .map(|file| (file.name.as_str(), file))
         .collect()
-}
-
-/// Returns the BLAKE3 of a file, in hex: of the whole file, or of its size and evenly spaced
-/// samples.
-fn fingerprint(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let size = file.metadata()?.len();
-    let mut hasher = blake3::Hasher::new();
-    if size <= WHOLE_FILE_BYTES {
-        hasher.update_reader(&mut file)?;
-    } else {
-        hasher.update(&size.to_le_bytes());
-        let mut block = Vec::new();
-        for sample in 0..N_SAMPLES {
-            // The first sample begins the file and the last one ends it. The product may exceed 64
-            // bits for huge files.
-            let last = u128::from(size - SAMPLE_BYTES);
-            let at =
-                u64::try_from(last * u128::from(sample) / u128::from(N_SAMPLES - 1)).unwrap_or(0);
-            file.seek(SeekFrom::Start(at))?;
-            block.clear();
-            (&mut file).take(SAMPLE_BYTES).read_to_end(&mut block)?;
-            hasher.update(&block);
-        }
-    }
-    Ok(hasher.finalize().to_hex().to_string())
 }

@@ -5,15 +5,13 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Mutex;
 
-use crate::bad_record::Fault;
-use crate::byte_stream::RawBytes;
 use crate::error::LoadError;
-use crate::identity::FileIdentity;
+use crate::file_identity::FileIdentity;
+use crate::input_file::{InputFile, Source};
 use crate::interrupt::Interrupt;
 use crate::options::{Compression, CorpusOptions, Format};
-use crate::records::parquet::{LocalParquet, ParquetFile, ParquetInput};
 #[cfg(feature = "remote")]
 use crate::remote::{self, RemoteSource};
 use crate::walk;
@@ -27,44 +25,6 @@ pub(crate) enum Input {
     /// A remote file of a corpus that was listed before.
     #[cfg(feature = "remote")]
     Known(FileIdentity),
-}
-
-/// One file of the corpus.
-pub(crate) struct InputFile {
-    /// The path as given, separators `/`, without leading `./`.
-    pub(crate) name: Arc<str>,
-    pub(crate) source: Source,
-    /// Bytes on disk when the loader was built; unknown for streams.
-    pub(crate) size: Option<u64>,
-    pub(crate) format: Format,
-    pub(crate) compression: Compression,
-    /// The footer of a Parquet file, once it was read.
-    parquet: Mutex<Option<Arc<ParquetFile>>>,
-}
-
-/// Where the bytes come from.
-pub(crate) enum Source {
-    /// A regular file, which can be opened again and sought in.
-    File(PathBuf),
-    /// A pipe or device, opened when its turn comes unless reading ends before.
-    Pipe(PathBuf, Interrupt),
-    /// A stream that can be taken once.
-    Reader(Mutex<Option<Box<dyn Read + Send>>>),
-    /// A file behind a network.
-    #[cfg(feature = "remote")]
-    Remote(RemoteSource),
-}
-
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => f.debug_tuple("File").field(path).finish(),
-            Self::Pipe(path, _) => f.debug_tuple("Pipe").field(path).finish(),
-            Self::Reader(_) => f.write_str("Reader"),
-            #[cfg(feature = "remote")]
-            Self::Remote(remote) => f.debug_tuple("Remote").field(remote).finish(),
-        }
-    }
 }
 
 impl fmt::Debug for Input {
@@ -95,124 +55,6 @@ pub(crate) struct Listing {
     pub(crate) files: Vec<InputFile>,
     pub(crate) ignored: Vec<PathBuf>,
     interrupt: Interrupt,
-}
-
-impl InputFile {
-    /// Returns whether the file can be read from any byte, and again.
-    pub(crate) fn is_seekable(&self) -> bool {
-        match &self.source {
-            Source::File(_) => true,
-            Source::Pipe(..) | Source::Reader(_) => false,
-            #[cfg(feature = "remote")]
-            Source::Remote(remote) => remote.has_ranges(),
-        }
-    }
-
-    /// Returns whether the file is behind a network.
-    pub(crate) fn is_remote(&self) -> bool {
-        match &self.source {
-            Source::File(_) | Source::Pipe(..) | Source::Reader(_) => false,
-            #[cfg(feature = "remote")]
-            Source::Remote(_) => true,
-        }
-    }
-
-    /// Returns whether the file can be opened more than once.
-    pub(crate) fn is_readable_again(&self) -> bool {
-        !matches!(self.source, Source::Pipe(..) | Source::Reader(_))
-    }
-
-    /// Returns whether offsets into the documents' bytes are offsets into the file.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.compression == Compression::None && self.format != Format::Parquet
-    }
-
-    /// Opens the bytes for reading from `offset` on, at first up to `end`: knowing the end saves
-    /// requests where files are remote.
-    #[cfg_attr(
-        not(feature = "remote"),
-        expect(unused_variables, reason = "local files are sought in")
-    )]
-    pub(crate) fn open(&self, offset: u64, end: u64) -> Result<RawBytes, Fault> {
-        match &self.source {
-            Source::File(path) => {
-                let file = File::open(path).map_err(Fault::unreadable)?;
-                Ok(RawBytes::File(file))
-            }
-            Source::Pipe(path, interrupt) => {
-                let pipe = interrupt.open(path).map_err(Fault::unreadable)?;
-                Ok(RawBytes::Stream(Box::new(pipe)))
-            }
-            Source::Reader(reader) => {
-                let taken = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let gone = || io::Error::other("a stream can be read once only");
-                Ok(RawBytes::Stream(
-                    taken.ok_or_else(|| Fault::unreadable(gone()))?,
-                ))
-            }
-            #[cfg(feature = "remote")]
-            Source::Remote(remote) => {
-                // Offsets are those of the decompressed bytes, which only decompressing from the
-                // top leads to.
-                let offset = match self.compression {
-                    Compression::None => offset,
-                    Compression::Gzip | Compression::Zstd => 0,
-                };
-                let bytes = remote.open(offset, end).map_err(Fault::unreadable)?;
-                Ok(RawBytes::Tail(bytes, offset))
-            }
-        }
-    }
-
-    /// Returns the footer of a Parquet file, which is read when it is first asked for.
-    pub(crate) fn parquet(&self, selection: &CorpusOptions) -> Result<Arc<ParquetFile>, Fault> {
-        // The lock is not held while reading: two threads may read the same footer, and neither
-        // waits for the other.
-        if let Some(parquet) = self.known_parquet() {
-            return Ok(parquet);
-        }
-        let (input, bytes) = match &self.source {
-            Source::File(path) => {
-                let local = LocalParquet::open(path).map_err(Fault::unreadable)?;
-                let bytes = local.len();
-                (ParquetInput::Local(local), bytes)
-            }
-            Source::Pipe(..) | Source::Reader(_) => {
-                return Err(Fault::corrupt("Parquet cannot be read as a stream"));
-            }
-            #[cfg(feature = "remote")]
-            Source::Remote(remote) => {
-                let parquet = remote.parquet().map_err(Fault::unreadable)?;
-                let bytes = parquet.len();
-                (ParquetInput::Remote(parquet), bytes)
-            }
-        };
-        let parquet = Arc::new(ParquetFile::open(&input, bytes, selection)?);
-        *self.parquet.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&parquet));
-        Ok(parquet)
-    }
-
-    /// Returns the footer, if it was read and not forgotten.
-    pub(crate) fn known_parquet(&self) -> Option<Arc<ParquetFile>> {
-        self.parquet
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// Drops the footer once the file was read: a corpus may have many files.
-    pub(crate) fn forget_parquet(&self) {
-        *self.parquet.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-}
-
-impl fmt::Debug for InputFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InputFile")
-            .field("name", &self.name)
-            .field("source", &self.source)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Lists all files in the order in which they are read.
@@ -285,7 +127,7 @@ impl Listing {
             // A name that exists is taken as it is, so files with brackets in their names need no
             // escape.
             Err(_) if walk::is_glob(path) => self.push_glob(path, selection),
-            Err(source) => Err(input_error(path, source)),
+            Err(source) => Err(LoadError::input(path, source)),
         }
     }
 
@@ -346,7 +188,7 @@ impl Listing {
 
     /// Adds a file that a listing found.
     fn push_found(&mut self, path: &Path, selection: &CorpusOptions) -> Result<(), LoadError> {
-        let metadata = fs::metadata(path).map_err(|source| input_error(path, source))?;
+        let metadata = fs::metadata(path).map_err(|source| LoadError::input(path, source))?;
         self.push_file(path, &metadata, selection)
     }
 
@@ -379,12 +221,20 @@ impl Listing {
         let compression = selection
             .compression
             .unwrap_or_else(|| compression_of(path));
-        let format = selection
-            .format
-            .or_else(|| known_format(path))
-            // What the caller names is read as text where its extension says nothing; directories
-            // leave such files out before.
-            .unwrap_or(Format::Text);
+        let known = selection.format.or_else(|| known_format(path));
+        // What the caller names is read as text where its extension says nothing; directories leave
+        // such files out before.
+        let format = known.unwrap_or(Format::Text);
+        let is_parquet = || match known {
+            Some(known) => known == Format::Parquet,
+            None => begins_as_parquet(&source),
+        };
+        if cfg!(not(feature = "parquet")) && is_parquet() {
+            return Err(LoadError::Unsupported {
+                name,
+                reason: "this build does not read Parquet; enable the feature `parquet`",
+            });
+        }
         if format == Format::Parquet {
             let reason = if compression != Compression::None {
                 Some("Parquet must not be compressed again; decompress the file first")
@@ -397,14 +247,8 @@ impl Listing {
                 return Err(LoadError::Unsupported { name, reason });
             }
         }
-        self.files.push(InputFile {
-            name: name.into(),
-            source,
-            size,
-            format,
-            compression,
-            parquet: Mutex::default(),
-        });
+        self.files
+            .push(InputFile::new(name, source, size, format, compression));
         Ok(())
     }
 
@@ -431,14 +275,6 @@ impl Listing {
     }
 }
 
-/// Creates the error of an input that cannot be opened or listed.
-pub(crate) fn input_error(path: &Path, source: io::Error) -> LoadError {
-    LoadError::Input {
-        input: path.display().to_string(),
-        source,
-    }
-}
-
 /// Returns the path as given, in the form that names it in ids and identities on every system.
 fn name_of(path: &Path) -> String {
     let parts: Vec<_> = path
@@ -454,6 +290,17 @@ fn name_of(path: &Path) -> String {
         name if name.is_empty() => ".".to_owned(),
         name => name,
     }
+}
+
+/// Returns whether a file on the disk begins as Parquet does, whatever its name.
+fn begins_as_parquet(source: &Source) -> bool {
+    let Source::File(path) = source else {
+        return false;
+    };
+    let mut magic = [0; 4];
+    // What cannot be read is reported when it is read.
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic == *b"PAR1"
 }
 
 /// Returns the compression that an extension stands for.

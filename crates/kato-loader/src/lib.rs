@@ -9,11 +9,14 @@
 //! - In which order: [`Order`], [`Shard`], [`Sample`], [`WhenExhausted`] for mixtures; one side of
 //!   a [`Split`].
 //! - What comes out: [`Document`], [`DocumentBatch`] for worker threads, [`DocumentStream`] for
-//!   async code, [`TokenBatches`] for models that are trained on tokens.
+//!   async code.
 //! - Stopping and resuming: [`Cursor`], [`LoaderState`], [`CorpusIdentity`].
 //! - What went wrong: [`LoadError`], [`OnBadRecord`], [`BadRecord`]; [`Counts`] of everything else.
+//!
+//! [`Compression`]: options::Compression
+//! [`Registry`]: registry::Registry
 
-mod bad_record;
+pub mod bad_record;
 mod batch;
 mod builder;
 mod byte_stream;
@@ -24,50 +27,46 @@ mod document;
 mod document_stream;
 mod error;
 mod extent;
+mod file_identity;
 mod filter;
 mod identity;
+mod input_file;
 mod inputs;
 mod interrupt;
+// Over corpora of all formats.
 #[cfg(test)]
+#[cfg(feature = "parquet")]
 mod laws;
 mod loader;
 mod mixture;
-mod options;
+pub mod options;
 mod order;
 mod permutation;
 mod records;
-mod registry;
+pub mod registry;
 #[cfg(feature = "remote")]
 mod remote;
 mod sample;
 mod split;
 mod state;
-mod token_batches;
 mod walk;
 mod workers;
 
-pub use bad_record::{BadReason, BadRecord, Lost};
+pub use bad_record::BadRecord;
 pub use batch::{DocumentBatch, DocumentRef};
 pub use builder::{DEFAULT_PREFETCH_BYTES, StreamingDatasetLoaderBuilder};
 pub use cursor::{Counts, Cursor};
 pub use document::{Document, DocumentId};
 pub use document_stream::DocumentStream;
 pub use error::LoadError;
-pub use identity::{CorpusIdentity, FileIdentity};
+pub use file_identity::FileIdentity;
+pub use identity::CorpusIdentity;
 pub use interrupt::open_unless;
 pub use loader::StreamingDatasetLoader;
 pub use mixture::WhenExhausted;
-pub use options::{
-    Compression, DEFAULT_LEDGER_CAPACITY, DEFAULT_MAX_RECORD_BYTES, Format, OnBadRecord, TextUnit,
-};
+pub use options::{Format, OnBadRecord, TextUnit};
 pub use order::{DEFAULT_WINDOW_BYTES, Order, Shard};
-pub use registry::{DatasetEntry, Registry, RegistryError, format_duration};
 pub use sample::Sample;
 pub use split::Split;
 pub use state::LoaderState;
-pub use token_batches::{
-    BadDocument, LongDocuments, OnBadDocument, PaddedTokens, SequenceOrder, TokenBatch,
-    TokenBatchCounts, TokenBatchError, TokenBatchOptions, TokenBatchState, TokenBatches,
-    TokenBudget,
-};
 pub use workers::DECODE_STAGE;

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use crate::bad_record::{BadReason, BadRecord, Fault, Lost};
 use crate::batch::DocumentBatch;
-use crate::builder::{StreamOptions, StreamingDatasetLoaderBuilder};
 use crate::cursor::{Counts, Cursor, RecordKey};
 use crate::dataset::{Draw, ReadOptions, RecordLocation};
 use crate::document::{Document, DocumentId};
 use crate::error::LoadError;
 use crate::identity::CorpusIdentity;
 use crate::mixture::{Mixture, Part};
-use crate::options::{CorpusOptions, OnBadRecord};
+use crate::options::{CorpusOptions, OnBadRecord, StreamOptions};
 use crate::records::Sink;
 use crate::split::Split;
 use crate::state::LoaderState;
@@ -30,7 +29,8 @@ const BATCH_SLACK_BYTES: usize = 64 << 10;
 /// many small documents into one allocation for a worker thread; and
 /// [`into_stream`](Self::into_stream) for async code. All advance the same
 /// [`cursor`](Self::cursor). Calls block; with [worker
-/// threads](StreamingDatasetLoaderBuilder::with_workers), files are fetched and decoded ahead.
+/// threads](crate::StreamingDatasetLoaderBuilder::with_workers), files are fetched and decoded
+/// ahead.
 ///
 /// The order is an [`Order`](crate::Order): sequential order is that of the inputs, within a
 /// directory or repository that of the sorted paths, within a file that of the records. Nothing is
@@ -72,27 +72,6 @@ pub struct StreamingDatasetLoader {
 }
 
 impl StreamingDatasetLoader {
-    /// Returns a builder for inputs and options.
-    #[must_use]
-    pub fn builder() -> StreamingDatasetLoaderBuilder {
-        StreamingDatasetLoaderBuilder::new()
-    }
-
-    /// Returns a builder with the options of a corpus that was read before, for other inputs.
-    #[must_use]
-    pub fn builder_like(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
-        StreamingDatasetLoaderBuilder::with_options_of(identity)
-    }
-
-    /// Returns a builder that reads a corpus again: its files with its options, and no other corpus
-    /// in their place.
-    ///
-    /// Streams are read once only, and a filter must be given again.
-    #[must_use]
-    pub fn builder_of(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
-        StreamingDatasetLoaderBuilder::from_identity(identity).expect_identity(identity.clone())
-    }
-
     /// Creates a loader at the position of its datasets.
     pub(crate) fn new(
         mixture: Mixture,

@@ -6,7 +6,7 @@ use crate::bad_record::Fault;
 use crate::cursor::{Counts, Cursor, Position};
 use crate::dataset::{Dataset, Draw, ReadOptions};
 use crate::filter::Filter;
-use crate::inputs::InputFile;
+use crate::input_file::InputFile;
 use crate::permutation::hash;
 use crate::records::Sink;
 use crate::workers::Workers;
@@ -29,6 +29,18 @@ pub enum WhenExhausted {
 pub(crate) struct Mixing {
     pub(crate) seed: u64,
     pub(crate) when_exhausted: WhenExhausted,
+}
+
+impl Mixing {
+    /// Returns the text that stands for it in the hashes of stored states: it never changes.
+    pub(crate) fn stored_text(self) -> String {
+        let when_exhausted = match self.when_exhausted {
+            WhenExhausted::Continue => "Continue",
+            WhenExhausted::Stop => "Stop",
+        };
+        let seed = self.seed;
+        format!("Mixing {{ seed: {seed}, when_exhausted: {when_exhausted} }}")
+    }
 }
 
 /// One dataset of a mixture.

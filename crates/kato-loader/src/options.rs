@@ -1,16 +1,23 @@
 //! The settings that decide which documents a corpus holds, and the policies around them.
 
+use std::num::NonZeroUsize;
+
 use serde::{Deserialize, Serialize};
 
-use crate::extent::EXTENT_BYTES;
+use crate::interrupt::Interrupt;
 use crate::order::{Order, Shard};
 use crate::sample::Sample;
+use crate::split::Split;
 
 /// Largest record read by default, in bytes: 64 MiB.
 pub const DEFAULT_MAX_RECORD_BYTES: u64 = 64 << 20;
 
 /// Number of undrained ledger entries at which a loader stops by default.
 pub const DEFAULT_LEDGER_CAPACITY: usize = 100_000;
+
+/// Text of a part of a file, in bytes: large against what opening a part costs, small enough that
+/// several are held in memory.
+pub(crate) const EXTENT_BYTES: u64 = 8 << 20;
 
 /// How the records of a file are laid out.
 ///
@@ -21,7 +28,7 @@ pub const DEFAULT_LEDGER_CAPACITY: usize = 100_000;
 /// | `.jsonl`, `.ndjson`, `.json` | [`Format::JsonLines`] |
 /// | `.csv` | [`Format::Csv`] |
 /// | `.tsv`, `.tab` | [`Format::Tsv`] |
-/// | `.parquet` | [`Format::Parquet`] |
+/// | `.parquet` | [`Format::Parquet`], with the feature `parquet` |
 /// | anything else, and streams without an extension | [`Format::Text`] |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,7 +42,7 @@ pub enum Format {
     Csv,
     /// Tab-separated values with a header row; quoted fields may hold line breaks.
     Tsv,
-    /// Apache Parquet with a string column.
+    /// Apache Parquet with a string column. A build without the feature `parquet` refuses it.
     Parquet,
 }
 
@@ -104,8 +111,8 @@ pub(crate) struct CorpusOptions {
     pub(crate) filter: Option<String>,
     #[serde(default)]
     pub(crate) skip_records: u64,
-    /// Text of a part of a file, in bytes. Not an option and not stored, since the order depends on
-    /// it; only tests set another.
+    /// Text of a part of a file, in bytes. Not an option and not stored, since the order depends
+    /// on it; only tests set another.
     #[serde(skip, default = "extent_bytes")]
     pub(crate) extent_bytes: u64,
 }
@@ -133,6 +140,18 @@ impl Default for CorpusOptions {
             extent_bytes: EXTENT_BYTES,
         }
     }
+}
+
+/// The settings that do not decide what the documents are.
+#[derive(Debug)]
+pub(crate) struct StreamOptions {
+    pub(crate) on_bad_record: OnBadRecord,
+    pub(crate) ledger_capacity: usize,
+    pub(crate) max_documents: u64,
+    pub(crate) max_records: u64,
+    pub(crate) split: Option<Split>,
+    pub(crate) prefetch: NonZeroUsize,
+    pub(crate) interrupt: Interrupt,
 }
 
 impl CorpusOptions {

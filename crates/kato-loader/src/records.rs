@@ -1,17 +1,17 @@
 //! What every format offers to the loader: the records of one file, one after the other.
 
-mod csv;
+pub(crate) mod csv;
 mod json_object;
-mod jsonl;
+pub(crate) mod jsonl;
+#[cfg(feature = "parquet")]
 pub(crate) mod parquet;
-mod text;
+#[cfg(not(feature = "parquet"))]
+#[path = "records/no_parquet.rs"]
+pub(crate) mod parquet;
+pub(crate) mod text;
 
 use crate::bad_record::{BadReason, Fault, Lost};
-use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
-use crate::extent::Extent;
-use crate::inputs::InputFile;
-use crate::options::{CorpusOptions, Format, TextUnit};
 
 /// Where a record's content goes. The reader appends; the loader removes what it does not want.
 pub(crate) struct Sink<'a> {
@@ -46,77 +46,6 @@ pub(crate) trait RecordReader: Send {
 
     /// Returns how many bytes of the file on disk lie behind the position, roughly.
     fn raw_bytes(&self) -> u64;
-}
-
-/// Opens a part of a file: at a mark, or where the part begins.
-///
-/// Records are counted from the beginning of the file where that is known, which is with a mark and
-/// in files that are not cut by bytes; from the beginning of the part elsewhere.
-pub(crate) fn open(
-    file: &InputFile,
-    selection: &CorpusOptions,
-    extent: Extent,
-    mark: Option<Mark>,
-) -> Result<Box<dyn RecordReader>, Fault> {
-    let at = mark.unwrap_or_default();
-    let whole = || {
-        let raw = file.open(at.byte_offset, u64::MAX)?;
-        ByteStream::open(raw, file.compression, at.byte_offset)
-    };
-    // A header is read from the top of the file.
-    let from_top = || ByteStream::open(file.open(0, u64::MAX)?, file.compression, 0);
-    Ok(match file.format {
-        Format::Parquet => {
-            let at = mark.unwrap_or(Mark {
-                record: extent.start,
-                ..Mark::default()
-            });
-            let parquet = file.parquet(selection)?;
-            Box::new(parquet::ParquetReader::open(parquet, extent, at)?)
-        }
-        Format::Csv => Box::new(csv::CsvReader::new(from_top()?, b',', selection, at)?),
-        Format::Tsv => Box::new(csv::CsvReader::new(from_top()?, b'\t', selection, at)?),
-        Format::Text if selection.text_unit != TextUnit::Line => {
-            Box::new(text::TextReader::new(whole()?, selection, at, u64::MAX))
-        }
-        Format::Text => {
-            let (stream, at) = lines(file, extent, mark)?;
-            Box::new(text::TextReader::new(stream, selection, at, extent.end))
-        }
-        Format::JsonLines => {
-            let (stream, at) = lines(file, extent, mark)?;
-            Box::new(jsonl::JsonLinesReader::new(
-                stream, selection, at, extent.end,
-            ))
-        }
-    })
-}
-
-/// Returns the bytes of a part of a file of lines, from the first line that begins in it, and where
-/// that is.
-fn lines(
-    file: &InputFile,
-    extent: Extent,
-    mark: Option<Mark>,
-) -> Result<(ByteStream, Mark), Fault> {
-    if mark.is_some() || extent.start == 0 {
-        let mark = mark.unwrap_or_default();
-        let raw = file.open(mark.byte_offset, extent.end)?;
-        let stream = ByteStream::open(raw, file.compression, mark.byte_offset)?;
-        return Ok((stream, mark));
-    }
-    // A line begins with the part if a break stands in front of it, so reading starts one byte
-    // earlier. What stands in front of the first break belongs to the part before.
-    let before = extent.start - 1;
-    let raw = file.open(before, extent.end)?;
-    let mut stream = ByteStream::open(raw, file.compression, before)?;
-    // Not beyond the end: a line may reach over the whole part, which then has none of its own.
-    stream.discard_line_until(extent.end)?;
-    let mark = Mark {
-        byte_offset: stream.offset(),
-        ..Mark::default()
-    };
-    Ok((stream, mark))
 }
 
 /// Creates a fault of the one record that begins at `mark`.

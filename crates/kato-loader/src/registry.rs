@@ -41,7 +41,7 @@ const MIN_SIMILARITY: f64 = 0.75;
 /// # Examples
 ///
 /// ```
-/// use kato_loader::Registry;
+/// use kato_loader::registry::Registry;
 ///
 /// let mut registry = Registry::builtin();
 /// registry.parse_toml(
@@ -59,7 +59,7 @@ const MIN_SIMILARITY: f64 = 0.75;
 ///
 /// let error = registry.require("wikitexts").unwrap_err();
 /// assert!(error.to_string().contains("did you mean `wikitext`?"));
-/// # Ok::<(), kato_loader::RegistryError>(())
+/// # Ok::<(), kato_loader::registry::RegistryError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registry {

@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use kato_fetch::{Cancel, FetchError, Fetcher, Location, RangeReader, RemoteFile};
 
 use crate::error::LoadError;
-use crate::identity::FileIdentity;
+use crate::file_identity::FileIdentity;
 
 /// Size of the first read behind a known range, in bytes: the rest of a record is usually short.
 const FIRST_STEP_BYTES: u64 = 64 << 10;

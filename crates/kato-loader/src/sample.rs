@@ -33,6 +33,12 @@ impl Sample {
         self.share >= 1.0 || key.hash(self.seed ^ SALT) < (self.share * 2f64.powi(64)) as u64
     }
 
+    /// Returns the text that stands for it in the hashes of stored states: it never changes.
+    pub(crate) fn stored_text(&self) -> String {
+        let Self { share, seed } = self;
+        format!("Sample {{ share: {share:?}, seed: {seed} }}")
+    }
+
     /// Refuses shares that are out of range, also those read from a file.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         if self.share > 0.0 && self.share <= 1.0 {

@@ -8,10 +8,10 @@ use crate::identity::CorpusIdentity;
 /// A position together with the corpus it belongs to: a few integers and two hashes, whatever the
 /// size of the corpus.
 ///
-/// Given to [`resume`](crate::StreamingDatasetLoaderBuilder::resume), it continues with exactly the
-/// next document, and refuses another corpus or other options. To be told *which* file changed,
-/// store the [`CorpusIdentity`] as well, once, and give it to
-/// [`expect_identity`](crate::StreamingDatasetLoaderBuilder::expect_identity).
+/// Given to [`with_state`](crate::StreamingDatasetLoaderBuilder::with_state), it continues with
+/// exactly the next document, and refuses another corpus or other options. To be told *which* file
+/// changed, store the [`CorpusIdentity`] as well, once, and give it to
+/// [`with_identity`](crate::StreamingDatasetLoaderBuilder::with_identity).
 ///
 /// # Examples
 ///
@@ -34,7 +34,7 @@ use crate::identity::CorpusIdentity;
 /// let stored = serde_json::to_string(&loader.state())?;
 /// drop(loader);
 ///
-/// let loader = open().with_workers(2).resume(serde_json::from_str(&stored)?).build()?;
+/// let loader = open().with_workers(2).with_state(serde_json::from_str(&stored)?).build()?;
 /// texts.extend(loader.map(|document| document.unwrap().text));
 /// assert_eq!(texts, whole);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 use globset::GlobBuilder;
 
 use crate::error::LoadError;
-use crate::inputs::input_error;
 
 /// Returns all files at most `depth` levels below a directory, sorted by path, component by
 /// component.
@@ -47,7 +46,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Collects the files of a directory and of those below it.
     fn visit(&mut self, directory: &Path) -> Result<(), LoadError> {
-        let failed = |source| input_error(directory, source);
+        let failed = |source| LoadError::input(directory, source);
         let real = fs::canonicalize(directory).map_err(failed)?;
         // Only a directory on the way down closes a circle: one that is linked from two places is
         // read in both.
@@ -74,7 +73,7 @@ impl Walk<'_> {
                 // not matter.
                 _ if !(self.is_wanted)(&path) => {}
                 Ok(_) => self.files.push(path),
-                Err(source) => return Err(input_error(&path, source)),
+                Err(source) => return Err(LoadError::input(&path, source)),
             }
         }
         self.ancestors.pop();

@@ -106,10 +106,10 @@ impl Workers {
                 .name(format!("loader-{index}"))
                 .spawn(move || {
                     let _thread = probe.thread(DECODE_STAGE);
-                    kato_probe::set(State::Starved);
+                    kato_probe::thread::set(State::Starved);
                     // The loop ends when the queue is closed and empty.
                     for job in &queue {
-                        let _busy = kato_probe::during(State::Busy);
+                        let _busy = kato_probe::thread::during(State::Busy);
                         job.run(&budget, &pool);
                     }
                 })
@@ -211,7 +211,7 @@ impl Job {
             // The budget is charged after decoding, when the size is known: a thread holds at most
             // one chunk beyond it.
             let bytes = chunk.memory();
-            kato_probe::add_items(1);
+            kato_probe::thread::add_items(1);
             if !budget.acquire(self, bytes) {
                 return;
             }
@@ -265,7 +265,7 @@ impl ChunkStream {
                 let received = match chunks.try_recv() {
                     Ok(received) => Some(received),
                     Err(_) => {
-                        let _waiting = kato_probe::during(State::Starved);
+                        let _waiting = kato_probe::thread::during(State::Starved);
                         // Announced before blocking: the thread of this job may be waiting for room
                         // that only this consumer can make.
                         budget.wait_for(job);

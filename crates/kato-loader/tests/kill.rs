@@ -1,5 +1,5 @@
-//! A process that reads a mixed, shuffled, filtered remote stream is killed at random rows, again and again: what it wrote down is
-//! the uninterrupted stream, row for row.
+//! A process that reads a mixed, shuffled, filtered remote stream is killed at random rows, again
+//! and again: what it wrote down is the uninterrupted stream, row for row.
 
 #![cfg(feature = "remote")]
 #![expect(
@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use kato_fetch::{Fetcher, RetryPolicy};
+use kato_fetch::Fetcher;
+use kato_fetch::defaults::DEFAULT_RETRY;
 use kato_hub_standin::{Dataset, Fault, HubStandin, PlainFile, When};
 use kato_loader::{
     LoaderState, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
@@ -110,12 +111,12 @@ fn standin() -> HubStandin {
 fn open(task: &Task) -> StreamingDatasetLoaderBuilder {
     let fetcher = Fetcher::builder()
         .with_hub_endpoint(&task.hub)
-        .with_retry(RetryPolicy {
-            attempts: 50,
-            base_backoff: Duration::from_micros(100),
-            max_backoff: Duration::from_millis(2),
-            ..RetryPolicy::default()
-        })
+        .with_retry(
+            DEFAULT_RETRY
+                .with_attempts(50)
+                .with_first_wait(Duration::from_micros(100))
+                .with_longest_wait(Duration::from_millis(2)),
+        )
         .build()
         .unwrap();
     let kept = |text: &str| !text.ends_with(", 5");
@@ -159,7 +160,7 @@ fn last_state(log: &Path) -> Option<LoaderState> {
 fn read_on(task: &Task, log: &mut File) -> bool {
     let mut builder = open(task);
     if let Some(state) = last_state(&task.log) {
-        builder = builder.resume(state);
+        builder = builder.with_state(state);
     }
     let mut loader = builder.build().unwrap();
     let mut n_rows = 0;

@@ -1,5 +1,5 @@
-//! Memory does not grow with the corpus: one pass over 1 GB takes what ten passes over 100 MB take. As many passes, because an
-//! allocator reaches its level only after some hundred megabytes.
+//! Memory does not grow with the corpus: one pass over 1 GB takes what ten passes over 100 MB take.
+//! As many passes, because an allocator reaches its level only after some hundred megabytes.
 
 #![cfg(target_os = "linux")]
 #![expect(
@@ -26,8 +26,8 @@ const PASSES: &str = "KATO_LOADER_MEMORY_PASSES";
 const ROWS_PER_GROUP: usize = 10_000;
 const ROW_BYTES: usize = 1000;
 const GROUPS_IN_100_MB: usize = 10;
-/// What an allocator may hold beside, in KiB: without threads reading takes so little, and with them the order of allocations
-/// varies so much, that it shows.
+/// What an allocator may hold beside, in KiB: without threads reading takes so little, and with
+/// them the order of allocations varies so much, that it shows.
 const SLACK_KIB: f64 = 8192.0;
 
 /// Row groups of 10 MB of text.
@@ -98,6 +98,7 @@ fn measure(path: &Path, passes: u64, order: &str, workers: usize) -> (u64, u64) 
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn ten_times_the_corpus_takes_no_more_memory() {
     let folder = tempfile::tempdir().unwrap();
     let (small, large) = (

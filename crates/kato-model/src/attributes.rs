@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, Metadata, add_emotives};
+use crate::emotives::{DEFAULT_PERSISTENCE, EmotiveWindow, add_emotives};
+use crate::{EmotiveMap, Metadata};
 
 /// The place where a pattern was first seen: the earliest one, whatever the order of learning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,7 +50,7 @@ pub struct Attributes {
     /// The latest emotives.
     pub emotives: EmotiveWindow,
     /// Sum for every emotive, over all learns that carried emotives, of the learn's
-    /// [mean](crate::mean_emotives).
+    /// [mean](crate::emotives::mean_emotives).
     ///
     /// KATO keeps such sums for symbols: that of a symbol is the sum over the patterns that hold
     /// it.

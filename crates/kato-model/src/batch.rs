@@ -82,6 +82,17 @@ impl BatchSymbol {
     }
 }
 
+/// Returns the literal id of the text that has this id among those beyond the vocabulary.
+fn literal_id(vocabulary_len: usize, local: u32) -> u32 {
+    // Each of the two tables keeps to 31 bits; their sum need not, and the bit that marks a literal
+    // would be lost in it.
+    let id = u32::try_from(vocabulary_len)
+        .ok()
+        .and_then(|first| first.checked_add(local));
+    id.filter(|id| id & LITERAL == 0)
+        .expect("a batch is sealed long before it holds 2^31 literals")
+}
+
 /// Everything that one node learned in a batch.
 #[derive(Debug)]
 struct NodeBatch {
@@ -170,7 +181,8 @@ impl NodeBatch {
 /// worker would have built.
 ///
 /// ```
-/// use kato_model::{BatchSymbol, LearnBatch, PatternName};
+/// use kato_model::batch::BatchSymbol;
+/// use kato_model::{LearnBatch, PatternName};
 ///
 /// let mut batch = LearnBatch::new(2);
 /// let symbols = ["a", "b", "c"].map(|text| BatchSymbol::Literal(batch.literal(text)));
@@ -255,7 +267,7 @@ impl LearnBatch {
     ///
     /// When there is no such node.
     #[must_use]
-    pub fn observations(&self, node_idx: usize) -> u64 {
+    pub fn learns(&self, node_idx: usize) -> u64 {
         self.nodes[node_idx].n_calls
     }
 
@@ -279,10 +291,14 @@ impl LearnBatch {
     }
 
     /// Returns the literal id of a text symbol, adding the symbol to the batch if it is new.
+    ///
+    /// # Panics
+    ///
+    /// When the vocabulary and the batch's own texts would be more than 2³¹ together.
     pub fn literal(&mut self, text: &str) -> u32 {
         match self.vocabulary.id(text) {
             Some(id) => id,
-            None => self.vocabulary.len() as u32 + self.literals.intern(text),
+            None => literal_id(self.vocabulary.len(), self.literals.intern(text)),
         }
     }
 
@@ -388,8 +404,8 @@ impl LearnBatch {
     /// Adds a vector that a node learned, under the name that stands for it in patterns.
     ///
     /// A name is no proof of content: vectors that print alike share one (see [`VectorName`]). Of
-    /// several vectors of one name [the smallest](crate::smaller_vector) stays, whatever the order
-    /// of learning. Elements may be infinite or not numbers and are kept bit for bit.
+    /// several vectors of one name [the smallest](crate::vector::smaller_vector) stays, whatever
+    /// the order of learning. Elements may be infinite or not numbers and are kept bit for bit.
     ///
     /// ```
     /// use kato_model::{LearnBatch, VectorName};
@@ -428,5 +444,22 @@ impl LearnBatch {
             Some(local) => self.literals.text(local as u32),
         };
         text.expect("learn() checks that literals exist")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_literal_keeps_clear_of_its_mark() {
+        assert_eq!(literal_id(2, 3), 5);
+        assert_eq!(literal_id(1 << 30, (1 << 30) - 1), LITERAL - 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "2^31 literals")]
+    fn more_literals_than_there_are_numbers_are_refused() {
+        literal_id(1 << 31, 0);
     }
 }

@@ -18,7 +18,8 @@ pub const DEFAULT_PERSISTENCE: NonZeroUsize = NonZeroUsize::new(5).expect("five 
 /// # Examples
 ///
 /// ```
-/// use kato_model::{EmotiveMap, mean_emotives};
+/// use kato_model::EmotiveMap;
+/// use kato_model::emotives::mean_emotives;
 ///
 /// let maps = [
 ///     EmotiveMap::from([("joy".to_owned(), 0.25)]),
@@ -51,7 +52,8 @@ pub fn mean_emotives<'a>(maps: impl IntoIterator<Item = &'a EmotiveMap>) -> Emot
 /// # Examples
 ///
 /// ```
-/// use kato_model::{EmotiveMap, add_emotives};
+/// use kato_model::EmotiveMap;
+/// use kato_model::emotives::add_emotives;
 ///
 /// let mut sums = EmotiveMap::from([("joy".to_owned(), 0.5)]);
 /// let more = EmotiveMap::from([("fear".to_owned(), -1.0), ("joy".to_owned(), 0.25)]);
@@ -130,7 +132,8 @@ impl EmotiveEntry {
 /// # Examples
 ///
 /// ```
-/// use kato_model::{DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow};
+/// use kato_model::EmotiveMap;
+/// use kato_model::emotives::{EmotiveWindow, DEFAULT_PERSISTENCE};
 ///
 /// let map = |value| EmotiveMap::from([("joy".to_owned(), value)]);
 /// let (mut early, mut late) = (EmotiveWindow::default(), EmotiveWindow::default());

@@ -11,17 +11,23 @@
 //!   [`AttributeLimits`].
 //! * Counting: [`LearnBatch`] counts learn calls and becomes a [`SealedBatch`], which stores merge.
 //! * Exchange: [`PatternRecord`] is a pattern as one line of JSON.
+//!
+//! [`name_of_ids`]: naming::name_of_ids
+//! [`name_of_names`]: naming::name_of_names
+//! [`EmotiveWindow`]: emotives::EmotiveWindow
+//! [`processor_id`]: naming::processor_id
 
 mod attributes;
-mod batch;
-mod emotives;
+pub mod batch;
+pub mod emotives;
 mod event;
 mod hex;
 mod literal;
 mod metadata;
 mod metadata_value;
 mod name;
-mod naming;
+pub mod naming;
+mod parse_visitor;
 mod pattern;
 mod printable;
 mod processor_id;
@@ -30,29 +36,18 @@ mod run_name;
 mod shortest;
 mod symbol;
 mod symbol_table;
-mod vector;
+pub mod vector;
 
 pub use attributes::{AttributeLimits, Attributes, FirstSeen};
-pub use batch::{
-    BatchSymbol, LearnBatch, NodeView, Occurrence, SealedBatch, SealedPattern, SealedSymbol,
-};
-pub use emotives::{
-    DEFAULT_PERSISTENCE, EmotiveEntry, EmotiveMap, EmotiveWindow, add_emotives, learned_mean,
-    mean_emotives,
-};
+pub use batch::{LearnBatch, SealedBatch};
+pub use emotives::EmotiveMap;
 pub use event::Event;
-pub use literal::{write_events_literal, write_symbol_literal};
 pub use metadata::Metadata;
 pub use metadata_value::MetadataValue;
-pub use name::{NAME_PREFIX, ParsePatternNameError, PatternName, Prefixed};
-pub use naming::{LiteralTable, NameScratch, UnknownSymbolId, name_of_ids, name_of_names};
+pub use name::PatternName;
 pub use pattern::Pattern;
-pub use processor_id::processor_id;
 pub use record::{PatternRecord, RecordError};
-pub use run_name::{InvalidRunName, RunName};
+pub use run_name::RunName;
 pub use symbol::Symbol;
 pub use symbol_table::SymbolTable;
-pub use vector::{
-    ParseVectorNameError, VECTOR_PREFIX, VectorError, VectorName, smaller_vector, sum_vectors,
-    write_numpy_text,
-};
+pub use vector::VectorName;

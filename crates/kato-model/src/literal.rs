@@ -13,7 +13,7 @@ use crate::printable::is_printable;
 ///
 /// ```
 /// let mut text = String::new();
-/// kato_model::write_symbol_literal("it's\n", &mut text);
+/// kato_model::naming::write_symbol_literal("it's\n", &mut text);
 /// assert_eq!(text, r#""it's\n""#);
 /// ```
 pub fn write_symbol_literal(symbol: &str, out: &mut String) {
@@ -45,7 +45,7 @@ pub fn write_symbol_literal(symbol: &str, out: &mut String) {
 ///
 /// ```
 /// let mut text = String::new();
-/// kato_model::write_events_literal(&[vec!["a"], vec!["b", "c"]], &mut text);
+/// kato_model::naming::write_events_literal(&[vec!["a"], vec!["b", "c"]], &mut text);
 /// assert_eq!(text, "[['a'], ['b', 'c']]");
 /// ```
 pub fn write_events_literal<E, S>(events: &[E], out: &mut String)

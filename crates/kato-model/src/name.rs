@@ -1,14 +1,14 @@
 //! Pattern names: the SHA-1 by which patterns are stored, found and referred to.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha1::{Digest as _, Sha1};
 
 use crate::hex;
 use crate::literal::write_events_literal;
+use crate::parse_visitor::ParseVisitor;
 
 /// The prefix of the hash wherever a pattern name is itself a symbol, and in the answers of
 /// `learn`.
@@ -42,7 +42,8 @@ impl PatternName {
     /// here.
     ///
     /// Complexity: linear in the length of the text. To name many patterns of one symbol per event,
-    /// see [`name_of_ids`](crate::name_of_ids) and [`name_of_names`](crate::name_of_names).
+    /// see [`name_of_ids`](crate::naming::name_of_ids) and
+    /// [`name_of_names`](crate::naming::name_of_names).
     #[must_use]
     pub fn of_events<E, S>(events: &[E]) -> Self
     where
@@ -141,9 +142,7 @@ impl Serialize for PatternName {
 
 impl<'de> Deserialize<'de> for PatternName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<'_, str>::deserialize(deserializer)?
-            .parse()
-            .map_err(de::Error::custom)
+        deserializer.deserialize_str(ParseVisitor::new())
     }
 }
 

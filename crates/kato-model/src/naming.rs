@@ -1,10 +1,15 @@
-//! Fast naming of patterns with one symbol per event, from prepared text fragments.
+//! Names of knowledge bases and of patterns: their parts, the text of which the latter are the
+//! SHA-1, and the fast way to those of patterns with one symbol per event, from prepared text
+//! fragments.
 
 use std::fmt;
 
 use crate::hex;
-use crate::literal::write_symbol_literal;
-use crate::name::{NAME_PREFIX, PatternName};
+pub use crate::literal::{write_events_literal, write_symbol_literal};
+use crate::name::PatternName;
+pub use crate::name::{NAME_PREFIX, ParsePatternNameError, Prefixed};
+pub use crate::processor_id::processor_id;
+pub use crate::run_name::InvalidRunName;
 
 /// The text between events in the hashed text. Prepared fragments end with it; the last one is cut
 /// off again.
@@ -38,7 +43,7 @@ const INITIAL_STATE: [u32; 5] = [
 /// # Examples
 ///
 /// ```
-/// use kato_model::LiteralTable;
+/// use kato_model::naming::LiteralTable;
 ///
 /// let table = LiteralTable::new(["a", "it's"]);
 /// assert_eq!(table.fragment(1), Some(br#"["it's"]"#.as_slice()));
@@ -157,12 +162,13 @@ pub struct UnknownSymbolId {
 /// # Examples
 ///
 /// ```
-/// use kato_model::{LiteralTable, NameScratch, PatternName, name_of_ids};
+/// use kato_model::PatternName;
+/// use kato_model::naming::{LiteralTable, NameScratch, name_of_ids};
 ///
 /// let table = LiteralTable::new(["a", "b"]);
 /// let name = name_of_ids(&table, &[0, 1, 0], &mut NameScratch::default())?;
 /// assert_eq!(name, PatternName::of_events(&[["a"], ["b"], ["a"]]));
-/// # Ok::<(), kato_model::UnknownSymbolId>(())
+/// # Ok::<(), kato_model::naming::UnknownSymbolId>(())
 /// ```
 pub fn name_of_ids(
     table: &LiteralTable,
@@ -194,7 +200,8 @@ pub fn name_of_ids(
 /// # Examples
 ///
 /// ```
-/// use kato_model::{NameScratch, PatternName, name_of_names};
+/// use kato_model::PatternName;
+/// use kato_model::naming::{NameScratch, name_of_names};
 ///
 /// let child = PatternName::of_events(&[["a"], ["b"]]);
 /// let name = name_of_names(&[child, child], &mut NameScratch::default());

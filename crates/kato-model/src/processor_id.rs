@@ -22,7 +22,7 @@ const HASH_CHARS: usize = 10;
 /// # Examples
 ///
 /// ```
-/// assert_eq!(kato_model::processor_id("user-1", "kato"), "user_1_kato");
+/// assert_eq!(kato_model::naming::processor_id("user-1", "kato"), "user_1_kato");
 /// ```
 #[must_use]
 pub fn processor_id(node_id: &str, service_name: &str) -> String {

@@ -18,7 +18,7 @@ const MAX_LENGTH: usize = 32;
 /// let run: RunName = "wikitext_1".parse()?;
 /// assert_eq!(run.node_id("node0"), "wikitext_1_node0");
 /// assert!("wiki-text".parse::<RunName>().is_err());
-/// # Ok::<(), kato_model::InvalidRunName>(())
+/// # Ok::<(), kato_model::naming::InvalidRunName>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunName(String);

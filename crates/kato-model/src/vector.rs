@@ -1,15 +1,15 @@
 //! Vector symbols: the vectors of one observation, added up and named by the SHA-1 of the text
 //! numpy prints.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha1::{Digest as _, Sha1};
 
 use crate::hex;
+use crate::parse_visitor::ParseVisitor;
 
 mod numpy_text;
 
@@ -32,7 +32,7 @@ pub const VECTOR_PREFIX: &str = "VCTR|";
 /// let name = VectorName::of_observation(&[[1.0, 2.0], [3.0, 4.0]])?;
 /// assert_eq!(name, VectorName::of_vector(&[4.0, 6.0]));
 /// assert_eq!(name.to_string(), "VCTR|d4ae6976f832d22d69d3a980c3da5401f08b0b1a");
-/// # Ok::<(), kato_model::VectorError>(())
+/// # Ok::<(), kato_model::vector::VectorError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VectorName([u8; hex::DIGEST_LEN]);
@@ -108,9 +108,7 @@ impl Serialize for VectorName {
 
 impl<'de> Deserialize<'de> for VectorName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Cow::<'_, str>::deserialize(deserializer)?
-            .parse()
-            .map_err(de::Error::custom)
+        deserializer.deserialize_str(ParseVisitor::new())
     }
 }
 
@@ -155,7 +153,7 @@ pub enum VectorError {
 /// # Examples
 ///
 /// ```
-/// assert_eq!(kato_model::sum_vectors(&[vec![1.0, 2.0], vec![0.5]]), Ok(vec![1.5, 2.5]));
+/// assert_eq!(kato_model::vector::sum_vectors(&[vec![1.0, 2.0], vec![0.5]]), Ok(vec![1.5, 2.5]));
 /// ```
 pub fn sum_vectors<V: AsRef<[f64]>>(vectors: &[V]) -> Result<Vec<f64>, VectorError> {
     let (first, rest) = vectors.split_first().ok_or(VectorError::NoVectors)?;
@@ -197,7 +195,7 @@ pub fn sum_vectors<V: AsRef<[f64]>>(vectors: &[V]) -> Result<Vec<f64>, VectorErr
 /// gives the same result in any order.
 ///
 /// ```
-/// use kato_model::smaller_vector;
+/// use kato_model::vector::smaller_vector;
 ///
 /// assert!(smaller_vector(&[5.0], &[1.0, 2.0]));
 /// assert!(smaller_vector(&[1.0, 2.0], &[1.0, 2.5]));

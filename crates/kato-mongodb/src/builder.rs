@@ -1,25 +1,29 @@
 //! Creation and opening of stores.
 
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use kato_model::{AttributeLimits, RunName, processor_id};
+use kato_model::naming::processor_id;
+use kato_model::{AttributeLimits, RunName};
 use kato_store::StoreError;
 use mongodb::bson::doc;
 use serde_json::Value;
 
-use crate::Guard;
-use crate::creation::{check_empty, create_run, select_guard, wait_until_applied};
-use crate::engine::Engine;
-use crate::indexes;
-use crate::layout::{JOURNAL, RUN, run_database};
-use crate::lease::{Lease, acquire, renew_while_open};
-use crate::record::{FORMAT, NodeEntry, RunRecord, read};
-use crate::server::Server;
-use crate::sessions::Sessions;
-use crate::state::{CommitState, StoreState, commit_state_of};
+use crate::commit::{CommitLog, CommitSettings, CommitState};
+use crate::connection::{Connection, Server, Sessions};
+use crate::guard::Guard;
+use crate::layout::prepare_indexes;
+use crate::record::{
+    FORMAT, JOURNAL, Lease, NodeEntry, OpenRun, RUN, RunRecord, acquire, read_record,
+    renew_while_open, run_database,
+};
+use crate::runs::{check_empty, create_run, select_guard, wait_until_applied};
 use crate::store::MongoStore;
+
+/// Bulks that may be with the server at once: each has a session and a connection of its own.
+const MAX_IN_FLIGHT: usize = 1024;
+/// Connections besides those of bulks in flight, for reads, staging and the renewal of the lease.
+const SPARE_CONNECTIONS: u32 = 8;
 
 /// A builder of the store of a run: how it is reached, created and opened. Made by
 /// [`MongoStore::builder`].
@@ -45,8 +49,19 @@ impl std::fmt::Debug for MongoStoreBuilder {
     }
 }
 
+impl MongoStore {
+    /// Creates a builder for the store of a run. Nothing is connected yet.
+    ///
+    /// `uri` is MongoDB's connection string; credentials in it show nowhere else.
+    #[must_use]
+    pub fn builder(uri: impl Into<String>, run: RunName) -> MongoStoreBuilder {
+        MongoStoreBuilder::new(uri.into(), run)
+    }
+}
+
 impl MongoStoreBuilder {
-    pub(crate) fn new(uri: String, run: RunName) -> Self {
+    /// Creates a builder with the settings of a run of one writer.
+    fn new(uri: String, run: RunName) -> Self {
         Self {
             uri,
             run,
@@ -62,15 +77,15 @@ impl MongoStoreBuilder {
     /// Sets how much of a pattern's attributes a new run keeps; an existing run has limits of its
     /// own.
     #[must_use]
-    pub fn limits(self, limits: AttributeLimits) -> Self {
+    pub fn with_limits(self, limits: AttributeLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Sets how many bulks are with the server at once; 8 unless set, at least 1.
+    /// Sets how many bulks are with the server at once; 8 unless set, from 1 to 1024.
     #[must_use]
-    pub fn max_in_flight(self, bulks: usize) -> Self {
+    pub fn with_max_in_flight(self, bulks: usize) -> Self {
         Self {
-            max_in_flight: bulks.max(1),
+            max_in_flight: bulks.clamp(1, MAX_IN_FLIGHT),
             ..self
         }
     }
@@ -78,7 +93,7 @@ impl MongoStoreBuilder {
     /// Sets the number of upserts in a bulk; 1000 unless set, from 1 to 10,000. A bulk also ends at
     /// 4 MiB. In a transaction a bulk must be done within a minute.
     #[must_use]
-    pub fn chunk(self, documents: usize) -> Self {
+    pub fn with_chunk(self, documents: usize) -> Self {
         Self {
             chunk: documents.clamp(1, 10_000),
             ..self
@@ -88,14 +103,14 @@ impl MongoStoreBuilder {
     /// Sets how long an operation is tried again while the server does not answer; one minute
     /// unless set.
     #[must_use]
-    pub fn patience(self, patience: Duration) -> Self {
+    pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
     /// Sets how commits are kept exact; [`Guard::Auto`] unless set. A commit that a crash left
     /// unfinished goes on under the guard that it began with.
     #[must_use]
-    pub fn guard(self, guard: Guard) -> Self {
+    pub fn with_guard(self, guard: Guard) -> Self {
         Self { guard, ..self }
     }
 
@@ -103,7 +118,7 @@ impl MongoStoreBuilder {
     /// ranges of their names, which are even, as names are SHA-1. Needs the right to shard, and a
     /// connection to a router.
     #[must_use]
-    pub fn sharded(self, sharded: bool) -> Self {
+    pub fn with_sharding(self, sharded: bool) -> Self {
         Self { sharded, ..self }
     }
 
@@ -113,8 +128,8 @@ impl MongoStoreBuilder {
     /// # Errors
     ///
     /// [`StoreError::Exists`] when the run is there, [`StoreError::NotAKnowledgeBase`] when a
-    /// node's database holds patterns of another (see [`adopt`](Self::adopt)),
-    /// [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    /// node's database holds patterns of another (see [`adopt`](Self::adopt)), and
+    /// [`StoreError::Backend`] with an [`Error`](crate::Error) of this crate.
     pub fn create(
         self,
         nodes: &[impl AsRef<str>],
@@ -150,22 +165,18 @@ impl MongoStoreBuilder {
         configuration: Value,
         is_new: bool,
     ) -> Result<MongoStore, StoreError> {
-        let (engine, server) = self.connect()?;
+        let connection = self.connect()?;
         let database = run_database(self.run.as_str());
         let (guard, in_flight) = (self.guard, self.max_in_flight);
         let record = self.record(nodes, &configuration);
-        let (lease, record, means) = engine.run({
-            let server = Arc::clone(&server);
-            async move {
-                // Sessions are started before the record is written, because it names them for the
-                // next writer.
-                let means = select_guard(&server, guard, in_flight).await?;
-                let (lease, record) =
-                    create_run(&server, &database, record, is_new, &means.1).await?;
-                Ok::<_, StoreError>((Some(lease), record, means))
-            }
+        let (lease, record, means) = connection.block_on(|server| async move {
+            // Sessions are started before the record is written, because it names them for the next
+            // writer.
+            let means = select_guard(&server, guard, in_flight).await?;
+            let (lease, record) = create_run(&server, &database, record, is_new, &means.1).await?;
+            Ok::<_, StoreError>((Some(lease), record, means))
         })?;
-        self.assemble(engine, server, record, lease, means, configuration)
+        self.assemble(connection, record, lease, means, configuration)
     }
 
     /// Opens the store of a run for writing, and finishes what a crash left unfinished.
@@ -173,26 +184,27 @@ impl MongoStoreBuilder {
     /// # Errors
     ///
     /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while another
-    /// process writes, [`StoreError::Version`] when another version wrote it,
-    /// [`StoreError::Meddled`] when somebody else changed what a commit was about to change,
-    /// [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    /// process writes, [`StoreError::Version`] when another version wrote it, and
+    /// [`StoreError::Backend`] with an [`Error`](crate::Error) of this crate, such as
+    /// [`Meddled`](crate::Error::Meddled) when somebody else changed what a commit was about to
+    /// change.
     pub fn open(self) -> Result<MongoStore, StoreError> {
-        let (engine, server) = self.connect()?;
+        let connection = self.connect()?;
         let database = run_database(self.run.as_str());
         let (guard, in_flight) = (self.guard, self.max_in_flight);
-        let (lease, record, means) = engine.run({
-            let (server, database) = (Arc::clone(&server), database.clone());
-            async move {
-                let means = select_guard(&server, guard, in_flight).await?;
-                let (lease, record) = acquire(&server, &database, &means.1).await?;
-                Ok::<_, StoreError>((Some(lease), record, means))
-            }
+        let (lease, record, means) = connection.block_on(|server| async move {
+            let means = select_guard(&server, guard, in_flight).await?;
+            let (lease, record) = acquire(&server, &database, &means.1).await?;
+            Ok::<_, StoreError>((Some(lease), record, means))
         })?;
-        let configuration = configuration_of(&record, &server, &database)?;
-        let store = self.assemble(engine, server, record, lease, means, configuration)?;
+        let configuration = self.configuration_of(&record, connection.server())?;
+        let store = self.assemble(connection, record, lease, means, configuration)?;
         // In this order: the upserts of an unfinished commit rely on the unique index on the name.
-        store.prepare_indexes()?;
-        store.recover()?;
+        prepare_all_indexes(store.open_run())?;
+        // Before the journal is cleared, because an unfinished commit reads its blobs from it. All
+        // that is left after it belongs to nobody: the lease is held and nothing is staged yet.
+        store.finish_last_commit()?;
+        clear_journal(store.open_run())?;
         Ok(store)
     }
 
@@ -203,24 +215,22 @@ impl MongoStoreBuilder {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), but never [`StoreError::Locked`]; [`StoreError::Unanswered`] when
-    /// nobody finishes what is unfinished: open it for writing once.
+    /// As [`open`](Self::open), but never [`StoreError::Locked`];
+    /// [`Unfinished`](crate::Error::Unfinished) when nobody finishes what is unfinished: open it
+    /// for writing once.
     pub fn open_read_only(self) -> Result<MongoStore, StoreError> {
-        let (engine, server) = self.connect()?;
+        let connection = self.connect()?;
         let database = run_database(self.run.as_str());
         let patience = self.patience;
         let guard = self.guard;
-        let (record, means) = engine.run({
-            let (server, database) = (Arc::clone(&server), database.clone());
-            async move {
-                // A reader begins no transactions, so it needs no sessions.
-                let means = select_guard(&server, guard, 0).await?;
-                let record = wait_until_applied(&server, &database, patience).await?;
-                Ok::<_, StoreError>((record, means))
-            }
+        let (record, means) = connection.block_on(|server| async move {
+            // A reader begins no transactions, so it needs no sessions.
+            let means = select_guard(&server, guard, 0).await?;
+            let record = wait_until_applied(&server, &database, patience).await?;
+            Ok::<_, StoreError>((record, means))
         })?;
-        let configuration = configuration_of(&record, &server, &database)?;
-        self.assemble(engine, server, record, None, means, configuration)
+        let configuration = self.configuration_of(&record, connection.server())?;
+        self.assemble(connection, record, None, means, configuration)
     }
 
     /// Opens knowledge bases that are no run of ours, such as a KATO wrote, for reading: each node
@@ -228,25 +238,22 @@ impl MongoStoreBuilder {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`] when a database holds no patterns, [`StoreError::Unanswered`] and
-    /// [`StoreError::Refused`].
+    /// [`StoreError::Missing`] when a database holds no patterns, and [`StoreError::Backend`].
     pub fn open_foreign(self, nodes: &[(&str, &str)]) -> Result<MongoStore, StoreError> {
-        let (engine, server) = self.connect()?;
+        let connection = self.connect()?;
         let nodes = entries(nodes);
-        let means = engine.run({
-            let (server, nodes, guard) = (Arc::clone(&server), nodes.clone(), self.guard);
-            async move {
-                for node in &nodes {
-                    check_empty(&server, &node.database, false).await?;
-                }
-                select_guard(&server, guard, 0).await
+        let (found, guard) = (nodes.clone(), self.guard);
+        let means = connection.block_on(|server| async move {
+            for node in &found {
+                check_empty(&server, &node.database, false).await?;
             }
+            select_guard(&server, guard, 0).await
         })?;
         let record = RunRecord {
             sharded: false,
             ..self.record(nodes, &Value::Null)
         };
-        self.assemble(engine, server, record, None, means, Value::Null)
+        self.assemble(connection, record, None, means, Value::Null)
     }
 
     /// Returns the record of a run that begins.
@@ -276,25 +283,31 @@ impl MongoStoreBuilder {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    /// [`StoreError::Backend`].
     pub fn exists(&self) -> Result<bool, StoreError> {
-        let (engine, server) = self.connect()?;
         let database = run_database(self.run.as_str());
-        engine.run(async move { Ok(read(&server, &database).await?.is_some()) })
+        self.connect()?
+            .block_on(|server| async move { Ok(read_record(&server, &database).await?.is_some()) })
     }
 
     /// Starts the threads of a store and its client.
-    pub(crate) fn connect(&self) -> Result<(Engine, Arc<Server>), StoreError> {
-        // A few connections more than bulks in flight, for reads, staging and the renewal of the
-        // lease.
-        connect(&self.uri, self.patience, self.max_in_flight as u32 + 8)
+    fn connect(&self) -> Result<Connection, StoreError> {
+        let bulks = u32::try_from(self.max_in_flight).expect("the setter bounds it");
+        Connection::open(&self.uri, self.patience, bulks + SPARE_CONNECTIONS)
+    }
+
+    /// Reads the configuration of a record.
+    fn configuration_of(&self, record: &RunRecord, server: &Server) -> Result<Value, StoreError> {
+        serde_json::from_str(&record.configuration).map_err(|error| StoreError::Corrupt {
+            place: server.place_of(&[&run_database(self.run.as_str())]),
+            reason: format!("the configuration is no JSON: {error}"),
+        })
     }
 
     /// Puts an open store together, and keeps its lease renewed for as long as it is open.
     fn assemble(
         &self,
-        engine: Engine,
-        server: Arc<Server>,
+        connection: Connection,
         record: RunRecord,
         lease: Option<Lease>,
         (guard, sessions): (Guard, Sessions),
@@ -304,65 +317,48 @@ impl MongoStoreBuilder {
         let lease = lease.map(Arc::new);
         if let Some(lease) = &lease {
             // The task holds the lease weakly, so that it ends once the store is dropped.
-            let (server, database) = (Arc::clone(&server), database.clone());
-            engine.spawn(renew_while_open(Arc::downgrade(lease), server, database));
+            let (server, database) = (Arc::clone(connection.server()), database.clone());
+            connection.spawn(renew_while_open(Arc::downgrade(lease), server, database));
         }
-        let commit_state = match &lease {
-            Some(_) => commit_state_of(&record, &server)?,
+        let state = CommitState::from_record(&record, connection.server())?;
+        let state = match &lease {
+            Some(_) => state,
             // A reader finishes no commit: `wait_until_applied` has waited until there was none.
-            None => CommitState {
-                needs_recovery: false,
-                ..commit_state_of(&record, &server)?
-            },
+            None => state.without_recovery(),
         };
-        let core = StoreState {
-            limits: record.limits(),
-            sharded: record.sharded,
-            engine,
-            server,
-            database,
-            nodes: record.nodes,
+        let settings = CommitSettings {
             guard,
             max_in_flight: self.max_in_flight,
             chunk: self.chunk,
-            lease,
             sessions: Arc::new(sessions),
-            commit_state: RwLock::new(commit_state),
-            scans: Mutex::default(),
-            held: AtomicUsize::new(0),
         };
-        Ok(MongoStore::new(core, self.run.clone(), configuration))
+        let run = Arc::new(OpenRun::new(connection, database, record, lease));
+        let log = CommitLog::new(run, settings, state);
+        Ok(MongoStore::new(self.run.clone(), log, configuration))
     }
 }
 
-impl MongoStore {
-    /// Makes indexes that are missing or not as KATO makes them, before anything is written.
-    fn prepare_indexes(&self) -> Result<(), StoreError> {
-        let core = self.core();
-        let lease = Arc::clone(core.writer()?);
-        let nodes = core.nodes.clone();
-        core.block_on(|server| async move {
-            for node in &nodes {
-                indexes::prepare(&server, &node.database, Some(&lease)).await?;
-            }
-            Ok(())
-        })
-    }
+/// Makes indexes that are missing or not as KATO makes them, before anything is written.
+fn prepare_all_indexes(run: &OpenRun) -> Result<(), StoreError> {
+    let lease = Arc::clone(run.writer()?);
+    let databases = run.node_databases();
+    run.block_on(|server| async move {
+        for database in &databases {
+            prepare_indexes(&server, database, Some(&lease)).await?;
+        }
+        Ok(())
+    })
+}
 
-    /// Finishes what a crash left, and clears the journal of what nobody will commit.
-    fn recover(&self) -> Result<(), StoreError> {
-        let core = self.core();
-        // First, because an unfinished commit reads its blobs from the journal. All that is left
-        // after it belongs to nobody: the lease is held and nothing is staged yet.
-        drop(core.lock_for_write()?);
-        let database = core.database.clone();
-        core.block_on(|server| async move {
-            let journal = server.collection(&database, JOURNAL);
-            let clear = || async { Ok(journal.delete_many(doc! {}).await?) };
-            server.retry("clear the journal", clear).await
-        })
-        .map(drop)
-    }
+/// Clears the journal of what nobody will commit.
+fn clear_journal(run: &OpenRun) -> Result<(), StoreError> {
+    let database = run.database.clone();
+    run.block_on(|server| async move {
+        let journal = server.collection(&database, JOURNAL);
+        let clear = || async { Ok(journal.delete_many(doc! {}).await?) };
+        server.retry("clear the journal", clear).await
+    })
+    .map(drop)
 }
 
 /// Returns the entries of nodes, given their names and databases.
@@ -374,30 +370,22 @@ fn entries(nodes: &[(&str, &str)]) -> Vec<NodeEntry> {
     nodes.iter().map(entry).collect()
 }
 
-/// Starts the threads of a store, and a client on them.
-pub(crate) fn connect(
-    uri: &str,
-    patience: Duration,
-    pool: u32,
-) -> Result<(Engine, Arc<Server>), StoreError> {
-    let engine = Engine::start().map_err(|source| StoreError::Io {
-        action: "start threads for",
-        path: "the connection".into(),
-        source,
-    })?;
-    let uri = uri.to_owned();
-    let server = engine.run(async move { Server::new(&uri, patience, pool).await })?;
-    Ok((engine, Arc::new(server)))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Reads the configuration of a record.
-fn configuration_of(
-    record: &RunRecord,
-    server: &Server,
-    database: &str,
-) -> Result<Value, StoreError> {
-    serde_json::from_str(&record.configuration).map_err(|error| StoreError::Corrupt {
-        path: server.path(database),
-        reason: format!("the configuration is no JSON: {error}"),
-    })
+    #[test]
+    fn bulks_in_flight_are_bounded_and_connections_counted() {
+        let builder = |bulks| {
+            let run = "bounded".parse().unwrap();
+            MongoStore::builder("mongodb://127.0.0.1:9", run)
+                .with_max_in_flight(bulks)
+                .with_patience(Duration::from_millis(100))
+        };
+        assert_eq!(builder(0).max_in_flight, 1);
+        assert_eq!(builder(16).max_in_flight, 16);
+        let many = builder(usize::MAX);
+        assert_eq!(many.max_in_flight, MAX_IN_FLIGHT);
+        assert!(many.open().unwrap_err().is_transient());
+    }
 }

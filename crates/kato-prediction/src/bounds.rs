@@ -22,8 +22,8 @@ const MOST_PAIRS: usize = 8;
 /// whatever m and B are.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
-    /// By number of pairs, then by overlap; the last entries hold for all larger numbers. Overlap 0
-    /// has the score of a pattern that shares nothing.
+    /// By number of pairs, then by overlap; the last entries hold for all larger numbers. Overlap
+    /// 0 has the score of a pattern that shares nothing.
     upper: Vec<Vec<f64>>,
     /// The smallest overlap at which a pattern of the class can be a prediction at all.
     least_overlap: usize,

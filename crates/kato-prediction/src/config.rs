@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
     missing_docs,
     reason = "each is the field of that name of a prediction"
 )]
+#[non_exhaustive]
 pub enum RankMetric {
     #[default]
     Potential,
@@ -95,9 +96,11 @@ pub struct PredictionConfig {
     pub fuzzy_token_threshold: Option<f64>,
     /// The metric that predictions are sorted by, descending.
     pub rank_sort_algo: RankMetric,
-    /// The emotive whose affinities weigh the symbols; `None`, the default, switches weighting off.
+    /// The emotive whose affinities weigh the symbols; `None`, the default, switches weighting
+    /// off.
     pub affinity_emotive: Option<String>,
-    /// Stages that narrow the candidates; none by default. A stage that is there twice counts once.
+    /// Stages that narrow the candidates; none by default. A stage that is there twice counts
+    /// once.
     pub filter_pipeline: Vec<Filter>,
     /// Settings of the stages.
     pub filters: FilterSettings,

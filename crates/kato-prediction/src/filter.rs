@@ -4,10 +4,11 @@ use std::ops::RangeInclusive;
 
 use crate::cancel::{Cancel, Cancelled};
 use crate::collections::HashSet;
+use crate::config::{Filter, FilterSettings};
 use crate::minhash::MinHasher;
 use crate::state::State;
 use crate::symbols::Symbols;
-use crate::{Filter, FilterSettings, PredictionConfig, SymbolId};
+use crate::{PredictionConfig, SymbolId};
 
 /// The threshold of the `rapidfuzz` stage in KATO if the recall threshold is 0.
 const RAPIDFUZZ_DEFAULT: f64 = 0.1;

@@ -6,6 +6,7 @@ use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
+use kato_model::emotives::add_emotives;
 use kato_model::{EmotiveMap, Event, PatternName};
 
 use self::page_set::{Move, OPEN_PATTERNS, PageSet};
@@ -72,6 +73,7 @@ pub(crate) struct Finalized {
 
 /// The counts of one symbol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IndexedSymbolCounts {
     /// Occurrences over all learns.
     pub frequency: u64,
@@ -251,10 +253,8 @@ impl PatternIndex {
         symbols.sort_unstable();
         symbols.dedup();
         for symbol in symbols {
-            let sums = self.affinities.entry(symbol).or_default();
-            for (emotive, value) in emotives {
-                *sums.entry(emotive.clone()).or_default() += value;
-            }
+            // As stores add them up, so that sums of finite values stay finite.
+            add_emotives(self.affinities.entry(symbol).or_default(), emotives);
         }
         true
     }

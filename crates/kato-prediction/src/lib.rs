@@ -10,12 +10,16 @@
 //! * [`metrics`] has one function for each metric, with its formula.
 //! * [`matching`] has the comparisons of sequences: matching blocks, common subsequences and
 //!   similarities.
+//!
+//! [`Filter`]: config::Filter
+//! [`FilterSettings`]: config::FilterSettings
+//! [`FuturePotential`]: prediction::FuturePotential
 
 mod bounds;
 mod cancel;
 mod candidate;
 mod collections;
-mod config;
+pub mod config;
 mod error;
 mod filter;
 mod fuzzy;
@@ -27,7 +31,7 @@ mod minhash;
 mod page;
 mod page_class;
 mod predict;
-mod prediction;
+pub mod prediction;
 mod search;
 mod serialize;
 mod split;
@@ -36,10 +40,8 @@ mod symbols;
 mod weights;
 
 pub use cancel::{Cancel, Cancelled};
-pub use config::{Filter, FilterSettings, PredictionConfig, RankMetric};
+pub use config::PredictionConfig;
 pub use error::IndexError;
 pub use index::{IndexedSymbolCounts, PatternIndex};
-pub use prediction::{
-    Anomaly, EnsembleMetrics, FuturePotential, Prediction, Predictions, WeightedMetrics,
-};
+pub use prediction::{Prediction, Predictions};
 pub use symbols::SymbolId;

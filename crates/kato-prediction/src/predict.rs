@@ -11,9 +11,10 @@ use kato_model::{Event, PatternName};
 use self::ensemble::Ensemble;
 use crate::cancel::{Cancel, Cancelled, unwrap_uncancelled};
 use crate::candidate::Candidates;
+use crate::config::RankMetric;
 use crate::search::{Ranked, full_scan, search};
 use crate::state::State;
-use crate::{PatternIndex, Prediction, PredictionConfig, Predictions, RankMetric};
+use crate::{PatternIndex, Prediction, PredictionConfig, Predictions};
 
 /// Number of candidates per prediction asked for that KATO 3.10.1 keeps, by `pre_potential`, before
 /// it computes the other metrics.

@@ -3,7 +3,7 @@
 use kato_model::{EmotiveMap, Event, PatternName};
 use serde::Serialize;
 
-use crate::RankMetric;
+use crate::config::RankMetric;
 
 /// One learned pattern that resembles the observed state, cut into past, present and
 /// future, with its metrics.
@@ -65,6 +65,7 @@ pub struct Prediction {
     missing_docs,
     reason = "each is a function of the module `metrics`, documented there"
 )]
+#[non_exhaustive]
 pub struct EnsembleMetrics {
     pub entropy: f64,
     pub normalized_entropy: f64,
@@ -84,6 +85,7 @@ pub struct EnsembleMetrics {
 /// asked for or the metric is undefined.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[expect(missing_docs, reason = "each is the metric of that name with weights")]
+#[non_exhaustive]
 pub struct WeightedMetrics {
     pub similarity: Option<f64>,
     pub evidence: Option<f64>,
@@ -93,6 +95,7 @@ pub struct WeightedMetrics {
 
 /// An observed symbol that stands for another one of the pattern.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Anomaly {
     /// The symbol of the state.
     pub observed: String,
@@ -104,6 +107,7 @@ pub struct Anomaly {
 
 /// A future that one or more predictions share.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FuturePotential {
     /// The events, as the first prediction that has them spells them.
     pub future: Vec<Event>,
@@ -117,6 +121,7 @@ pub struct FuturePotential {
 
 /// The answer to a state: predictions, best first, and their futures. Empty is a legal answer.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Predictions {
     /// Best first by the ranking metric; ties in name order.
     pub predictions: Vec<Prediction>,

@@ -4,7 +4,8 @@ use kato_model::Event;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::{EnsembleMetrics, Prediction};
+use crate::Prediction;
+use crate::prediction::EnsembleMetrics;
 
 impl Serialize for Prediction {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -72,14 +72,22 @@ impl Symbols {
 
     /// Returns the id of a symbol, adding it with counts of 0 if it is new.
     pub(crate) fn intern(&mut self, symbol: &str) -> Result<SymbolId, IndexError> {
-        if let Some(name) = PatternName::from_symbol(symbol) {
-            return self.intern_name(&name);
+        match PatternName::from_symbol(symbol) {
+            Some(name) => self.intern_name(&name),
+            None => self.intern_text(symbol, LIMIT),
         }
-        // The table panics when it is full, so room is checked first.
-        check_room(self.texts.len())?;
-        let id = self.texts.intern(symbol);
-        self.text_counts
-            .resize(self.texts.len(), SymbolCount::default());
+    }
+
+    /// Returns the id of a text, adding it if it is new and there are fewer than `limit`.
+    fn intern_text(&mut self, text: &str, limit: usize) -> Result<SymbolId, IndexError> {
+        // Before the room is checked: what is known needs none.
+        if let Some(id) = self.texts.id(text) {
+            return Ok(SymbolId(id));
+        }
+        // The table panics when it is full.
+        check_room(self.texts.len(), limit)?;
+        let id = self.texts.push(text);
+        self.text_counts.push(SymbolCount::default());
         Ok(SymbolId(id))
     }
 
@@ -88,7 +96,7 @@ impl Symbols {
         if let Some(id) = self.name_id(name) {
             return Ok(id);
         }
-        check_room(self.names.len())?;
+        check_room(self.names.len(), LIMIT)?;
         let idx = self.names.len() as u32;
         self.names.push(*name);
         self.name_counts.push(SymbolCount::default());
@@ -194,12 +202,28 @@ impl SymbolSnapshot {
 }
 
 /// Fails if a list of `len` symbols of one kind is full.
-fn check_room(len: usize) -> Result<(), IndexError> {
-    if len < LIMIT {
+fn check_room(len: usize, limit: usize) -> Result<(), IndexError> {
+    if len < limit {
         return Ok(());
     }
     Err(IndexError::Full {
         what: "distinct symbols",
-        limit: LIMIT as u64,
+        limit: limit as u64,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_still_knows_its_texts() {
+        let mut symbols = Symbols::default();
+        let first = symbols.intern_text("a", 1).unwrap();
+        assert_eq!(symbols.intern_text("a", 1).unwrap(), first);
+        assert!(matches!(
+            symbols.intern_text("b", 1),
+            Err(IndexError::Full { limit: 1, .. })
+        ));
+    }
 }

@@ -1,12 +1,13 @@
 //! Affinity weighting: symbols weighted by their affinity to one emotive.
 
+use crate::SymbolId;
 use crate::collections::HashMap;
 use crate::index::PatternIndex;
 use crate::metrics::{
     affinity_weight, weighted_confidence, weighted_evidence, weighted_similarity, weighted_snr,
 };
+use crate::prediction::WeightedMetrics;
 use crate::state::State;
-use crate::{SymbolId, WeightedMetrics};
 
 /// The weights of symbols by their affinity to one emotive. Symbols without an entry weigh 0.
 #[derive(Debug)]

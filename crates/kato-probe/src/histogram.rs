@@ -39,8 +39,12 @@ impl AtomicHistogram {
         // 2^64 ns are 584 years; the clamped value is in the last bucket like all above 18 minutes.
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         self.buckets[bucket_of(nanos)].fetch_add(times, Ordering::Relaxed);
-        self.sum_nanos
-            .fetch_add(nanos.saturating_mul(times), Ordering::Relaxed);
+        let added = nanos.saturating_mul(times);
+        let before = self.sum_nanos.fetch_add(added, Ordering::Relaxed);
+        // A sum that wrapped would be less than what went into it.
+        if before.checked_add(added).is_none() {
+            self.sum_nanos.store(u64::MAX, Ordering::Relaxed);
+        }
         self.longest_nanos.fetch_max(nanos, Ordering::Relaxed);
     }
 
@@ -237,6 +241,12 @@ mod tests {
         let histogram = AtomicHistogram::default();
         histogram.record(Duration::MAX, 1);
         assert_eq!(histogram.read().count(), 1);
+        let sum = histogram.read().sum_seconds();
+        histogram.record(Duration::from_secs(1), 1);
+        assert!(
+            histogram.read().sum_seconds() >= sum,
+            "the sum must not wrap"
+        );
     }
 
     #[test]

@@ -13,23 +13,25 @@
 //! | [`Probe::queue`] | how many items are in a queue between two stages |
 //! | [`Probe::node`] | what a node learns, and how long a learn call takes |
 //! | [`Probe::calls`] | round trips to a server, also from async code |
+//!
+//! [`set`]: thread::set
+//! [`during`]: thread::during
+//! [`waiting`]: thread::waiting
+//! [`add_items`]: thread::add_items
 
 mod calls;
 mod histogram;
 mod node;
 mod probe;
 mod queue;
-mod reading;
+pub mod reading;
 mod state;
-mod thread;
+pub mod thread;
 
 pub use calls::{CallProbe, CallTimer};
 pub use histogram::LatencyHistogram;
 pub use node::NodeProbe;
 pub use probe::Probe;
 pub use queue::QueueProbe;
-pub use reading::{
-    CallReading, NodeReading, QueueReading, Reading, StageReading, StateSeconds, ThreadReading,
-};
+pub use reading::Reading;
 pub use state::{State, Wait};
-pub use thread::{StateGuard, ThreadGuard, add_items, during, set, waiting};

@@ -14,7 +14,7 @@ pub struct NodeProbe(Option<Arc<NodeCounts>>);
 
 #[derive(Debug, Default)]
 pub(crate) struct NodeCounts {
-    observations: AtomicU64,
+    learns: AtomicU64,
     latency: AtomicHistogram,
 }
 
@@ -32,26 +32,24 @@ impl NodeProbe {
     }
 
     /// Adds learn calls to the node's count.
-    pub fn learned(&self, observations: u64) {
+    pub fn learned(&self, learns: u64) {
         if let Some(counts) = &self.0 {
-            counts
-                .observations
-                .fetch_add(observations, Ordering::Relaxed);
+            counts.learns.fetch_add(learns, Ordering::Relaxed);
         }
     }
 
-    /// Adds `observations` learn calls that took `time` together to the latencies, each as one
+    /// Adds `learns` learn calls that took `time` together to the latencies, each as one
     /// latency of their mean.
     ///
     /// It does not count them as learned, so that a part of all calls can be timed.
-    pub fn timed(&self, observations: u64, time: Duration) {
+    pub fn timed(&self, learns: u64, time: Duration) {
         // Durations divide by 32 bits only. More calls than that in one piece are not timed, and
         // none have no mean.
         if let Some(counts) = &self.0
-            && let Ok(n) = u32::try_from(observations)
+            && let Ok(n) = u32::try_from(learns)
             && n > 0
         {
-            counts.latency.record(time / n, observations);
+            counts.latency.record(time / n, learns);
         }
     }
 }
@@ -60,7 +58,7 @@ impl NodeCounts {
     pub(crate) fn read(&self, name: &str) -> NodeReading {
         NodeReading {
             name: name.to_owned(),
-            observations: self.observations.load(Ordering::Relaxed),
+            learns: self.learns.load(Ordering::Relaxed),
             latency: self.latency.read(),
         }
     }

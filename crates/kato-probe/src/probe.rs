@@ -18,7 +18,7 @@ use crate::thread::{Slot, ThreadGuard};
 ///
 /// let off = Probe::default();
 /// let _thread = off.thread("learn");
-/// kato_probe::set(State::Busy);
+/// kato_probe::thread::set(State::Busy);
 /// assert!(off.read().is_none());
 /// ```
 #[derive(Debug, Clone, Default)]

@@ -49,6 +49,10 @@ pub struct ThreadReading {
     pub label: String,
     /// The kernel's number of the thread, where it is known.
     pub tid: Option<u32>,
+    /// Time at which it joined the stage, in seconds since the probe was made. A thread that
+    /// leaves and joins again counts from zero: equal threads with another time here do not go
+    /// on from each other.
+    pub joined: f64,
     /// Its present state.
     pub state: State,
     /// Time since it entered that state, in seconds.
@@ -167,7 +171,7 @@ pub struct NodeReading {
     /// Its name.
     pub name: String,
     /// Its learn calls.
-    pub observations: u64,
+    pub learns: u64,
     /// Latencies of the learn calls that were timed.
     pub latency: LatencyHistogram,
 }

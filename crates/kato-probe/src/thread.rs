@@ -12,7 +12,14 @@ use crate::state::State;
 
 thread_local! {
     /// Stack of the stages that this thread has joined; it works for the last one.
-    static CURRENT: RefCell<Vec<Arc<Slot>>> = const { RefCell::new(Vec::new()) };
+    static CURRENT: RefCell<Vec<Membership>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A stage that a thread has joined.
+struct Membership {
+    slot: Arc<Slot>,
+    /// State to be resumed when the stages joined after this one are left.
+    paused: State,
 }
 
 /// Sums of one thread, which only that thread writes. The version makes it a sequence lock: what
@@ -22,6 +29,8 @@ pub(crate) struct Slot {
     origin: Instant,
     label: String,
     tid: Option<u32>,
+    /// Nanoseconds from `origin` to the beginning of the first state.
+    joined: u64,
     /// Share of its busy time, in millionths, for which a thread of the stage has to pause.
     throttle: Arc<AtomicU64>,
     /// Odd while the thread writes.
@@ -48,14 +57,16 @@ impl Slot {
             Some(name) => name.to_owned(),
             None => format!("{:?}", thread.id()),
         };
+        let joined = nanos(origin.elapsed());
         Self {
             origin,
             label,
             tid: thread_id(),
+            joined,
             throttle,
             version: AtomicU64::new(0),
             state: AtomicU64::new(State::Idle.index() as u64),
-            since: AtomicU64::new(nanos(origin.elapsed())),
+            since: AtomicU64::new(joined),
             nanos: std::array::from_fn(|_| AtomicU64::new(0)),
             items: AtomicU64::new(0),
             pause_debt: AtomicI64::new(0),
@@ -137,6 +148,7 @@ impl Slot {
             return ThreadReading {
                 label: self.label.clone(),
                 tid: self.tid,
+                joined: Duration::from_nanos(self.joined).as_secs_f64(),
                 state,
                 in_state: Duration::from_nanos(now.saturating_sub(since)).as_secs_f64(),
                 seconds: StateSeconds::from_nanos(nanos_by_state),
@@ -151,25 +163,16 @@ impl Slot {
 #[derive(Debug)]
 #[must_use = "the thread leaves the stage when this is dropped"]
 pub struct ThreadGuard {
-    joined: Option<Joined>,
+    slot: Option<Arc<Slot>>,
     /// Keeps the guard on its thread, because marks are thread-local.
     not_send: PhantomData<*const ()>,
-}
-
-#[derive(Debug)]
-struct Joined {
-    slot: Arc<Slot>,
-    /// Number of stages on the stack below this one.
-    depth: usize,
-    /// State of the thread in the stage below, to be resumed.
-    before: Option<State>,
 }
 
 impl ThreadGuard {
     /// Returns a guard of no stage, for a probe that is off.
     pub(crate) fn off() -> Self {
         Self {
-            joined: None,
+            slot: None,
             not_send: PhantomData,
         }
     }
@@ -179,20 +182,17 @@ impl ThreadGuard {
         // Fails while the variables of an ending thread are destroyed. Then nothing is marked.
         let joined = CURRENT.try_with(|current| {
             let mut current = current.borrow_mut();
-            let before = current.last().map(|outer| {
-                let before = outer.state();
-                outer.set(State::Idle);
-                before
-            });
-            current.push(Arc::clone(&slot));
-            Joined {
-                slot,
-                depth: current.len() - 1,
-                before,
+            if let Some(outer) = current.last_mut() {
+                outer.paused = outer.slot.state();
+                outer.slot.set(State::Idle);
             }
+            current.push(Membership {
+                slot: Arc::clone(&slot),
+                paused: State::Idle,
+            });
         });
         Self {
-            joined: joined.ok(),
+            slot: joined.ok().map(|()| slot),
             not_send: PhantomData,
         }
     }
@@ -200,17 +200,26 @@ impl ThreadGuard {
 
 impl Drop for ThreadGuard {
     fn drop(&mut self) {
-        let Some(joined) = self.joined.take() else {
+        let Some(slot) = self.slot.take() else {
             return;
         };
-        joined.slot.set(State::Idle);
-        // Fails in an ending thread, which takes its marks with it. `truncate` and not `pop`:
-        // guards need not be dropped in the reverse order of joining.
-        let _ = CURRENT.try_with(|current| current.borrow_mut().truncate(joined.depth));
-        // Outside the closure, because `set` borrows the stack as well.
-        if let Some(before) = joined.before {
-            set(before);
-        }
+        slot.set(State::Idle);
+        // Fails in an ending thread, which takes its marks with it.
+        let _ = CURRENT.try_with(|current| {
+            let mut current = current.borrow_mut();
+            // By identity, as guards need not be dropped in the reverse order of joining: the
+            // thread goes on working for the stages that it joined later.
+            let find = |member: &Membership| Arc::ptr_eq(&member.slot, &slot);
+            let Some(at) = current.iter().rposition(find) else {
+                return;
+            };
+            current.remove(at);
+            if at == current.len()
+                && let Some(below) = current.last()
+            {
+                below.slot.set(below.paused);
+            }
+        });
     }
 }
 
@@ -219,7 +228,7 @@ impl Drop for ThreadGuard {
 /// The stack stays borrowed meanwhile, so `mark` must not join or leave a stage.
 fn with_current<T>(mark: impl FnOnce(&Slot) -> T) -> Option<T> {
     CURRENT
-        .try_with(|current| current.borrow().last().map(|slot| mark(slot)))
+        .try_with(|current| current.borrow().last().map(|member| mark(&member.slot)))
         .ok()
         .flatten()
 }
@@ -236,7 +245,7 @@ pub fn during(state: State) -> StateGuard {
         before: with_current(|slot| {
             let before = slot.state();
             slot.set(state);
-            before
+            (address(slot), before)
         }),
         not_send: PhantomData,
     }
@@ -257,16 +266,39 @@ pub fn add_items(items: u64) {
 #[derive(Debug)]
 #[must_use = "the state ends when this is dropped"]
 pub struct StateGuard {
-    before: Option<State>,
+    /// The stage, by the address of the thread's slot, and the state to be resumed in it.
+    before: Option<(usize, State)>,
     not_send: PhantomData<*const ()>,
 }
 
 impl Drop for StateGuard {
     fn drop(&mut self) {
-        if let Some(before) = self.before {
-            set(before);
-        }
+        let Some((stage, before)) = self.before else {
+            return;
+        };
+        // Fails in an ending thread, which takes its marks with it.
+        let _ = CURRENT.try_with(|current| {
+            let mut current = current.borrow_mut();
+            // The thread may have joined another stage meanwhile, or left this one.
+            let find = |member: &Membership| address(&member.slot) == stage;
+            let Some(at) = current.iter().rposition(find) else {
+                return;
+            };
+            let is_last = at + 1 == current.len();
+            let member = &mut current[at];
+            if is_last {
+                member.slot.set(before);
+            } else {
+                member.paused = before;
+            }
+        });
     }
+}
+
+/// Returns where a slot lies, which tells it from others for as long as it is there.
+fn address(slot: &Slot) -> usize {
+    // A reference of its own in every guard would cost more than the mark.
+    std::ptr::from_ref(slot).addr()
 }
 
 /// Returns the kernel's number of the current thread; `None` where `/proc` does not say it.

@@ -18,11 +18,10 @@ pub use self::counter::SampleCounter;
 use self::sampler::{Recorder, Sampler, Shared};
 use crate::error::ProfileError;
 use crate::export::{self, prometheus};
-use crate::loopback;
 use crate::snapshot::ResourceSnapshot;
-use crate::source;
 use crate::summary::ProfilingSummary;
 use crate::tracker::Tracker;
+use crate::{loopback, source};
 
 /// The settings of a profile, checked and ready to be started.
 ///
@@ -34,16 +33,16 @@ use crate::tracker::Tracker;
 ///
 /// let probe = Probe::on(["load", "learn"]);
 /// let profile = ProfilingEngine::builder()
-///     .probe(probe.clone())
-///     .sampling_interval(Duration::from_millis(20))
+///     .with_probe(probe.clone())
+///     .with_sampling_interval(Duration::from_millis(20))
 ///     .build()?
 ///     .start()?;
 ///
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
 ///         let _thread = probe.thread("learn");
-///         kato_probe::set(State::Busy);
-///         kato_probe::add_items(1);
+///         kato_probe::thread::set(State::Busy);
+///         kato_probe::thread::add_items(1);
 ///     });
 /// });
 ///

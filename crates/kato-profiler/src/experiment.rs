@@ -21,9 +21,10 @@ use crate::verdict::{Cause, Verdict};
 ///
 /// ```no_run
 /// # use kato_probe::Probe;
-/// # use kato_profiler::{ProfileError, ThrottleExperiment};
+/// # use kato_profiler::ProfileError;
+/// # use kato_profiler::experiment::ThrottleExperiment;
 /// # fn ask(probe: &Probe) -> Result<(), ProfileError> {
-/// let found = ThrottleExperiment::new("learn").share(0.3).run(probe)?;
+/// let found = ThrottleExperiment::new("learn").with_share(0.3).run(probe)?;
 /// println!("elasticity {:.2} ({:.2} to {:.2})", found.elasticity, found.lower, found.upper);
 /// # Ok(())
 /// # }
@@ -44,11 +45,11 @@ pub struct ThrottleExperiment {
 pub struct Elasticity {
     /// The stage that was slowed.
     pub stage: String,
-    /// The share by which a piece of its work took longer, 0.3 for 30 %: the share asked for, times
-    /// the busy share of its active time.
+    /// The share by which a piece of its work took longer, 0.3 for 30 %: the share asked for,
+    /// times the busy share of its active time.
     pub slowed_by: f64,
-    /// The power of the slowing by which the rate fell: 1 if the stage bounds the pipeline, 0 if it
-    /// does not matter.
+    /// The power of the slowing by which the rate fell: 1 if the stage bounds the pipeline, 0 if
+    /// it does not matter.
     pub elasticity: f64,
     /// Lower end of its 95 % interval.
     pub lower: f64,
@@ -133,26 +134,26 @@ impl ThrottleExperiment {
     }
 
     /// Sets by how much the stage is slowed: 0.05 to 2; 0.3 makes a busy second 1.3 s.
-    pub fn share(mut self, share: f64) -> Self {
+    pub fn with_share(mut self, share: f64) -> Self {
         self.share = share;
         self
     }
 
     /// Sets how long each window is, 20 ms or more. Its first fifth is not counted, because queues
     /// settle.
-    pub fn window(mut self, window: Duration) -> Self {
+    pub fn with_window(mut self, window: Duration) -> Self {
         self.window = window;
         self
     }
 
     /// Sets how many pairs of windows there are, at full speed and slowed: 3 to 1,000.
-    pub fn pairs(mut self, pairs: usize) -> Self {
+    pub fn with_pairs(mut self, pairs: usize) -> Self {
         self.pairs = pairs;
         self
     }
 
     /// Sets the stage whose items are the work of the pipeline.
-    pub fn count_items_of(mut self, stage: impl Into<String>) -> Self {
+    pub fn with_items_of(mut self, stage: impl Into<String>) -> Self {
         self.items_of = Some(stage.into());
         self
     }
@@ -262,7 +263,7 @@ impl ThrottleExperiment {
             stages.find(|stage| stage.name == self.stage).cloned()
         };
         let busy_share = stage(&now).zip(stage(&before)).and_then(|(now, before)| {
-            let times = crate::StageTimes::from(now.seconds.since(&before.seconds));
+            let times = crate::timeline::StageTimes::from(now.seconds.since(&before.seconds));
             (times.active() > 0.0).then(|| times.busy / times.active())
         });
         Ok(Window {
@@ -327,10 +328,10 @@ mod tests {
         let probe = Probe::on(["learn"]);
         let experiment = ThrottleExperiment::new("learn");
         for wrong in [
-            experiment.clone().share(0.0),
-            experiment.clone().share(f64::NAN),
-            experiment.clone().window(Duration::ZERO),
-            experiment.clone().pairs(2),
+            experiment.clone().with_share(0.0),
+            experiment.clone().with_share(f64::NAN),
+            experiment.clone().with_window(Duration::ZERO),
+            experiment.clone().with_pairs(2),
             ThrottleExperiment::new("nothing"),
         ] {
             let error = wrong.run(&probe).unwrap_err();

@@ -7,48 +7,36 @@
 //! * [`ProfilingSummary`] is the result: resources, stages, queues, nodes, round trips, and the run
 //!   over time. It can be exported as JSON, CSV and an HTML page.
 //! * [`Verdict`] names the stage that bounds the run, the cause, and what to change.
-//!   [`Attribution`] finds it from the times of the stages; [`SeedRule`] is a simple rule of
-//!   thresholds for comparison.
+//!   [`Attribution`] finds it from the times of the stages; [`LegacyRule`] is the original's rule
+//!   of thresholds, for comparison.
 //! * [`ThrottleExperiment`] checks a verdict: it slows the stage a little and watches the pipeline.
 //! * [`ResourceSource`] reads the machine; tests and replays bring their own.
+//!
+//! [`Verdict`]: verdict::Verdict
+//! [`Attribution`]: verdict::Attribution
+//! [`LegacyRule`]: verdict::LegacyRule
+//! [`ThrottleExperiment`]: experiment::ThrottleExperiment
+//! [`ResourceSource`]: source::ResourceSource
 
 mod engine;
 mod error;
-mod experiment;
+pub mod experiment;
 mod export;
 mod loopback;
 mod point;
 #[cfg(test)]
 mod sample;
-mod snapshot;
-mod source;
+pub mod snapshot;
+pub mod source;
 mod stage_tracker;
-mod summary;
-mod timeline;
+pub mod summary;
+pub mod timeline;
 mod tracker;
-mod trend;
-mod verdict;
+pub mod trend;
+pub mod verdict;
 
 pub use engine::{ProfilingEngine, ProfilingEngineBuilder, RunningProfile, SampleCounter};
 pub use error::ProfileError;
-pub use experiment::{Elasticity, Outcome, ThrottleExperiment};
 #[cfg(feature = "schema")]
 pub use export::schema;
-pub use point::{Level, StagePoint, StageTimes, TimelinePoint};
-pub use snapshot::{
-    CoreSnapshot, CpuSnapshot, DeviceSnapshot, DiskSnapshot, MemorySnapshot, NetworkSnapshot,
-    PressureSnapshot, ProcessSnapshot, ResourceSnapshot, ThreadSnapshot,
-};
-#[cfg(target_os = "linux")]
-pub use source::LinuxSource;
-pub use source::{PortableSource, ResourceSource};
-pub use summary::{
-    CallSummary, CpuSummary, DeviceSummary, DiskSummary, FORMAT, LatencySummary, MeanPeak,
-    MemorySummary, NetworkSummary, NodeSummary, PressureSummary, ProcessSummary, ProfilerCost,
-    ProfilingSummary, QueueSummary, StageSummary, ThreadSummary, Throughput,
-};
-pub use timeline::Timeline;
-pub use trend::{Direction, MemoryTrend};
-pub use verdict::{
-    Attribution, Cause, Evidence, Gain, SeedResource, SeedRule, SeedVerdict, Verdict,
-};
+pub use summary::ProfilingSummary;

@@ -1,12 +1,12 @@
 //! The changes between two snapshots.
 
-use kato_probe::StateSeconds;
+use kato_probe::reading::StateSeconds;
 use serde::{Deserialize, Serialize};
 
 use crate::snapshot::ResourceSnapshot;
 
-/// A stretch of a run. Amounts are sums over it, levels are means with their least and greatest value. What could not be read is
-/// `None`.
+/// A stretch of a run. Amounts are sums over it, levels are means with their least and greatest
+/// value. What could not be read is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -156,7 +156,7 @@ impl TimelinePoint {
         // A level is that of the later snapshot: between the two nothing is known.
         let level = |bytes: Option<u64>| bytes.map(|bytes| Level::from_value(bytes as f64));
         let device = before.disk.device.as_ref().zip(now.disk.device.as_ref());
-        let stall = |of: fn(&crate::PressureSnapshot) -> Option<f64>| {
+        let stall = |of: fn(&crate::snapshot::PressureSnapshot) -> Option<f64>| {
             seconds_increase(of(before.pressure.as_ref()?), of(now.pressure.as_ref()?))
         };
         Self {

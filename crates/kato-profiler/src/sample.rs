@@ -1,9 +1,9 @@
 //! A made-up run of four minutes for tests: two learners are nearly always busy.
 
-use kato_probe::{
-    CallReading, NodeReading, QueueReading, Reading, StageReading, State, StateSeconds,
-    ThreadReading,
+use kato_probe::reading::{
+    CallReading, NodeReading, QueueReading, StageReading, StateSeconds, ThreadReading,
 };
+use kato_probe::{Reading, State};
 
 use crate::snapshot::{
     CoreSnapshot, CpuSnapshot, DeviceSnapshot, DiskSnapshot, MemorySnapshot, NetworkSnapshot,
@@ -171,7 +171,7 @@ fn reading(step: usize) -> Reading {
     // Histograms are only created by a probe that measures, so these are empty.
     let mut node = NodeReading::default();
     node.name = "node0".to_owned();
-    node.observations = samples * 13;
+    node.learns = samples * 13;
     reading.nodes = vec![node];
     let mut calls = CallReading::default();
     calls.peer = "embeddings".to_owned();

@@ -72,7 +72,8 @@ pub struct CpuSnapshot {
     pub process_seconds: Option<f64>,
     /// Of the descendants that live.
     pub children_seconds: Option<f64>,
-    /// Number of cores that the process may use: the lesser of its affinity and its cgroup's quota.
+    /// Number of cores that the process may use: the lesser of its affinity and its cgroup's
+    /// quota.
     pub allowed_cores: Option<f64>,
     /// Each core of the machine.
     pub cores: Vec<CoreSnapshot>,

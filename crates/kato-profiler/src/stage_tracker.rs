@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use kato_probe::{Reading, StageReading, State, StateSeconds, ThreadReading, Wait};
+use kato_probe::reading::{StageReading, StateSeconds, ThreadReading};
+use kato_probe::{Reading, State, Wait};
 
 use crate::point::{StagePoint, StageTimes};
 use crate::snapshot::{ResourceSnapshot, ThreadSnapshot};
@@ -102,6 +103,7 @@ impl StageTracker {
                     };
                     let reading = find(stage)?;
                     let old = before.stages.get(at).and_then(find);
+                    let old = old.filter(|old| old.joined == reading.joined);
                     let since =
                         old.map_or(reading.seconds, |old| reading.seconds.since(&old.seconds));
                     Some((at, since, reading.state))
@@ -188,9 +190,13 @@ impl StageSums {
     fn record_threads(&mut self, old: Option<&StageReading>, stage: &StageReading) {
         for thread in stage.threads.iter().filter(|thread| has_worked(thread)) {
             // The kernel uses numbers of ended threads again, so the name has to be the same as
-            // well.
-            let is_same =
-                |other: &&ThreadReading| other.tid == thread.tid && other.label == thread.label;
+            // well. One that has left meanwhile and joined again began from zero: taking its former
+            // time off would lose what it has done since.
+            let is_same = |other: &&ThreadReading| {
+                other.tid == thread.tid
+                    && other.label == thread.label
+                    && other.joined == thread.joined
+            };
             let before = old.and_then(|old| old.threads.iter().find(is_same));
             let since = before.map_or(thread.seconds, |b| thread.seconds.since(&b.seconds));
             let items = thread.items - before.map_or(0, |b| b.items.min(thread.items));
@@ -236,4 +242,46 @@ impl StageSums {
 /// Returns whether a thread was ever in a state other than idle.
 fn has_worked(thread: &ThreadReading) -> bool {
     thread.seconds.present() > 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One thread of one stage that joined at a time and has been busy for so long since.
+    fn reading(joined: f64, busy: f64, items: u64) -> Reading {
+        let mut thread = ThreadReading::default();
+        thread.label = "worker".to_owned();
+        thread.tid = Some(7);
+        thread.joined = joined;
+        thread.seconds.busy = busy;
+        thread.items = items;
+        let mut stage = StageReading::default();
+        stage.name = "learn".to_owned();
+        stage.threads.push(thread);
+        let mut reading = Reading::default();
+        reading.stages.push(stage);
+        reading
+    }
+
+    #[test]
+    fn a_thread_that_joins_again_goes_on_from_zero() {
+        let mut tracker = StageTracker::default();
+        let machine = ResourceSnapshot::default();
+        let readings = [
+            Reading::default(),
+            reading(0.0, 3.0, 30),
+            // It left and joined again between these two.
+            reading(4.0, 2.0, 20),
+            reading(4.0, 2.5, 25),
+        ];
+        for pair in readings.windows(2) {
+            tracker.record((&pair[0], &machine), (&pair[1], &machine), 1.0);
+        }
+        let stages = tracker.summary(3.0);
+        let [thread] = stages[0].threads.as_slice() else {
+            panic!("one thread: {:?}", stages[0].threads);
+        };
+        assert_eq!((thread.times.busy, thread.items), (5.5, 55));
+    }
 }

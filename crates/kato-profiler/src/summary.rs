@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::point::StageTimes;
 use crate::timeline::Timeline;
 use crate::trend::MemoryTrend;
-use crate::verdict::{SeedVerdict, Verdict};
+use crate::verdict::{LegacyVerdict, Verdict};
 
 /// The format of exported summaries. Its number changes when a reader of this format would
 /// misunderstand the new one.
 pub const FORMAT: &str = "kato-profile/1";
 
-/// What a run has cost, where its time went, and what bounds it. Figures are of the time between start and stop alone; what could
-/// not be read is `None`, never 0.
+/// What a run has cost, where its time went, and what bounds it. Figures are of the time between
+/// start and stop alone; what could not be read is `None`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -29,7 +29,7 @@ pub struct ProfilingSummary {
     /// What bounds the run.
     pub verdict: Verdict,
     /// What the rule of fixed thresholds says.
-    pub seed_verdict: SeedVerdict,
+    pub legacy_verdict: LegacyVerdict,
     /// Samples and tokens.
     pub throughput: Throughput,
     /// The stages, upstream first.
@@ -109,7 +109,8 @@ pub struct StageSummary {
     pub items: u64,
     /// Items a second.
     pub items_per_second: f64,
-    /// How many threads can work for it at a time: most seen at a sample, or its mean concurrency rounded up.
+    /// How many threads can work for it at a time: most seen at a sample, or its mean concurrency
+    /// rounded up.
     pub capacity: u64,
     /// Share of its capacity, 0 to 1, in which it had work in hand while the pipeline ran.
     pub utilisation: f64,

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::point::TimelinePoint;
+pub use crate::point::{Level, StagePoint, StageTimes, TimelinePoint};
 
-/// What happened, point by point. Each point stands for the same number of snapshots, one at first. When the timeline is full,
-/// each two neighbours are merged, so a run of any length has between half the capacity and the capacity of points.
+/// What happened, point by point. Each point stands for the same number of snapshots, one at first.
+/// When the timeline is full, each two neighbours are merged, so a run of any length has between
+/// half the capacity and the capacity of points.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {

@@ -16,6 +16,7 @@ const NEGLIGIBLE: f64 = 0.02;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Direction {
     /// Too few points to say.
     #[default]
@@ -28,10 +29,12 @@ pub enum Direction {
     Declining,
 }
 
-/// Growth of the resident set: Sen's slope, the median of the slopes between all pairs of points, with Sen's 95 % interval; its
-/// variance is raised by (1 + ρ) / (1 − ρ), ρ being the correlation of neighbours around the line.
+/// Growth of the resident set: Sen's slope, the median of the slopes between all pairs of points,
+/// with Sen's 95 % interval; its variance is raised by (1 + ρ) / (1 − ρ), ρ being the correlation
+/// of neighbours around the line.
 ///
-/// P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat. Assoc. 63 (1968).
+/// P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat. Assoc.
+/// 63 (1968).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -3,14 +3,14 @@
 mod advice;
 mod attribution;
 mod finding;
-mod seed;
+mod legacy;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use attribution::Attribution;
-pub use seed::{SeedResource, SeedRule, SeedVerdict};
+pub use legacy::{LegacyResource, LegacyRule, LegacyVerdict};
 
 /// Why a run is not faster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -81,7 +81,8 @@ pub struct Verdict {
     pub stage: Option<String>,
     /// Why it is no faster.
     pub cause: Cause,
-    /// How sure this is, 0 to 1: how fully the stage is used, by how far the cause outweighs the others. No probability.
+    /// How sure this is, 0 to 1: how fully the stage is used, by how far the cause outweighs the
+    /// others. No probability.
     pub confidence: f64,
     /// The figures behind it.
     pub evidence: Vec<Evidence>,

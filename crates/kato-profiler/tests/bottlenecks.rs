@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kato_probe::{CallProbe, Probe, State, Wait};
-use kato_profiler::{
-    Cause, PressureSnapshot, ProfilingEngine, ProfilingSummary, ResourceSnapshot, SeedResource,
-};
+use kato_profiler::snapshot::{PressureSnapshot, ResourceSnapshot};
+use kato_profiler::verdict::{Cause, LegacyResource};
+use kato_profiler::{ProfilingEngine, ProfilingSummary};
 use support::{Edited, Pipeline, STAGES, Work, millis, spin};
 
 /// Long enough for a hundred short items, and eight of the longest.
@@ -55,10 +55,10 @@ impl Case {
 
     fn run(self) -> ProfilingSummary {
         let profile = ProfilingEngine::builder()
-            .probe(self.probe.clone())
-            .sampling_interval(Duration::from_millis(25))
-            .source(Edited::new(self.edit))
-            .measure_loopback(false)
+            .with_probe(self.probe.clone())
+            .with_sampling_interval(Duration::from_millis(25))
+            .with_source(Edited::new(self.edit))
+            .with_loopback(false)
             .build()
             .unwrap()
             .start()
@@ -106,7 +106,7 @@ fn spins(time: f64) -> Work {
 
 /// Sleeps, marked as a wait.
 fn wait(wait: Wait, time: Duration) {
-    let _waiting = kato_probe::waiting(wait);
+    let _waiting = kato_probe::thread::waiting(wait);
     std::thread::sleep(time);
 }
 
@@ -145,7 +145,7 @@ fn committing(commit: Work) -> Pipeline {
 fn locks(time: f64) -> Work {
     let lock = Mutex::new(());
     Arc::new(move |_| {
-        let waiting = kato_probe::waiting(Wait::Lock);
+        let waiting = kato_probe::thread::waiting(Wait::Lock);
         let _held = lock.lock().unwrap();
         drop(waiting);
         // Holding a lock is work; asleep, so that other programs do not matter.
@@ -153,14 +153,15 @@ fn locks(time: f64) -> Work {
     })
 }
 
-/// Appends to a file of each thread; then waits as long as a slow disk would take, or for a real flush and some time.
+/// Appends to a file of each thread; then waits as long as a slow disk would take, or for a real
+/// flush and some time.
 fn writes(folder: &std::path::Path, bytes: usize, time: f64, flush: bool) -> Work {
     let files: Vec<Mutex<File>> = (0..4)
         .map(|_| Mutex::new(tempfile::tempfile_in(folder).unwrap()))
         .collect();
     let content = vec![7; bytes];
     Arc::new(move |thread| {
-        let _waiting = kato_probe::waiting(Wait::Disk);
+        let _waiting = kato_probe::thread::waiting(Wait::Disk);
         let mut file = files[thread].lock().unwrap();
         file.write_all(&content).unwrap();
         if flush {
@@ -199,7 +200,7 @@ fn calling(
 /// Waits for input before each item.
 fn starves(time: f64) -> Work {
     Arc::new(move |_| {
-        let _starved = kato_probe::during(State::Starved);
+        let _starved = kato_probe::thread::during(State::Starved);
         std::thread::sleep(millis(time));
     })
 }
@@ -471,13 +472,13 @@ fn cases(folder: &std::path::Path) -> Vec<Case> {
 }
 
 /// What the rule of thresholds would have to say; it has no word for the other causes.
-fn seed_answer(cause: Cause) -> Option<Option<SeedResource>> {
+fn legacy_answer(cause: Cause) -> Option<Option<LegacyResource>> {
     match cause {
         Cause::Idle => Some(None),
-        Cause::Cpu | Cause::CpuContention => Some(Some(SeedResource::Cpu)),
-        Cause::MemoryPressure => Some(Some(SeedResource::Memory)),
-        Cause::DiskThroughput | Cause::DiskFlush => Some(Some(SeedResource::Disk)),
-        Cause::Server | Cause::Latency => Some(Some(SeedResource::Network)),
+        Cause::Cpu | Cause::CpuContention => Some(Some(LegacyResource::Cpu)),
+        Cause::MemoryPressure => Some(Some(LegacyResource::Memory)),
+        Cause::DiskThroughput | Cause::DiskFlush => Some(Some(LegacyResource::Disk)),
+        Cause::Server | Cause::Latency => Some(Some(LegacyResource::Network)),
         _ => None,
     }
 }
@@ -488,7 +489,7 @@ fn nine_of_ten_injected_bottlenecks_are_named_at_the_first_answer() {
     let cases = cases(folder.path());
     let n = cases.len();
     assert!(n >= 30);
-    let (mut right, mut seed_right) = (0, 0);
+    let (mut right, mut legacy_right) = (0, 0);
     println!(
         "| injected | truth | answer | confidence | | rule of thresholds | |\n|---|---|---|---|---|---|---|"
     );
@@ -497,10 +498,10 @@ fn nine_of_ten_injected_bottlenecks_are_named_at_the_first_answer() {
         let summary = case.run();
         let verdict = &summary.verdict;
         let is_right = verdict.cause == cause && verdict.stage.as_deref() == stage;
-        let seed = summary.seed_verdict;
-        let is_seed_right = seed_answer(cause) == Some(seed.resource);
+        let legacy = summary.legacy_verdict;
+        let is_legacy_right = legacy_answer(cause) == Some(legacy.resource);
         right += usize::from(is_right);
-        seed_right += usize::from(is_seed_right);
+        legacy_right += usize::from(is_legacy_right);
         let mark = |right| if right { "right" } else { "wrong" };
         println!(
             "| {name} | {} {cause:?} | {} {:?} | {:.2} | {} | {} {:.2} | {} |",
@@ -509,10 +510,11 @@ fn nine_of_ten_injected_bottlenecks_are_named_at_the_first_answer() {
             verdict.cause,
             verdict.confidence,
             mark(is_right),
-            seed.resource
+            legacy
+                .resource
                 .map_or_else(|| "none".to_owned(), |resource| resource.to_string()),
-            seed.confidence,
-            mark(is_seed_right),
+            legacy.confidence,
+            mark(is_legacy_right),
         );
         if !is_right {
             for evidence in &verdict.evidence {
@@ -523,6 +525,6 @@ fn nine_of_ten_injected_bottlenecks_are_named_at_the_first_answer() {
             }
         }
     }
-    println!("attribution: {right} of {n} right; rule of thresholds: {seed_right} of {n}");
+    println!("attribution: {right} of {n} right; rule of thresholds: {legacy_right} of {n}");
     assert!(right * 10 >= n * 9, "{right} of {n}");
 }

@@ -1,4 +1,5 @@
-//! A load that is known is recovered within 5 %. One test in a process of its own: others would add to what is measured.
+//! A load that is known is recovered within 5 %. One test in a process of its own: others would add
+//! to what is measured.
 
 #![cfg(target_os = "linux")]
 #![expect(
@@ -15,8 +16,8 @@ use kato_profiler::{ProfilingEngine, RunningProfile};
 
 fn start(probe: &Probe) -> RunningProfile {
     ProfilingEngine::builder()
-        .probe(probe.clone())
-        .sampling_interval(Duration::from_millis(10))
+        .with_probe(probe.clone())
+        .with_sampling_interval(Duration::from_millis(10))
         .build()
         .unwrap()
         .start()
@@ -62,7 +63,7 @@ fn allocation() {
 fn processor() {
     let probe = Probe::on(["work"]);
     let _thread = probe.thread("work");
-    kato_probe::set(State::Busy);
+    kato_probe::thread::set(State::Busy);
     let profile = start(&probe);
     let before = thread_times();
     let begin = Instant::now();
@@ -147,7 +148,7 @@ fn waits() {
             let _thread = probe.thread("work");
             for (state, millis) in states {
                 let begin = Instant::now();
-                kato_probe::set(state);
+                kato_probe::thread::set(state);
                 let call = (state == State::Blocked(Wait::Server)).then(|| calls.start());
                 std::thread::sleep(Duration::from_millis(millis));
                 if let Some(call) = call {
@@ -155,7 +156,7 @@ fn waits() {
                 }
                 truth.push(begin.elapsed().as_secs_f64());
             }
-            kato_probe::set(State::Idle);
+            kato_probe::thread::set(State::Idle);
             node.learned(7);
             node.timed(7, Duration::from_millis(70));
         });

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::EmotiveMap;
+use crate::observation::EmotiveMap;
 
 /// The path under which a server lists its extensions; a stock server answers 404.
 pub const EXTENSIONS_PATH: &str = "/extensions";

@@ -2,50 +2,30 @@
 //!
 //! # Where to start
 //!
-//! * Life of a session: [`CreateSession`], [`SessionInfo`], [`ConfigAnswer`], [`Deleted`].
-//! * Work in a session: [`Observation`] and [`ObservationResult`], [`Sequence`] and
-//!   [`SequenceResult`], [`LearnResult`], [`Stm`], [`Cleared`].
-//! * Predictions: [`PredictionsAnswer`] of any type, or of [`Prediction`] and [`FuturePotential`].
-//! * Knowledge of a node: [`PatternAnswer`], [`NodeSymbols`], [`NodeAffinities`].
-//! * Refusals: [`ErrorBody`]. Events of the WebSocket: [`ServerEvent`].
-//! * Monitoring: [`Root`], [`Health`], [`Status`], [`Metrics`], [`Stats`].
-//! * Extensions of kato-rs: [`Extensions`], [`LearnBatchRequest`], [`RunRecord`],
-//!   [`IDEMPOTENCY_KEY`].
+//! * [`session`]: the life of a session and its settings; the root of the API.
+//! * Work in a session: [`observation`], with [`Observation`] and what comes of learning;
+//!   [`sequence`], with [`Sequence`]; [`percept`] for what a session has seen last.
+//! * [`prediction`]: answers of any type, or of [`Prediction`].
+//! * [`node`]: what a node has learned.
+//! * [`error`]: refusals, with [`ErrorBody`]. [`event`]: the WebSocket, with [`ServerEvent`].
+//! * [`monitoring`]: health, status, metrics and statistics.
+//! * [`extension`]: what kato-rs servers have beyond KATO, such as batches of [`BatchItem`]s.
+//!
+//! [`ServerEvent`]: event::ServerEvent
+//! [`BatchItem`]: extension::BatchItem
 
-mod error;
-mod event;
-mod extension;
-mod monitoring;
-mod node;
-mod observation;
-mod percept;
-mod prediction;
-mod sequence;
-mod session;
+pub mod error;
+pub mod event;
+pub mod extension;
+pub mod monitoring;
+pub mod node;
+pub mod observation;
+pub mod percept;
+pub mod prediction;
+pub mod sequence;
+pub mod session;
 
-pub use error::{ErrorBody, SessionError, ValidationDetail};
-pub use event::{ServerEvent, SessionCreated, SessionDestroyed, StateSnapshot};
-pub use extension::{
-    BatchItem, BatchItemResult, EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAYED,
-    LearnBatchExtension, LearnBatchRequest, LearnBatchResult, ReplaceRunRecord, RunRecord,
-    RunRecordReplaced,
-};
-pub use monitoring::{
-    CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DataPoint, DistributedStm, Health,
-    MetricHistory, MetricStatistics, Metrics, PerformanceFigures, ProcessorView, Processors,
-    ResourceFigures, SessionFigures, SessionTotals, Stats, Status,
-};
-pub use node::{
-    NodeAffinities, NodeSymbols, PatternAnswer, PatternBody, PatternLookup, SymbolAffinity,
-    SymbolStats,
-};
-pub use observation::{EmotiveMap, LearnResult, Observation, ObservationResult, Stm};
-pub use percept::{
-    CognitionData, Gene, GenesUpdated, PerceptAnswer, PerceptData, SessionCognition,
-};
-pub use prediction::{FuturePotential, Prediction, PredictionsAnswer};
-pub use sequence::{Sequence, SequenceItem, SequenceItemResult, SequenceResult};
-pub use session::{
-    Cleared, ConfigAnswer, ConfigUpdated, CreateSession, Deleted, Exists, Extended,
-    FinalizedTraining, Root, SessionCount, SessionInfo, StoredEmotives,
-};
+pub use error::ErrorBody;
+pub use observation::Observation;
+pub use prediction::Prediction;
+pub use sequence::Sequence;

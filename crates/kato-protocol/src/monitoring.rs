@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 /// The answer to `GET /health`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Health {
     /// `healthy`, `degraded` or `unhealthy`.
     pub status: String,
@@ -34,6 +35,7 @@ pub struct Health {
 /// The answer to `GET /status`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Status {
     /// `healthy`.
     pub status: String,
@@ -52,6 +54,7 @@ pub struct Status {
 /// Counts of the sessions of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct SessionTotals {
     /// Number of sessions that are stored.
     pub total_sessions: u64,
@@ -69,6 +72,7 @@ pub struct SessionTotals {
 /// Processors of a server: one for every node in use.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Processors {
     /// Number of processors in memory.
     pub total_processors: u64,
@@ -83,6 +87,7 @@ pub struct Processors {
 /// One processor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ProcessorView {
     /// Id of the processor: the name of the knowledge base.
     pub processor_id: String,
@@ -103,6 +108,7 @@ pub struct ProcessorView {
 /// The answer to `GET /metrics`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Metrics {
     /// Time of the answer, in seconds since 1970.
     pub timestamp: f64,
@@ -125,6 +131,7 @@ pub struct Metrics {
 /// Figures about sessions, in `GET /metrics`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct SessionFigures {
     /// Number of sessions created since the start.
     // Counts, yet floats: KATO keeps them as metrics and writes `0.0`.
@@ -140,6 +147,7 @@ pub struct SessionFigures {
 /// Figures about requests, in `GET /metrics`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct PerformanceFigures {
     /// Number of requests since the start.
     pub total_requests: f64,
@@ -154,6 +162,7 @@ pub struct PerformanceFigures {
 /// Load of the machine, in `GET /metrics`; in percent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ResourceFigures {
     /// Load of the processors.
     pub cpu_percent: f64,
@@ -166,6 +175,7 @@ pub struct ResourceFigures {
 /// One metric over time (`GET /metrics/{name}`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct MetricHistory {
     /// Name of the metric.
     pub metric_name: String,
@@ -183,6 +193,7 @@ pub struct MetricHistory {
 /// Statistics over the points of a metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct MetricStatistics {
     /// Number of points.
     pub count: u64,
@@ -197,6 +208,7 @@ pub struct MetricStatistics {
 /// The value of a metric at one time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct DataPoint {
     /// Seconds since 1970.
     pub timestamp: f64,
@@ -209,6 +221,7 @@ pub struct DataPoint {
 /// The answer to `GET /stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Minutes that were asked for.
     pub time_range_minutes: i64,
@@ -229,6 +242,7 @@ pub struct Stats {
 /// The answer to `GET /concurrency`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Concurrency {
     /// `healthy`, …
     pub status: String,
@@ -250,6 +264,7 @@ pub struct Concurrency {
 /// The answer to `GET /cache/stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct CacheStats {
     /// Hits, misses and sizes; absent without a cache.
     pub cache_performance: Option<Map<String, Value>>,
@@ -262,6 +277,7 @@ pub struct CacheStats {
 /// The answer to `POST /cache/invalidate`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct CacheInvalidated {
     /// `success` or `disabled`.
     pub status: String,
@@ -280,6 +296,7 @@ pub struct CacheInvalidated {
 /// The answer to `GET /distributed-stm/stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct DistributedStm {
     /// `active`, `disabled`, …
     pub status: String,
@@ -296,6 +313,7 @@ pub struct DistributedStm {
 /// The answer to `GET /connection-pools`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ConnectionPools {
     /// `healthy`, `degraded`, …
     pub status: String,

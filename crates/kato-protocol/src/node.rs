@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EmotiveMap, StoredEmotives};
+use crate::observation::EmotiveMap;
+use crate::session::StoredEmotives;
 
 /// The answer to a look-up of a pattern (`GET /pattern/{name}`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

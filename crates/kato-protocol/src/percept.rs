@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::EmotiveMap;
+use crate::observation::EmotiveMap;
 
 /// The answer about the last observation (`GET /sessions/{id}/percept-data` in 3.10.1, `GET
 /// /percept-data` in the 2025-10 generation).

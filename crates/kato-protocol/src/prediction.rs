@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::EmotiveMap;
+use crate::observation::EmotiveMap;
 
 /// The answer to `GET /sessions/{id}/predictions`, with predictions of any type `P`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

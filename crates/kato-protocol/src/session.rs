@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::EmotiveMap;
+use crate::observation::EmotiveMap;
 
 /// A request to create a session (`POST /sessions`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,8 +34,8 @@ pub struct SessionInfo {
     pub created_at: String,
     /// Time at which the session ends without a further write; ISO 8601, UTC.
     pub expires_at: String,
-    /// On creation the seconds that the session lives without a write; later the whole seconds that
-    /// are left.
+    /// On creation the seconds that the session lives without a write; later the whole seconds
+    /// that are left.
     pub ttl_seconds: i64,
     /// Metadata that the session was created with.
     #[serde(default)]

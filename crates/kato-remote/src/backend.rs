@@ -6,16 +6,20 @@ use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kato_client::{Calls, KatoClient, KatoClientBuilder, SessionOptions};
+use kato_client::calls::Calls;
+use kato_client::{KatoClient, KatoClientBuilder, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
 use kato_model::RunName;
 use kato_probe::Probe;
-use kato_scheduler::{Backend, Checkpoint, ConnectionBudget, Teacher, TrainError, WorkSize};
-use kato_store::StagedBatch;
+use kato_scheduler::backend::WorkSize;
+use kato_scheduler::workers::ConnectionBudget;
+use kato_scheduler::{Backend, Checkpoint, Teacher, TrainError};
+use kato_store::contract::StagedBatch;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
+use crate::RemoteError;
 use crate::builder::RemoteBackendBuilder;
 use crate::doubts::Doubts;
 use crate::record::Records;
@@ -132,7 +136,7 @@ impl RemoteBackend {
 
     /// Waits for work that depends on the server.
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
-        let _waiting = kato_probe::waiting(kato_probe::Wait::Server);
+        let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Server);
         self.runtime.block_on(work)
     }
 
@@ -145,8 +149,8 @@ impl RemoteBackend {
     /// not given up at once, because the sessions that it uses could not be closed.
     pub(crate) fn unless_interrupted<T>(
         &self,
-        work: impl Future<Output = Result<T, TrainError>>,
-    ) -> Result<T, TrainError> {
+        work: impl Future<Output = Result<T, RemoteError>>,
+    ) -> Result<T, RemoteError> {
         let mut interrupted = self.interrupted.subscribe();
         self.block_on(async {
             let mut work = pin!(work);
@@ -157,7 +161,7 @@ impl RemoteBackend {
             }
             let done = tokio::time::timeout(GRACE, work).await;
             done.unwrap_or_else(|_| {
-                Err(TrainError::Teach {
+                Err(RemoteError::Teach {
                     node: self.run.to_string(),
                     source: "the run ended while the server was waited for".into(),
                 })
@@ -187,7 +191,7 @@ pub(crate) fn node_ids(run: &RunName, nodes: &[String]) -> Vec<String> {
 pub(crate) fn clients(runtime: &Runtime, client: &KatoClient, ids: &[String]) -> Vec<KatoClient> {
     // A client that is dropped outside of the runtime could not close its session.
     let _inside = runtime.enter();
-    let options = |id: &String| SessionOptions::new(id).process_predictions(false);
+    let options = |id: &String| SessionOptions::new(id).with_process_predictions(false);
     let ids = ids.iter();
     ids.map(|id| client.fork_with(options(id))).collect()
 }
@@ -219,11 +223,12 @@ impl Backend for RemoteBackend {
             Some(&expected) if expected == n_documents => return Ok(()),
             // Work that was cut otherwise would carry the same keys with other content.
             Some(&expected) => {
-                return Err(TrainError::Cut {
+                let cut = RemoteError::Cut {
                     position,
                     expected,
                     found: n_documents,
-                });
+                };
+                return Err(cut.into());
             }
             // A whole batch is cut alike after a crash without being written down.
             None if n_documents == state.batch.get() => return Ok(()),
@@ -329,11 +334,11 @@ impl Backend for RemoteBackend {
     fn conclude(&self) -> Result<(), TrainError> {
         match &self.kind {
             Kind::Idempotent(_) => Ok(()),
-            Kind::Stock(stock) => self.block_on(stock.compare()),
+            Kind::Stock(stock) => Ok(self.block_on(stock.compare())?),
         }
     }
 
-    fn observations(&self, node_idx: usize) -> Result<u64, TrainError> {
+    fn learns(&self, node_idx: usize) -> Result<u64, TrainError> {
         Ok(self
             .state()
             .observations

@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use kato_client::{ClientError, KatoClient, KatoClientBuilder};
+use kato_client::{KatoClient, KatoClientBuilder};
 use kato_learner::HierarchicalConceptLearner;
 use kato_model::RunName;
 use kato_probe::Probe;
-use kato_scheduler::{RunConfiguration, TrainError};
+use kato_scheduler::RunConfiguration;
 use kato_store::EmbeddedStore;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
+use crate::RemoteError;
 use crate::backend::{Kind, RemoteBackend, clients, node_ids};
-use crate::error::{failed, refused, taught_before, teach, unreachable};
+use crate::error::{failed, refused, taught_before, teach, unreachable, unreadable_position};
 use crate::record::{Record, Records};
 use crate::state::{State, StateFile};
 use crate::stock::{Journal, Stock, StockSettings};
@@ -78,14 +79,14 @@ impl RemoteBackendBuilder {
 
     /// Sets how many documents of a new run go to the server together. Default 8. A run keeps what
     /// it was begun with, because that is how work is recognised after a crash.
-    pub const fn batch(mut self, documents: NonZeroUsize) -> Self {
+    pub const fn with_batch(mut self, documents: NonZeroUsize) -> Self {
         self.batch = documents;
         self
     }
 
     /// Sets how many connections to the server there are at most: every worker needs one a level.
     /// Default 64.
-    pub const fn connections(mut self, connections: NonZeroUsize) -> Self {
+    pub const fn with_connections(mut self, connections: NonZeroUsize) -> Self {
         self.connections = connections;
         self
     }
@@ -93,7 +94,7 @@ impl RemoteBackendBuilder {
     /// Sets the longest time for one answer; to a question it is at least 10 s, as far as the
     /// patience allows. Default 60 s. To a stock server never more is sent than it learns in an
     /// eighth of this.
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self
     }
@@ -101,14 +102,14 @@ impl RemoteBackendBuilder {
     /// Sets how long a stock server must have been quiet before it is taken to be done with
     /// requests that had no answer. Default 5 s; a slow server is given more. Keep it well above
     /// the longest pause that the server makes between two learn calls.
-    pub const fn settle(mut self, settle: Duration) -> Self {
+    pub const fn with_settle(mut self, settle: Duration) -> Self {
         self.settings.settle = settle;
         self
     }
 
     /// Sets how long a stock server may finish no learn call at all, before the run ends. Default
     /// 60 s, and never less than the longest time for an answer.
-    pub const fn patience(mut self, patience: Duration) -> Self {
+    pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.settings.patience = patience;
         self
     }
@@ -116,14 +117,14 @@ impl RemoteBackendBuilder {
     /// Sets whether nodes may be taught that know patterns which this run has not taught. Default:
     /// no, which makes them an error. On a stock server such a run ends when an answer is lost,
     /// because what arrived cannot be distinguished from what was there.
-    pub const fn onto_taught(mut self, is_allowed: bool) -> Self {
+    pub const fn with_taught_nodes(mut self, is_allowed: bool) -> Self {
         self.settings.onto_taught = is_allowed;
         self
     }
 
     /// Sets the probe that records how long requests take and how long the nodes take to learn.
     /// Default: none.
-    pub fn probe(mut self, probe: Probe) -> Self {
+    pub fn with_probe(mut self, probe: Probe) -> Self {
         self.probe = probe;
         self
     }
@@ -133,16 +134,16 @@ impl RemoteBackendBuilder {
     ///
     /// # Errors
     ///
-    /// [`TrainError::State`] when there is a run of this name or another process trains it,
-    /// [`TrainError::Unreachable`] when the server does not answer, [`TrainError::TaughtBefore`]
-    /// when its nodes know something, [`TrainError::Teach`] when the client cannot be made,
-    /// [`TrainError::OtherConfiguration`] when the learner records first occurrences, which no
-    /// server keeps.
+    /// [`RemoteError::State`] when there is a run of this name or another process trains it,
+    /// [`RemoteError::Unreachable`] when the server does not answer, [`RemoteError::TaughtBefore`]
+    /// when its nodes know something, [`RemoteError::Teach`] when the client cannot be made,
+    /// [`RemoteError::Provenance`] when the learner records where patterns were first seen, which
+    /// no server keeps.
     pub fn create(
         self,
         learner: &HierarchicalConceptLearner,
         configuration: &RunConfiguration,
-    ) -> Result<RemoteBackend, TrainError> {
+    ) -> Result<RemoteBackend, RemoteError> {
         let file = StateFile::open(&self.state)?;
         if file.exists() {
             let reason = "it exists: resume that run, or give this one another name";
@@ -179,18 +180,17 @@ impl RemoteBackendBuilder {
     ///
     /// # Errors
     ///
-    /// [`TrainError::State`] when there is no such run, its files cannot be read, or another
-    /// process trains it; else as [`create`](Self::create).
-    pub fn open(self, learner: &HierarchicalConceptLearner) -> Result<RemoteBackend, TrainError> {
+    /// [`RemoteError::State`] when there is no such run, its files cannot be read, or another
+    /// process trains it, [`RemoteError::OtherRun`] when the state is that of another run; else as
+    /// [`create`](Self::create).
+    pub fn open(self, learner: &HierarchicalConceptLearner) -> Result<RemoteBackend, RemoteError> {
         let file = StateFile::open(&self.state)?;
         let found = file.read()?;
         if let Some(other) = found.as_ref().filter(|here| here.run != self.run.as_str()) {
-            let difference = format!(
-                "name of the run: it was {}, now it is {}",
-                other.run, self.run
-            );
-            return Err(TrainError::OtherConfiguration {
-                differences: vec![difference],
+            return Err(RemoteError::OtherRun {
+                path: self.state.clone(),
+                found: other.run.clone(),
+                expected: self.run.to_string(),
             });
         }
         let (runtime, client) = self.connect(learner)?;
@@ -226,36 +226,31 @@ impl RemoteBackendBuilder {
     fn connect(
         &self,
         learner: &HierarchicalConceptLearner,
-    ) -> Result<(Runtime, KatoClient), TrainError> {
+    ) -> Result<(Runtime, KatoClient), RemoteError> {
         if learner.config().recording.provenance {
-            let reason =
-                "recording: a server does not keep where a pattern was first seen; switch it off"
-                    .to_owned();
-            return Err(TrainError::OtherConfiguration {
-                differences: vec![reason],
-            });
+            return Err(RemoteError::Provenance);
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(IO_THREADS)
             .thread_name("kato-remote")
             .enable_all()
             .build()
-            .map_err(TrainError::Spawn)?;
+            .map_err(RemoteError::Spawn)?;
         let client = self.client(self.settings.timeout)?;
         Ok((runtime, client))
     }
 
     /// Creates a client that waits so long for an answer.
-    fn client(&self, timeout: Duration) -> Result<KatoClient, TrainError> {
+    fn client(&self, timeout: Duration) -> Result<KatoClient, RemoteError> {
         self.client
             .clone()
-            .probe(self.probe.clone())
-            .request_timeout(timeout)
-            .max_answer_bytes(MAX_ANSWER_BYTES)
+            .with_probe(self.probe.clone())
+            .with_request_timeout(timeout)
+            .with_max_answer_bytes(MAX_ANSWER_BYTES)
             .build()
-            .map_err(|source: ClientError| TrainError::Teach {
+            .map_err(|source| RemoteError::Teach {
                 node: self.run.to_string(),
-                source: Box::new(source),
+                source: source.into(),
             })
     }
 
@@ -266,7 +261,7 @@ impl RemoteBackendBuilder {
         (runtime, client): (Runtime, KatoClient),
         state: State,
         ExistingParts { records, is_new }: ExistingParts,
-    ) -> Result<RemoteBackend, TrainError> {
+    ) -> Result<RemoteBackend, RemoteError> {
         let extensions = runtime.block_on(client.extensions());
         let extensions = extensions.map_err(unreachable(&client))?;
         let has_keys = extensions.is_some_and(|extensions| {
@@ -309,7 +304,7 @@ impl RemoteBackendBuilder {
         client: &KatoClient,
         state: State,
         is_new: bool,
-    ) -> Result<(Stock, State), TrainError> {
+    ) -> Result<(Stock, State), RemoteError> {
         let dir = self.state.with_added_extension("taught");
         let journal = self.state.with_added_extension("sent");
         if is_new {
@@ -345,8 +340,8 @@ impl RemoteBackendBuilder {
         }
         // The store of what was taught is committed before the file; a crash may have come between
         // the two.
-        let mut committed: State = serde_json::from_value(committed)
-            .map_err(|source| TrainError::Checkpoint { source })?;
+        let mut committed: State =
+            serde_json::from_value(committed).map_err(unreadable_position)?;
         // Cuts are written to the file alone, before what they cut is sent, so the file's are never
         // older.
         committed.cuts = state.cuts;
@@ -362,7 +357,7 @@ struct ExistingParts {
 }
 
 /// Returns the server's state, if it is of the run that the file names.
-fn same_run<'a>(here: &State, there: &'a Record, path: &Path) -> Result<&'a State, TrainError> {
+fn same_run<'a>(here: &State, there: &'a Record, path: &Path) -> Result<&'a State, RemoteError> {
     if here.run_id == there.run_id {
         return Ok(there);
     }
@@ -372,7 +367,11 @@ fn same_run<'a>(here: &State, there: &'a Record, path: &Path) -> Result<&'a Stat
 }
 
 /// Refuses nodes of a server of ours that know something.
-fn refuse_taught(runtime: &Runtime, client: &KatoClient, ids: &[String]) -> Result<(), TrainError> {
+fn refuse_taught(
+    runtime: &Runtime,
+    client: &KatoClient,
+    ids: &[String],
+) -> Result<(), RemoteError> {
     for node in clients(runtime, client, ids) {
         let is_blank = runtime.block_on(node.is_blank());
         if is_blank.map_err(|error| teach(&node, error))? == Some(false) {

@@ -1,15 +1,137 @@
-//! Errors of a run on a server, as those of the trainer.
+//! The error of a run on a server, and what it means to the trainer.
 
 use std::error::Error;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kato_client::{ClientError, KatoClient};
-use kato_scheduler::TrainError;
+use kato_scheduler::{BackendError, BackendErrorKind, TrainError};
+
+/// The reason why a run on a server cannot be begun, opened or gone on with.
+///
+/// A run in progress ends with a [`TrainError`], made of this by `From`: a
+/// [`TrainError::Backend`] whose error downcasts to this type.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// The server does not answer at all.
+    #[error(
+        "failed to reach {place}: check the address and that the server runs, then start again or resume"
+    )]
+    Unreachable {
+        /// The server, without credentials.
+        place: String,
+        /// The error of the connection.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The nodes of the server cannot be taught.
+    #[error("failed to teach node {node}: resume the run once the cause is mended")]
+    Teach {
+        /// The node, or the run where all of its nodes are meant.
+        node: String,
+        /// The error of the server or the connection, or what is wrong.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// A node knows something else than it was taught.
+    #[error(
+        "node {node} does not know what it was taught: {}; a request that was given up acted late, somebody else teaches the node, or the \
+         server has lost data: train into new nodes, under another name", differences.join(", ")
+    )]
+    Miscounted {
+        /// The node.
+        node: String,
+        /// Some of the differences, in words.
+        differences: Vec<String>,
+    },
+    /// A new run found a node that was taught before.
+    #[error(
+        "node {node} knows patterns that this run has not taught: resume the run that taught them, where its state is, give this run another \
+         name, or ask for it to be taught on"
+    )]
+    TaughtBefore {
+        /// The node.
+        node: String,
+    },
+    /// Fewer documents are to be learned than the run has sent together.
+    #[error(
+        "the run has sent {expected} documents behind the first {position} together, and {found} of them are to be learned now: resume \
+         without a limit on documents, or with one of at least {}", position + *expected as u64
+    )]
+    Cut {
+        /// Documents in front of them.
+        position: u64,
+        /// Documents that were sent together.
+        expected: usize,
+        /// Documents that there are now.
+        found: usize,
+    },
+    /// The state of the run cannot be read or kept.
+    #[error("failed to {action} the run's state {}", path.display())]
+    State {
+        /// The verb of what was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error, or what is wrong with the content.
+        source: io::Error,
+    },
+    /// The state is that of another run.
+    #[error(
+        "{} is the state of run {found} and not of {expected}: use that name, or name the state file of {expected}",
+        path.display()
+    )]
+    OtherRun {
+        /// The file.
+        path: PathBuf,
+        /// Name of the run in it.
+        found: String,
+        /// Name of the run that was asked for.
+        expected: String,
+    },
+    /// The learner records where patterns were first seen, which no server keeps.
+    #[error(
+        "a KATO server keeps no provenance: leave out `Recording::provenance`, or train into a store"
+    )]
+    Provenance,
+    /// The threads that move requests could not be started.
+    #[error(
+        "failed to start the threads that talk to the server: end other programs, then start again or resume"
+    )]
+    Spawn(#[source] io::Error),
+    /// Another error of training, of the position or of the store beside the state, for example.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+}
+
+impl RemoteError {
+    /// Returns what the error means to a run, whatever its backend.
+    const fn kind(&self) -> BackendErrorKind {
+        match self {
+            Self::Unreachable { .. } => BackendErrorKind::Unreachable,
+            Self::Teach { .. } => BackendErrorKind::Refused,
+            Self::Miscounted { .. } => BackendErrorKind::Miscounted,
+            Self::TaughtBefore { .. } | Self::Cut { .. } | Self::OtherRun { .. } => {
+                BackendErrorKind::Conflict
+            }
+            Self::State { .. } => BackendErrorKind::State,
+            Self::Provenance => BackendErrorKind::Unsupported,
+            Self::Spawn(_) | Self::Train(_) => BackendErrorKind::Other,
+        }
+    }
+}
+
+impl From<RemoteError> for TrainError {
+    fn from(error: RemoteError) -> Self {
+        match error {
+            RemoteError::Train(error) => error,
+            error => BackendError::new(error.kind(), error).into(),
+        }
+    }
+}
 
 /// Returns a function that makes an error of the system's about a file of the run.
-pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TrainError {
-    move |source| TrainError::State {
+pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RemoteError {
+    move |source| RemoteError::State {
         action,
         path: path.to_owned(),
         source,
@@ -21,17 +143,22 @@ pub(crate) fn refused(
     action: &'static str,
     path: &Path,
     reason: impl Into<Box<dyn Error + Send + Sync>>,
-) -> TrainError {
+) -> RemoteError {
     failed(action, path)(io::Error::other(reason))
+}
+
+/// Creates the error that the position of the run, as it was kept, is not one of ours.
+pub(crate) fn unreadable_position(source: serde_json::Error) -> RemoteError {
+    RemoteError::Train(TrainError::Checkpoint { source })
 }
 
 /// Returns a function that makes the error of a server that does not answer before anything was
 /// taught.
-pub(crate) fn unreachable(client: &KatoClient) -> impl Fn(ClientError) -> TrainError {
+pub(crate) fn unreachable(client: &KatoClient) -> impl Fn(ClientError) -> RemoteError {
     let place = client.base_url().to_owned();
-    move |source| TrainError::Unreachable {
+    move |source| RemoteError::Unreachable {
         place: place.clone(),
-        source: Box::new(source),
+        source: source.into(),
     }
 }
 
@@ -39,16 +166,47 @@ pub(crate) fn unreachable(client: &KatoClient) -> impl Fn(ClientError) -> TrainE
 pub(crate) fn teach(
     client: &KatoClient,
     source: impl Into<Box<dyn Error + Send + Sync>>,
-) -> TrainError {
-    TrainError::Teach {
+) -> RemoteError {
+    RemoteError::Teach {
         node: client.node_id().to_owned(),
         source: source.into(),
     }
 }
 
 /// Creates the error that the node of a client knows something that the run has not taught.
-pub(crate) fn taught_before(client: &KatoClient) -> TrainError {
-    TrainError::TaughtBefore {
+pub(crate) fn taught_before(client: &KatoClient) -> RemoteError {
+    RemoteError::TaughtBefore {
         node: client.node_id().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trainer_learns_the_kind_and_the_user_reads_the_same_sentences() {
+        let silent = RemoteError::Teach {
+            node: "run_node1".to_owned(),
+            source: "it says nothing".into(),
+        };
+        let error = TrainError::from(silent);
+        let text = "failed to teach node run_node1: resume the run once the cause is mended";
+        assert_eq!(error.to_string(), text);
+        let cause = error.source().map(ToString::to_string);
+        assert_eq!(cause.as_deref(), Some("it says nothing"));
+        let TrainError::Backend(error) = &error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(error.kind(), BackendErrorKind::Refused);
+        let own = error.get_ref().downcast_ref::<RemoteError>();
+        assert!(matches!(own, Some(RemoteError::Teach { node, .. }) if node == "run_node1"));
+    }
+
+    #[test]
+    fn errors_of_training_stay_what_they_are() {
+        let error = serde_json::from_str::<u64>("no number").unwrap_err();
+        let error = TrainError::from(unreadable_position(error));
+        assert!(matches!(error, TrainError::Checkpoint { .. }), "{error:?}");
     }
 }

@@ -1,8 +1,9 @@
 //! The learn calls of planned documents, level by level, as the sequences that a server is to
 //! learn.
 
-use kato_learner::{Child, DocumentPlan, PlannedSymbols};
-use kato_protocol::BatchItem;
+use kato_learner::DocumentPlan;
+use kato_learner::plan::{Child, PlannedSymbols};
+use kato_protocol::extension::BatchItem;
 use kato_tokenizer::Vocabulary;
 use serde_json::{Map, Value};
 
@@ -38,9 +39,11 @@ pub(crate) fn append(
             };
             let events = match call.symbols {
                 PlannedSymbols::Tokens(ids) => {
-                    // Ids without a token were refused when the document was planned.
-                    let token = |&id: &u32| vocabulary.get(id).unwrap_or_default().to_owned();
-                    ids.iter().map(|id| vec![token(id)]).collect()
+                    let token = |&id: &u32| {
+                        let token = vocabulary.get(id);
+                        token.expect("the learner refuses ids without a token")
+                    };
+                    ids.iter().map(|id| vec![token(id).to_owned()]).collect()
                 }
                 PlannedSymbols::Children(children) => {
                     let name = |child: &Child| match child {

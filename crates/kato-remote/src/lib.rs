@@ -6,6 +6,8 @@
 //!   again.
 //! * [`RemoteBackend`] is a [`Backend`](kato_scheduler::Backend) for
 //!   [`train_parallel_with`](kato_scheduler::train_parallel_with).
+//! * [`RemoteError`] says why a run cannot be begun or opened; a run in progress ends with a
+//!   [`TrainError`](kato_scheduler::TrainError) that is made of it.
 //! * [`Doubts`] counts what came of requests to a stock server that had no answer.
 
 mod backend;
@@ -21,3 +23,4 @@ mod teacher;
 pub use backend::{RemoteBackend, RemotePart};
 pub use builder::RemoteBackendBuilder;
 pub use doubts::Doubts;
+pub use error::RemoteError;

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use kato_client::KatoClient;
 use kato_model::RunName;
-use kato_scheduler::TrainError;
 use tokio::runtime::Runtime;
 
-use crate::error::unreachable;
+use crate::RemoteError;
+use crate::error::{unreachable, unreadable_position};
 use crate::state::State;
 
 /// The state as of the last commit, which is what the server keeps.
@@ -29,7 +29,7 @@ impl Records {
         runtime: &Runtime,
         client: &KatoClient,
         run: &RunName,
-    ) -> Result<Option<Self>, TrainError> {
+    ) -> Result<Option<Self>, RemoteError> {
         let unreachable = unreachable(client);
         let extensions = runtime
             .block_on(client.extensions())
@@ -45,7 +45,7 @@ impl Records {
             .transpose();
         Ok(Some(Self {
             run: run.clone(),
-            found: record.map_err(|source| TrainError::Checkpoint { source })?,
+            found: record.map_err(unreadable_position)?,
             version: Mutex::new(version),
         }))
     }
@@ -61,11 +61,10 @@ impl Records {
         runtime: &Runtime,
         client: &KatoClient,
         state: &State,
-    ) -> Result<(), TrainError> {
-        let record =
-            serde_json::to_value(state).map_err(|source| TrainError::Checkpoint { source })?;
+    ) -> Result<(), RemoteError> {
+        let record = serde_json::to_value(state).map_err(unreadable_position)?;
         let mut version = self.version.lock().unwrap_or_else(PoisonError::into_inner);
-        let teach = |source: Box<dyn std::error::Error + Send + Sync>| TrainError::Teach {
+        let teach = |source: Box<dyn std::error::Error + Send + Sync>| RemoteError::Teach {
             node: self.run.to_string(),
             source,
         };

@@ -7,11 +7,12 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use kato_scheduler::{Checkpoint, RunConfiguration, TrainError};
+use kato_scheduler::{Checkpoint, RunConfiguration};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::RemoteError;
 use crate::error::{failed, refused};
 
 /// Version of the file.
@@ -77,7 +78,7 @@ impl State {
     }
 
     /// Returns the number of documents up to the checkpoint.
-    pub(crate) fn documents(&self) -> Result<u64, TrainError> {
+    pub(crate) fn documents(&self) -> Result<u64, RemoteError> {
         let checkpoint = Checkpoint::from_json(&self.checkpoint)?;
         Ok(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))
     }
@@ -106,7 +107,7 @@ pub(crate) struct StateFile {
 
 impl StateFile {
     /// Opens and locks the file, which need not exist yet.
-    pub(crate) fn open(path: &Path) -> Result<Self, TrainError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, RemoteError> {
         let lock_path = path.with_added_extension("lock");
         let lock = File::create(&lock_path).map_err(failed("lock", &lock_path))?;
         lock.try_lock().map_err(|error| {
@@ -131,7 +132,7 @@ impl StateFile {
 
     /// Reads the state; `None` where there is no file. If it is damaged, the one before it is
     /// taken: work since then is sent again, and acts once.
-    pub(crate) fn read(&self) -> Result<Option<State>, TrainError> {
+    pub(crate) fn read(&self) -> Result<Option<State>, RemoteError> {
         match read_state(&self.path) {
             Err(damaged) => match read_state(&self.previous()) {
                 Ok(Some(state)) => {
@@ -148,7 +149,7 @@ impl StateFile {
     }
 
     /// Replaces the state, durably: a crash leaves the old one or the new one.
-    pub(crate) fn write(&self, state: &State) -> Result<(), TrainError> {
+    pub(crate) fn write(&self, state: &State) -> Result<(), RemoteError> {
         let state = state.with_checksum().map_err(failed("write", &self.path))?;
         self.keep().map_err(failed("keep", &self.path))?;
         replace_file(&self.path, &state)
@@ -177,7 +178,7 @@ impl StateFile {
 }
 
 /// Reads the state in a file and checks it; `None` where there is no file.
-fn read_state(path: &Path) -> Result<Option<State>, TrainError> {
+fn read_state(path: &Path) -> Result<Option<State>, RemoteError> {
     let Some(state) = read_file::<State>(path)? else {
         return Ok(None);
     };
@@ -194,7 +195,7 @@ fn read_state(path: &Path) -> Result<Option<State>, TrainError> {
 }
 
 /// Reads the JSON content of a file; `None` where there is none.
-pub(crate) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TrainError> {
+pub(crate) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RemoteError> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -206,7 +207,7 @@ pub(crate) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, T
 }
 
 /// Replaces a file by JSON content, durably: a crash leaves the old content or the new.
-pub(crate) fn replace_file(path: &Path, content: &impl Serialize) -> Result<(), TrainError> {
+pub(crate) fn replace_file(path: &Path, content: &impl Serialize) -> Result<(), RemoteError> {
     replace_file_by(path, |file| {
         serde_json::to_writer(&mut *file, content)?;
         file.write_all(b"\n")
@@ -217,7 +218,7 @@ pub(crate) fn replace_file(path: &Path, content: &impl Serialize) -> Result<(), 
 pub(crate) fn replace_file_by(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), TrainError> {
+) -> Result<(), RemoteError> {
     let replace = || -> io::Result<()> {
         let parent = parent_of(path);
         let mut file = tempfile::NamedTempFile::new_in(parent)?;

@@ -21,9 +21,10 @@ use std::time::Duration;
 
 use kato_client::{Generation, KatoClient};
 use kato_model::PatternName;
-use kato_protocol::BatchItem;
+use kato_protocol::extension::BatchItem;
 use kato_scheduler::{Checkpoint, TrainError};
-use kato_store::{EmbeddedStore, PatternStore, StagedBatch};
+use kato_store::contract::StagedBatch;
+use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::Value;
 use tokio::sync::{Notify, OnceCell, RwLock};
 
@@ -32,6 +33,7 @@ pub(crate) use journal::Journal;
 use self::arrival_search::Doubtful;
 use self::journal::WorkKey;
 use self::request_sizer::RequestSizer;
+use crate::RemoteError;
 use crate::doubts::Doubts;
 use crate::error::{taught_before, teach};
 
@@ -134,7 +136,7 @@ impl Stock {
         (nodes, configuration): (&[String], &Value),
         (clients, generation): (Vec<KatoClient>, Generation),
         settings: StockSettings,
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self, RemoteError> {
         let store = match EmbeddedStore::exists(dir) {
             true => EmbeddedStore::open(dir),
             false => EmbeddedStore::create(dir, nodes, configuration.clone()),
@@ -164,7 +166,7 @@ impl Stock {
     }
 
     /// Returns whether a store of what was taught was begun and ended before its first commit.
-    pub(crate) fn is_left_over(dir: &Path) -> Result<bool, TrainError> {
+    pub(crate) fn is_left_over(dir: &Path) -> Result<bool, RemoteError> {
         let store = EmbeddedStore::open_read_only(dir).map_err(TrainError::Store)?;
         Ok(store.checkpoint().is_null())
     }
@@ -181,7 +183,7 @@ impl Stock {
 
     /// Finds out what a process before this one has left behind, before anything is sent. Once for
     /// all workers.
-    pub(crate) async fn begin(&self, checkpoint: &Value) -> Result<(), TrainError> {
+    pub(crate) async fn begin(&self, checkpoint: &Value) -> Result<(), RemoteError> {
         // The first worker looks, and all others wait for it. After an error the next one looks
         // again.
         self.begun
@@ -210,7 +212,7 @@ impl Stock {
 
     /// Refuses a node that does not know one of the patterns that it was taught: it was cleared, or
     /// its server is another.
-    async fn check_kept(&self, level: usize) -> Result<(), TrainError> {
+    async fn check_kept(&self, level: usize) -> Result<(), RemoteError> {
         let mut patterns = self
             .store
             .scan_frequencies(level)
@@ -236,7 +238,7 @@ impl Stock {
         staged: Vec<StagedBatch>,
         state: Value,
         checkpoint: &Value,
-    ) -> Result<(), TrainError> {
+    ) -> Result<(), RemoteError> {
         // The ledger is locked over both, as a pattern's count moves from the journal to the store.
         // A crash in between does no harm: works before the commit's documents are not counted
         // again.
@@ -258,7 +260,7 @@ impl Stock {
     }
 
     /// Returns the requests that asked, by level.
-    pub(crate) fn calls(&self) -> Vec<kato_client::Calls> {
+    pub(crate) fn calls(&self) -> Vec<kato_client::calls::Calls> {
         self.levels
             .iter()
             .map(|level| level.client.calls())
@@ -313,7 +315,7 @@ impl Stock {
         &self,
         level: usize,
         names: impl IntoIterator<Item = PatternName>,
-    ) -> Result<HashMap<PatternName, u64>, TrainError> {
+    ) -> Result<HashMap<PatternName, u64>, RemoteError> {
         // Both are read under one lock: a commit moves counts from one to the other.
         let ledger = self.ledger();
         let arrived = ledger.journal.arrived(level, ledger.committed);
@@ -333,7 +335,7 @@ impl Stock {
 
 impl Level {
     /// Refuses a node that was taught before; returns `false` where its server does not know.
-    async fn check_blank(&self) -> Result<bool, TrainError> {
+    async fn check_blank(&self) -> Result<bool, RemoteError> {
         let is_blank = self.client.is_blank().await;
         match is_blank.map_err(|error| teach(&self.client, error))? {
             Some(false) => Err(taught_before(&self.client)),
@@ -349,7 +351,7 @@ impl Level {
 }
 
 /// Returns the number of documents up to a checkpoint.
-fn documents_of(checkpoint: &Value) -> Result<u64, TrainError> {
+fn documents_of(checkpoint: &Value) -> Result<u64, RemoteError> {
     let checkpoint = Checkpoint::from_json(checkpoint)?;
     Ok(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))
 }

@@ -8,13 +8,15 @@ use kato_client::{KatoClient, LearnSession};
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_model::LearnBatch;
 use kato_probe::NodeProbe;
-use kato_protocol::BatchItem;
-use kato_scheduler::{Activity, RefusedSample, Teacher, TrainError};
+use kato_protocol::extension::BatchItem;
+use kato_scheduler::activity::Activity;
+use kato_scheduler::backend::RefusedSample;
+use kato_scheduler::{Teacher, TrainError};
 
 use crate::backend::{Kind, RemoteBackend, RemotePart};
 use crate::error::teach;
-use crate::items;
 use crate::stock::{Item, Stock};
+use crate::{RemoteError, items};
 
 /// One worker's way to teach the nodes of a server.
 pub(crate) struct RemoteTeacher<'a> {
@@ -46,7 +48,7 @@ impl<'a> RemoteTeacher<'a> {
     pub(crate) fn new(
         backend: &'a RemoteBackend,
         learner: &'a HierarchicalConceptLearner,
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self, RemoteError> {
         let n_nodes = learner.nodes().len();
         let clients = backend.clients();
         let local_counts = match &backend.kind {
@@ -87,7 +89,7 @@ impl<'a> RemoteTeacher<'a> {
         levels: Vec<Vec<Item>>,
         documents: &Range<u64>,
         activity: &Activity,
-    ) -> Result<Vec<Option<u64>>, TrainError> {
+    ) -> Result<Vec<Option<u64>>, RemoteError> {
         let (backend, probes) = (self.backend, &self.probes);
         if let Some(LocalCounts {
             stock, sessions, ..
@@ -140,7 +142,7 @@ impl Lane<'_> {
         key: (u64, usize),
         items: &[Item],
         activity: &Activity,
-    ) -> Result<Option<u64>, TrainError> {
+    ) -> Result<Option<u64>, RemoteError> {
         let start = Instant::now();
         self.stock.teach(session, key, items, activity).await?;
         self.probe.timed(items.len() as u64, start.elapsed());
@@ -202,7 +204,7 @@ impl Teacher for RemoteTeacher<'_> {
         Ok(Vec::new())
     }
 
-    fn observations(&self, node_idx: usize) -> u64 {
+    fn learns(&self, node_idx: usize) -> u64 {
         self.observations[node_idx]
     }
 

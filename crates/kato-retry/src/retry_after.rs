@@ -19,9 +19,10 @@ use std::time::{Duration, SystemTime};
 #[must_use]
 pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
-    // RFC 9110, section 10.2.3: delay-seconds, or an HTTP date in any of its three forms.
-    if let Ok(seconds) = value.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
+    // RFC 9110, section 10.2.3: delay-seconds, or an HTTP date in any of its three forms. Digits
+    // alone: `parse` would take a sign before them as well.
+    if value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return value.parse::<u64>().ok().map(Duration::from_secs);
     }
     let at = httpdate::parse_http_date(value).ok()?;
     // The difference is an error where the date has passed: there is nothing left to wait for.
@@ -50,6 +51,9 @@ mod tests {
         check("Sun, 06 Nov 1994 08:49:07 GMT", Some(0));
         check("soon", None);
         check("-1", None);
+        check("+5", None);
+        check("5s", None);
+        check("18446744073709551616", None);
         check("", None);
     }
 

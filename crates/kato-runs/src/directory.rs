@@ -16,9 +16,10 @@ use self::walk::{DirectoryContents, scratch_path};
 use crate::disk::{Disk, parent_of};
 use crate::facts::run_name_like;
 use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock, is_held, state_lock};
+use crate::manifest::{BackendKind, Origin, RunBackend};
 use crate::{
-    Archive, BackendKind, ManifestFile, Origin, Run, RunBackend, RunFacts, RunId, RunLocation,
-    RunManifest, RunPlace, RunsError, state_file,
+    Archive, ManifestFile, Run, RunFacts, RunId, RunLocation, RunManifest, RunPlace, RunsError,
+    state_file,
 };
 
 /// The reason why a run on a server is not treated like one on the disk.

@@ -7,7 +7,8 @@ use kato_scheduler::Checkpoint;
 use kato_store::{PatternStore, StoreError};
 use serde_json::Value;
 
-use crate::{CorpusDigest, LevelResult, RunBackend, RunId, RunManifest, RunResults, RunState};
+use crate::manifest::{CorpusDigest, LevelResult, RunBackend, RunResults, RunState};
+use crate::{RunId, RunManifest};
 
 /// The facts that are found about a run; with them a [`RunPlace`](crate::RunPlace) brings a
 /// manifest up to date, or derives one.
@@ -41,7 +42,7 @@ impl RunFacts {
         let levels = store.nodes().iter().enumerate().map(|(node_idx, node)| {
             Ok(LevelResult {
                 node: node.clone(),
-                observations: store.totals(node_idx)?.observations,
+                learns: store.totals(node_idx)?.learns,
                 patterns: None,
             })
         });

@@ -15,7 +15,7 @@ mod disk;
 mod error;
 mod facts;
 mod lock;
-mod manifest;
+pub mod manifest;
 mod manifest_file;
 #[cfg(feature = "mongodb")]
 mod mongodb;
@@ -28,10 +28,7 @@ mod state_file;
 pub use archive::Archive;
 pub use error::RunsError;
 pub use facts::{RunFacts, run_name_like};
-pub use manifest::{
-    BackendKind, CorpusDigest, ExportContents, ExportedFile, LevelResult, Origin, RunBackend,
-    RunLevel, RunManifest, RunResults, RunState, RunTokenizer,
-};
+pub use manifest::RunManifest;
 pub use manifest_file::ManifestFile;
 pub use place::RunPlace;
 pub use run::{Run, RunLocation};

@@ -33,10 +33,13 @@ const FORMAT_VERSION: u64 = 1;
 ///
 /// ```
 /// use kato_learner::HierarchicalConceptLearner;
-/// use kato_runs::{BackendKind, RunBackend, RunManifest, RunState};
+/// use kato_runs::RunManifest;
+/// use kato_runs::manifest::{BackendKind, RunBackend, RunState};
 /// use kato_scheduler::RunConfiguration;
 ///
-/// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([5, 7]).build()?;
+/// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+///     .with_chunk_sizes([5, 7])
+///     .build()?;
 /// let backend = RunBackend::new(BackendKind::Embedded, "runs/wiki");
 /// let manifest = RunManifest::begin("wiki".parse()?, &RunConfiguration::of(&learner), backend)
 ///     .with_option("num_workers", 4);
@@ -65,8 +68,8 @@ pub struct RunManifest {
     /// The process that trained it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
-    /// The configuration of the run: a [`RunConfiguration`] as JSON, or whatever the knowledge base
-    /// was configured with.
+    /// The configuration of the run: a [`RunConfiguration`] as JSON, or whatever the knowledge
+    /// base was configured with.
     pub configuration: Value,
     /// The tokenizer; `None` where the configuration is not a training run's.
     pub tokenizer: Option<RunTokenizer>,

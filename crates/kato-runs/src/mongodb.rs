@@ -11,10 +11,8 @@ use serde_json::Value;
 
 use crate::archive::is_importing;
 use crate::facts::run_name_like;
-use crate::{
-    Archive, BackendKind, Origin, Run, RunBackend, RunFacts, RunId, RunLocation, RunManifest,
-    RunPlace, RunsError,
-};
+use crate::manifest::{BackendKind, Origin, RunBackend};
+use crate::{Archive, Run, RunFacts, RunId, RunLocation, RunManifest, RunPlace, RunsError};
 
 /// Patience with a run that is listed: enough for a commit that goes on, not for one that nobody
 /// finishes.
@@ -100,7 +98,7 @@ impl MongoPlace {
             recorded.filter(|read| !matches!(read, Ok(manifest) if manifest.name != found.run));
         let store = self
             .store(&found.run)
-            .patience(LIST_PATIENCE)
+            .with_patience(LIST_PATIENCE)
             .open_read_only();
         let facts = RunFacts {
             nodes: found.nodes,
@@ -135,7 +133,7 @@ impl MongoPlace {
             .collect();
         let builder = self
             .store(&run_name_like(&found.run))
-            .patience(LIST_PATIENCE);
+            .with_patience(LIST_PATIENCE);
         builder.open_foreign(&nodes)
     }
 
@@ -275,7 +273,7 @@ impl RunPlace for MongoPlace {
         let manifest = archive.manifest();
         let mut builder = self.store(name);
         if let Some(contents) = &manifest.contents {
-            builder = builder.limits(contents.attribute_limits);
+            builder = builder.with_limits(contents.attribute_limits);
         }
         let store = builder
             .create(&manifest.nodes(), manifest.configuration.clone())

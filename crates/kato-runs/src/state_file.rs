@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::disk::{Disk, parent_of};
 use crate::lock::{Lock, is_held, state_lock};
+use crate::manifest::{BackendKind, LevelResult, RunBackend};
 use crate::manifest_file::{STATE_SUFFIX, check_version};
-use crate::{BackendKind, LevelResult, ManifestFile, RunBackend, RunFacts, RunManifest, RunsError};
+use crate::{ManifestFile, RunFacts, RunManifest, RunsError};
 
 /// The version of the file that can be read. It is that of kato-remote, which writes the file.
 const FORMAT_VERSION: u64 = 2;
@@ -38,7 +39,7 @@ struct State {
 struct RunNameText(RunName);
 
 impl TryFrom<String> for RunNameText {
-    type Error = kato_model::InvalidRunName;
+    type Error = kato_model::naming::InvalidRunName;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse().map(Self)
@@ -64,7 +65,7 @@ pub(crate) fn manifest(
         .enumerate()
         .map(|(node_idx, node)| LevelResult {
             node: node.clone(),
-            observations: state.observations.get(node_idx).copied().unwrap_or(0),
+            learns: state.observations.get(node_idx).copied().unwrap_or(0),
             patterns: state
                 .new_patterns
                 .as_ref()

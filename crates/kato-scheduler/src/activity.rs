@@ -9,7 +9,7 @@ use serde::Serialize;
 /// [`Teacher`](crate::Teacher) adds what it waits for. Clones share the stack.
 ///
 /// ```
-/// use kato_scheduler::Activity;
+/// use kato_scheduler::activity::Activity;
 ///
 /// let activity = Activity::default();
 /// let learning = activity.enter("learning samples 16..24");

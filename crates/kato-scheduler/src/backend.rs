@@ -5,10 +5,13 @@ use std::ops::Range;
 
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_model::LearnBatch;
-use kato_store::{PatternStore, StagedBatch};
+use kato_store::PatternStore;
+use kato_store::contract::StagedBatch;
 use serde_json::Value;
 
-use crate::{Activity, ConnectionBudget, TrainError};
+use crate::TrainError;
+use crate::activity::Activity;
+use crate::workers::ConnectionBudget;
 
 /// A destination of training, which keeps what is learned together with the position of the run.
 ///
@@ -20,8 +23,12 @@ use crate::{Activity, ConnectionBudget, TrainError};
 /// * After a crash the run goes on from the last checkpoint, so the documents behind it are learned
 ///   **again**. A backend that does not lose what was taught since must recognise such repetitions
 ///   and skip them: work is cut by [`work_size`](Self::work_size) from the checkpoint on, so a
-///   backend that answers it as before gets equal work again, with the same
-///   [`first document`](Teacher::finish_work).
+///   backend that answers it as before gets equal work again, with the same [`first
+///   document`](Teacher::finish_work).
+///
+/// Errors of a backend's own are [`TrainError::Backend`]: a
+/// [`BackendErrorKind`](crate::BackendErrorKind) with the backend's error, whose text says what
+/// happened and what to do next.
 pub trait Backend: Sync {
     /// The unit that a teacher hands over for a commit.
     type Part: Send;
@@ -76,7 +83,7 @@ pub trait Backend: Sync {
     /// # Errors
     ///
     /// When that cannot be read.
-    fn observations(&self, node_idx: usize) -> Result<u64, TrainError>;
+    fn learns(&self, node_idx: usize) -> Result<u64, TrainError>;
 
     /// Counts the distinct patterns of a node; `None` where that is not known. May be slow.
     ///
@@ -171,7 +178,8 @@ pub trait Teacher: Send {
 
     /// Finishes work: called behind the last document of each work of which something was learned,
     /// with the numbers of its documents in the corpus (held-out ones included). What it waits for
-    /// goes into `activity`. Returns the samples that a node refused, each once.
+    /// goes into `activity`. Returns the samples that a node refused, each once; they are among
+    /// those that [`learn`](Self::learn) took.
     ///
     /// # Errors
     ///
@@ -183,7 +191,7 @@ pub trait Teacher: Send {
     ) -> Result<Vec<RefusedSample>, TrainError>;
 
     /// Returns the learn calls of a level since the last part was taken.
-    fn observations(&self, node_idx: usize) -> u64;
+    fn learns(&self, node_idx: usize) -> u64;
 
     /// Returns the memory of what was learned since the last part was taken, in bytes.
     fn heap_bytes(&self) -> usize;
@@ -230,9 +238,9 @@ impl Backend for StoreBackend<'_> {
         self.0.commit(parts, checkpoint).map_err(TrainError::Store)
     }
 
-    fn observations(&self, node_idx: usize) -> Result<u64, TrainError> {
+    fn learns(&self, node_idx: usize) -> Result<u64, TrainError> {
         let totals = self.0.totals(node_idx).map_err(TrainError::Store)?;
-        Ok(totals.observations)
+        Ok(totals.learns)
     }
 
     fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError> {
@@ -273,8 +281,8 @@ impl Teacher for StoreTeacher<'_> {
         Ok(Vec::new())
     }
 
-    fn observations(&self, node_idx: usize) -> u64 {
-        self.batch.observations(node_idx)
+    fn learns(&self, node_idx: usize) -> u64 {
+        self.batch.learns(node_idx)
     }
 
     fn heap_bytes(&self) -> usize {

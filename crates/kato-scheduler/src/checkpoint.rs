@@ -7,8 +7,9 @@ use kato_loader::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::TrainError;
+use crate::failure::FailureCounts;
 use crate::json::plain_json;
-use crate::{FailureCounts, TrainError};
 
 /// The position of a run: everything in front of the cursor is in the knowledge base, nothing
 /// behind it is.
@@ -114,8 +115,8 @@ pub fn loader_at_checkpoint(
         // The identity is compared before the first document is read: the position means nothing in
         // another corpus.
         Some(checkpoint) => builder
-            .resume_from(checkpoint.cursor)
-            .expect_identity(checkpoint.corpus),
+            .with_cursor(checkpoint.cursor)
+            .with_identity(checkpoint.corpus),
         None => builder,
     };
     builder.build().map_err(|error| match error {

@@ -8,9 +8,8 @@ use kato_probe::{Probe, State};
 use crate::failure::FailedSample;
 use crate::ledger::Ledger;
 use crate::stage_clock::StageClock;
-use crate::stages;
 use crate::worker::Report;
-use crate::{Backend, Checkpoint, Counters, TrainError};
+use crate::{Backend, Checkpoint, Counters, TrainError, stages};
 
 /// An epoch of which everything is staged.
 #[derive(Debug)]
@@ -43,12 +42,12 @@ impl<B: Backend> Committer<'_, B> {
         reports: &Sender<Report<B::Part>>,
     ) -> Result<Checkpoint, TrainError> {
         let _thread = self.probe.thread(stages::COMMIT);
-        kato_probe::set(State::Starved);
+        kato_probe::thread::set(State::Starved);
         for epoch in epochs {
             let clock = self.clock;
-            let committing = kato_probe::during(State::Busy);
+            let committing = kato_probe::thread::during(State::Busy);
             clock.time(|| self.commit(epoch))?;
-            kato_probe::add_items(1);
+            kato_probe::thread::add_items(1);
             drop(committing);
             let documents = self.checkpoint.cursor.documents();
             // The dispatcher may be gone after an error of its own; the commit stands all the same.

@@ -120,14 +120,14 @@ pub(crate) struct Dispatch {
 
 impl Dispatch {
     /// Creates the state of a session that has taken nothing in yet.
-    pub(crate) fn new(distribution: Distribution, n_workers: usize, attempts: u32) -> Self {
+    pub(crate) fn new(distribution: Distribution, num_workers: usize, attempts: u32) -> Self {
         Self {
             distribution,
             attempts: attempts.max(1),
             workers: std::iter::repeat_with(WorkerState::default)
-                .take(n_workers)
+                .take(num_workers)
                 .collect(),
-            n_active: n_workers,
+            n_active: num_workers,
             assignments: BTreeMap::new(),
             batches: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -192,9 +192,9 @@ impl Dispatch {
         let batch = BatchId(self.next_batch);
         self.next_batch += 1;
         let epoch = self.open_epoch();
-        let n_workers = self.workers.len();
+        let num_workers = self.workers.len();
         for (worker, selection) in
-            cut_into_assignments(self.distribution, n_workers, n_documents, group)
+            cut_into_assignments(self.distribution, num_workers, n_documents, group)
         {
             let id = AssignmentId(self.next_assignment);
             self.next_assignment += 1;
@@ -222,9 +222,8 @@ impl Dispatch {
     /// Closes the open epoch and opens the next one. An epoch without work is committed too: it
     /// moves the position.
     pub(crate) fn close_epoch(&mut self) {
-        if let Some(epoch) = self.epochs.back_mut() {
-            epoch.is_closed = true;
-        }
+        let open = self.epochs.back_mut().expect("the last epoch is open");
+        open.is_closed = true;
         self.epochs.push_back(Epoch::default());
     }
 
@@ -303,9 +302,8 @@ impl Dispatch {
             return Verdict::Again;
         };
         let attempts = self.attempts;
-        let Some(assignment) = self.assignments.get_mut(&id) else {
-            return Verdict::Again;
-        };
+        let assignment = self.assignments.get_mut(&id);
+        let assignment = assignment.expect("what is being learned is not staged");
         let deaths = assignment.deaths.entry(position).or_default();
         *deaths += 1;
         if *deaths < attempts {
@@ -449,15 +447,16 @@ impl Dispatch {
 
     /// Forgets an assignment that is staged, and its batch with the last one of it.
     fn finish(&mut self, id: AssignmentId) {
-        let Some(assignment) = self.assignments.remove(&id) else {
-            return;
-        };
+        // Passing over one that is not there would count its samples twice, or never close its
+        // epoch.
+        let assignment = self.assignments.remove(&id);
+        let assignment = assignment.expect("an assignment is staged once");
         self.epoch_mut(assignment.epoch).unstaged -= 1;
-        if let Some(n) = self.batches.get_mut(&assignment.batch) {
-            *n -= 1;
-            if *n == 0 {
-                self.batches.remove(&assignment.batch);
-            }
+        let n = self.batches.get_mut(&assignment.batch);
+        let n = n.expect("a batch is kept as long as an assignment of it");
+        *n -= 1;
+        if *n == 0 {
+            self.batches.remove(&assignment.batch);
         }
     }
 

@@ -11,18 +11,16 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use kato_loader::{BadRecord, DocumentBatch, LoadError, StreamingDatasetLoader};
 use kato_probe::{State, Wait};
 
+use crate::backend::WorkSize;
 use crate::committer::StagedEpoch;
 use crate::dispatch::{AssignmentId, BatchId, Command, Dispatch, Verdict};
 use crate::event::{Progress, Stall, TrainingEvent};
-use crate::failure::FailedSample;
+use crate::failure::{FailedSample, FailureKind, OnFailure};
 use crate::session::Session;
 use crate::tuner::Tuner;
 use crate::worker::{Report, StagedPart, Work};
 use crate::worker_pool::WorkerPool;
-use crate::{
-    Backend, Counters, Distribution, FailureKind, OnFailure, OnStall, TrainError, TrainingOptions,
-    WorkSize,
-};
+use crate::{Backend, Counters, Distribution, OnStall, TrainError, TrainingOptions};
 
 /// Bounds of the time for which the dispatcher waits for a report before it does what is due by the
 /// clock: not busily, and never so long that a stop goes unseen.
@@ -71,7 +69,7 @@ impl<P> Default for EpochInProgress<P> {
 /// The counts of a session that no commit keeps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SessionCounts {
-    /// Samples that were tried again.
+    /// Samples that were tried again because a worker died over them.
     pub(crate) retries: u64,
     pub(crate) worker_restarts: u32,
     pub(crate) stalls: u64,
@@ -114,23 +112,23 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         commits: Sender<StagedEpoch<B::Part>>,
         on_event: &'a mut dyn FnMut(TrainingEvent),
     ) -> Self {
-        let n_workers = session.num_workers;
+        let num_workers = session.num_workers;
         // Only where samples go to whoever is free: a distribution that sets who learns what deals
         // them out to all workers. In this process one worker a core is the answer.
         let is_tuned = options.num_workers == crate::Workers::Auto
             && options.distribution == Distribution::WorkStealing
             && backend.connections().is_some();
-        let tuner = is_tuned.then(|| Tuner::new(n_workers));
+        let tuner = is_tuned.then(|| Tuner::new(num_workers));
         let mut dispatch = Dispatch::new(
             options.distribution,
-            n_workers,
+            num_workers,
             options.failures.attempts.get(),
         );
-        let active = tuner.as_ref().map_or(n_workers, Tuner::active);
+        let active = tuner.as_ref().map_or(num_workers, Tuner::active);
         dispatch.activate(active);
         // Each worker learns one batch while two wait for it, which must not outweigh what it
         // learns.
-        let affordable = options.memory_budget / (4 * n_workers);
+        let affordable = options.memory_budget / (4 * num_workers);
         Self {
             loader,
             options,
@@ -218,8 +216,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 .clamp(SHORTEST_WAIT, LONGEST_WAIT);
             // With nothing left to read, the reader holds nobody up and is held up by nobody.
             let idle = match self.is_ended {
-                false => kato_probe::waiting(Wait::Downstream),
-                true => kato_probe::during(State::Idle),
+                false => kato_probe::thread::waiting(Wait::Downstream),
+                true => kato_probe::thread::during(State::Idle),
             };
             let report = reports.recv_timeout(patience);
             drop(idle);
@@ -358,25 +356,23 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             return Err(died());
         }
         let epoch = current_sample.and_then(|(id, _)| Some(self.dispatch.assignment(id)?.epoch));
-        match (self.dispatch.died(worker, current_sample), sample, epoch) {
-            (Verdict::Failed, _, _) if policy.on_failure == OnFailure::End => return Err(died()),
-            (Verdict::Failed, Some((document, sample_idx)), Some(epoch)) => {
-                // Recorded with the epoch of its assignment, since there will be no part with this
-                // sample.
-                let gathered = self.epochs.entry(epoch).or_default();
-                gathered.counters.failed += 1;
-                gathered.counters.failures.count(FailureKind::WorkerDied);
-                gathered.failures.push(FailedSample {
+        match self.dispatch.died(worker, current_sample) {
+            Verdict::Failed if policy.on_failure == OnFailure::End => return Err(died()),
+            Verdict::Failed => {
+                let (document, sample_idx) = sample.expect("only a sample that is held can fail");
+                let failed = FailedSample {
                     document,
                     sample_idx,
                     kind: FailureKind::WorkerDied,
                     level: 0,
                     attempts: policy.attempts.get(),
                     reason: message.to_owned(),
-                });
-                self.session.shared.failed.fetch_add(1, Ordering::Relaxed);
+                };
+                self.record_failure(epoch.expect("its assignment is not staged"), failed);
             }
-            _ => self.counts.retries += 1,
+            // Between two samples, as while staging, it died over none: what it had is repeated and
+            // no sample is to blame.
+            Verdict::Again => self.counts.retries += u64::from(sample.is_some()),
         }
         (self.on_event)(TrainingEvent::WorkerDied {
             worker,
@@ -384,6 +380,16 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             message: message.to_owned(),
         });
         self.check_failures()
+    }
+
+    /// Records a sample that has failed for good with the epoch of its assignment, since there will
+    /// be no part with this sample.
+    fn record_failure(&mut self, epoch: u64, failed: FailedSample) {
+        let gathered = self.epochs.entry(epoch).or_default();
+        gathered.counters.failed += 1;
+        gathered.counters.failures.count(failed.kind);
+        gathered.failures.push(failed);
+        self.session.shared.failed.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Ends the run when more samples have failed than the policy allows.
@@ -401,7 +407,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         let clock = &self.session.clocks.load;
         let position = self.loader.cursor().documents();
         let work_size = self.backend.work_size(position);
-        let busy = kato_probe::during(State::Busy);
+        let busy = kato_probe::thread::during(State::Busy);
         let loaded = clock.time(|| match work_size {
             WorkSize::Bytes => self.loader.next_batch(self.batch_bytes),
             WorkSize::Documents(number) => self.loader.next_documents(number),
@@ -413,7 +419,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 // In front of handing out: a backend may have to remember what travels together
                 // before it is sent.
                 self.backend.begin_work(position, documents.len())?;
-                kato_probe::add_items(documents.len() as u64);
+                kato_probe::thread::add_items(documents.len() as u64);
                 let group = match work_size {
                     WorkSize::Bytes => None,
                     WorkSize::Documents(number) => {
@@ -503,7 +509,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         let learned = match self.backend.finished() {
             Some(levels) => levels.iter().sum(),
             None => {
-                let levels = self.session.shared.observations.iter();
+                let levels = self.session.shared.learns.iter();
                 levels.map(|level| level.load(Ordering::Relaxed)).sum()
             }
         };
@@ -547,10 +553,10 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         // A backend that works while it is waited for counts finer than parts that were handed
         // over: one long document is seen to go on.
         let finished = self.backend.finished().unwrap_or_else(|| {
-            let levels = shared.observations.iter();
+            let levels = shared.learns.iter();
             levels.map(|level| level.load(Ordering::Relaxed)).collect()
         });
-        let observations = finished.iter().zip(&earlier.observations);
+        let learns = finished.iter().zip(&earlier.learns);
         let silent = self.pool.most_silent();
         let silent = silent.filter(|(_, silence)| *silence >= SILENCE);
         let waiting = silent.and_then(|(worker, _)| self.pool.activity(worker).stack().pop());
@@ -562,7 +568,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             records: self.loader.counts().records,
             bytes_read: self.loader.bytes_read(),
             total_bytes: self.loader.total_bytes(),
-            observations: observations.map(|(now, earlier)| now + earlier).collect(),
+            learns: learns.map(|(now, earlier)| now + earlier).collect(),
             workers: self.counts.workers,
             waiting: waiting.map(|frame| frame.what),
             elapsed: self.session.start.elapsed(),

@@ -6,6 +6,8 @@ use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_store::StoreError;
 
+use crate::BackendError;
+
 /// The reason why a run ended early. What was committed before is safe and can be resumed, unless
 /// the message says otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -92,9 +94,10 @@ pub enum TrainError {
     #[error("{stall}; everything committed is safe: mend what it waits for, and resume")]
     Stalled {
         /// The worker, and what it waits for.
-        stall: crate::Stall,
+        stall: crate::event::Stall,
     },
-    /// The workers need more connections than there are.
+    /// The workers need more connections than the backend's
+    /// [`ConnectionBudget`](crate::workers::ConnectionBudget) has.
     #[error(
         "{workers} workers with {per_worker} connections each need {needed}, and the pool has {pool}: use fewer workers or a larger pool"
     )]
@@ -111,67 +114,9 @@ pub enum TrainError {
     /// The store cannot take what was learned.
     #[error("failed to store what was learned")]
     Store(#[source] StoreError),
-    /// A backend outside of this process does not answer at all.
-    #[error(
-        "failed to reach {place}: check the address and that the server runs, then start again or resume"
-    )]
-    Unreachable {
-        /// The backend, without credentials.
-        place: String,
-        /// The error of the connection.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The nodes of a server cannot be taught.
-    #[error("failed to teach node {node}: resume the run once the cause is mended")]
-    Teach {
-        /// The node.
-        node: String,
-        /// The error of the server or the connection.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// A node knows something else than it was taught.
-    #[error(
-        "node {node} does not know what it was taught: {}; a request that was given up acted late, somebody else teaches the node, or the \
-         server has lost data: train into new nodes, under another name", differences.join(", ")
-    )]
-    Miscounted {
-        /// The node.
-        node: String,
-        /// Some of the differences, in words.
-        differences: Vec<String>,
-    },
-    /// A new run found a node that was taught before.
-    #[error(
-        "node {node} knows patterns that this run has not taught: resume the run that taught them, where its state is, give this run another \
-         name, or ask for it to be taught on"
-    )]
-    TaughtBefore {
-        /// The node.
-        node: String,
-    },
-    /// Fewer documents are to be learned than the run has sent together.
-    #[error(
-        "the run has sent {expected} documents behind the first {position} together, and {found} of them are to be learned now: resume \
-         without a limit on documents, or with one of at least {}", position + *expected as u64
-    )]
-    Cut {
-        /// Documents in front of them.
-        position: u64,
-        /// Documents that were sent together.
-        expected: usize,
-        /// Documents that there are now.
-        found: usize,
-    },
-    /// The state of a run whose nodes are elsewhere cannot be read or kept.
-    #[error("failed to {action} the run's state {}", path.display())]
-    State {
-        /// The verb of what was tried.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's error, or what is wrong with the content.
-        source: std::io::Error,
-    },
+    /// The backend failed; its error says what happened and what to do next.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
     /// The ledger of skipped records cannot be written.
     #[error("failed to write the ledger of skipped records {}", path.display())]
     Ledger {

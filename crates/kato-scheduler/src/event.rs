@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::ActivityFrame;
+use crate::activity::ActivityFrame;
 
 /// An event of a run. A reporter turns events into a bar, lines or nothing.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ pub struct Progress {
     /// Bytes of the corpus, if known.
     pub total_bytes: Option<u64>,
     /// Learn calls by level, over all sessions.
-    pub observations: Vec<u64>,
+    pub learns: Vec<u64>,
     /// Workers that are given work.
     pub workers: usize,
     /// What a worker waits for, when it has reported nothing for some seconds.

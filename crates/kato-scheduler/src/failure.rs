@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// [`attempts`](Self::attempts) times is recorded, and the rest goes on.
 ///
 /// ```
-/// use kato_scheduler::{FailurePolicy, OnFailure};
+/// use kato_scheduler::failure::{FailurePolicy, OnFailure};
 ///
 /// let policy = FailurePolicy { on_failure: OnFailure::Skip, most_failures: Some(100), ..FailurePolicy::default() };
 /// assert_eq!(policy.attempts.get(), 2);

@@ -13,23 +13,31 @@
 //! * [`TrainingEvent`] and [`Progress`] report on a session while it runs, [`TrainingReport`] when
 //!   it has ended; [`TrainError`] says why it ended early.
 //! * [`train_parallel_with`] trains any [`Backend`] and its [`Teacher`]s: nodes behind a network,
-//!   for example. They name what they wait for by an [`Activity`], which a [`Stall`] shows.
+//!   for example. They name what they wait for by an [`Activity`], which a [`Stall`] shows, and
+//!   what went wrong by a [`BackendError`].
 //! * [`STAGES`] are the stages that a profiler sees.
+//!
+//! [`FailurePolicy`]: failure::FailurePolicy
+//! [`Progress`]: event::Progress
+//! [`Activity`]: activity::Activity
+//! [`Stall`]: event::Stall
+//! [`STAGES`]: stages::STAGES
 
-mod activity;
-mod backend;
+pub mod activity;
+pub mod backend;
+mod backend_error;
 mod checkpoint;
 mod committer;
 mod dispatch;
 mod dispatcher;
 mod distribution;
 mod error;
-mod event;
-mod failure;
+pub mod event;
+pub mod failure;
 mod json;
 mod ledger;
 mod options;
-mod report;
+pub mod report;
 mod run;
 mod session;
 mod stage_clock;
@@ -38,19 +46,17 @@ mod stop;
 mod tuner;
 mod worker;
 mod worker_pool;
-mod workers;
+pub mod workers;
 
-pub use activity::{Activity, ActivityFrame, ActivityGuard};
-pub use backend::{Backend, RefusedSample, Teacher, WorkSize};
+pub use backend::{Backend, Teacher};
+pub use backend_error::{BackendError, BackendErrorKind};
 pub use checkpoint::{Checkpoint, Counters, loader_at_checkpoint};
 pub use distribution::{Distribution, UnknownDistribution};
 pub use error::TrainError;
-pub use event::{Progress, Stall, TrainingEvent};
-pub use failure::{FailureCounts, FailureKind, FailurePolicy, OnFailure};
+pub use event::TrainingEvent;
 pub use options::{OnStall, TrainingOptions};
-pub use report::{LevelReport, StageSeconds, TrainingReport};
+pub use report::TrainingReport;
 pub use run::RunConfiguration;
 pub use session::{train_parallel, train_parallel_with};
-pub use stages::STAGES;
 pub use stop::StopSignal;
-pub use workers::{ConnectionBudget, InvalidWorkers, Workers, most_workers};
+pub use workers::Workers;

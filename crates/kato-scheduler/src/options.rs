@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use kato_probe::Probe;
 
-use crate::{Distribution, FailurePolicy, StopSignal, Workers};
+use crate::failure::FailurePolicy;
+use crate::{Distribution, StopSignal, Workers};
 
 /// The settings of a run. None of them changes what is learned, only how fast and how safely.
 #[derive(Debug, Clone)]
@@ -16,8 +17,8 @@ pub struct TrainingOptions {
     pub num_workers: Workers,
     /// Which worker learns which sample. Default: [`Distribution::WorkStealing`].
     pub distribution: Distribution,
-    /// Text handed to a worker at once, in bytes; less where the memory budget is too small for it.
-    /// Default 512 KiB.
+    /// Text handed to a worker at once, in bytes; less where the memory budget is too small for
+    /// it. Default 512 KiB.
     pub batch_bytes: usize,
     /// Memory for what was learned and is not written yet, with its texts, in bytes, over all
     /// workers. Default 256 MiB. The process needs about twice this, and some 100 MB for tokenizer
@@ -46,7 +47,7 @@ pub struct TrainingOptions {
     /// Shortest time between progress events. Default 100 ms.
     pub progress_interval: Duration,
     /// An observer of what the threads of the run are doing, by the stages in
-    /// [`STAGES`](crate::STAGES). Default: off.
+    /// [`STAGES`](crate::stages::STAGES). Default: off.
     pub probe: Probe,
 }
 

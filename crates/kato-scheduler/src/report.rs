@@ -3,7 +3,7 @@
 use kato_learner::Dropped;
 use serde::Serialize;
 
-use crate::FailureCounts;
+use crate::failure::FailureCounts;
 
 /// The result of a run. Counts are over all sessions of the run, times and rates are this
 /// session's.
@@ -88,7 +88,7 @@ pub struct LevelReport {
     /// Its chunk size.
     pub chunk_size: usize,
     /// Learn calls.
-    pub observations: u64,
+    pub learns: u64,
     /// Distinct patterns; `None` where that cannot be known.
     pub unique_patterns: Option<u64>,
 }

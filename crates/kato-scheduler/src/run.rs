@@ -119,8 +119,8 @@ mod tests {
     fn differences_are_named_by_their_path() {
         let build = |sizes: &[usize], min_chars| {
             let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
-                .chunk_sizes(sizes.iter().copied())
-                .min_paragraph_chars(min_chars)
+                .with_chunk_sizes(sizes.iter().copied())
+                .with_min_paragraph_chars(min_chars)
                 .build()
                 .unwrap();
             RunConfiguration::of(&learner)

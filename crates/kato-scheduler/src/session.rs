@@ -40,14 +40,16 @@ use crate::{Checkpoint, Distribution, RunConfiguration, TrainError, TrainingOpti
 /// use kato_scheduler::{RunConfiguration, TrainingOptions, train_parallel};
 /// use kato_store::MemoryStore;
 ///
-/// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([5, 7, 9]).build()?;
+/// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+///     .with_chunk_sizes([5, 7, 9])
+///     .build()?;
 /// let store = MemoryStore::new(&learner.node_names(), RunConfiguration::of(&learner).to_json());
 /// let text = "It was the best of times, it was the worst of times.";
 /// let mut loader = StreamingDatasetLoader::builder().with_reader("tale.txt", text.as_bytes()).build()?;
 ///
 /// let report = train_parallel(&mut loader, &learner, &store, &TrainingOptions::default(), |_event| {})?;
 /// assert_eq!(report.samples_processed, 1);
-/// assert_eq!(report.levels[0].observations, 3);
+/// assert_eq!(report.levels[0].learns, 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn train_parallel(
@@ -112,7 +114,7 @@ pub fn train_parallel_with<B: Backend>(
             on_failure: options.failures.on_failure,
         },
     };
-    let (checkpoint, session_counts) = thread::scope(|scope| {
+    let (checkpoint, session_counts) = thread::scope(|scope| -> Result<_, TrainError> {
         // Unbounded, so that no worker ever waits to report; and yet short, since workers have few
         // assignments at a time.
         let (report_sender, reports) = unbounded();
@@ -193,7 +195,7 @@ pub(crate) struct Earlier {
     pub(crate) samples: u64,
     pub(crate) failed: u64,
     pub(crate) tokens: u64,
-    pub(crate) observations: Vec<u64>,
+    pub(crate) learns: Vec<u64>,
 }
 
 impl Earlier {
@@ -203,15 +205,15 @@ impl Earlier {
         checkpoint: &Checkpoint,
         learner: &HierarchicalConceptLearner,
     ) -> Result<Self, TrainError> {
-        let observations = (0..learner.nodes().len())
-            .map(|node_idx| backend.observations(node_idx))
+        let learns = (0..learner.nodes().len())
+            .map(|node_idx| backend.learns(node_idx))
             .collect::<Result<_, _>>()?;
         let counters = checkpoint.counters;
         Ok(Self {
             samples: counters.samples,
             failed: counters.failed,
             tokens: counters.tokens,
-            observations,
+            learns,
         })
     }
 }
@@ -284,7 +286,7 @@ fn levels(
         Ok(LevelReport {
             node: node.name.clone(),
             chunk_size: node.chunk_size,
-            observations: backend.observations(node_idx)?,
+            learns: backend.learns(node_idx)?,
             unique_patterns: backend.count_patterns(node_idx)?,
         })
     };

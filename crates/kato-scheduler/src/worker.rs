@@ -1,23 +1,26 @@
 //! The workers, which learn samples and hand over staged parts.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender};
-use kato_learner::{HierarchicalConceptLearner, LearnScratch, TextDocument};
+use kato_learner::{Dropped, HierarchicalConceptLearner, LearnScratch, TextDocument};
 use kato_loader::{DocumentBatch, DocumentRef};
 use kato_probe::State;
 
+use crate::activity::Activity;
+use crate::backend::RefusedSample;
 use crate::dispatch::AssignmentId;
 use crate::distribution::Selection;
-use crate::failure::{FailedSample, reason};
+use crate::failure::{FailedSample, FailureKind, OnFailure, reason};
 use crate::stage_clock::StageClock;
 use crate::stages::{self, WorkerProbes};
 use crate::worker_pool::message_of;
-use crate::{Activity, Counters, FailureKind, OnFailure, Teacher, TrainError};
+use crate::{BackendError, BackendErrorKind, Counters, Teacher, TrainError};
 
 /// An assignment with its samples.
 #[derive(Debug)]
@@ -72,7 +75,7 @@ pub(crate) struct Shared {
     pub(crate) failed: AtomicU64,
     pub(crate) tokens: AtomicU64,
     /// Learn calls by level.
-    pub(crate) observations: Vec<AtomicU64>,
+    pub(crate) learns: Vec<AtomicU64>,
     pub(crate) learn: StageClock,
     pub(crate) stage: StageClock,
     pub(crate) starved: StageClock,
@@ -82,7 +85,7 @@ impl Shared {
     /// Creates the counts of a session with so many nodes.
     pub(crate) fn new(n_nodes: usize) -> Self {
         Self {
-            observations: (0..n_nodes).map(|_| AtomicU64::new(0)).collect(),
+            learns: (0..n_nodes).map(|_| AtomicU64::new(0)).collect(),
             ..Self::default()
         }
     }
@@ -111,7 +114,17 @@ pub(crate) struct Worker<'a, P> {
     /// The sample that is being learned, for the thread that finds the worker dead.
     pub(crate) current_sample: &'a Cell<Option<(AssignmentId, usize)>>,
     pub(crate) scratch: LearnScratch,
+    /// The samples of the assignment at hand that the teacher took; empty between two.
+    pub(crate) taken: Vec<TakenSample>,
     pub(crate) part: Part,
+}
+
+/// A sample that the teacher took, and what it counts once it is known that no node refused it.
+#[derive(Debug)]
+pub(crate) struct TakenSample {
+    sample_idx: u64,
+    tokens: u64,
+    dropped: Dropped,
 }
 
 /// A panic over one document.
@@ -140,7 +153,7 @@ impl<P> Worker<'_, P> {
         let _span = tracing::debug_span!("worker", worker = self.idx).entered();
         let _thread = self.probes.probe.thread(stages::LEARN);
         loop {
-            kato_probe::set(State::Starved);
+            kato_probe::thread::set(State::Starved);
             let waiting = Instant::now();
             let work = crossbeam_channel::select! {
                 recv(stage_now) -> asked => match asked {
@@ -188,7 +201,7 @@ impl<P> Worker<'_, P> {
 
     /// Learns the samples of an assignment.
     fn learn(&mut self, work: &Work) -> Result<(), TrainError> {
-        let _busy = kato_probe::during(State::Busy);
+        let _busy = kato_probe::thread::during(State::Busy);
         let start = Instant::now();
         let indices = work.batch.indices();
         let _activity = self.activity.enter(format!(
@@ -201,7 +214,7 @@ impl<P> Worker<'_, P> {
         let before = self.part.counters;
         let n_nodes = self.learner.nodes().len();
         let observed: Vec<u64> = (0..n_nodes)
-            .map(|node_idx| self.teacher.observations(node_idx))
+            .map(|node_idx| self.teacher.learns(node_idx))
             .collect();
         for (at, document) in work.selection.select(&work.batch) {
             if work.excluded.contains(&at) {
@@ -213,26 +226,7 @@ impl<P> Worker<'_, P> {
         }
         // No single sample is to blame for a panic from here on.
         self.current_sample.set(None);
-        let learned: u64 = self.part.counters.samples - before.samples;
-        // Where nothing was learned there is nothing to wait for.
-        if learned > 0 {
-            for refused in self.teacher.finish_work(indices, &self.activity)? {
-                let document = work
-                    .batch
-                    .iter()
-                    .find(|document| document.index == refused.sample_idx);
-                if let Some(document) = document {
-                    // It was counted when the teacher took it, before any node had seen it.
-                    self.part.counters.samples -= 1;
-                    self.fail(
-                        &document,
-                        FailureKind::Refused,
-                        refused.node_idx,
-                        &*refused.source,
-                    )?;
-                }
-            }
-        }
+        self.finish_work(&work.batch, indices)?;
         self.part.assignments.push(work.id);
         let (shared, counters) = (self.shared, &self.part.counters);
         // For progress and limits alone: what a commit counts comes from the parts.
@@ -241,12 +235,45 @@ impl<P> Worker<'_, P> {
         add(&shared.failed, counters.failed - before.failed);
         add(&shared.tokens, counters.tokens - before.tokens);
         for (node_idx, before) in observed.into_iter().enumerate() {
-            let learned = self.teacher.observations(node_idx) - before;
-            add(&shared.observations[node_idx], learned);
+            let learned = self.teacher.learns(node_idx) - before;
+            add(&shared.learns[node_idx], learned);
             self.probes.nodes[node_idx].learned(learned);
         }
-        kato_probe::add_items(counters.samples - before.samples);
+        kato_probe::thread::add_items(counters.samples - before.samples);
         shared.learn.add(start.elapsed());
+        Ok(())
+    }
+
+    /// Finishes an assignment with the teacher, and counts the samples that no node refused.
+    fn finish_work(
+        &mut self,
+        batch: &DocumentBatch,
+        indices: Range<u64>,
+    ) -> Result<(), TrainError> {
+        // Where nothing was taken there is nothing to wait for.
+        if self.taken.is_empty() {
+            return Ok(());
+        }
+        for refused in self.teacher.finish_work(indices, &self.activity)? {
+            let is_refused = |taken: &TakenSample| taken.sample_idx == refused.sample_idx;
+            let at = self.taken.iter().position(is_refused);
+            let document = batch
+                .iter()
+                .find(|document| document.index == refused.sample_idx);
+            let (Some(at), Some(document)) = (at, document) else {
+                return Err(not_taken(&refused));
+            };
+            // Not counted as learned, tokens and all, however far up its levels were taken.
+            self.taken.swap_remove(at);
+            let (level, source) = (refused.node_idx, &*refused.source);
+            self.fail(&document, FailureKind::Refused, level, source)?;
+        }
+        let counters = &mut self.part.counters;
+        for taken in self.taken.drain(..) {
+            counters.samples += 1;
+            counters.tokens += taken.tokens;
+            counters.dropped.merge(&taken.dropped);
+        }
         Ok(())
     }
 
@@ -295,10 +322,12 @@ impl<P> Worker<'_, P> {
         };
         match learned {
             Ok(()) => {
-                let counters = &mut self.part.counters;
-                counters.samples += 1;
-                counters.tokens += self.scratch.plan().n_tokens() as u64;
-                counters.dropped.merge(self.scratch.plan().dropped());
+                let plan = self.scratch.plan();
+                self.taken.push(TakenSample {
+                    sample_idx: document.index,
+                    tokens: plan.n_tokens() as u64,
+                    dropped: *plan.dropped(),
+                });
                 self.probes.report_times(&self.scratch);
                 Ok(())
             }
@@ -347,10 +376,10 @@ impl<P> Worker<'_, P> {
         }
         let _activity = self.activity.enter("staging what was learned");
         let _thread = self.probes.probe.thread(stages::STAGE);
-        kato_probe::set(State::Busy);
+        kato_probe::thread::set(State::Busy);
         let _span = tracing::debug_span!("stage", epoch = self.part.epoch).entered();
         let staged = self.shared.stage.time(|| self.teacher.take_part())?;
-        kato_probe::add_items(1);
+        kato_probe::thread::add_items(1);
         let epoch = self.part.epoch;
         let part = std::mem::take(&mut self.part);
         // Kept: the next assignment is compared with it.
@@ -365,4 +394,13 @@ impl<P> Worker<'_, P> {
         let worker = self.idx;
         Ok(reports.send(Report::Staged { worker, part }).is_ok())
     }
+}
+
+/// Creates the error of a backend that refused a sample which its teacher did not take.
+fn not_taken(refused: &RefusedSample) -> TrainError {
+    let sample_idx = refused.sample_idx;
+    let reason = format!(
+        "the backend refused sample {sample_idx}, which it was not given or had refused: mend the backend"
+    );
+    BackendError::new(BackendErrorKind::Other, reason).into()
 }

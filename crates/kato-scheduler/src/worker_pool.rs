@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use kato_learner::HierarchicalConceptLearner;
 
+use crate::activity::Activity;
 use crate::dispatch::AssignmentId;
 use crate::stages::WorkerProbes;
 use crate::worker::{Part, Report, Shared, StageNow, Work, Worker, WorkerOptions};
-use crate::{Activity, Backend, TrainError};
+use crate::{Backend, TrainError};
 
 /// The references and settings that all workers are created with.
 pub(crate) struct WorkerContext<'env, B: Backend> {
@@ -47,16 +48,16 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
     pub(crate) fn start(
         scope: &'scope Scope<'scope, 'env>,
         context: WorkerContext<'env, B>,
-        n_workers: usize,
+        num_workers: usize,
         reports: Sender<Report<B::Part>>,
     ) -> Result<Self, TrainError> {
         let mut pool = Self {
             scope,
             context,
             reports,
-            workers: Vec::with_capacity(n_workers),
+            workers: Vec::with_capacity(num_workers),
         };
-        for worker in 0..n_workers {
+        for worker in 0..num_workers {
             let handle = pool.spawn(worker)?;
             pool.workers.push(handle);
         }
@@ -98,6 +99,7 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
                     can_repeat,
                     current_sample: &current_sample,
                     scratch: learner.new_scratch(),
+                    taken: Vec::new(),
                     part: Part::default(),
                 };
                 // `AssertUnwindSafe`: what a panic leaves half-done is dropped with the worker, and

@@ -51,7 +51,7 @@ pub struct ConnectionBudget {
 ///
 /// ```
 /// use std::num::NonZeroUsize;
-/// use kato_scheduler::{ConnectionBudget, most_workers};
+/// use kato_scheduler::workers::{ConnectionBudget, most_workers};
 ///
 /// let cores = NonZeroUsize::new(8).expect("8 is not 0");
 /// assert_eq!(most_workers(cores, 256 << 20, None).get(), 8);

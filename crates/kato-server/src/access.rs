@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 
-use crate::json::excerpt_of_text;
+use crate::compat::json::excerpt_of_text;
 use crate::options::Options;
 use crate::refusal::Refusal;
 

@@ -10,18 +10,21 @@ mod tests;
 use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, StatusCode, header};
-use kato_engine::{Lesson, Observation, Sequence, SequenceItem, SessionConfig};
+use kato_engine::node::Lesson;
+use kato_engine::session::SequenceItem;
+use kato_engine::{Observation, Sequence, SessionConfig};
 use kato_model::Event;
-use kato_protocol::ReplaceRunRecord;
-use kato_service::{NewSession, ServiceError};
+use kato_protocol::extension::ReplaceRunRecord;
+use kato_service::ServiceError;
+use kato_service::answer::NewSession;
 use serde_json::{Map, Value};
 
-use crate::json::{self, Json, Malformed, Text, excerpt_of_text, field};
-use crate::refusal::Refusal;
-use crate::validate::{
+use crate::compat::json::{self, Json, Malformed, Text, excerpt_of_text, field};
+use crate::compat::validate::{
     Check, DICT_TYPE, MAX_TTL_SECONDS, MISSING, MODEL_TYPE, NOT_NEGATIVE, TOO_GREAT, as_integer,
     malformed,
 };
+use crate::refusal::Refusal;
 
 /// Bytes of a body other than JSON that are decoded in order to show a part of them.
 const LOOKED_AT: usize = 8192;

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use kato_prediction::Cancel;
 use serde::Serialize;
 
-use crate::query;
+use crate::compat::query;
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 use crate::resources::RequestResources;

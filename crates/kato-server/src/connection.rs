@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use crate::app::App;
 use crate::dispatch;
@@ -27,6 +27,10 @@ use crate::tls::Tls;
 
 /// Pause before accepting again after a failure, such as a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Least time that clients of the event stream have to take what was announced last, and the end of
+/// the stream, when the server stops.
+const EVENTS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bytes that a connection reads at once, and the most that it reads of a request's head: a longer
 /// one is answered with status 431.
@@ -122,17 +126,23 @@ impl Connections {
     /// be cut off.
     pub(crate) async fn finish(mut self, within: Duration) -> usize {
         self.closing.send_replace(true);
-        self.app.events.close();
-        let all = async {
-            while self.tasks.join_next().await.is_some() {}
-            // Event streams are not among the tasks: a connection's task ends when it is upgraded.
-            self.app.events.finish().await;
+        let began = Instant::now();
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        let finished = time::timeout(within, all).await;
+        let n_cut_off = if finished.is_ok() {
+            0
+        } else {
+            self.tasks.len()
         };
-        if time::timeout(within, all).await.is_ok() {
-            return 0;
-        }
-        let n_cut_off = self.tasks.len();
         self.tasks.shutdown().await;
+        // Only now: the requests that were finished above had things to announce. Event streams are
+        // not among the tasks, as a connection's task ends when it is upgraded.
+        self.app.events.close();
+        let left = within.saturating_sub(began.elapsed()).max(EVENTS_TIMEOUT);
+        let ended = time::timeout(left, self.app.events.finish()).await;
+        if ended.is_err() {
+            tracing::debug!("a client of the event stream does not take the end of it");
+        }
         n_cut_off
     }
 }

@@ -13,24 +13,27 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use kato_prediction::Cancel;
-use kato_protocol::IDEMPOTENCY_KEY;
+use kato_protocol::extension::IDEMPOTENCY_KEY;
 use kato_service::ServiceError;
 use uuid::Uuid;
 
-use crate::access;
 use crate::app::App;
 use crate::call::Call;
-use crate::cors;
-use crate::events;
+use crate::compat::query;
+use crate::compat::routing::{self, RouteMatch};
+use crate::meters::known_method;
 use crate::options::Options;
-use crate::query;
 use crate::refusal::Refusal;
 use crate::reply::{Answer, Cause, Outcome, Reply};
 use crate::resources::RequestResources;
-use crate::routes::{self, Route, RouteMatch, Work};
+use crate::routes::{Route, Work};
+use crate::{access, cors, events};
 
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
+
+/// Bytes of a trace id that are logged.
+const LOGGED_BYTES: usize = 128;
 
 /// Answers one request.
 pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
@@ -77,7 +80,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
         && let Some(n_left_out) = app.failed_requests.should_log()
     {
         tracing::error!(
-            trace_id = trace_id.to_str().unwrap_or_default(),
+            trace_id = logged(&trace_id),
             cause,
             n_left_out,
             "request failed"
@@ -87,8 +90,9 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     // bounded.
     app.meters.count(&parts.method, info.template, status, took);
     tracing::info!(
-        trace_id = trace_id.to_str().unwrap_or_default(),
-        method = parts.method.as_str(),
+        trace_id = logged(&trace_id),
+        // Clients may make up methods, of any length.
+        method = known_method(&parts.method),
         route = info.template,
         status = status.as_u16(),
         duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
@@ -156,6 +160,13 @@ fn trace_id(headers: &HeaderMap) -> HeaderValue {
     })
 }
 
+/// Returns as much of a trace id as the log gets: the client's own may be as long as a head.
+fn logged(trace_id: &HeaderValue) -> &str {
+    // Visible ASCII, so that every byte is the end of a character.
+    let id = trace_id.to_str().unwrap_or_default();
+    id.get(..LOGGED_BYTES).unwrap_or(id)
+}
+
 /// Answers a request up to its HTTP form. Takes the body if the route reads one, and leaves it
 /// otherwise.
 async fn answer(
@@ -209,13 +220,13 @@ async fn route(
     (path, resources): (&str, &Arc<RequestResources>),
     info: &mut RequestInfo,
 ) -> Result<Answer, Refusal> {
-    let found = routes::find(&app.routes, &parts.method, path);
+    let found = routing::find(&app.routes, &parts.method, path);
     if let RouteMatch::Route(route, _) | RouteMatch::WrongMethod(route) = &found {
         info.template = route.template;
     }
     // KATO's middleware looks the session up before routing, so an unknown session comes before an
     // unknown path or method.
-    let guarded = routes::guarded_session(&parts.method, path).map(str::to_owned);
+    let guarded = routing::guarded_session(&parts.method, path).map(str::to_owned);
     let (session, outcome) = match found {
         RouteMatch::Route(route, params) => {
             // Before the body, which may be large, is read.
@@ -339,5 +350,17 @@ fn idempotency_key(app: &App, headers: &HeaderMap) -> Result<Option<String>, Ref
     match key.to_str() {
         Ok(key) => Ok(Some(key.to_owned())),
         Err(_) => Err(ServiceError::KeyInvalid.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_gets_the_beginning_of_a_long_trace_id() {
+        let long = HeaderValue::try_from("x".repeat(60_000)).unwrap();
+        assert_eq!(logged(&long).len(), LOGGED_BYTES);
+        assert_eq!(logged(&HeaderValue::from_static("kato-1")), "kato-1");
     }
 }

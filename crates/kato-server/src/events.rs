@@ -9,15 +9,16 @@ use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgr
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use kato_protocol::{ServerEvent, SessionCreated, SessionDestroyed, StateSnapshot};
+use kato_protocol::event::{ServerEvent, SessionCreated, SessionDestroyed, StateSnapshot};
 use serde_json::Value;
+use tokio::sync::broadcast::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 use tokio::time::{self, Instant, MissedTickBehavior};
 
 use crate::app::App;
+use crate::compat::timestamp;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::timestamp;
 
 /// Path of the stream.
 pub(crate) const PATH: &str = "/ws/events";
@@ -146,6 +147,9 @@ pub(crate) async fn accept(app: &Arc<App>, parts: &mut Parts, path: &str) -> Res
     match WebSocketUpgrade::from_request_parts(parts, &()).await {
         Ok(upgrade) => upgrade
             .max_message_size(MAX_MESSAGE_BYTES)
+            // A frame is read as a whole before it counts as a part of a message: without this
+            // bound of its own each client could make the server hold 16 MiB.
+            .max_frame_size(MAX_MESSAGE_BYTES)
             .on_upgrade(move |socket| serve(app, socket, events, place)),
         Err(rejection) => rejection.into_response(),
     }
@@ -211,8 +215,27 @@ async fn serve(
             return;
         }
     }
+    // What was announced before the server began to close is sent before it says so.
+    while let Some(event) = next_queued(&mut events) {
+        let Ok(event) = event else {
+            return close(&mut socket, 1013, "too slow", within).await;
+        };
+        if !send(&mut socket, Message::Text(event), within).await {
+            return;
+        }
+    }
     // 1012 announces a restart, so a client knows that it may connect again.
     close(&mut socket, 1012, "the server is shutting down", within).await;
+}
+
+/// Returns the next event that waits, if one does; an error where events were overwritten.
+fn next_queued(
+    events: &mut broadcast::Receiver<Utf8Bytes>,
+) -> Option<Result<Utf8Bytes, TryRecvError>> {
+    match events.try_recv() {
+        Err(TryRecvError::Empty | TryRecvError::Closed) => None,
+        event => Some(event),
+    }
 }
 
 /// Sends a message; returns `false` if the client has gone or does not take it in time.
@@ -230,4 +253,24 @@ async fn close(socket: &mut WebSocket, code: u16, reason: &'static str, within: 
         reason: Utf8Bytes::from_static(reason),
     };
     send(socket, Message::Close(Some(frame)), within).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_when_the_stream_ends_is_still_sent() {
+        let events = Events::new(1);
+        let mut stream = events.sender.subscribe();
+        for id in ["first", "second"] {
+            events.session_destroyed(id);
+        }
+        events.close();
+        for id in ["first", "second"] {
+            let event = next_queued(&mut stream).unwrap().unwrap();
+            assert!(event.as_str().contains(id));
+        }
+        assert!(next_queued(&mut stream).is_none());
+    }
 }

@@ -6,15 +6,15 @@ mod series;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::http::{Method, StatusCode};
-use kato_service::Figures;
+use kato_service::figures::Figures;
 
 pub(crate) use self::machine::{Machine, Sampler};
 pub(crate) use self::prometheus::{Now, write as write_prometheus};
 pub(crate) use self::series::{NAMES, Point, Series};
-use crate::timestamp;
+use crate::compat::timestamp;
 
 /// Upper bounds of the latency histogram, in seconds.
 pub(crate) const BUCKETS: [f64; 12] = [
@@ -25,8 +25,12 @@ pub(crate) const BUCKETS: [f64; 12] = [
 const RATE_WINDOW: u64 = 60;
 
 /// The counters of a server.
-#[derive(Debug, Default)]
-pub(crate) struct Meters(Mutex<Counts>);
+#[derive(Debug)]
+pub(crate) struct Meters {
+    /// Rates go by the time since then: the machine's clock may be set.
+    started: Instant,
+    counts: Mutex<Counts>,
+}
 
 /// The values of all counters.
 #[derive(Debug, Default)]
@@ -69,6 +73,15 @@ pub(crate) struct Rates {
     pub(crate) errors_per_minute: f64,
 }
 
+impl Default for Meters {
+    fn default() -> Self {
+        Self {
+            started: Instant::now(),
+            counts: Mutex::default(),
+        }
+    }
+}
+
 impl Meters {
     /// Counts an answer.
     pub(crate) fn count(
@@ -100,8 +113,7 @@ impl Meters {
         if is_error {
             counts.series.error(now, errors, [method, template]);
         }
-        // Seconds since 1970 are not negative, so the cast only drops the fraction.
-        counts.tick(now as u64, is_error);
+        counts.tick(self.started.elapsed().as_secs(), is_error);
     }
 
     /// Records a sample of the machine and the service.
@@ -119,12 +131,12 @@ impl Meters {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Counts> {
         // The counters are consistent after every step, so a thread that panicked has left nothing
         // broken.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Counts {
-    /// Counts an answer for the rates.
+    /// Counts an answer for the rates, in a second since the start.
     fn tick(&mut self, second: u64, is_error: bool) {
         self.seconds_ring
             .resize(RATE_WINDOW as usize, SecondCounts::default());
@@ -142,7 +154,8 @@ impl Counts {
 
     /// Returns the rates over the last minute, or since the start if that was later.
     pub(crate) fn rates(&self, uptime_seconds: f64) -> Rates {
-        let now = timestamp::seconds(SystemTime::now()) as u64;
+        // Not negative, so the cast only drops the fraction.
+        let now = uptime_seconds as u64;
         // Slots are only overwritten when their second comes round again, so old ones must be left
         // out here.
         let recent = self
@@ -182,11 +195,30 @@ impl Counts {
 }
 
 /// Returns the method's name, or one name for all methods that no route has.
-fn known_method(method: &Method) -> &'static str {
+pub(crate) fn known_method(method: &Method) -> &'static str {
     // Clients may make up methods; each would be another label of the series.
     const KNOWN: [&str; 7] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
     KNOWN
         .into_iter()
         .find(|known| *known == method.as_str())
         .unwrap_or("OTHER")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_forget_what_is_older_than_their_window_whatever_the_machines_clock_says() {
+        let meters = Meters::default();
+        meters.count(
+            &Method::GET,
+            "/",
+            StatusCode::INTERNAL_SERVER_ERROR,
+            Duration::ZERO,
+        );
+        let errors = |uptime| meters.lock().rates(uptime).errors_per_minute;
+        assert!(errors(30.0) > 0.0);
+        assert!(errors(1000.0) == 0.0);
+    }
 }

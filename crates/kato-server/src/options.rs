@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::access::Allowed;
 use crate::auth::Tokens;
 use crate::budget::largest_share;
-use crate::json::BATCH_BYTE;
+use crate::weight::BATCH_BYTE;
 
 /// The settings of a server. They start from safe defaults; see the methods of
 /// [`ServerBuilder`](crate::ServerBuilder).
@@ -84,7 +84,7 @@ impl Options {
         is_https
     }
 
-    /// Returns the size up to which a batch of learns is read whatever its sequences are.
+    /// Returns the size up to which a batch of learns is read whatever its events are.
     pub(crate) fn max_batch_bytes(&self) -> usize {
         let room = largest_share(self.max_request_memory);
         self.max_body_bytes.min(room / BATCH_BYTE)

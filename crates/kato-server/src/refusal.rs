@@ -4,8 +4,9 @@ use std::error::Error;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use kato_engine::EngineError;
-use kato_model::VectorError;
-use kato_protocol::{ErrorBody, SessionError, ValidationDetail};
+use kato_model::vector::VectorError;
+use kato_protocol::ErrorBody;
+use kato_protocol::error::{SessionError, ValidationDetail};
 use kato_service::{ServiceError, StorageFailure};
 use serde_json::{Value, json};
 
@@ -166,6 +167,10 @@ impl From<ServiceError> for Refusal {
             ),
             ServiceError::RunReplaced { .. } | ServiceError::InMemory => {
                 Self::new(StatusCode::CONFLICT, error_chain(&error))
+            }
+            // Not "try again later": nodes stay.
+            ServiceError::TooManyNodes { .. } | ServiceError::NodeMemoryFull { .. } => {
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(&error))
             }
             ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {
                 Self::overloaded(&error_chain(&error))

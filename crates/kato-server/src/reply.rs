@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use kato_protocol::IDEMPOTENCY_REPLAYED;
+use kato_protocol::extension::IDEMPOTENCY_REPLAYED;
 use serde::Serialize;
 
 use crate::refusal::Refusal;

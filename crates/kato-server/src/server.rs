@@ -256,8 +256,8 @@ pub struct BoundServer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// Number of connections that were cut off because their requests took longer than the shutdown
-    /// may.
+    /// Number of connections that were cut off because their requests took longer than the
+    /// shutdown may.
     pub n_cut_off: usize,
     /// Time from the signal to the end.
     pub took: Duration,

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use kato_engine::{LearnOutcome, NodeTotals, Observed, SequenceOutcome, SessionConfig};
+use kato_engine::node::NodeTotals;
+use kato_engine::session::{Observed, SequenceOutcome};
+use kato_engine::{LearnOutcome, SessionConfig};
 use kato_model::{EmotiveMap, Event};
 use kato_prediction::Predictions;
 use serde::{Deserialize, Serialize};
@@ -88,6 +90,7 @@ pub struct SessionPage {
 
 /// The answer to whether a session exists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Existence {
     /// It exists and has not expired.
     pub exists: bool,

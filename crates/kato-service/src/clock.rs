@@ -33,7 +33,7 @@ impl SystemClock {
     /// ```
     /// use std::time::{Duration, UNIX_EPOCH};
     ///
-    /// use kato_service::{Clock, SystemClock};
+    /// use kato_service::clock::{Clock, SystemClock};
     ///
     /// let clock = SystemClock::starting_at(UNIX_EPOCH);
     /// assert!(clock.now() < UNIX_EPOCH + Duration::from_secs(3600));
@@ -66,7 +66,7 @@ impl Clock for SystemClock {
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
 ///
-/// use kato_service::{Clock, ManualClock};
+/// use kato_service::clock::{Clock, ManualClock};
 ///
 /// let clock = ManualClock::at(UNIX_EPOCH + Duration::from_secs(1_000));
 /// clock.advance(Duration::from_secs(5));

@@ -63,7 +63,7 @@ impl Descriptors {
 
     /// Limits the stores of the process to their share.
     pub(crate) fn limit_segments(self) {
-        kato_store::set_max_open_segments(count((self.shared() / 8).min(MAX_SEGMENTS)));
+        kato_store::embedded::set_max_open_segments(count((self.shared() / 8).min(MAX_SEGMENTS)));
     }
 
     /// Returns the descriptors that are shared out.

@@ -1,12 +1,12 @@
 //! The errors of the service, by what the caller can do about them.
 
 use std::error::Error;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
-use kato_engine::{ConfigError, EngineError};
+use kato_engine::EngineError;
+use kato_engine::config::ConfigError;
 use kato_prediction::Cancelled;
 
 use crate::loss::Loss;
@@ -54,6 +54,22 @@ pub enum ServiceError {
         "create a session: there are {limit} already, the most that is allowed; delete some or try again later"
     )]
     TooManySessions {
+        /// The most.
+        limit: usize,
+    },
+    /// There are as many nodes as are allowed.
+    #[error(
+        "make another node: there are {limit} already, the most that is allowed; use one of them"
+    )]
+    TooManyNodes {
+        /// The most.
+        limit: usize,
+    },
+    /// The names and genes of nodes take as much memory as they may.
+    #[error(
+        "keep more of nodes: their names and genes may take {limit} bytes of memory; use nodes that there are, with fewer genes"
+    )]
+    NodeMemoryFull {
         /// The most.
         limit: usize,
     },

@@ -30,10 +30,11 @@ pub(crate) use self::record::{
 pub(crate) use self::tables::Fault;
 pub(crate) use self::tables::{Table, Tables};
 use self::writer::{Writer, WriterFigures};
+use crate::ServiceError;
 use crate::error::StorageFailure;
+use crate::figures::Figures;
 use crate::loss::Loss;
 use crate::receipt::Acknowledgement;
-use crate::{Figures, ServiceError};
 
 /// Entries that wait at most; a caller that wants to add one more waits for room.
 const QUEUE: usize = 1024;
@@ -189,7 +190,7 @@ impl Journal {
             Err(entry) => entry,
         };
         // Counted before it is in the queue: from here on nobody writes past it.
-        self.writer.announce();
+        self.writer.announce(&entry);
         queue
             .send(Queued { entry, reply })
             .map_err(|_| ServiceError::Closed)?;

@@ -1,6 +1,6 @@
 //! Idempotency keys: which request a key belongs to, and what was answered.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) type Digest = [u8; 16];
 /// Longest key, in bytes.
 const MAX_LENGTH: usize = 255;
 
-/// Keys that a service without a journal knows at most; the latest ones.
+/// Keys that a service without a journal knows at most; those that it would forget last.
 const MAX_IN_MEMORY: usize = 100_000;
 
 /// Computes the digest of a method with its body.
@@ -54,12 +54,12 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct AllKnown {
-    /// Keys of requests that are carried out right now, or wait for the journal. Without a journal:
-    /// all that are known.
+    /// Keys of requests that are carried out right now, or wait for the journal. Without a
+    /// journal: all that are known.
     by_key: HashMap<Vec<u8>, Known>,
-    /// Without a journal: the keys that are done, in the order in which they were done, and when
-    /// each is forgotten.
-    in_memory: VecDeque<(Micros, Vec<u8>)>,
+    /// Without a journal: the keys that are done, in the order in which they are forgotten, and
+    /// when each is.
+    in_memory: BTreeSet<(Micros, Vec<u8>)>,
 }
 
 #[derive(Debug)]
@@ -77,7 +77,8 @@ pub(crate) enum Claim {
     Seen(StoredAnswer),
 }
 
-/// A key that belongs to a request; dropping it before [`keep`](Self::keep) gives it back.
+/// A key that belongs to a request; dropping it before its answer is [published](Kept::publish)
+/// gives it back.
 #[derive(Debug)]
 pub(crate) struct Claimed {
     shared: Arc<Shared>,
@@ -85,7 +86,16 @@ pub(crate) struct Claimed {
     digest: Digest,
     /// When it is forgotten.
     until: Micros,
-    is_kept: bool,
+    is_published: bool,
+}
+
+/// A key whose request was carried out.
+#[derive(Debug)]
+#[must_use = "repetitions wait until the answer is published"]
+pub(crate) struct Kept {
+    claimed: Claimed,
+    record: KeyRecord,
+    is_journaled: bool,
 }
 
 impl Keys {
@@ -140,7 +150,7 @@ impl Keys {
             key: stored_key,
             digest,
             until: now.plus(retention),
-            is_kept: false,
+            is_published: false,
         };
         // Read only now that the key is in the map: a key leaves the map when its record is
         // written, so one of the two has it.
@@ -164,10 +174,14 @@ impl Keys {
     /// Forgets keys that only memory knows and that are too old; returns how many.
     pub(crate) fn forget(&self, now: Micros) -> usize {
         let mut known = self.shared.lock();
-        let is_old = |(until, _): &mut (Micros, Vec<u8>)| *until <= now;
         let mut n_forgotten = 0;
-        while let Some(oldest) = known.in_memory.pop_front_if(is_old) {
-            n_forgotten += usize::from(known.forget(oldest));
+        while known
+            .in_memory
+            .first()
+            .is_some_and(|(until, _)| *until <= now)
+            && let Some(first) = known.in_memory.pop_first()
+        {
+            n_forgotten += usize::from(known.forget(first));
         }
         n_forgotten
     }
@@ -180,13 +194,14 @@ fn read(journal: &Journal, key: &[u8]) -> Result<Option<KeyRecord>, ServiceError
 }
 
 impl AllKnown {
-    /// Keeps a key in memory alone, in place of the oldest if there are too many.
+    /// Keeps a key in memory alone, in place of the one that is forgotten next if there are too
+    /// many.
     fn keep(&mut self, until: Micros, key: Vec<u8>) {
-        self.in_memory.push_back((until, key));
+        self.in_memory.insert((until, key));
         if self.in_memory.len() > MAX_IN_MEMORY
-            && let Some(oldest) = self.in_memory.pop_front()
+            && let Some(next) = self.in_memory.pop_first()
         {
-            self.forget(oldest);
+            self.forget(next);
         }
     }
 
@@ -209,9 +224,8 @@ impl Shared {
 
 impl Claimed {
     /// Keeps the key with the answer, as part of the request's journal entry where there is a
-    /// journal.
-    pub(crate) fn keep(mut self, answer: StoredAnswer, entry: Option<&mut Entry>) {
-        self.is_kept = true;
+    /// journal. Repetitions get the answer once it is [published](Kept::publish).
+    pub(crate) fn keep(self, answer: StoredAnswer, entry: Option<&mut Entry>) -> Kept {
         let record = KeyRecord {
             digest: self.digest,
             until: self.until,
@@ -227,29 +241,109 @@ impl Claimed {
             );
             let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
             // Called once the record is written: from then on the journal answers for the key.
-            entry.on_written = Some(Box::new(move || drop(shared.lock().by_key.remove(&key))));
+            entry.on_written = Some(Box::new(move || {
+                shared.lock().by_key.remove(&key);
+                shared.changed.notify_all();
+            }));
         }
-        // Also with a journal: until its record is written, the answer is found here.
-        let known = Known {
-            digest: self.digest,
-            done: Some(record),
-        };
-        let mut all = self.shared.lock();
-        all.by_key.insert(self.key.clone(), known);
+        Kept {
+            claimed: self,
+            record,
+            is_journaled,
+        }
+    }
+}
+
+impl Kept {
+    /// Lets repetitions of the request have its answer. To be called when the request's entry is in
+    /// the journal's queue: what a repetition waits for must come behind it.
+    pub(crate) fn publish(self) {
+        let Self {
+            mut claimed,
+            record,
+            is_journaled,
+        } = self;
+        claimed.is_published = true;
+        let until = record.until;
+        let mut all = claimed.shared.lock();
+        // Also with a journal: until its record is written, the answer is found here. Once it is,
+        // the key has gone from here, or belongs to a repetition that reads the journal.
+        if let Some(known) = all.by_key.get_mut(&claimed.key)
+            && known.done.is_none()
+            && known.digest == record.digest
+        {
+            known.done = Some(record);
+        }
         if !is_journaled {
-            all.keep(self.until, self.key.clone());
+            all.keep(until, claimed.key.clone());
         }
         drop(all);
-        self.shared.changed.notify_all();
+        claimed.shared.changed.notify_all();
     }
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        if !self.is_kept {
+        if !self.is_published {
             // The request has failed: whoever waits with the same key is now the first.
             self.shared.lock().by_key.remove(&self.key);
             self.shared.changed.notify_all();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_memory_are_forgotten_by_their_own_time_and_not_behind_older_ones() {
+        let keys = Keys::default();
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        for (key, retention) in [("batch", minutes(60)), ("learn", minutes(15))] {
+            let times = (Micros(0), retention);
+            match keys.claim(None, "n_kato", key, Digest::default(), times) {
+                Ok(Claim::New(claimed)) => claimed.keep(StoredAnswer::whole(&()), None).publish(),
+                _ => panic!("{key} is not known"),
+            }
+        }
+        let after = |duration| Micros(0).plus(duration);
+        assert_eq!(keys.forget(after(minutes(16))), 1);
+        assert_eq!(keys.shared.lock().by_key.len(), 1);
+        assert_eq!(keys.forget(after(minutes(61))), 1);
+    }
+
+    #[test]
+    fn a_repetition_gets_the_answer_only_when_it_is_published() {
+        let keys = Keys::default();
+        let claim = || {
+            let times = (Micros(0), Duration::from_secs(60));
+            keys.claim(None, "n_kato", "key", Digest::default(), times)
+        };
+        let Ok(Claim::New(claimed)) = claim() else {
+            panic!("the key is not known");
+        };
+        let kept = claimed.keep(StoredAnswer::whole(&()), Some(&mut Entry::default()));
+        std::thread::scope(|scope| {
+            let repetition = scope.spawn(|| matches!(claim(), Ok(Claim::Seen(_))));
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!repetition.is_finished());
+            kept.publish();
+            assert!(repetition.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_key_whose_answer_is_not_published_is_given_back() {
+        let keys = Keys::default();
+        let claim = || {
+            let times = (Micros(0), Duration::from_secs(60));
+            keys.claim(None, "n_kato", "key", Digest::default(), times)
+        };
+        let Ok(Claim::New(claimed)) = claim() else {
+            panic!("the key is not known");
+        };
+        drop(claimed.keep(StoredAnswer::whole(&()), None));
+        assert!(matches!(claim(), Ok(Claim::New(_))));
     }
 }

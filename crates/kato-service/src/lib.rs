@@ -16,15 +16,17 @@
 //!
 //! Every method is quick or bound by the processor, and blocks its thread meanwhile: call them off
 //! the threads that an async runtime needs. Only [`Receipt::acknowledged`] waits without blocking.
+//!
+//! [`Clock`]: clock::Clock
 
-mod answer;
+pub mod answer;
 mod charge;
-mod clock;
+pub mod clock;
 mod compact_json;
 mod descriptors;
 mod directory_lock;
 mod error;
-mod figures;
+pub mod figures;
 mod files;
 mod genes;
 mod journal;
@@ -39,15 +41,8 @@ mod service;
 mod session;
 mod sessions;
 
-pub use answer::{
-    BatchOutcome, Cognition, Existence, Finalized, Learned, ListedSession, NewSession, NodeView,
-    ObserveOutcome, SequenceAnswer, SessionPage, SessionView,
-};
-pub use clock::{Clock, ManualClock, SystemClock};
 pub use descriptors::Descriptors;
 pub use error::{ServiceError, StorageFailure};
-pub use figures::{Figures, Health};
-pub use loss::Loss;
 pub use options::{Durability, ServiceOptions};
 pub use receipt::Receipt;
 pub use runs::RunRecord;

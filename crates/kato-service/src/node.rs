@@ -5,10 +5,11 @@ mod fold;
 mod lazy_store;
 mod lineage;
 mod loaded;
+mod registry;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use kato_engine::EngineOptions;
 use serde_json::{Map, Value};
@@ -16,11 +17,16 @@ use serde_json::{Map, Value};
 pub(crate) use self::lazy_store::directory_of;
 pub(crate) use self::lineage::sequence_of_store;
 pub(crate) use self::loaded::LoadedNode;
+pub(crate) use self::registry::Registry;
 use crate::ServiceError;
+use crate::charge::Charge;
 use crate::clock::{Clock, Micros};
 use crate::compact_json::CompactJson;
 use crate::journal::{Entry, Journal, NodeRecord, Table};
 use crate::loss::Losses;
+
+/// Bytes of a node that is not in memory, without its names and genes.
+const OVERHEAD: usize = 512;
 
 /// A node that the service knows, in memory or not.
 #[derive(Debug)]
@@ -34,6 +40,9 @@ pub(crate) struct NodeEntry {
     is_recorded: AtomicBool,
     genes: Mutex<CompactJson>,
     loaded: Mutex<Option<Arc<LoadedNode>>>,
+    charge: Charge,
+    /// Weak, because the registry holds the node while that is in memory.
+    registry: Weak<Registry>,
 }
 
 /// The place that the knowledge of a node comes from.
@@ -58,26 +67,39 @@ pub(crate) struct Disk<'a> {
 
 impl NodeEntry {
     /// Creates a node that nothing is known of yet.
-    pub(crate) fn new(processor_id: String, node_id: String, now: Micros) -> Self {
+    pub(crate) fn new(
+        processor_id: String,
+        node_id: String,
+        now: Micros,
+        registry: &Arc<Registry>,
+    ) -> Self {
         let genes = CompactJson::default();
-        Self::from_parts(processor_id, node_id, (now, now), genes, false)
+        Self::from_parts((processor_id, node_id), (now, now), genes, false, registry)
     }
 
     /// Creates a node from its record in the journal.
-    pub(crate) fn recorded(processor_id: String, record: NodeRecord, now: Micros) -> Self {
+    pub(crate) fn recorded(
+        processor_id: String,
+        record: NodeRecord,
+        now: Micros,
+        registry: &Arc<Registry>,
+    ) -> Self {
         let times = (record.created, now);
         let genes = CompactJson::new(&record.genes);
-        Self::from_parts(processor_id, record.node_id, times, genes, true)
+        Self::from_parts((processor_id, record.node_id), times, genes, true, registry)
     }
 
     fn from_parts(
-        processor_id: String,
-        node_id: String,
+        (processor_id, node_id): (String, String),
         (created, accessed): (Micros, Micros),
         genes: CompactJson,
         is_recorded: bool,
+        registry: &Arc<Registry>,
     ) -> Self {
+        let bytes = bytes_of(&processor_id, &node_id, &genes);
         Self {
+            charge: registry.charges.charge(bytes),
+            registry: Arc::downgrade(registry),
             processor_id,
             node_id,
             created,
@@ -125,6 +147,13 @@ impl NodeEntry {
         self.genes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Replaces the genes, and charges the node with them.
+    pub(crate) fn set_genes(&self, kept: &mut CompactJson, genes: CompactJson) {
+        let bytes = bytes_of(&self.processor_id, &self.node_id, &genes);
+        self.charge.set(bytes);
+        *kept = genes;
+    }
+
     /// Adds the node's record to an entry, unless the journal has it.
     pub(crate) fn record_once(&self, entry: &mut Entry) {
         // Set before the entry is written: the entry of an operation that finds it set comes behind
@@ -150,15 +179,33 @@ impl NodeEntry {
     }
 
     /// Returns the node in memory, loaded if it is not there.
-    pub(crate) fn load(&self, source: Source<'_>) -> Result<Arc<LoadedNode>, ServiceError> {
+    pub(crate) fn load(
+        self: &Arc<Self>,
+        source: Source<'_>,
+    ) -> Result<Arc<LoadedNode>, ServiceError> {
         // Held while loading: others that need the node wait instead of loading it a second time.
         let mut loaded = self.lock();
         if let Some(node) = &*loaded {
             return Ok(Arc::clone(node));
         }
-        let node = Arc::new(LoadedNode::load(&self.processor_id, &self.node_id, source)?);
-        *loaded = Some(Arc::clone(&node));
-        Ok(node)
+        let registry = self.registry.upgrade();
+        // Before it is loaded: one that is just coming counts among those in memory.
+        if let Some(registry) = &registry {
+            registry.enter(self);
+        }
+        match LoadedNode::load(&self.processor_id, &self.node_id, source) {
+            Ok(node) => {
+                let node = Arc::new(node);
+                *loaded = Some(Arc::clone(&node));
+                Ok(node)
+            }
+            Err(error) => {
+                if let Some(registry) = &registry {
+                    registry.leave(self);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Returns the node, if it is in memory and not just coming or going: loading may take long,
@@ -187,6 +234,10 @@ impl NodeEntry {
             Some(node) if Arc::strong_count(node) == 1 => {
                 node.fold(&self.processor_id, journal)?;
                 *loaded = None;
+                // With the lock still in hand, so that it cannot come again in between.
+                if let Some(registry) = self.registry.upgrade() {
+                    registry.leave(self);
+                }
                 Ok(true)
             }
             _ => Ok(false),
@@ -207,6 +258,12 @@ impl NodeEntry {
     }
 }
 
+/// Returns the bytes that a node takes that is not in memory.
+fn bytes_of(processor_id: &str, node_id: &str, genes: &CompactJson) -> usize {
+    // Twice the processor id, which is the key of the node as well.
+    OVERHEAD + 2 * processor_id.len() + node_id.len() + genes.len()
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;
@@ -215,7 +272,15 @@ mod tests {
 
     #[test]
     fn nodes_are_sorted_while_they_are_used() {
-        let new = |idx: u64| NodeEntry::new(format!("node{idx}"), String::new(), Micros(idx % 7));
+        let registry = Arc::default();
+        let new = |idx: u64| {
+            NodeEntry::new(
+                format!("node{idx}"),
+                String::new(),
+                Micros(idx % 7),
+                &registry,
+            )
+        };
         let nodes: Vec<_> = (0..500).map(|idx| Arc::new(new(idx))).collect();
         let is_done = AtomicBool::new(false);
         thread::scope(|scope| {

@@ -1,17 +1,18 @@
 //! The nodes that a service knows, by processor id.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kato_model::processor_id;
+use kato_model::naming::processor_id;
 use kato_store::EmbeddedStore;
 
 use crate::ServiceError;
 use crate::clock::Micros;
 use crate::journal::{Journal, NodeRecord, Table, key_of_lessons};
 use crate::loss::Losses;
-use crate::node::{NodeEntry, directory_of, sequence_of_store};
+use crate::node::{NodeEntry, Registry, directory_of, sequence_of_store};
+use crate::options::ServiceOptions;
 
 /// All nodes of a service.
 #[derive(Debug)]
@@ -19,7 +20,17 @@ pub(crate) struct Nodes {
     service_name: String,
     /// Directory of the knowledge bases; `None` in memory.
     dir: Option<PathBuf>,
-    entries: Mutex<HashMap<String, Arc<NodeEntry>>>,
+    known: Mutex<Known>,
+    registry: Arc<Registry>,
+}
+
+/// The nodes that are known.
+#[derive(Debug, Default)]
+struct Known {
+    by_id: HashMap<String, Arc<NodeEntry>>,
+    /// Ids of those that may have to be forgotten: all that were not in the journal when they were
+    /// last looked at.
+    unrecorded: HashSet<String>,
 }
 
 impl Nodes {
@@ -27,7 +38,8 @@ impl Nodes {
         Self {
             service_name,
             dir,
-            entries: Mutex::default(),
+            known: Mutex::default(),
+            registry: Arc::default(),
         }
     }
 
@@ -37,11 +49,16 @@ impl Nodes {
             let (key, value) = row?;
             let processor_id = str::from_utf8(&key)
                 .map_err(|error| ServiceError::corrupt("read a node", error))?;
-            let entry =
-                NodeEntry::recorded(processor_id.to_owned(), NodeRecord::read(&value)?, now);
-            self.lock().insert(processor_id.to_owned(), Arc::new(entry));
+            self.insert_recorded(processor_id, NodeRecord::read(&value)?, now);
         }
         Ok(())
+    }
+
+    /// Adds a node that the journal knows.
+    pub(crate) fn insert_recorded(&self, processor_id: &str, record: NodeRecord, now: Micros) {
+        let id = processor_id.to_owned();
+        let entry = NodeEntry::recorded(id.clone(), record, now, &self.registry);
+        self.lock().by_id.insert(id, Arc::new(entry));
     }
 
     /// Reports what is missing of the nodes that the journal knows.
@@ -78,26 +95,52 @@ impl Nodes {
         processor_id(node_id, &self.service_name)
     }
 
-    /// Returns the node, which is known from now on.
+    /// Returns the node, which is known from now on, however many there are.
     pub(crate) fn enter(&self, node_id: &str, now: Micros) -> Arc<NodeEntry> {
-        let processor_id = self.processor_id(node_id);
-        // By processor id: node ids that KATO cannot tell apart share an entry, under the id that
-        // came first.
-        let mut entries = self.lock();
-        let entry = entries
-            .entry(processor_id)
-            .or_insert_with_key(|processor_id| {
-                let (processor_id, node_id) = (processor_id.clone(), node_id.to_owned());
-                Arc::new(NodeEntry::new(processor_id, node_id, now))
-            });
-        entry.touch(now);
-        Arc::clone(entry)
+        let ids = self.ids(node_id);
+        self.lock().enter(ids, now, &self.registry)
+    }
+
+    /// Returns the node, which is known from now on; refuses one that is new where there are as
+    /// many as allowed.
+    pub(crate) fn enter_within(
+        &self,
+        options: &ServiceOptions,
+        node_id: &str,
+        now: Micros,
+    ) -> Result<Arc<NodeEntry>, ServiceError> {
+        let ids = self.ids(node_id);
+        let mut known = self.lock();
+        // Under the lock that also inserts: nodes that are made side by side cannot be one too
+        // many.
+        if !known.by_id.contains_key(&ids.0) {
+            let limit = options.max_nodes;
+            if known.by_id.len() >= limit {
+                return Err(ServiceError::TooManyNodes { limit });
+            }
+            self.check_memory(node_id.len(), options.max_node_memory)?;
+        }
+        Ok(known.enter(ids, now, &self.registry))
+    }
+
+    /// Refuses what would make nodes take more memory by so many bytes than there is for their
+    /// names and genes.
+    pub(crate) fn check_memory(&self, more: usize, limit: usize) -> Result<(), ServiceError> {
+        if self.registry.charges.bytes().saturating_add(more) <= limit {
+            return Ok(());
+        }
+        Err(ServiceError::NodeMemoryFull { limit })
+    }
+
+    /// Returns the processor id of a node id, and the node id.
+    fn ids<'a>(&self, node_id: &'a str) -> (String, &'a str) {
+        (self.processor_id(node_id), node_id)
     }
 
     /// Returns the node, if it is known or there is a knowledge base for it.
     pub(crate) fn find(&self, node_id: &str, now: Micros) -> Option<Arc<NodeEntry>> {
         let processor_id = self.processor_id(node_id);
-        let known = self.lock().get(&processor_id).cloned();
+        let known = self.lock().by_id.get(&processor_id).cloned();
         if let Some(entry) = known {
             entry.touch(now);
             return Some(entry);
@@ -109,16 +152,43 @@ impl Nodes {
 
     /// Returns all nodes, by processor id.
     pub(crate) fn all(&self) -> Vec<Arc<NodeEntry>> {
-        let mut all: Vec<_> = self.lock().values().cloned().collect();
+        let mut all: Vec<_> = self.lock().by_id.values().cloned().collect();
         all.sort_by(|a, b| a.processor_id().cmp(b.processor_id()));
+        #[cfg(test)]
+        self.registry.visit(all.len());
         all
+    }
+
+    /// Returns the number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().by_id.len()
+    }
+
+    /// Returns what the nodes share.
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// Forgets the nodes that nobody uses and nothing was learned of.
     pub(crate) fn forget_unused(&self) {
         // Clients make up node ids: without this, the ids of ended sessions would pile up.
-        self.lock().retain(|_, entry| {
-            Arc::strong_count(entry) > 1 || entry.is_recorded() || entry.in_memory().is_some()
+        let mut known = self.lock();
+        let Known { by_id, unrecorded } = &mut *known;
+        #[cfg(test)]
+        self.registry.visit(unrecorded.len());
+        // Only those that were not recorded: there may be a million of the others, which stay.
+        unrecorded.retain(|id| {
+            let Some(entry) = by_id.get(id) else {
+                return false;
+            };
+            if entry.is_recorded() {
+                return false;
+            }
+            let is_used = Arc::strong_count(entry) > 1 || entry.in_memory().is_some();
+            if !is_used {
+                by_id.remove(id);
+            }
+            is_used
         });
     }
 
@@ -132,7 +202,31 @@ impl Nodes {
         self.all().into_iter().filter(has_lessons).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<NodeEntry>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Returns the node, which is known from now on.
+    fn enter(
+        &mut self,
+        (processor_id, node_id): (String, &str),
+        now: Micros,
+        registry: &Arc<Registry>,
+    ) -> Arc<NodeEntry> {
+        // By processor id: node ids that KATO cannot tell apart share an entry, under the id that
+        // came first.
+        let unrecorded = &mut self.unrecorded;
+        let entry = self
+            .by_id
+            .entry(processor_id)
+            .or_insert_with_key(|processor_id| {
+                unrecorded.insert(processor_id.clone());
+                let (processor_id, node_id) = (processor_id.clone(), node_id.to_owned());
+                Arc::new(NodeEntry::new(processor_id, node_id, now, registry))
+            });
+        entry.touch(now);
+        Arc::clone(entry)
     }
 }

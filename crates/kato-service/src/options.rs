@@ -9,6 +9,7 @@ use crate::clock::{Clock, SystemClock};
 
 /// The durability of a write when it is acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Durability {
     /// What teaches or clears a node is on the disk (`fdatasync`): it survives a power cut. Other
     /// changes of sessions are handed to the operating system: they survive a kill, and may be lost
@@ -36,17 +37,19 @@ pub struct ServiceOptions {
     pub service_name: String,
     /// Seconds that a session lives without a write, where its maker says nothing. Default 3600.
     pub session_ttl: u64,
-    /// Seconds that any session lives at most without a write, whatever its maker asks for. Default
-    /// 30 days.
+    /// Seconds that any session lives at most without a write, whatever its maker asks for.
+    /// Default 30 days.
     pub max_session_ttl: u64,
     /// Whether writes make sessions live on (KATO's `SESSION_AUTO_EXTEND`). Default `true`.
     pub auto_extend: bool,
-    /// Sessions at most. When there are as many, a new one takes the place of the one that was used
-    /// least recently, if that was not within [`session_ttl`](Self::session_ttl). Default 100,000.
+    /// Sessions at most. When there are as many, a new one takes the place of the one that was
+    /// used least recently, if that was not within [`session_ttl`](Self::session_ttl). Default
+    /// 100,000.
     pub max_sessions: usize,
     /// When a write is acknowledged. Default [`Durability::Disk`].
     pub durability: Durability,
-    /// The behaviour of the nodes. `commit_after` does not count: the service decides when to fold.
+    /// The behaviour of the nodes. `commit_after` does not count: the service decides when to
+    /// fold.
     pub engine: EngineOptions,
     /// Settings of sessions where their maker says nothing.
     pub defaults: SessionConfig,
@@ -64,15 +67,22 @@ pub struct ServiceOptions {
     /// are as many as the process's [descriptors](crate::Descriptors::nodes) allow; beyond that
     /// those go that were not used for longest, sessions or not, and come back when they are used.
     pub max_loaded_nodes: usize,
-    /// Bytes at most, as JSON, of what is kept of a client's own for each session and node: node id
-    /// and metadata of a session, its settings, genes of a node. Default 64 KiB each.
+    /// Bytes at most, as JSON, of what is kept of a client's own for each session and node: node
+    /// id and metadata of a session, its settings, genes of a node. Default 64 KiB each.
     pub max_kept_bytes: usize,
     /// Bytes of memory at most that all sessions take together, about; beyond it nothing more is
     /// observed and no session made until others are cleared, deleted or over. Default 512 MiB.
     pub max_session_memory: usize,
-    /// Whether to go on without what is [lost](crate::Loss), for good: it is written down in the
-    /// directory's file `LOSSES`. Default `false`: a damaged journal is not opened, and a node that
-    /// lacks knowledge is not served.
+    /// Nodes at most; those that there are go on. Default 1,000,000.
+    pub max_nodes: usize,
+    /// Bytes of memory at most that the names and genes of all nodes take together, about; beyond
+    /// it no node is made and no genes grow. Default 1 GiB.
+    pub max_node_memory: usize,
+    /// Records of training runs at most. Default 100,000.
+    pub max_runs: usize,
+    /// Whether to go on without what is [lost](crate::figures::Loss), for good: it is written down
+    /// in the directory's file `LOSSES`. Default `false`: a damaged journal is not opened, and a
+    /// node that lacks knowledge is not served.
     pub accept_losses: bool,
     /// The source of the time. Default: the machine's clock as it is when these options are made,
     /// going on from there.
@@ -97,6 +107,9 @@ impl Default for ServiceOptions {
             max_loaded_nodes: 100,
             max_kept_bytes: 64 << 10,
             max_session_memory: 512 << 20,
+            max_nodes: 1_000_000,
+            max_node_memory: 1 << 30,
+            max_runs: 100_000,
             accept_losses: false,
             clock: Arc::new(SystemClock::new()),
         }
@@ -133,6 +146,9 @@ setters! {
     with_max_loaded_nodes max_loaded_nodes: usize,
     with_max_kept_bytes max_kept_bytes: usize,
     with_max_session_memory max_session_memory: usize,
+    with_max_nodes max_nodes: usize,
+    with_max_node_memory max_node_memory: usize,
+    with_max_runs max_runs: usize,
     with_accept_losses accept_losses: bool,
     with_clock clock: Arc<dyn Clock>,
 }

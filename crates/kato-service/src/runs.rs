@@ -9,13 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::journal::{Entry, Journal, Table};
-use crate::{Durability, ServiceError};
+use crate::{Durability, ServiceError, ServiceOptions};
 
 /// Bytes of a record at most.
 const MAX_BYTES: usize = 1 << 20;
-
-/// Records at most.
-const MAX_RECORDS: usize = 100_000;
 
 /// The record of a training run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,10 +24,19 @@ pub struct RunRecord {
     pub record: Value,
 }
 
-/// All records, where there is no journal; with one, the lock under which they are changed.
+/// All records.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
-    in_memory: Mutex<HashMap<RunName, RunRecord>>,
+    /// The lock under which records are changed.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The records, where there is no journal.
+    in_memory: HashMap<RunName, RunRecord>,
+    /// The number of records in the journal, once it was needed: to count them reads all.
+    n_stored: Option<usize>,
 }
 
 impl Runs {
@@ -40,22 +46,23 @@ impl Runs {
         journal: Option<&Journal>,
         run: &RunName,
     ) -> Result<Option<RunRecord>, ServiceError> {
-        read(&self.lock(), journal, run)
+        read(&self.lock().in_memory, journal, run)
     }
 
-    /// Replaces the record of a run that has this version, 0 where there is none; returns its
-    /// version from then on.
+    /// Replaces the record of a run that has this version, 0 where there is none and there are less
+    /// than allowed; returns its version from then on.
     pub(crate) fn replace(
         &self,
-        (journal, durability): (Option<&Journal>, Durability),
+        journal: Option<&Journal>,
+        options: &ServiceOptions,
         run: &RunName,
         version: u64,
         record: Value,
     ) -> Result<u64, ServiceError> {
         // Held until it is written: of two trainers that have read the same version, one is
         // refused.
-        let mut in_memory = self.lock();
-        let found = read(&in_memory, journal, run)?.map_or(0, |found| found.version);
+        let mut state = self.lock();
+        let found = read(&state.in_memory, journal, run)?.map_or(0, |found| found.version);
         if found != version {
             return Err(ServiceError::RunReplaced {
                 run: run.to_string(),
@@ -71,32 +78,47 @@ impl Runs {
         if bytes > MAX_BYTES {
             return Err(ServiceError::RunTooLarge { limit: MAX_BYTES });
         }
+        let limit = options.max_runs;
+        // Counted only when there will be one more.
+        if found == 0 && state.count(journal)? >= limit {
+            return Err(ServiceError::TooManyRuns { limit });
+        }
         let Some(journal) = journal else {
-            if found == 0 && in_memory.len() >= MAX_RECORDS {
-                return Err(ServiceError::TooManyRuns { limit: MAX_RECORDS });
-            }
-            in_memory.insert(run.clone(), next);
+            state.in_memory.insert(run.clone(), next);
             return Ok(found + 1);
         };
-        // Counted only when there will be one more.
-        if found == 0 && journal.tables().prefix(Table::Runs, b"").count() >= MAX_RECORDS {
-            return Err(ServiceError::TooManyRuns { limit: MAX_RECORDS });
-        }
         let mut entry = Entry {
-            sync: durability == Durability::Disk,
+            sync: options.durability == Durability::Disk,
             ..Entry::default()
         };
         let value = serde_json::to_vec(&next)
             .map_err(|error| ServiceError::corrupt("write the record of a run", error))?;
         entry.put(Table::Runs, run.as_str(), value);
         journal.append_and_wait(entry)?;
+        if found == 0 {
+            state.n_stored = state.n_stored.map(|n| n + 1);
+        }
         Ok(found + 1)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunName, RunRecord>> {
-        self.in_memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Returns the number of records.
+    fn count(&mut self, journal: Option<&Journal>) -> Result<usize, ServiceError> {
+        let Some(journal) = journal else {
+            return Ok(self.in_memory.len());
+        };
+        if let Some(n) = self.n_stored {
+            return Ok(n);
+        }
+        let mut rows = journal.tables().prefix(Table::Runs, b"");
+        let n = rows.try_fold(0, |n, row| row.map(|_| n + 1))?;
+        self.n_stored = Some(n);
+        Ok(n)
     }
 }
 

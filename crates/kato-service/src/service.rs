@@ -42,8 +42,8 @@ const NODES: &str = "nodes";
 ///   there are too many. Operations of one session run one after the other, those of different
 ///   sessions side by side.
 /// * **Nodes**: sessions with one node id share a knowledge base, which is loaded when first used.
-///   Node ids that differ only in characters that a [processor id](kato_model::processor_id) does
-///   not keep share one, too, as in KATO.
+///   Node ids that differ only in characters that a [processor
+///   id](kato_model::naming::processor_id) does not keep share one, too, as in KATO.
 /// * **Idempotency keys** make a request that is repeated act once. They are scoped by the
 ///   knowledge base, so a client whose session has ended can repeat the request from a new one.
 ///   Only requests that succeeded are remembered.
@@ -213,13 +213,16 @@ impl Service {
     }
 
     /// Returns what the service did since it was opened, and its state. Costs some milliseconds
-    /// with very many nodes.
+    /// with very many nodes in memory.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let shared = &self.shared;
         let counters = &shared.counters;
-        let nodes = shared.nodes.all();
-        let loaded: Vec<_> = nodes.iter().filter_map(|entry| entry.in_memory()).collect();
+        let loaded = shared.nodes.registry().in_memory();
+        let loaded: Vec<_> = loaded
+            .iter()
+            .filter_map(|entry| entry.in_memory())
+            .collect();
         let uncommitted = loaded.iter().map(|node| node.node().totals().uncommitted);
         let stores = loaded.iter().filter_map(|node| node.engine().store());
         let store_bytes: u64 = stores.filter_map(|store| store.disk_bytes()).sum();
@@ -233,7 +236,7 @@ impl Service {
             learns: counters.learns.get(),
             predictions: counters.predictions.get(),
             replays: counters.replays.get(),
-            nodes: nodes.len(),
+            nodes: shared.nodes.len(),
             nodes_loaded: loaded.len(),
             uncommitted_learns: uncommitted.sum(),
             folds: counters.folds.get(),

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use kato_engine::{Session, SessionConfig, SessionState};
+use kato_engine::session::SessionState;
+use kato_engine::{Session, SessionConfig};
 
 use crate::ServiceError;
 use crate::answer::SessionView;

@@ -13,6 +13,14 @@ use crate::session::SessionEntry;
 
 type ById = HashMap<String, Arc<SessionEntry>>;
 
+/// The sessions, by id, and once more by the node that they belong to.
+#[derive(Debug, Default)]
+struct Entries {
+    by_id: ById,
+    /// By processor id and id; nodes without a session are not in it.
+    by_node: HashMap<String, ById>,
+}
+
 /// Unused sessions that one look at all of them finds at most: looking takes milliseconds, so it is
 /// not done for every new one.
 const FOUND_AT_ONCE: usize = 1000;
@@ -23,7 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// All sessions of a service.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    entries: RwLock<ById>,
+    entries: RwLock<Entries>,
     unused: Mutex<Unused>,
     /// The memory that they take.
     pub(crate) charges: Charges,
@@ -64,13 +72,13 @@ impl Sessions {
             let node = nodes.enter(&header.node_id, now);
             let entry =
                 SessionEntry::new(id.to_owned(), header, (expires, used), node, &self.charges);
-            self.write().insert(id.to_owned(), Arc::new(entry));
+            self.write().insert(Arc::new(entry));
         }
         Ok(())
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<Arc<SessionEntry>> {
-        self.read().get(id).cloned()
+        self.read().by_id.get(id).cloned()
     }
 
     /// Adds a session, unless there are as many as allowed.
@@ -82,10 +90,10 @@ impl Sessions {
         let mut entries = self.write();
         // Under the lock that also inserts: sessions that are made side by side cannot be one too
         // many.
-        if entries.len() >= limit {
+        if entries.by_id.len() >= limit {
             return Err(ServiceError::TooManySessions { limit });
         }
-        entries.insert(entry.id.clone(), entry);
+        entries.insert(entry);
         Ok(())
     }
 
@@ -94,13 +102,14 @@ impl Sessions {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.read().len()
+        self.read().by_id.len()
     }
 
     /// Returns the sessions whose time is over.
     pub(crate) fn expired(&self, now: Micros) -> Vec<Arc<SessionEntry>> {
         let entries = self.read();
-        let expired = entries.values().filter(|entry| entry.has_expired(now));
+        let all = entries.by_id.values();
+        let expired = all.filter(|entry| entry.has_expired(now));
         expired.cloned().collect()
     }
 
@@ -119,7 +128,8 @@ impl Sessions {
     /// Finds the least recently used sessions, those used after a time left out.
     pub(crate) fn look_for_unused(&self, after: Micros) {
         let entries = self.read();
-        let unused = entries.values().filter(|entry| entry.used() <= after);
+        let all = entries.by_id.values();
+        let unused = all.filter(|entry| entry.used() <= after);
         // Each time is read once: sessions are used meanwhile, and the order must not change while
         // it is made.
         let mut found: Vec<_> = unused.map(|entry| (entry.used(), entry)).collect();
@@ -153,6 +163,7 @@ impl Sessions {
     ) -> Vec<Arc<SessionEntry>> {
         let entries = self.read();
         let wanted = entries
+            .by_id
             .values()
             .filter(|entry| entry.id.as_str() > after && is_wanted(entry));
         let mut wanted: Vec<&Arc<SessionEntry>> = wanted.collect();
@@ -164,19 +175,47 @@ impl Sessions {
         wanted.into_iter().cloned().collect()
     }
 
-    pub(crate) fn all(&self) -> Vec<Arc<SessionEntry>> {
-        self.read().values().cloned().collect()
+    /// Returns the sessions of a node.
+    pub(crate) fn of_node(&self, processor_id: &str) -> Vec<Arc<SessionEntry>> {
+        let entries = self.read();
+        let of_node = entries.by_node.get(processor_id).into_iter();
+        of_node.flat_map(HashMap::values).cloned().collect()
     }
 
     fn unused(&self) -> MutexGuard<'_, Unused> {
         self.unused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, ById> {
+    fn read(&self) -> RwLockReadGuard<'_, Entries> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, ById> {
+    fn write(&self) -> RwLockWriteGuard<'_, Entries> {
         self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    /// Adds a session.
+    fn insert(&mut self, entry: Arc<SessionEntry>) {
+        let of_node = self.by_node.entry(entry.node.processor_id().to_owned());
+        of_node
+            .or_default()
+            .insert(entry.id.clone(), Arc::clone(&entry));
+        self.by_id.insert(entry.id.clone(), entry);
+    }
+
+    /// Removes a session, if it is there.
+    fn remove(&mut self, id: &str) {
+        let Some(entry) = self.by_id.remove(id) else {
+            return;
+        };
+        let node = entry.node.processor_id();
+        if let Some(of_node) = self.by_node.get_mut(node) {
+            of_node.remove(id);
+            if of_node.is_empty() {
+                self.by_node.remove(node);
+            }
+        }
     }
 }

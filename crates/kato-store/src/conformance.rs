@@ -5,6 +5,10 @@
 //! input, create [`Lessons`] and pass them to [`teaches_the_same`], which compares a store with
 //! [`MemoryStore`](crate::MemoryStore) over any grouping and order.
 //!
+//! Failures below the store are not part of these tests, because only its crate can cause them. It
+//! maps them to [`StoreErrorKind`](crate::StoreErrorKind)s and tests that itself: an operation that
+//! may succeed later is `Transient`, a writer that was replaced gets `Fenced`.
+//!
 //! Not stable: functions may be added and changed in any release.
 //!
 //! ```
@@ -71,7 +75,8 @@ pub use self::vectors::{
     of_vectors_with_one_name_the_smallest_is_kept, vectors_come_back_bit_for_bit,
 };
 pub use self::visits::a_visitor_may_break_off_and_use_the_store;
-use crate::{PatternStore, StagedBatch, StoredPattern};
+use crate::contract::StagedBatch;
+use crate::{PatternStore, StoredPattern};
 
 /// A factory of the stores under test.
 pub trait Fixture {

@@ -26,6 +26,14 @@ use crate::{PatternVisitor, StoreError, StoredPattern};
 ///   parts were added; nothing else does.
 ///
 /// `kato_store::conformance` holds the tests that every implementation passes.
+///
+/// # Errors of an implementation
+///
+/// What the contract itself forbids has variants of [`StoreError`]. What fails below a store, such
+/// as its server, the store keeps as an error type of its own, and passes on as
+/// [`StoreError::from_backend`] with the [`StoreErrorKind`](crate::StoreErrorKind) by which callers
+/// act; it says at which [`Place`](crate::Place), without credentials. Nothing in this crate has to
+/// change for it: the text says what to do next, and the store's own error is the source.
 pub trait PatternStore: Send + Sync + fmt::Debug {
     /// Returns the names of the nodes, from the bottom of the hierarchy up.
     fn nodes(&self) -> &[String];
@@ -159,8 +167,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
 
     /// Returns the vectors that a node learned, in name order, one for each name, bit for bit.
     ///
-    /// Of several vectors of a name [the smallest](kato_model::smaller_vector) is kept. The scan
-    /// sees the commits made before the call and no later one.
+    /// Of several vectors of a name [the smallest](kato_model::vector::smaller_vector) is kept. The
+    /// scan sees the commits made before the call and no later one.
     ///
     /// The store keeps vectors of any length beside each other: the reader decides which of them
     /// belong together.
@@ -232,9 +240,11 @@ impl fmt::Debug for StagedBatch {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Learn calls: the sum of all frequencies (`total_pattern_frequencies`).
-    pub observations: u64,
+    #[serde(alias = "observations")]
+    pub learns: u64,
     /// Symbols of all learn calls (`total_symbol_frequencies`).
-    pub symbols: u64,
+    #[serde(alias = "symbols")]
+    pub learned_symbols: u64,
     /// Distinct symbols of each learn call, summed (`total_symbols_in_patterns_frequencies`).
     pub member_symbols: u64,
 }
@@ -244,8 +254,8 @@ impl Totals {
     pub fn merge(&mut self, other: Self) {
         // Saturating, because an import may bring any frequency: a total that stays at the maximum
         // is wrong by less than one that wraps.
-        self.observations = self.observations.saturating_add(other.observations);
-        self.symbols = self.symbols.saturating_add(other.symbols);
+        self.learns = self.learns.saturating_add(other.learns);
+        self.learned_symbols = self.learned_symbols.saturating_add(other.learned_symbols);
         self.member_symbols = self.member_symbols.saturating_add(other.member_symbols);
     }
 }

@@ -10,6 +10,7 @@ mod manifest;
 mod merge;
 mod options;
 mod query;
+mod replacement;
 mod segment;
 mod staged;
 mod symbol_counts;
@@ -26,22 +27,18 @@ use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use serde_json::Value;
 
 use self::directory::{
-    FileAccess, ensure_unoccupied, manifest_entry, parent_dir, remove_files, segment_dir,
-    segment_path,
+    FileAccess, ensure_unoccupied, manifest_entry, parent_dir, segment_dir, segment_path,
 };
 use self::generation::OpenedGeneration;
 pub use self::generation::Recovery;
 use self::lock::WriteLock;
-use self::manifest::{FORMAT_VERSION, Manifest, PREVIOUS_FILE, SegmentEntry, sync_dir};
+use self::manifest::{FORMAT_VERSION, Manifest, SegmentEntry, sync_dir};
 pub use self::options::{DamagePolicy, EmbeddedOptions};
 pub use self::segment::set_max_open_segments;
 use self::segment::{Segment, WrittenSegment};
 use self::staged::{StagedSegment, write_batch};
-use crate::contract::{check_node, check_node_count};
-use crate::{
-    PatternStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts,
-    Totals,
-};
+use crate::contract::{Scan, StagedBatch, SymbolCounts, Totals, check_node, check_node_count};
+use crate::{PatternStore, PatternVisitor, Place, StoreError, StoredPattern};
 
 /// A run's knowledge bases in one directory.
 ///
@@ -77,7 +74,10 @@ pub struct EmbeddedStore {
     options: EmbeddedOptions,
     nodes: Vec<String>,
     configuration: Value,
+    /// Locked for moments only, as readers need it.
     state: Mutex<State>,
+    /// Locked by whoever makes a new generation, for as long as that takes.
+    writing: Mutex<()>,
     /// Number of the next segment file, whichever thread asks.
     next_segment: AtomicU64,
     recovery: Option<Recovery>,
@@ -186,7 +186,7 @@ impl EmbeddedStore {
         // Before the lock, which would make a file.
         if !Self::exists(dir) {
             return Err(StoreError::Missing {
-                path: dir.to_owned(),
+                place: Place::from_path(dir),
             });
         }
         let lock = WriteLock::acquire(dir)?;
@@ -233,7 +233,9 @@ impl EmbeddedStore {
     /// no knowledge base.
     ///
     /// Paths are relative to the directory, the manifest last. Segment files never change; a writer
-    /// removes them some commits later. The next commit replaces the manifest.
+    /// removes them some commits later. The next commit replaces the manifest, which then names
+    /// other files than these: no commit may come before the files are copied, or have second
+    /// names.
     ///
     /// # Errors
     ///
@@ -302,6 +304,7 @@ impl EmbeddedStore {
                 previous,
                 retired: Vec::new(),
             }),
+            writing: Mutex::default(),
             lock: lock.map(Arc::new),
         }
     }
@@ -310,6 +313,19 @@ impl EmbeddedStore {
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic while the lock is held leaves the last complete state: it is replaced as a whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other generation is being made. Merging takes minutes and the disk its time,
+    /// so this is another lock than that of the state: readers do not wait for them.
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        // It protects no data of its own.
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the newest generation. It stays the newest for as long as [`writing`](Self::writing)
+    /// is locked.
+    fn newest(&self) -> Generation {
+        self.state().newest.clone()
     }
 
     /// Returns the segments of the newest commit. Whoever reads from them needs no lock, and sees
@@ -325,69 +341,10 @@ impl EmbeddedStore {
         segment_path(&self.dir, number)
     }
 
-    /// Makes another generation the newest, durably, and removes the files of the one before the
-    /// newest.
-    fn replace(&self, state: &mut State, mut next: Generation) -> Result<(), StoreError> {
-        // Beyond the numbers of batches that are only staged, too: a later commit may still name
-        // their files.
-        next.manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
-        // The segments are flushed already; their names must be durable before a manifest mentions
-        // them.
-        sync_dir(&segment_dir(&self.dir))?;
-        next.manifest.commit(&self.dir)?;
-        // Only now, as a commit that failed leaves the last one valid.
-        let Generation { manifest, segments } = std::mem::replace(&mut state.newest, next);
-        let dropped = std::mem::replace(&mut state.previous, manifest.segments);
-        state.retired.extend(segments.iter().map(Arc::downgrade));
-        // Without this hold on them, segments are alive only if they are in the newest generation
-        // or someone is reading from them.
-        drop(segments);
-        self.remove_unreferenced(state, &dropped);
-        Ok(())
-    }
-
-    /// Drops the previous generation, so that the files of what was merged or forgotten are removed
-    /// at once.
-    fn drop_previous_generation(&self, state: &mut State) {
-        // Best effort, as what was asked for is done: if it fails, the files are removed with the
-        // next commit.
-        let manifest = &state.newest.manifest;
-        if manifest.replace(&self.dir, PREVIOUS_FILE).is_ok() {
-            let dropped = std::mem::replace(&mut state.previous, manifest.segments.clone());
-            self.remove_unreferenced(state, &dropped);
-        }
-    }
-
-    /// Removes the files of dropped segments that no generation names.
-    fn remove_unreferenced(&self, state: &mut State, dropped: &[SegmentEntry]) {
-        let State {
-            newest,
-            previous,
-            retired,
-        } = state;
-        let previous = previous.iter().map(|entry| entry.file.as_str());
-        let referenced: HashSet<&str> = newest.manifest.files().chain(previous).collect();
-        let dropped = dropped.iter().map(|entry| entry.file.as_str());
-        let removable = dropped.filter(|file| !referenced.contains(file));
-        remove_files(
-            &self.dir,
-            removable.filter(|file| hold_for_readers(retired, file)),
-        );
-        // Segments that nobody reads need no attention any more; those of the newest generation
-        // come back to the list when it is replaced.
-        let is_in_newest = |segment: &Weak<Segment>| {
-            let newest = newest.segments.iter();
-            newest
-                .map(Arc::as_ptr)
-                .any(|newest| newest == segment.as_ptr())
-        };
-        retired.retain(|segment| segment.strong_count() > 0 && !is_in_newest(segment));
-    }
-
     /// Returns the writer's lock, or the error of a store that is open for reading only.
     fn writer(&self) -> Result<&Arc<WriteLock>, StoreError> {
         self.lock.as_ref().ok_or_else(|| StoreError::ReadOnly {
-            path: self.dir.clone(),
+            place: Place::from_path(&self.dir),
         })
     }
 }
@@ -425,14 +382,14 @@ impl PatternStore for EmbeddedStore {
             .map(StagedBatch::into_prepared::<StagedSegment>)
             .collect::<Result<Vec<_>, _>>()?;
         let mut opened = Vec::with_capacity(staged.len());
-        // Batches are checked, flushed and opened before the state is locked: readers do not wait
-        // for the disk, and a foreign batch fails the commit while nothing has changed.
+        // Batches are checked, flushed and opened first: another commit need not wait for that,
+        // and a foreign batch fails this one while nothing has changed.
         for segment in &staged {
             opened.push(open_durably(segment.staged_by(writer)?)?);
         }
-        let mut state = self.state();
+        let writing = self.writing();
         // Changed in a copy: the newest generation stays what it is until the manifest is replaced.
-        let mut next = state.newest.clone();
+        let mut next = self.newest();
         next.manifest.checkpoint = checkpoint;
         next.manifest.n_commits += 1;
         // A merge belongs to the commit: if that fails, the merged file is removed with the others.
@@ -444,21 +401,22 @@ impl PatternStore for EmbeddedStore {
         for segment in &mut staged {
             segment.keep();
         }
-        self.replace(&mut state, next)
+        self.replace(&writing, next)
     }
 
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
         self.writer()?;
-        let mut state = self.state();
+        let writing = self.writing();
+        let newest = self.newest().manifest;
         let manifest = Manifest {
             checkpoint,
-            n_commits: state.newest.manifest.n_commits + 1,
+            n_commits: newest.n_commits + 1,
             segments: Vec::new(),
-            ..state.newest.manifest.clone()
+            ..newest
         };
         let segments = Vec::new();
-        self.replace(&mut state, Generation { manifest, segments })?;
-        self.drop_previous_generation(&mut state);
+        self.replace(&writing, Generation { manifest, segments })?;
+        self.drop_previous_generation(&writing);
         Ok(())
     }
 
@@ -475,8 +433,8 @@ impl PatternStore for EmbeddedStore {
             names.sort_unstable();
             names.dedup();
         }
-        let mut state = self.state();
-        let mut next = state.newest.clone();
+        let writing = self.writing();
+        let mut next = self.newest();
         next.manifest.checkpoint = checkpoint;
         next.manifest.n_commits += 1;
         let mut rewritten = Vec::new();
@@ -497,8 +455,8 @@ impl PatternStore for EmbeddedStore {
         for segment in &mut rewritten {
             segment.keep();
         }
-        self.replace(&mut state, next)?;
-        self.drop_previous_generation(&mut state);
+        self.replace(&writing, next)?;
+        self.drop_previous_generation(&writing);
         Ok(())
     }
 
@@ -515,8 +473,8 @@ impl PatternStore for EmbeddedStore {
             .filter_map(|segment| segment.nodes.get(node_idx))
         {
             totals.merge(Totals {
-                observations: node.observations,
-                symbols: node.symbols,
+                learns: node.observations,
+                learned_symbols: node.symbols,
                 member_symbols: node.member_symbols,
             });
         }
@@ -588,17 +546,6 @@ impl PatternStore for EmbeddedStore {
                 .sum(),
         )
     }
-}
-
-/// Holds a dropped segment open for whoever still reads from it, and returns whether its file may
-/// be removed.
-///
-/// A file that cannot be held open stays and is removed by the next writer.
-fn hold_for_readers(retired: &[Weak<Segment>], file: &str) -> bool {
-    let is_file = |segment: &Segment| segment.path().file_name().is_some_and(|name| name == file);
-    let live = retired.iter().filter_map(Weak::upgrade);
-    live.filter(|segment| is_file(segment))
-        .all(|segment| segment.hold().is_ok())
 }
 
 impl Generation {

@@ -6,57 +6,107 @@ use std::path::{Path, PathBuf};
 
 use kato_model::PatternName;
 
+use crate::Place;
+
+/// The kinds of failures that the backend of a store may have, by what the caller can do about
+/// them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// It did not do in time what it was asked to, and may do it later.
+    Transient,
+    /// It refused; trying again does not help.
+    Refused,
+    /// The settings of the store do not lead to a backend, such as an address that cannot be read.
+    Misconfigured,
+    /// Another writer has taken over the knowledge base, and this one may write no more.
+    Fenced,
+    /// Another program wrote into the knowledge base while a commit was in progress.
+    Tampered,
+    /// What is to be kept is larger than the store can hold.
+    TooLarge,
+}
+
+impl StoreErrorKind {
+    /// Returns what happened at a place, and what to do next.
+    fn sentence(self, place: &Place) -> String {
+        match self {
+            Self::Transient => format!(
+                "{place} did not answer in time: what is committed is safe; see that it runs, then resume"
+            ),
+            Self::Refused => format!(
+                "{place} refused what it was asked to do: mend the cause, trying again does not help"
+            ),
+            Self::Misconfigured => {
+                format!("{place} cannot be used as it is given: mend the settings of the store")
+            }
+            Self::Fenced => format!(
+                "another writer took over {place}: let only one of them train, then open it again"
+            ),
+            Self::Tampered => format!(
+                "{place} was changed from outside: stop other writers, then restore it from a copy or train again"
+            ),
+            Self::TooLarge => {
+                format!("a pattern is larger than {place} can hold: learn shorter patterns")
+            }
+        }
+    }
+}
+
 /// An error of a store.
-///
-/// `path` is a file or directory; of a store on a server it is the address, without credentials.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// A knowledge base is already there, and creating one must not overwrite it.
-    #[error("a knowledge base already exists at {}: resume it, or choose another directory", path.display())]
+    #[error("a knowledge base already exists at {place}: resume it, or choose another {}", place.choose("directory", "name for the run"))]
     Exists {
-        /// The directory.
-        path: PathBuf,
+        /// The directory or address.
+        place: Place,
     },
     /// There is no knowledge base to open.
-    #[error("there is no knowledge base at {}: check the directory, or train one into it", path.display())]
+    #[error("there is no knowledge base at {place}: check the {}, or train one into it", place.choose("directory", "address and the name of the run"))]
     Missing {
-        /// The directory.
-        path: PathBuf,
+        /// The directory or address.
+        place: Place,
     },
-    /// The directory holds files that are not a knowledge base's.
-    #[error("{} is not empty and holds no knowledge base: choose an empty or a new directory", path.display())]
+    /// The place holds something that is not a knowledge base's.
+    #[error("{place} {}", place.choose("is not empty and holds no knowledge base: choose an empty or a new directory", "holds patterns that belong to no run: choose another name for the run, or adopt them"))]
     NotAKnowledgeBase {
-        /// The directory.
-        path: PathBuf,
+        /// The directory or address.
+        place: Place,
     },
     /// Another process writes to the knowledge base.
-    #[error("the knowledge base at {} is in use by another writer: wait for it to end, or stop it", path.display())]
+    #[error(
+        "the knowledge base at {place} is in use by another writer: wait for it to end, or stop it"
+    )]
     Locked {
-        /// The directory.
-        path: PathBuf,
+        /// The directory or address.
+        place: Place,
     },
     /// The knowledge base was opened for reading.
-    #[error("the knowledge base at {} is open for reading only: open it for writing to train", path.display())]
+    #[error("the knowledge base at {place} is open for reading only: open it for writing to train")]
     ReadOnly {
-        /// The directory.
-        path: PathBuf,
+        /// The directory or address.
+        place: Place,
     },
-    /// The files were written by a version of the format that this version does not read.
-    #[error("{} has format version {found}, and this version reads {supported}: use the matching release", path.display())]
+    /// It was written by a version of the format that this version does not read.
+    #[error(
+        "{place} has format version {found}, and this version reads {supported}: use the matching release"
+    )]
     Version {
-        /// The file.
-        path: PathBuf,
-        /// The file's version.
+        /// The file or address.
+        place: Place,
+        /// The version that was found.
         found: u64,
         /// The version that can be read.
         supported: u64,
     },
-    /// A file does not hold what was written to it. Nothing read from the damaged part was used.
-    #[error("{} is damaged: {reason}; restore it from a copy, or train again", path.display())]
+    /// A file, or a part of what a server holds, is not what was written to it. Nothing read from
+    /// the damaged part was used.
+    #[error("{place} is damaged: {reason}; restore it from a copy, or train again")]
     Corrupt {
-        /// The file.
-        path: PathBuf,
+        /// The file or address.
+        place: Place,
         /// The inconsistency that was found.
         reason: String,
     },
@@ -109,55 +159,18 @@ pub enum StoreError {
     /// A staged batch was passed to a store that did not stage it.
     #[error("the staged batch belongs to another store")]
     ForeignBatch,
-    /// The server that keeps the patterns did not answer within the time that the store waits.
-    #[error(
-        "{place} did not answer when asked to {action}: what is committed is safe; see that it runs, then resume"
-    )]
-    Unanswered {
-        /// The server's address, without credentials.
-        place: String,
-        /// The operation that was tried, such as "commit".
-        action: &'static str,
-        /// The last failure.
+    /// What a store relies on failed, such as its server.
+    ///
+    /// It names the kind of the failure, which a caller acts on, and what to do next. The store's
+    /// own error is the source, and can be downcast to its type.
+    #[error("{}", kind.sentence(place))]
+    Backend {
+        /// The kind of the failure.
+        kind: StoreErrorKind,
+        /// The knowledge base, or what holds it.
+        place: Place,
+        /// The store's own error, which says what was tried and what happened.
         source: Box<dyn Error + Send + Sync>,
-    },
-    /// The server that keeps the patterns refused; trying again does not help.
-    #[error("{place} refused to {action}")]
-    Refused {
-        /// The server's address, without credentials.
-        place: String,
-        /// The operation that was tried, such as "commit".
-        action: &'static str,
-        /// The answer of the server.
-        source: Box<dyn Error + Send + Sync>,
-    },
-    /// Another writer has taken over the knowledge base.
-    #[error("another writer took over {place}: let only one of them train, then open it again")]
-    LeaseLost {
-        /// The knowledge base's address.
-        place: String,
-    },
-    /// Another program wrote into the knowledge base while a commit was in progress.
-    #[error(
-        "{place} was changed from outside: {reason}; stop other writers, then restore it from a copy or train again"
-    )]
-    Meddled {
-        /// The knowledge base's address.
-        place: String,
-        /// The inconsistency that was found.
-        reason: String,
-    },
-    /// A pattern is larger than the store can hold.
-    #[error(
-        "pattern {name} takes {bytes} bytes, and a pattern may take {limit}: learn shorter patterns"
-    )]
-    TooLarge {
-        /// The pattern.
-        name: PatternName,
-        /// Bytes that it takes, at most.
-        bytes: u64,
-        /// Bytes that a pattern may take.
-        limit: u64,
     },
 }
 
@@ -181,20 +194,128 @@ impl StoreError {
     /// Creates the error for a damaged file.
     pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
         Self::Corrupt {
-            path: path.to_owned(),
+            place: Place::from_path(path),
             reason: reason.into(),
         }
     }
 
-    /// Returns whether waiting and repeating the operation can help: a server did not answer.
+    /// Creates an error of what a store relies on, by its kind, from the store's own error.
+    ///
+    /// ```
+    /// use kato_store::{Place, StoreError, StoreErrorKind};
+    ///
+    /// let place = Place::from_address("shelf://attic/3");
+    /// let error = StoreError::from_backend(StoreErrorKind::Transient, place, "nobody is in");
+    /// assert!(error.is_transient());
+    /// ```
+    pub fn from_backend(
+        kind: StoreErrorKind,
+        place: Place,
+        error: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Backend {
+            kind,
+            place,
+            source: error.into(),
+        }
+    }
+
+    /// Returns whether waiting and repeating the operation can help: a backend did not answer.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unanswered { .. })
+        matches!(
+            self,
+            Self::Backend {
+                kind: StoreErrorKind::Transient,
+                ..
+            }
+        )
+    }
+
+    /// Returns whether another writer has taken over the knowledge base.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        matches!(
+            self,
+            Self::Backend {
+                kind: StoreErrorKind::Fenced,
+                ..
+            }
+        )
     }
 
     /// Returns whether freeing disk space and repeating the operation can help.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error that no crate but a plug-in's own knows.
+    #[derive(Debug, thiserror::Error)]
+    #[error("shelf {number} is full")]
+    struct ShelfError {
+        number: u32,
+    }
+
+    #[test]
+    fn advice_fits_directories_and_addresses() {
+        let told = |place: Place| {
+            [
+                StoreError::Exists {
+                    place: place.clone(),
+                },
+                StoreError::Missing {
+                    place: place.clone(),
+                },
+                StoreError::NotAKnowledgeBase { place },
+            ]
+            .map(|error| error.to_string())
+        };
+        assert_eq!(
+            told(Place::from_path("kb")),
+            [
+                "a knowledge base already exists at kb: resume it, or choose another directory",
+                "there is no knowledge base at kb: check the directory, or train one into it",
+                "kb is not empty and holds no knowledge base: choose an empty or a new directory",
+            ]
+        );
+        let address = "shelf://attic/3";
+        for text in told(Place::from_address(address)) {
+            assert!(
+                text.contains(address) && text.contains("name") && !text.contains("directory"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_backend_maps_its_own_errors_to_kinds_and_gets_them_back() {
+        let kinds = [
+            (StoreErrorKind::Transient, "then resume"),
+            (StoreErrorKind::Refused, "mend the cause"),
+            (StoreErrorKind::Misconfigured, "mend the settings"),
+            (StoreErrorKind::Fenced, "let only one of them train"),
+            (StoreErrorKind::Tampered, "stop other writers"),
+            (StoreErrorKind::TooLarge, "learn shorter patterns"),
+        ];
+        for (kind, advice) in kinds {
+            let place = Place::from_address("shelf://attic/3");
+            let error = StoreError::from_backend(kind, place, ShelfError { number: 3 });
+            let text = error.to_string();
+            assert!(
+                text.contains(advice) && text.contains("shelf://attic/3"),
+                "{text}"
+            );
+            assert_eq!(error.is_transient(), kind == StoreErrorKind::Transient);
+            assert_eq!(error.is_fenced(), kind == StoreErrorKind::Fenced);
+            let source = error.source().unwrap();
+            assert_eq!(source.to_string(), "shelf 3 is full");
+            assert_eq!(source.downcast_ref::<ShelfError>().unwrap().number, 3);
+        }
     }
 }

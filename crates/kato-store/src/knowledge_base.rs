@@ -5,11 +5,10 @@ use std::ops::RangeBounds;
 
 use kato_model::{PatternName, Symbol};
 
-use crate::contract::check_node;
-use crate::{
-    ExchangeError, FrequencyStatistics, PatternFrequency, PatternStore, Scan, StoreError,
-    StoredPattern, SymbolCounts, Totals, Trace, exchange, statistics, trace,
-};
+use crate::contract::{Scan, SymbolCounts, Totals, check_node};
+use crate::statistics::{FrequencyStatistics, PatternFrequency};
+use crate::trace::Trace;
+use crate::{ExchangeError, PatternStore, StoreError, StoredPattern, exchange, statistics, trace};
 
 /// One node of a store: a view that costs nothing to create and copy.
 ///
@@ -26,7 +25,7 @@ use crate::{
 ///     .as_slice(),
 /// )?;
 ///
-/// assert_eq!(node0.totals()?.observations, 5);
+/// assert_eq!(node0.totals()?.learns, 5);
 /// assert_eq!(node0.statistics()?.max, Some(4));
 /// let top = &node0.top(1)?[0];
 /// let pattern = node0.pattern(&top.name)?.expect("it was just listed");

@@ -8,32 +8,37 @@
 //! * [`PatternStore`] is the contract: stage batches, commit them together with a training
 //!   position, read patterns back. [`MemoryStore`] keeps it in memory, for tests and small runs.
 //! * [`KnowledgeBase`] looks patterns up, traces them down to text ([`Trace`]), computes
-//!   [statistics](FrequencyStatistics), and exports and imports JSON Lines.
+//!   [statistics](statistics::FrequencyStatistics), and exports and imports JSON Lines.
 //! * [`PatternVisitor`] receives all content of a node at once, for example to load an index.
 //! * [`EmbeddedOptions`] are the settings of the embedded store; [`Recovery`] reports that opening
 //!   went back to an earlier commit.
-//! * [`StoreError`] and [`ExchangeError`] say what went wrong, and what the caller can do.
+//! * [`StoreError`] and [`ExchangeError`] say what went wrong, and what the caller can do. A store
+//!   of another crate maps its own failures to [`StoreErrorKind`]s; a [`Place`] is where it lies.
+//!
+//! [`Trace`]: trace::Trace
+//! [`EmbeddedOptions`]: embedded::EmbeddedOptions
+//! [`Recovery`]: embedded::Recovery
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
-mod contract;
-mod embedded;
+pub mod contract;
+pub mod embedded;
 mod error;
 mod exchange;
 mod knowledge_base;
 mod memory;
 mod pattern;
-mod statistics;
-mod trace;
-mod visit;
+mod place;
+pub mod statistics;
+pub mod trace;
+pub mod visit;
 
-pub use contract::{PatternStore, Scan, StagedBatch, SymbolCounts, Totals};
-pub use embedded::{DamagePolicy, EmbeddedOptions, EmbeddedStore, Recovery, set_max_open_segments};
-pub use error::StoreError;
+pub use contract::PatternStore;
+pub use embedded::EmbeddedStore;
+pub use error::{StoreError, StoreErrorKind};
 pub use exchange::ExchangeError;
 pub use knowledge_base::KnowledgeBase;
 pub use memory::MemoryStore;
 pub use pattern::StoredPattern;
-pub use statistics::{FrequencyCount, FrequencyRanges, FrequencyStatistics, PatternFrequency};
-pub use trace::{Trace, TraceChild};
-pub use visit::{PatternVisitor, SourceSymbols, SymbolRef, VisitedPattern};
+pub use place::Place;
+pub use visit::PatternVisitor;

@@ -5,23 +5,23 @@ mod snapshot;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use kato_model::{
-    AttributeLimits, PatternName, SealedBatch, SealedSymbol, Symbol, VectorName, add_emotives,
-    smaller_vector,
-};
+use kato_model::batch::SealedSymbol;
+use kato_model::emotives::add_emotives;
+use kato_model::vector::smaller_vector;
+use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use serde_json::Value;
 
 use self::snapshot::Snapshot;
-use crate::contract::{check_emotives, check_node, check_node_count};
-use crate::{
-    PatternStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts,
-    Totals,
+use crate::contract::{
+    Scan, StagedBatch, SymbolCounts, Totals, check_emotives, check_node, check_node_count,
 };
+use crate::{PatternStore, PatternVisitor, StoreError, StoredPattern};
 
 /// A run's knowledge bases in memory. Nothing is durable; memory grows with the patterns.
 ///
 /// ```
-/// use kato_model::{BatchSymbol, LearnBatch, PatternName};
+/// use kato_model::batch::BatchSymbol;
+/// use kato_model::{LearnBatch, PatternName};
 /// use kato_store::{MemoryStore, PatternStore};
 /// use serde_json::json;
 ///
@@ -215,8 +215,8 @@ impl PatternStore for MemoryStore {
         let mut totals = Totals::default();
         for pattern in self.state().nodes[node_idx].patterns.values() {
             totals.merge(Totals {
-                observations: pattern.frequency,
-                symbols: pattern
+                learns: pattern.frequency,
+                learned_symbols: pattern
                     .frequency
                     .saturating_mul(pattern.symbols.len() as u64),
                 member_symbols: pattern

@@ -1,8 +1,8 @@
 //! Patterns as stores return them.
 
+use kato_model::emotives::EmotiveWindow;
 use kato_model::{
-    Attributes, EmotiveMap, EmotiveWindow, Event, FirstSeen, Metadata, Pattern, PatternName,
-    PatternRecord, Symbol,
+    Attributes, EmotiveMap, Event, FirstSeen, Metadata, Pattern, PatternName, PatternRecord, Symbol,
 };
 
 use crate::StoreError;

@@ -7,7 +7,8 @@ use std::ops::RangeBounds;
 use kato_model::PatternName;
 use serde::{Deserialize, Serialize};
 
-use crate::{Scan, StoreError};
+use crate::StoreError;
+use crate::contract::Scan;
 
 /// Statistics of how often the patterns of a node were learned.
 ///
@@ -15,20 +16,22 @@ use crate::{Scan, StoreError};
 /// needs a pattern to exist is `null`.
 ///
 /// ```
-/// use kato_store::FrequencyStatistics;
+/// use kato_store::statistics::FrequencyStatistics;
 ///
 /// // Four patterns learned once, one seven times.
 /// let statistics = FrequencyStatistics::from_histogram([(1, 4), (7, 1)]);
-/// assert_eq!((statistics.patterns, statistics.observations), (5, 11));
+/// assert_eq!((statistics.patterns, statistics.learns), (5, 11));
 /// assert_eq!((statistics.mean, statistics.median), (Some(2.2), Some(1.0)));
 /// assert_eq!((statistics.ranges.freq_1, statistics.ranges.freq_6_10), (4, 1));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FrequencyStatistics {
     /// Distinct patterns.
     pub patterns: u64,
     /// Learn calls: the sum of the frequencies.
-    pub observations: u64,
+    #[serde(alias = "observations")]
+    pub learns: u64,
     /// Observations a pattern.
     pub mean: Option<f64>,
     /// The frequency that half of the patterns do not exceed; between two, their mean.
@@ -46,6 +49,7 @@ pub struct FrequencyStatistics {
 
 /// Number of patterns by range of frequency, bounds inclusive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FrequencyRanges {
     /// Learned once.
     pub freq_1: u64,
@@ -61,6 +65,7 @@ pub struct FrequencyRanges {
 
 /// One bar of a histogram of frequencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FrequencyCount {
     /// The frequency.
     pub frequency: u64,
@@ -70,6 +75,7 @@ pub struct FrequencyCount {
 
 /// A pattern by name, with its frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PatternFrequency {
     /// The pattern.
     pub name: PatternName,
@@ -94,13 +100,13 @@ impl FrequencyStatistics {
         let mut statistics = Self::default();
         for (&frequency, &patterns) in &counts {
             statistics.patterns = statistics.patterns.saturating_add(patterns);
-            statistics.observations = statistics
-                .observations
+            statistics.learns = statistics
+                .learns
                 .saturating_add(frequency.saturating_mul(patterns));
             statistics.ranges.count(frequency, patterns);
         }
         if statistics.patterns > 0 {
-            statistics.mean = Some(statistics.observations as f64 / statistics.patterns as f64);
+            statistics.mean = Some(statistics.learns as f64 / statistics.patterns as f64);
             statistics.median = median(&counts, statistics.patterns);
         }
         statistics.min = counts.keys().next().copied();
@@ -257,7 +263,7 @@ mod tests {
         assert_eq!(
             json,
             serde_json::json!({
-                "patterns": 0, "observations": 0, "mean": null, "median": null, "min": null, "max": null,
+                "patterns": 0, "learns": 0, "mean": null, "median": null, "min": null, "max": null,
                 "ranges": ranges, "histogram": [],
             })
         );
@@ -287,7 +293,7 @@ mod tests {
             sorted.sort_unstable();
             let n = sorted.len();
             let sum: u64 = sorted.iter().sum();
-            prop_assert_eq!((found.patterns, found.observations), (n as u64, sum));
+            prop_assert_eq!((found.patterns, found.learns), (n as u64, sum));
             prop_assert_eq!((found.min, found.max), (sorted.first().copied(), sorted.last().copied()));
             prop_assert_eq!(found.mean, Some(sum as f64 / n as f64));
             prop_assert_eq!(found.median, Some((sorted[(n - 1) / 2] + sorted[n / 2]) as f64 / 2.0));

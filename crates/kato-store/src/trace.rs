@@ -16,8 +16,10 @@ use crate::{PatternStore, StoreError, StoredPattern};
 /// reported as [`TraceChild::Unknown`].
 ///
 /// ```
-/// use kato_model::{BatchSymbol, LearnBatch, PatternName, Symbol};
-/// use kato_store::{KnowledgeBase, MemoryStore, PatternStore, TraceChild};
+/// use kato_model::batch::BatchSymbol;
+/// use kato_model::{LearnBatch, PatternName, Symbol};
+/// use kato_store::trace::TraceChild;
+/// use kato_store::{KnowledgeBase, MemoryStore, PatternStore};
 /// use serde_json::json;
 ///
 /// let store = MemoryStore::new(&["node0", "node1"], json!(null));
@@ -175,7 +177,8 @@ impl<'a> Tracer<'a> {
 
 #[cfg(test)]
 mod tests {
-    use kato_model::{BatchSymbol, LearnBatch};
+    use kato_model::LearnBatch;
+    use kato_model::batch::BatchSymbol;
     use serde_json::Value;
 
     use super::*;

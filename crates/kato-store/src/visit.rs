@@ -17,8 +17,10 @@ use kato_model::{Attributes, FirstSeen, PatternName, Symbol};
 /// use std::collections::BTreeMap;
 /// use std::ops::ControlFlow;
 ///
-/// use kato_model::{BatchSymbol, LearnBatch, PatternName, Symbol};
-/// use kato_store::{MemoryStore, PatternStore, PatternVisitor, SourceSymbols, VisitedPattern};
+/// use kato_model::batch::BatchSymbol;
+/// use kato_model::{LearnBatch, PatternName, Symbol};
+/// use kato_store::visit::{SourceSymbols, VisitedPattern};
+/// use kato_store::{MemoryStore, PatternStore, PatternVisitor};
 ///
 /// #[derive(Default)]
 /// struct CountSymbols(BTreeMap<Symbol, u64>);

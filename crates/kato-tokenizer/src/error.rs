@@ -19,6 +19,16 @@ pub enum LoadError {
         name: String,
     },
 
+    /// The name is not built in, and this build reads no files.
+    #[error(
+        "find tokenizer `{name}`: this build knows `gpt2` alone; \
+         build with the feature `huggingface` of kato or kato-tokenizer to read a tokenizer.json"
+    )]
+    Unsupported {
+        /// The name that the user gave.
+        name: String,
+    },
+
     /// The file exists but could not be read as text.
     #[error("read tokenizer file {}", path.display())]
     Read {

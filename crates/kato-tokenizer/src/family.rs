@@ -17,7 +17,7 @@ impl Family {
     ///
     /// It looks for fragments anywhere in the name, ignoring case, the GPT-2 family first. A path
     /// counts as a name, so a fragment in a folder's name decides too; override with
-    /// [`HfTokenizer::with_family`](crate::HfTokenizer::with_family).
+    /// `HfTokenizer::with_family`.
     ///
     /// ```
     /// use kato_tokenizer::Family;

@@ -1,7 +1,6 @@
 //! Tokenizers of any Hugging Face `tokenizer.json`: the engine, and the check of what it returns.
 
-mod alphabet;
-mod bpe;
+mod check;
 mod definition;
 mod spelling;
 
@@ -13,12 +12,14 @@ use std::sync::Arc;
 
 use tokenizers::pipeline::{EncodeOptions, Override, PipelineToken, PipelineTokenizer};
 
-use self::bpe::Bpe;
+use self::check::ResultCheck;
 use self::definition::Definition;
 use self::spelling::Spelling;
 use crate::{Family, LoadError, TokenizeError, Tokenizer, Vocabulary};
 
 /// A tokenizer read from a Hugging Face `tokenizer.json`, format 1.0 or 2.0. Cloning shares it.
+///
+/// Needs the feature `huggingface`.
 ///
 /// The crate documentation says what is guaranteed.
 #[derive(Clone)]
@@ -38,12 +39,6 @@ struct Engine {
     special: Vec<u32>,
     /// Present for byte-level BPE, whose tokens must spell the text.
     check: Option<ResultCheck>,
-}
-
-/// The check of the engine's results, and the exact rules that replace those that fail it.
-struct ResultCheck {
-    spelling: Spelling,
-    bpe: Bpe,
 }
 
 impl HfTokenizer {
@@ -185,7 +180,7 @@ impl Tokenizer for HfTokenizer {
             && !check.spelling.spells(&ids[before..], text.as_bytes())
         {
             ids.truncate(before);
-            encoded = check.bpe.encode_into(&self.engine.pipeline, text, ids);
+            encoded = check.encode_into(&self.engine.pipeline, text, ids);
         }
         encoded.map_err(|source| {
             // The exact rules may have appended some ids before they failed.

@@ -1,30 +1,51 @@
 //! The loading of a tokenizer by the name or path that a user gave.
 
+#[cfg(feature = "huggingface")]
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{HfTokenizer, LoadError, Tokenizer, gpt2};
+#[cfg(feature = "huggingface")]
+use crate::HfTokenizer;
+use crate::{LoadError, Tokenizer, gpt2};
 
-/// Loads the tokenizer that a user names: `gpt2` (or `openai-community/gpt2`), a `tokenizer.json`,
-/// or a folder that holds one.
+/// Loads the tokenizer that a user names: `gpt2` (or `openai-community/gpt2`) or, with the feature
+/// `huggingface`, a `tokenizer.json` or a folder that holds one.
 ///
 /// Nothing is downloaded: for a name on the Hugging Face hub the error says which file to fetch.
 ///
 /// ```
 /// use kato_tokenizer::{Tokenizer, load};
 /// assert_eq!(load("gpt2")?.name(), "gpt2");
-/// assert!(load("bert-base-cased").unwrap_err().to_string().contains("resolve/main/tokenizer.json"));
+/// let unknown = load("bert-base-cased").unwrap_err().to_string();
+/// if cfg!(feature = "huggingface") {
+///     assert!(unknown.contains("resolve/main/tokenizer.json"));
+/// }
 /// # Ok::<(), kato_tokenizer::LoadError>(())
 /// ```
 ///
 /// # Errors
 ///
+/// [`LoadError::Unsupported`] for anything but GPT-2 without the feature. With it,
 /// [`LoadError::Unknown`] when it is no such name or path; the others when the file cannot be used.
 pub fn load(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
     // Before any file, so that a folder that happens to have this name changes nothing.
     if matches!(spec, "gpt2" | "openai-community/gpt2") {
         return Ok(Arc::new(gpt2()));
     }
+    load_file(spec)
+}
+
+/// Refuses what is not built in.
+#[cfg(not(feature = "huggingface"))]
+fn load_file(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
+    Err(LoadError::Unsupported {
+        name: spec.to_owned(),
+    })
+}
+
+/// Loads a `tokenizer.json`, or that of a folder.
+#[cfg(feature = "huggingface")]
+fn load_file(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
     let path = Path::new(spec);
     let path = if path.is_dir() {
         path.join("tokenizer.json")
@@ -40,7 +61,7 @@ pub fn load(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
 }
 
 /// Loads a tokenizer as [`load`] does, looking a hub name up also among what Hugging Face tools
-/// have already downloaded to `cache`.
+/// have already downloaded to `cache`. Needs the feature `huggingface`.
 ///
 /// `cache` is the folder that holds `models--…` folders, usually `~/.cache/huggingface/hub`; of
 /// several downloaded revisions, the one that `main` named last is taken.
@@ -48,6 +69,7 @@ pub fn load(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
 /// # Errors
 ///
 /// Those of [`load`].
+#[cfg(feature = "huggingface")]
 pub fn load_with_hub_cache(spec: &str, cache: &Path) -> Result<Arc<dyn Tokenizer>, LoadError> {
     match load(spec) {
         // Any other error is about a file that the user named, which the cache must not replace.
@@ -60,6 +82,7 @@ pub fn load_with_hub_cache(spec: &str, cache: &Path) -> Result<Arc<dyn Tokenizer
 }
 
 /// Finds the `tokenizer.json` of a hub name in a cache.
+#[cfg(feature = "huggingface")]
 fn cached(name: &str, cache: &Path) -> Option<PathBuf> {
     // The layout of `huggingface_hub`: a folder for each model, a file for each branch with the
     // revision that it named last, and a folder for each revision.

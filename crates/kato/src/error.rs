@@ -26,7 +26,8 @@ pub enum Error {
     /// The patterns of the knowledge base cannot be loaded or learned.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The knowledge base says nothing of how it was trained, so there is no tokenizer to ask it with.
+    /// The knowledge base says nothing of how it was trained, so there is no tokenizer to ask it
+    /// with.
     #[error("the knowledge base does not record how it was trained: train it with this crate")]
     NotTrained {
         /// What is wrong with its record.

@@ -2,11 +2,13 @@
 //!
 //! # Where to go next
 //!
-//! - [`Training`] trains; everything that it can be told is in [`learner`], [`loader`] and [`scheduler`].
-//! - [`open`] and [`from_store`] give a [`Hierarchy`]: [`activate`](Hierarchy::activate), [`unravel`](Hierarchy::unravel),
-//!   [`generate`](Hierarchy::generate). A single node is asked through [`Hierarchy::nodes`] and its sessions ([`engine`]).
-//! - Each library stands for itself and is re-exported whole: [`model`], [`tokenizer`], [`loader`], [`learner`], [`store`],
-//!   [`scheduler`], [`prediction`], [`engine`], [`hierarchy`], [`probe`].
+//! - [`Training`] trains; everything that it can be told is in [`learner`], [`loader`] and
+//!   [`scheduler`].
+//! - [`open`] and [`from_store`] give a [`Hierarchy`]: [`activate`](Hierarchy::activate),
+//!   [`unravel`](Hierarchy::unravel), [`generate`](Hierarchy::generate). A single node is asked
+//!   through [`Hierarchy::nodes`] and its sessions ([`engine`]).
+//! - Each library stands for itself and is re-exported whole: [`model`], [`tokenizer`], [`loader`],
+//!   [`learner`], [`store`], [`scheduler`], [`prediction`], [`engine`], [`hierarchy`], [`probe`].
 
 mod error;
 mod open;

@@ -11,14 +11,15 @@ use kato_tokenizer::Tokenizer;
 
 use crate::Error;
 
-/// Opens the knowledge base in a directory for questions; also while it is being trained, in the state of its last commit.
+/// Opens the knowledge base in a directory for questions; also while it is being trained, in the
+/// state of its last commit.
 ///
 /// All of it is loaded into memory.
 ///
 /// # Errors
 ///
-/// [`Error::Store`] when there is none or it cannot be read, [`Error::NotTrained`], [`Error::Tokenizer`] and
-/// [`Error::OtherTokenizer`] when what it needs for asking is missing.
+/// [`Error::Store`] when there is none or it cannot be read, [`Error::NotTrained`],
+/// [`Error::Tokenizer`] and [`Error::OtherTokenizer`] when what it needs for asking is missing.
 ///
 /// # Examples
 ///
@@ -58,7 +59,8 @@ pub fn from_store(store: Arc<dyn PatternStore>) -> Result<Hierarchy, Error> {
 ///
 /// # Errors
 ///
-/// [`Error::Tokenizer`] when it is not at hand, [`Error::OtherTokenizer`] when another one has its name.
+/// [`Error::Tokenizer`] when it is not at hand, [`Error::OtherTokenizer`] when another one has its
+/// name.
 pub fn tokenizer_of(run: &RunConfiguration) -> Result<Arc<dyn Tokenizer>, Error> {
     let tokenizer = kato_tokenizer::load(&run.tokenizer)?;
     if tokenizer.fingerprint() != run.tokenizer_fingerprint {

@@ -4,7 +4,8 @@ use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use kato_scheduler::{Progress, TrainingEvent};
+use kato_scheduler::TrainingEvent;
+use kato_scheduler::event::Progress;
 
 /// Time between lines where standard error is no terminal.
 const INTERVAL: Duration = Duration::from_secs(10);

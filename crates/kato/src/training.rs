@@ -15,13 +15,15 @@ use kato_tokenizer::Tokenizer;
 
 use crate::Error;
 
-/// Chunk sizes of the levels where nothing else is said: phrases of five tokens, seven phrases, nine of those.
+/// Chunk sizes of the levels where nothing else is said: phrases of five tokens, seven phrases,
+/// nine of those.
 const CHUNK_SIZES: [usize; 3] = [5, 7, 9];
 
 /// A training run into a directory: what is learned, how, and who hears of it.
 ///
-/// [`run`](Self::run) begins the run, or goes on where it ended, whatever ended it: the knowledge base and the position in the
-/// corpus are committed together, so the result is the same as without the interruption.
+/// [`run`](Self::run) begins the run, or goes on where it ended, whatever ended it: the knowledge
+/// base and the position in the corpus are committed together, so the result is the same as without
+/// the interruption.
 ///
 /// # Examples
 ///
@@ -52,8 +54,8 @@ pub struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// Creates a run into a directory, which is made when the run begins: GPT-2 tokens, levels of 5, 7 and 9 symbols, nothing to
-    /// learn from yet.
+    /// Creates a run into a directory, which is made when the run begins: GPT-2 tokens, levels of
+    /// 5, 7 and 9 symbols, nothing to learn from yet.
     pub fn new(kb: impl AsRef<Path>) -> Self {
         Self {
             kb: kb.as_ref().to_owned(),
@@ -67,14 +69,16 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// Adds a file, directory or glob to the corpus: plain text, JSON Lines, CSV or Parquet, also compressed; with the feature
-    /// `remote` also `hf://`, `https://` and object stores.
+    /// Adds a file, directory or glob to the corpus: plain text, JSON Lines or CSV, also
+    /// compressed; with the feature `parquet` also Parquet, with `remote` also `hf://`, `https://` and object
+    /// stores.
     pub fn with_source(mut self, source: impl AsRef<Path>) -> Self {
         self.corpus = self.corpus.with_input(source);
         self
     }
 
-    /// Sets the corpus: order, shards, mixtures, fields, filters; takes the place of the sources so far.
+    /// Sets the corpus: order, shards, mixtures, fields, filters; takes the place of the sources so
+    /// far.
     pub fn with_corpus(mut self, corpus: StreamingDatasetLoaderBuilder) -> Self {
         self.corpus = corpus;
         self
@@ -86,7 +90,8 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Sets the tokenizer. [`open`](crate::open) finds it again by its name: a path for a `tokenizer.json`.
+    /// Sets the tokenizer. [`open`](crate::open) finds it again by its name: a path for a
+    /// `tokenizer.json`, which needs the feature `huggingface`.
     pub fn with_tokenizer(mut self, tokenizer: Arc<dyn Tokenizer>) -> Self {
         self.tokenizer = Some(tokenizer);
         self
@@ -98,13 +103,15 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Leaves documents out, for an evaluation afterwards: those that the other half of the split reads.
+    /// Leaves documents out, for an evaluation afterwards: those that the other half of the split
+    /// reads.
     pub fn with_split(mut self, split: Split) -> Self {
         self.split = Some(split);
         self
     }
 
-    /// Sets what changes no result: workers, memory, commits, what happens when a document cannot be learned.
+    /// Sets what changes no result: workers, memory, commits, what happens when a document cannot
+    /// be learned.
     pub fn with_options(mut self, options: TrainingOptions) -> Self {
         self.options = options;
         self
@@ -122,26 +129,29 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Shows how far the run is on standard error: a bar with rate and remaining time, or lines where that is no terminal.
+    /// Shows how far the run is on standard error: a bar with rate and remaining time, or lines
+    /// where that is no terminal.
     #[cfg(feature = "progress")]
     pub fn with_progress(self) -> Self {
         let mut progress = crate::progress::ProgressReporter::new();
         self.on_event(move |event| progress.show(&event))
     }
 
-    /// Trains until the corpus is read, [`with_stop`](Self::with_stop) says so, or something goes wrong.
+    /// Trains until the corpus is read, [`with_stop`](Self::with_stop) says so, or something goes
+    /// wrong.
     ///
     /// # Errors
     ///
-    /// [`Error::Settings`] and [`Error::Source`] before anything is written; [`Error::Train`] also when the knowledge base was
-    /// begun with other settings or another corpus; [`Error::Store`]. What was committed before is safe: call it again.
+    /// [`Error::Settings`] and [`Error::Source`] before anything is written; [`Error::Train`] also
+    /// when the knowledge base was begun with other settings or another corpus;
+    /// [`Error::Store`]. What was committed before is safe: call it again.
     pub fn run(self) -> Result<TrainingReport, Error> {
         let learner = match self.learner {
             Some(learner) => learner,
             None => {
                 let gpt2 = || Arc::new(kato_tokenizer::gpt2()) as Arc<dyn Tokenizer>;
                 HierarchicalConceptLearner::builder(self.tokenizer.unwrap_or_else(gpt2))
-                    .chunk_sizes(self.chunk_sizes)
+                    .with_chunk_sizes(self.chunk_sizes)
                     .build()?
             }
         };

@@ -148,7 +148,7 @@ fn what_was_not_trained_here_cannot_be_asked() {
 fn a_tokenizer_that_is_not_at_hand_is_named() {
     let words = Whitespace::of_texts(["a b c"]);
     let learner = HierarchicalConceptLearner::builder(words)
-        .chunk_sizes([2])
+        .with_chunk_sizes([2])
         .build()
         .unwrap();
     let store = MemoryStore::new(

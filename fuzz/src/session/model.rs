@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kato_engine::{Node, SessionConfig, StmMode};
+use kato_engine::config::StmMode;
+use kato_engine::{Node, SessionConfig};
 use kato_model::{Event, PatternName};
 
 /// Events that a session keeps between operations.

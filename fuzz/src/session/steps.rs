@@ -1,7 +1,10 @@
 //! Steps: what can be asked of a session.
 
-use kato_engine::{EngineError, Observation, Sequence, SequenceItem, SessionConfig, StmMode};
-use kato_model::{Event, MetadataValue, PatternName, VECTOR_PREFIX};
+use kato_engine::config::StmMode;
+use kato_engine::session::SequenceItem;
+use kato_engine::{EngineError, Observation, Sequence, SessionConfig};
+use kato_model::vector::VECTOR_PREFIX;
+use kato_model::{Event, MetadataValue, PatternName};
 use serde_json::{Map, Value};
 
 use super::{Observer, World, node};

@@ -11,7 +11,8 @@ use proptest::test_runner::{Config, RngSeed, TestCaseResult, TestRunner};
 /// Seed of the random inputs.
 const SEED: u64 = 3;
 
-/// Runs a target on its committed inputs, then on random ones: `cases` of them where the environment says nothing else.
+/// Runs a target on its committed inputs, then on random ones: `cases` of them where the
+/// environment says nothing else.
 pub(crate) fn check(name: &str, target: Target, cases: u32) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("seeds")

@@ -1,7 +1,8 @@
 //! Memory that a test and a program that it starts both work on: the same pages, wherever they lie.
 //!
-//! Where a buffer lies in physical memory decides into how many requests the kernel cuts a large direct access, and with it up
-//! to two fifths of its speed. Two programs that are compared are to differ in nothing but themselves.
+//! Where a buffer lies in physical memory decides into how many requests the kernel cuts a large
+//! direct access, and with it up to two fifths of its speed. Two programs that are compared are to
+//! differ in nothing but themselves.
 #![expect(unsafe_code, reason = "mapping a file is")]
 
 use std::io;
@@ -13,7 +14,8 @@ use tempfile::NamedTempFile;
 /// A file system in memory, on Linux.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// A file in memory, gone when dropped. Its pages stay where they are while it lives, whoever maps it.
+/// A file in memory, gone when dropped. Its pages stay where they are while it lives, whoever maps
+/// it.
 #[derive(Debug)]
 pub struct SharedMemory {
     file: NamedTempFile,
@@ -36,7 +38,8 @@ impl SharedMemory {
         Ok(Self { file, len })
     }
 
-    /// What another program maps. It must not make the file shorter, nor run while anybody here looks at a map.
+    /// What another program maps. It must not make the file shorter, nor run while anybody here
+    /// looks at a map.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.file.path()
@@ -51,8 +54,9 @@ impl SharedMemory {
         if self.file.as_file().metadata()?.len() < self.len as u64 {
             return Err(io::Error::other("a program made the memory shorter"));
         }
-        // SAFETY: the bytes must not change while somebody looks at them. The file has a random name and is this user's alone; who
-        // is told the name, by `path`, is asked to leave it alone while a map is looked at, and not to make it shorter.
+        // SAFETY: the bytes must not change while somebody looks at them. The file has a random
+        // name and is this user's alone; who is told the name, by `path`, is asked to leave
+        // it alone while a map is looked at, and not to make it shorter.
         unsafe {
             MmapOptions::new()
                 .len(self.len)

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use kato_model::NAME_PREFIX;
-use kato_protocol::{CognitionData, Gene, GenesUpdated, NodeSymbols, Root, SymbolStats};
+use kato_model::naming::NAME_PREFIX;
+use kato_protocol::node::{NodeSymbols, SymbolStats};
+use kato_protocol::percept::{CognitionData, Gene, GenesUpdated};
+use kato_protocol::session::Root;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;

@@ -1,8 +1,10 @@
 //! Short requests about sessions.
 
-use kato_protocol::{
-    Cleared, CognitionData, ConfigAnswer, ConfigUpdated, Deleted, Exists, Extended,
-    FinalizedTraining, PerceptAnswer, SessionCognition, SessionCount, Stm,
+use kato_protocol::observation::Stm;
+use kato_protocol::percept::{CognitionData, PerceptAnswer, SessionCognition};
+use kato_protocol::session::{
+    Cleared, ConfigAnswer, ConfigUpdated, Deleted, Exists, Extended, FinalizedTraining,
+    SessionCount,
 };
 use serde_json::json;
 

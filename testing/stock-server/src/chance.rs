@@ -3,37 +3,31 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use kato_random::SplitMix64;
+
 use crate::values::Millis;
 
-/// Stream of random times (`SplitMix64`).
+/// Stream of random times.
 #[derive(Debug)]
-pub(crate) struct Chance(Mutex<u64>);
+pub(crate) struct Chance(Mutex<SplitMix64>);
 
 impl Chance {
     /// Creates the stream of a number, so that questions do not change how long learns take.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        let mut state = seed ^ stream.wrapping_mul(0xa076_1d64_78bd_642f);
-        next(&mut state);
-        Self(Mutex::new(state))
+        let mut random = SplitMix64::from_seed(seed ^ stream.wrapping_mul(0xa076_1d64_78bd_642f));
+        // The first number is passed over, so that the times of a seed stay what they were.
+        random.next_u64();
+        Self(Mutex::new(random))
     }
 
     /// Draws a time of the range, all equally likely.
     pub(crate) fn draw(&self, range: Millis) -> Duration {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut random = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A range is never the wrong way round. The remainder favours short times by far less than
         // a test can see.
         let span = (range.to - range.from).saturating_add(1);
-        Duration::from_millis(range.from + next(&mut state) % span)
+        Duration::from_millis(range.from + random.next_u64() % span)
     }
-}
-
-/// Returns the next number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

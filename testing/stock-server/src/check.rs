@@ -1,7 +1,9 @@
 //! Checks of JSON values against KATO's models. What is wrong is gathered, with its place, in
 //! pydantic's words.
 
-use kato_protocol::{EmotiveMap, Observation, SequenceItem};
+use kato_protocol::Observation;
+use kato_protocol::observation::EmotiveMap;
+use kato_protocol::sequence::SequenceItem;
 use serde_json::{Map, Value, json};
 
 pub(crate) const NO_MODEL: &str =

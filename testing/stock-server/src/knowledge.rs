@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use kato_model::processor_id;
-use kato_protocol::EmotiveMap;
+use kato_model::naming::processor_id;
+use kato_protocol::observation::EmotiveMap;
 
 use crate::journal::Journal;
 use crate::processor::Processor;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use kato_model::{Event, Metadata, Pattern, PatternRecord};
-use kato_protocol::EmotiveMap;
+use kato_protocol::observation::EmotiveMap;
 
 use crate::journal;
 use crate::record::{FILE, Learn, Line, append_emotives};

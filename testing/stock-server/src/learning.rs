@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kato_model::{MetadataValue, NAME_PREFIX, PatternName, learned_mean};
+use kato_model::emotives::learned_mean;
+use kato_model::naming::NAME_PREFIX;
+use kato_model::{MetadataValue, PatternName};
 use serde_json::{Map, Value};
 
 use crate::knowledge::Clash;

@@ -7,7 +7,8 @@ use clap::{Parser, ValueEnum};
 
 use crate::values::{Generation, Millis, Serving, Stall};
 
-/// A stand-in for a real KATO server: one event loop, no atomicity, no memory of who asked. For tests.
+/// A stand-in for a real KATO server: one event loop, no atomicity, no memory of who asked. For
+/// tests.
 ///
 /// It says `listening on http://…` on standard output once it answers. SIGTERM ends it at once.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
@@ -16,7 +17,8 @@ pub struct StockOptions {
     /// Where to listen. Port 0 takes any that is free.
     #[arg(long, value_name = "ADDR", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))]
     pub(crate) addr: SocketAddr,
-    /// Directory of learned.jsonl, requests.jsonl and sessions.jsonl; without one nothing outlives the process.
+    /// Directory of learned.jsonl, requests.jsonl and sessions.jsonl; without one nothing outlives
+    /// the process.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Which KATO it is.
@@ -55,10 +57,12 @@ pub struct StockOptions {
     /// Abort right after the N-th learn of this process is stored.
     #[arg(long, value_name = "N")]
     pub(crate) die_after: Option<u64>,
-    /// After the N-th learn of this process the event loop stands still for ever; connections are still accepted.
+    /// After the N-th learn of this process the event loop stands still for ever; connections are
+    /// still accepted.
     #[arg(long, value_name = "N")]
     pub(crate) hang_after: Option<u64>,
-    /// After the N-th learn of this process requests that come are not carried out: the connection is closed without an answer.
+    /// After the N-th learn of this process requests that come are not carried out: the connection
+    /// is closed without an answer.
     #[arg(long, value_name = "N")]
     pub(crate) ignore_after: Option<u64>,
     /// Answers come one byte a second.

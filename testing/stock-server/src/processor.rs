@@ -1,7 +1,7 @@
 //! State that the sessions of a node share in 2025-10: time, what has gathered, settings that
 //! stick, the last observation.
 
-use kato_protocol::PerceptData;
+use kato_protocol::percept::PerceptData;
 use serde_json::{Map, Value};
 
 use crate::config;

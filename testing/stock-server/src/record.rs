@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kato_protocol::EmotiveMap;
+use kato_protocol::observation::EmotiveMap;
 use serde::{Deserialize, Serialize};
 
 /// File of everything that was learned, in a server's directory.

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kato_protocol::{EmotiveMap, PerceptData, SessionInfo};
+use kato_protocol::observation::EmotiveMap;
+use kato_protocol::percept::PerceptData;
+use kato_protocol::session::SessionInfo;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

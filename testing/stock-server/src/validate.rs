@@ -1,6 +1,7 @@
 //! Validation of bodies: what is missing or of the wrong type is refused in KATO's words.
 
-use kato_protocol::{CreateSession, Observation, Sequence};
+use kato_protocol::session::CreateSession;
+use kato_protocol::{Observation, Sequence};
 use serde_json::{Map, Value, json};
 
 use crate::answer::Answer;

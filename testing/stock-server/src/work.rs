@@ -1,9 +1,11 @@
 //! Observing and learning: a session is loaded, changed for as long as it takes, and saved once.
 
-use kato_model::{Event, VectorName, mean_emotives};
-use kato_protocol::{
-    Observation, ObservationResult, PerceptData, Sequence, SequenceItemResult, SequenceResult,
-};
+use kato_model::emotives::mean_emotives;
+use kato_model::{Event, VectorName};
+use kato_protocol::observation::ObservationResult;
+use kato_protocol::percept::PerceptData;
+use kato_protocol::sequence::{SequenceItemResult, SequenceResult};
+use kato_protocol::{Observation, Sequence};
 
 use crate::config;
 use crate::event_loop::Turn;

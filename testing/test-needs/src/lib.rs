@@ -1,4 +1,5 @@
-//! Passes over tests whose programs are not installed, with one line, unless none may be passed over.
+//! Passes over tests whose programs are not installed, with one line, unless none may be passed
+//! over.
 //!
 //! ```
 //! use kato_test_needs::{in_path, needed};
@@ -9,8 +10,8 @@
 //! assert!(program.is_file());
 //! ```
 //!
-//! The environment variable `KATO_REQUIRE_SERVERS`, set to whatever value, says that no test may be passed over for want of a program:
-//! then it fails.
+//! The environment variable `KATO_REQUIRE_SERVERS`, set to whatever value, says that no test may be
+//! passed over for want of a program: then it fails.
 
 use std::env;
 use std::io::{self, Write};
@@ -19,8 +20,8 @@ use std::thread;
 
 const REQUIRE: &str = "KATO_REQUIRE_SERVERS";
 
-/// Hands on what a test needs. Where it is missing, the test is to pass over what needs it, itself as a rule, and a line says why and
-/// how to get it.
+/// Hands on what a test needs. Where it is missing, the test is to pass over what needs it, itself
+/// as a rule, and a line says why and how to get it.
 ///
 /// # Panics
 ///
@@ -33,7 +34,8 @@ pub fn needed<T>(found: Option<T>, missing: &str) -> Option<T> {
     found
 }
 
-/// Says that a test passes over itself, or a part, where no program would help: the machine or its system does not allow it.
+/// Says that a test passes over itself, or a part, where no program would help: the machine or its
+/// system does not allow it.
 pub fn pass_over(why: &str) {
     let thread = thread::current();
     let test = thread.name().unwrap_or("a test");
@@ -60,7 +62,8 @@ mod tests {
 
     const LINE: &str = "passed over in tests::needs_what_nobody_has: no unicorn: look for one";
 
-    /// Runs the test below in a process of its own, which no test may be passed over in if there is a value.
+    /// Runs the test below in a process of its own, which no test may be passed over in if there is
+    /// a value.
     fn without_it(require: Option<&str>) -> Output {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "tests::needs_what_nobody_has", "--ignored"]);

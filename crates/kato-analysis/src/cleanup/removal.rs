@@ -146,24 +146,24 @@ impl MarkedLevel {
         let mut counts = NodeCleanup {
             node: self.level.node.clone(),
             patterns: self.level.names.len() as u64,
-            observations: 0,
+            learns: 0,
             below_threshold: 0,
             kept_by_reference: 0,
             removed_by_cascade: 0,
             removed: 0,
-            observations_removed: 0,
+            learns_removed: 0,
         };
         let mut names = Vec::new();
         for (position, name) in self.level.names.iter().enumerate() {
             let frequency = self.level.frequencies.get(position);
             let is_rare = self.is_rare(position);
-            counts.observations = counts.observations.saturating_add(frequency);
+            counts.learns = counts.learns.saturating_add(frequency);
             counts.below_threshold += u64::from(is_rare);
             counts.kept_by_reference += u64::from(is_rare && self.is_kept(position));
             if self.is_removed(position) {
                 counts.removed += 1;
                 counts.removed_by_cascade += u64::from(!is_rare);
-                counts.observations_removed = counts.observations_removed.saturating_add(frequency);
+                counts.learns_removed = counts.learns_removed.saturating_add(frequency);
                 names.push(name);
             }
         }

@@ -8,16 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::similarity::{Sample, Similarity};
 use super::{NodeSnapshot, SnapshotOptions, ratio};
+use crate::AnalysisError;
 use crate::information::{Weights, count};
 use crate::level::{Bits, Counts, Level};
 use crate::references::{self, Reference};
-use crate::{AnalysisError, Information};
+use crate::snapshot::Information;
 
 /// The link between two neighbouring nodes: how the *upper* one is made of the *lower* one.
 ///
 /// A pattern of the upper node is a *parent*; the names of patterns among its symbols are its
 /// *children*. The top node has no node above it, so whether its patterns are used is not stated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LinkSnapshot {
     /// The node below.
     pub lower: String,
@@ -42,8 +44,8 @@ pub struct LinkSnapshot {
     /// What parents and children reveal about each other, weighted by learn calls; `None` when no
     /// pattern has children.
     pub information: Option<Information>,
-    /// What the upper node's patterns have in common; `None` when there are fewer than two, or none
-    /// has children.
+    /// What the upper node's patterns have in common; `None` when there are fewer than two, or
+    /// none has children.
     pub similarity: Option<Similarity>,
     /// Entropy of the upper node less that of the lower one, in bits.
     pub entropy_change: Option<f64>,
@@ -51,6 +53,7 @@ pub struct LinkSnapshot {
 
 /// The distribution of the number of different parents of a node's patterns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Reuse {
     /// Mean.
     pub mean: Option<f64>,
@@ -66,6 +69,7 @@ pub struct Reuse {
 
 /// One bar of a histogram of parents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ParentCount {
     /// Different parents.
     pub parents: u64,
@@ -75,6 +79,7 @@ pub struct ParentCount {
 
 /// The distribution of the number of children of a node's patterns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Branching {
     /// Mean.
     pub mean: Option<f64>,
@@ -131,7 +136,7 @@ pub(super) fn compute(
         lower: lower.node.clone(),
         upper: upper.node.clone(),
         compression: ratio(lower_counts.patterns, upper_counts.patterns),
-        observation_compression: ratio(lower_counts.observations, upper_counts.observations),
+        observation_compression: ratio(lower_counts.learns, upper_counts.learns),
         coverage: ratio(lower_counts.patterns - orphans, lower_counts.patterns),
         orphans,
         orphan_rate: ratio(orphans, lower_counts.patterns),

@@ -1,7 +1,9 @@
 //! One node of a snapshot.
 
 use kato_model::PatternName;
-use kato_store::{FrequencyStatistics, KnowledgeBase, PatternFrequency, PatternStore, Totals};
+use kato_store::contract::Totals;
+use kato_store::statistics::{FrequencyStatistics, PatternFrequency};
+use kato_store::{KnowledgeBase, PatternStore};
 use serde::{Deserialize, Serialize};
 
 use super::ratio;
@@ -11,6 +13,7 @@ use crate::level::Level;
 
 /// The content of one node in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NodeSnapshot {
     /// Its name.
     pub node: String,
@@ -26,8 +29,8 @@ pub struct NodeSnapshot {
     /// Entropy, in bits, of the pattern of a learn call: log₂ of the patterns when all are equally
     /// frequent, less when few are learned again and again.
     pub entropy: Option<f64>,
-    /// Effective compression: symbols over all learn calls of the lowest node, which are the tokens
-    /// of the corpus that were learned, for each distinct pattern of this node.
+    /// Effective compression: symbols over all learn calls of the lowest node, which are the
+    /// tokens of the corpus that were learned, for each distinct pattern of this node.
     pub tokens_per_pattern: Option<f64>,
     /// The most frequent patterns, ties in name order.
     pub top: Vec<TopPattern>,
@@ -35,6 +38,7 @@ pub struct NodeSnapshot {
 
 /// A frequent pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TopPattern {
     /// Its name.
     pub name: PatternName,
@@ -58,7 +62,7 @@ impl NodeSnapshot {
         let totals = store.totals(node_idx).map_err(read())?;
         let histogram = level.histogram.iter();
         let statistics = FrequencyStatistics::from_histogram(histogram.map(|(&f, &n)| (f, n)));
-        let tokens = tokens.unwrap_or(totals.symbols);
+        let tokens = tokens.unwrap_or(totals.learned_symbols);
         Ok(Self {
             node: level.node.clone(),
             digest: level.digest.clone(),
@@ -88,7 +92,10 @@ fn top(
     let read = || AnalysisError::read(&level.node);
     let node = KnowledgeBase::at(store, node_idx).map_err(read())?;
     let mut found = Vec::new();
-    for PatternFrequency { name, frequency } in node.top(n).map_err(read())? {
+    for PatternFrequency {
+        name, frequency, ..
+    } in node.top(n).map_err(read())?
+    {
         let pattern = node.pattern(&name).map_err(read())?;
         // A name that was just listed has a pattern, unless it was forgotten in between.
         let pattern = pattern.ok_or_else(|| AnalysisError::ChangedMeanwhile {

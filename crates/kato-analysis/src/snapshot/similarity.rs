@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use kato_model::PatternName;
+use kato_random::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 /// The similarity of the patterns of a node by what they are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Similarity {
     /// Mean, over pairs of different patterns, of the Jaccard index of their sets of children:
     /// common children / all children. 0: no two have a child in common. Its complement is the
@@ -34,7 +36,7 @@ impl Sample {
         } else {
             // More pairs than none means that there are two patterns at least, so `n - 1` is not
             // zero.
-            let mut random = SplitMix(seed);
+            let mut random = SplitMix64::from_seed(seed);
             let pair = |_| {
                 // The second is drawn from the others, so that every pair of different patterns is
                 // equally likely.
@@ -84,26 +86,6 @@ impl Sample {
             mean_jaccard: sum / pairs as f64,
             pairs,
         })
-    }
-}
-
-/// SplitMix64: gives the same numbers on every platform, and is good enough for drawing pairs.
-struct SplitMix(u64);
-
-impl SplitMix {
-    /// Returns the next 64 bits.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Returns a number below `n`, which is not zero; its bias is below n / 2⁶⁴.
-    fn below(&mut self, n: usize) -> usize {
-        // The product's upper half is below `n`, so it fits into the type of `n`.
-        ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 }
 

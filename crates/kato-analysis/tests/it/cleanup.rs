@@ -1,6 +1,7 @@
 //! Clean-up: what goes, what stays, and what is left of the hierarchy.
 
-use kato_analysis::{AnalysisError, CleanupOptions, CleanupPlan, NodeCleanup, References};
+use kato_analysis::cleanup::{NodeCleanup, References};
+use kato_analysis::{AnalysisError, CleanupOptions, CleanupPlan};
 use kato_store::PatternStore;
 use kato_store::conformance::{assert_same_content, content};
 use proptest::prelude::*;
@@ -33,21 +34,15 @@ fn keeping_follows_references_from_the_top_down() {
     assert_eq!(figures(&rare), [(0, 1, 0), (1, 0, 0), (1, 0, 0)]);
     let node0 = &rare.nodes()[0];
     assert_eq!(
-        (
-            node0.below_threshold,
-            node0.left(),
-            node0.observations_removed
-        ),
+        (node0.below_threshold, node0.left(), node0.learns_removed),
         (1, 6, 0)
     );
     // Where the threshold counts only below, all above keep what they refer to.
-    let options = CleanupOptions {
-        nodes: Some(vec!["node0".to_owned(), "node1".to_owned()]),
-        ..CleanupOptions::new(100, References::Keep)
-    };
+    let mut options = CleanupOptions::new(100, References::Keep);
+    options.nodes = Some(vec!["node0".to_owned(), "node1".to_owned()]);
     let below = CleanupPlan::of(&store, &options).unwrap();
     assert_eq!(figures(&below), [(2, 4, 0), (1, 2, 0), (0, 0, 0)]);
-    assert_eq!(below.nodes()[0].observations_removed, 5 + 6);
+    assert_eq!(below.nodes()[0].learns_removed, 5 + 6);
 }
 
 #[test]
@@ -56,10 +51,8 @@ fn cascading_follows_references_from_the_bottom_up() {
     let rare = plan(&store, 2, References::Cascade);
     assert_eq!(figures(&rare), [(1, 0, 0), (2, 0, 1), (1, 0, 0)]);
     // Also into nodes that the threshold does not count for.
-    let options = CleanupOptions {
-        nodes: Some(vec!["node0".to_owned()]),
-        ..CleanupOptions::new(2, References::Cascade)
-    };
+    let mut options = CleanupOptions::new(2, References::Cascade);
+    options.nodes = Some(vec!["node0".to_owned()]);
     let above = CleanupPlan::of(&store, &options).unwrap();
     assert_eq!(figures(&above), [(1, 0, 0), (1, 0, 1), (1, 0, 1)]);
 }
@@ -124,10 +117,8 @@ fn a_plan_for_another_state_is_refused() {
 
 #[test]
 fn unknown_nodes_are_named() {
-    let options = CleanupOptions {
-        nodes: Some(vec!["node9".to_owned()]),
-        ..CleanupOptions::new(2, References::Keep)
-    };
+    let mut options = CleanupOptions::new(2, References::Keep);
+    options.nodes = Some(vec!["node9".to_owned()]);
     let refused = CleanupPlan::of(&small().in_memory(), &options).unwrap_err();
     let source = std::error::Error::source(&refused).unwrap().to_string();
     assert_eq!(
@@ -166,10 +157,8 @@ proptest! {
     ) {
         let references = if cascade { References::Cascade } else { References::Keep };
         let nodes = NODES.iter().zip(chosen).filter(|(_, chosen)| *chosen);
-        let options = CleanupOptions {
-            nodes: Some(nodes.map(|(node, _)| (*node).to_owned()).collect()),
-            ..CleanupOptions::new(threshold, references)
-        };
+        let mut options = CleanupOptions::new(threshold, references);
+        options.nodes = Some(nodes.map(|(node, _)| (*node).to_owned()).collect());
         let store = hierarchy.in_memory();
         let (_dir, embedded) = hierarchy.embedded();
         let before = held(&store);
@@ -180,7 +169,7 @@ proptest! {
             prop_assert_eq!(made.doomed(node_idx), &expected);
             let node = &made.nodes()[node_idx];
             let gone: u64 = expected.iter().map(|name| before[node_idx][name].frequency).sum();
-            prop_assert_eq!((node.removed, node.observations_removed), (expected.len() as u64, gone));
+            prop_assert_eq!((node.removed, node.learns_removed), (expected.len() as u64, gone));
             let arithmetic = node.below_threshold - node.kept_by_reference + node.removed_by_cascade;
             prop_assert_eq!(node.removed, arithmetic);
         }
@@ -191,9 +180,9 @@ proptest! {
         made.apply(&store).unwrap();
         let after = held(&store);
         prop_assert!(dangling(&after).is_subset(&dangling(&before)));
-        let left = store.totals(0).unwrap().observations;
+        let left = store.totals(0).unwrap().learns;
         let node = &made.nodes()[0];
-        prop_assert_eq!(left, node.observations - node.observations_removed);
+        prop_assert_eq!(left, node.learns - node.learns_removed);
 
         // Once is enough.
         let again = CleanupPlan::of(&store, &options).unwrap();

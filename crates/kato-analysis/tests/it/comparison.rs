@@ -1,9 +1,8 @@
 //! Comparing two snapshots.
 
-use kato_analysis::{
-    CleanupOptions, CleanupPlan, Comparison, MetricDifference, References, Snapshot,
-    SnapshotOptions,
-};
+use kato_analysis::cleanup::References;
+use kato_analysis::comparison::MetricDifference;
+use kato_analysis::{CleanupOptions, CleanupPlan, Comparison, Snapshot, SnapshotOptions};
 use kato_store::{MemoryStore, PatternStore};
 use serde_json::Value;
 

@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
-use kato_analysis::{CleanupOptions, CleanupPlan, References, Snapshot, SnapshotOptions};
+use kato_analysis::cleanup::References;
+use kato_analysis::{CleanupOptions, CleanupPlan, Snapshot, SnapshotOptions};
 use kato_store::{KnowledgeBase, MemoryStore};
 use serde_json::Value;
 
@@ -29,12 +30,22 @@ fn learned() -> MemoryStore {
 
 #[test]
 fn the_snapshot_of_twenty_samples() {
-    let options = SnapshotOptions {
-        top: 3,
-        ..SnapshotOptions::default()
-    };
+    let mut options = SnapshotOptions::default();
+    options.top = 3;
     let snapshot = Snapshot::of(&learned(), &options).unwrap();
     insta::assert_json_snapshot!(rounded(serde_json::to_value(snapshot).unwrap()));
+}
+
+/// A snapshot and its fields had other names once, and people have files of them.
+#[test]
+fn snapshots_of_older_builds_are_read() {
+    let snapshot = Snapshot::of(&learned(), &SnapshotOptions::default()).unwrap();
+    let now = serde_json::to_string(&snapshot).unwrap();
+    let then = now
+        .replace(r#""learns":"#, r#""observations":"#)
+        .replace(r#""learned_symbols":"#, r#""symbols":"#);
+    assert_ne!(then, now);
+    assert_eq!(Snapshot::from_json(&then).unwrap(), snapshot);
 }
 
 /// Sums of logarithms may differ in the last bits from one platform to another.

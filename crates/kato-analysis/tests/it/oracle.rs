@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kato_analysis::References;
+use kato_analysis::cleanup::References;
 use kato_model::{PatternName, Symbol};
 use kato_store::{PatternStore, StoredPattern};
 

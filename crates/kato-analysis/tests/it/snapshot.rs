@@ -1,8 +1,10 @@
-//! Snapshots: against numbers worked out by hand and by the oracle, the same for every store, and as JSON.
+//! Snapshots: against numbers worked out by hand and by the oracle, the same for every store, and
+//! as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kato_analysis::{AnalysisError, GrowthPoint, Snapshot, SnapshotOptions};
+use kato_analysis::growth::GrowthPoint;
+use kato_analysis::{AnalysisError, Snapshot, SnapshotOptions};
 use kato_model::PatternName;
 use kato_store::{MemoryStore, PatternStore};
 use proptest::prelude::*;
@@ -30,7 +32,7 @@ fn assert_close(found: Option<f64>, expected: Option<f64>, what: &str) {
 #[test]
 fn a_small_hierarchy_has_the_numbers_worked_out_by_hand() {
     let found = snapshot(&small().in_memory());
-    assert_eq!((found.patterns, found.observations), (10, 21 + 6 + 1));
+    assert_eq!((found.patterns, found.learns), (10, 21 + 6 + 1));
     let [node0, node1, node2] = found.nodes.as_slice() else {
         unreachable!("three nodes were taught")
     };
@@ -75,7 +77,7 @@ fn a_small_hierarchy_has_the_numbers_worked_out_by_hand() {
 fn nothing_learned_is_counted_as_nothing() {
     let store = MemoryStore::new(&["node0", "node1"], Value::Null);
     let found = snapshot(&store);
-    assert_eq!((found.patterns, found.observations), (0, 0));
+    assert_eq!((found.patterns, found.learns), (0, 0));
     let node = &found.nodes[1];
     assert_eq!(
         (node.utilisation, node.entropy, node.tokens_per_pattern),
@@ -216,7 +218,9 @@ proptest! {
     #[test]
     fn equal_knowledge_gives_equal_snapshots_in_every_store(hierarchy in hierarchies(), seed: u64) {
         // Fewer pairs than there are, so that some are drawn.
-        let options = SnapshotOptions { seed, pairs: 3, ..SnapshotOptions::default() };
+        let mut options = SnapshotOptions::default();
+        options.seed = seed;
+        options.pairs = 3;
         let in_memory = Snapshot::of(&hierarchy.in_memory(), &options).unwrap();
         let (_dir, embedded) = hierarchy.embedded();
         prop_assert_eq!(&Snapshot::of(&embedded, &options).unwrap(), &in_memory);
@@ -246,10 +250,8 @@ fn growth_is_that_of_the_points_given() {
         samples,
         patterns: 5 * samples,
     });
-    let options = SnapshotOptions {
-        growth: growth.into(),
-        ..SnapshotOptions::default()
-    };
+    let mut options = SnapshotOptions::default();
+    options.growth = growth.into();
     let found = Snapshot::of(&small().in_memory(), &options).unwrap();
     assert_close(
         found.growth.map(|growth| growth.exponent),

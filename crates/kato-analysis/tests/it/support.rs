@@ -2,7 +2,8 @@
 
 use kato_model::PatternName;
 use kato_store::conformance::{Lesson, Lessons, Part};
-use kato_store::{EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore};
+use kato_store::embedded::EmbeddedOptions;
+use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::prelude::*;
 use proptest::test_runner::Config as ProptestConfig;
 use serde_json::{Value, json};
@@ -45,8 +46,9 @@ impl Hierarchy {
     }
 }
 
-/// Random patterns, parents of these, and parents of those, in random commits; parents may come before their children, refer to
-/// one several times, refer to patterns that nobody learned, and hold text.
+/// Random patterns, parents of these, and parents of those, in random commits; parents may come
+/// before their children, refer to one several times, refer to patterns that nobody learned, and
+/// hold text.
 pub(crate) fn hierarchies() -> impl Strategy<Value = Hierarchy> {
     let texts = prop::collection::vec(0_u8..12, 1..10);
     let parents = prop::collection::vec(prop::collection::vec(0_usize..12, 0..5), 0..7);
@@ -86,8 +88,8 @@ pub(crate) fn nobody() -> PatternName {
     PatternName::from_bytes([0x0f; PatternName::BYTES])
 }
 
-/// Six patterns, learned 1 to 6 times; three parents, of the first two twice, the third and fourth, and the fifth; their
-/// parent, once.
+/// Six patterns, learned 1 to 6 times; three parents, of the first two twice, the third and fourth,
+/// and the fifth; their parent, once.
 pub(crate) fn small() -> Hierarchy {
     use Part::Learned;
 

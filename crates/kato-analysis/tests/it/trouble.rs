@@ -1,10 +1,10 @@
-//! Stores that cannot be read, or change while they are read: an error, and never a part of the truth.
+//! Stores that cannot be read, or change while they are read: an error, and never a part of the
+//! truth.
 
 use std::fs;
 
-use kato_analysis::{
-    AnalysisError, CleanupOptions, CleanupPlan, References, Snapshot, SnapshotOptions,
-};
+use kato_analysis::cleanup::References;
+use kato_analysis::{AnalysisError, CleanupOptions, CleanupPlan, Snapshot, SnapshotOptions};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::support::small;

@@ -1,6 +1,7 @@
 //! A clean-up as a table of nodes.
 
-use kato_analysis::{CleanupPlan, NodeCleanup, References};
+use kato_analysis::CleanupPlan;
+use kato_analysis::cleanup::{NodeCleanup, References};
 use serde::Serialize;
 
 use super::number;
@@ -55,7 +56,7 @@ impl View for Cleanup {
                 node.removed_by_cascade,
                 node.removed,
                 node.left(),
-                node.observations_removed,
+                node.learns_removed,
             ];
             let name = std::iter::once(node.node.clone());
             name.chain(counts.map(count)).collect()

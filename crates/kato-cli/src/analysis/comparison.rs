@@ -1,6 +1,7 @@
 //! A comparison as a table for each level.
 
-use kato_analysis::{Comparison, MetricDifference};
+use kato_analysis::Comparison;
+use kato_analysis::comparison::MetricDifference;
 
 use super::{number, percent};
 use crate::inspect::View;

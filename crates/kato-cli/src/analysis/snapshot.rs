@@ -1,6 +1,7 @@
 //! A snapshot as two tables: the nodes, and how each is made of the one below.
 
-use kato_analysis::{LinkSnapshot, NodeSnapshot, Snapshot};
+use kato_analysis::Snapshot;
+use kato_analysis::snapshot::{LinkSnapshot, NodeSnapshot};
 
 use super::{number, percent};
 use crate::inspect::View;
@@ -59,7 +60,7 @@ fn node(node: &NodeSnapshot) -> Vec<String> {
         node.node.clone(),
         count(statistics.patterns),
         percent(node.utilisation),
-        count(statistics.observations),
+        count(statistics.learns),
         number(statistics.mean),
         number(statistics.median),
         number(statistics.max.map(|max| max as f64)),

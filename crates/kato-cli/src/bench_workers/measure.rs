@@ -104,7 +104,7 @@ impl Bench {
         let connections = workers.saturating_mul(self.learner.nodes().len().try_into()?);
         let state = dir.path().join("bench.kato-run.json");
         let backend = RemoteBackend::builder(client(), run.clone(), state)
-            .connections(connections)
+            .with_connections(connections)
             .create(&self.learner, &self.configuration())?;
         let (mut loader, options) = (self.loader()?, self.options(workers));
         let report =

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 
 use anyhow::{Result, ensure};
-use kato_scheduler::{LevelReport, TrainingReport};
+use kato_scheduler::TrainingReport;
+use kato_scheduler::report::LevelReport;
 use serde::Serialize;
 
 use super::{Bench, MeasuredBackend};
@@ -106,7 +107,7 @@ fn is_same(a: &TrainingReport, b: &TrainingReport) -> bool {
     let is_same_level = |(a, b): (&LevelReport, &LevelReport)| {
         // Not every backend can count its distinct patterns.
         let patterns = a.unique_patterns.zip(b.unique_patterns);
-        a.observations == b.observations && patterns.is_none_or(|(a, b)| a == b)
+        a.learns == b.learns && patterns.is_none_or(|(a, b)| a == b)
     };
     a.samples_processed == b.samples_processed && a.levels.iter().zip(&b.levels).all(is_same_level)
 }
@@ -116,7 +117,7 @@ fn in_words(report: &TrainingReport) -> String {
     let level = |level: &LevelReport| {
         let patterns = level.unique_patterns;
         let patterns = patterns.map_or_else(String::new, |n| format!(" of {n} patterns"));
-        format!("{} learn calls{patterns}", level.observations)
+        format!("{} learn calls{patterns}", level.learns)
     };
     let levels: Vec<String> = report.levels.iter().map(level).collect();
     let samples = report.samples_processed;

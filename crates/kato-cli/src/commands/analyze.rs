@@ -22,17 +22,21 @@ use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
 use crate::program;
 
-/// Takes a snapshot of a knowledge base: how often its patterns were learned, and how its levels are made of each other.
+/// Takes a snapshot of a knowledge base: how often its patterns were learned, and how its levels
+/// are made of each other.
 ///
-/// The first table has a line for each node: distinct patterns and their share of all, learn calls, mean, median and largest
-/// frequency, the share learned once, entropy of a learn call in bits, tokens of the corpus for each pattern. The second has a
-/// line for each pair of neighbouring nodes: patterns and learn calls of the lower node for each of the upper, coverage (the
-/// share of the lower node's patterns that are part of another), different parents of a pattern (mean, p90, largest), children of
-/// a pattern (mean, standard deviation), references to patterns that are not there, bits that parent and child say of each
-/// other, and the mean Jaccard index of children over pairs of patterns. None of these numbers is good or bad in itself.
+/// The first table has a line for each node: distinct patterns and their share of all, learn calls,
+/// mean, median and largest frequency, the share learned once, entropy of a learn call in bits,
+/// tokens of the corpus for each pattern. The second has a line for each pair of neighbouring
+/// nodes: patterns and learn calls of the lower node for each of the upper, coverage (the
+/// share of the lower node's patterns that are part of another), different parents of a pattern
+/// (mean, p90, largest), children of a pattern (mean, standard deviation), references to patterns
+/// that are not there, bits that parent and child say of each other, and the mean Jaccard index of
+/// children over pairs of patterns. None of these numbers is good or bad in itself.
 ///
-/// With --compare two snapshots are compared level by level, and it is told whether they are of the same knowledge, whatever
-/// kind of store held it. With --json either is one JSON object on standard output; a snapshot is what --snapshot writes.
+/// With --compare two snapshots are compared level by level, and it is told whether they are of the
+/// same knowledge, whatever kind of store held it. With --json either is one JSON object on
+/// standard output; a snapshot is what --snapshot writes.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage.
 #[derive(Debug, clap::Args)]
@@ -84,12 +88,10 @@ fn run(args: &Args) -> Result<()> {
     let reading = format!("reading {}", args.knowledge_base);
     let spinner = ProgressBar::new_spinner().with_message(reading);
     spinner.enable_steady_tick(Duration::from_millis(100));
-    let options = SnapshotOptions {
-        top: args.top,
-        pairs: args.pairs,
-        seed: args.seed,
-        ..SnapshotOptions::default()
-    };
+    let mut options = SnapshotOptions::default();
+    options.top = args.top;
+    options.pairs = args.pairs;
+    options.seed = args.seed;
     let snapshot = Snapshot::of(store.as_ref(), &options)?;
     spinner.finish_and_clear();
     if let Some(file) = &args.snapshot {

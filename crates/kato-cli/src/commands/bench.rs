@@ -22,16 +22,18 @@ use crate::repository;
 
 /// Measures how training scales with the number of workers, per backend.
 ///
-/// Trains the same samples again and again, each time into a run of its own that is removed afterwards: for every backend and every
-/// number of workers, in turn, so that a slow moment of the machine meets all of them. The table has samples per second (median over
-/// the repetitions, smallest and largest), speed-up against one worker, and efficiency: speed-up by workers. More workers than
-/// cores cannot make a backend in this process faster.
+/// Trains the same samples again and again, each time into a run of its own that is removed
+/// afterwards: for every backend and every number of workers, in turn, so that a slow moment of the
+/// machine meets all of them. The table has samples per second (median over the repetitions,
+/// smallest and largest), speed-up against one worker, and efficiency: speed-up by workers. More
+/// workers than cores cannot make a backend in this process faster.
 ///
-/// Every repetition's knowledge is compared with that of the first: the same learn calls and distinct patterns on every level, or it
-/// is an error.
+/// Every repetition's knowledge is compared with that of the first: the same learn calls and
+/// distinct patterns on every level, or it is an error.
 ///
-/// With --json the result is one JSON object on standard output: cores, samples, distribution, and rows, each with backend, workers,
-/// samples_per_sec, slowest, fastest, speed_up and efficiency (1 is ideal).
+/// With --json the result is one JSON object on standard output: cores, samples, distribution, and
+/// rows, each with backend, workers, samples_per_sec, slowest, fastest, speed_up and efficiency (1
+/// is ideal).
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
@@ -50,7 +52,8 @@ pub(crate) struct Args {
         default_value = "1,2,4,8"
     )]
     workers: Vec<NonZeroUsize>,
-    /// Backends: embedded (in a temporary directory), kato:URL, mongodb:URI (mongodb alone takes the URI from KATO_MONGODB_URI).
+    /// Backends: embedded (in a temporary directory), kato:URL, mongodb:URI (mongodb alone takes
+    /// the URI from KATO_MONGODB_URI).
     #[arg(
         long,
         value_name = "BACKEND,…",
@@ -94,7 +97,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     };
     ensure!(!inputs.is_empty(), "name a file to learn from");
     let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
-        .chunk_sizes(args.levels.iter().copied())
+        .with_chunk_sizes(args.levels.iter().copied())
         .build()?;
     let bench = Bench {
         learner,

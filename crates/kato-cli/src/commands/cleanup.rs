@@ -6,32 +6,37 @@
 //! kato cleanup --kb my-kb --threshold 2 --references cascade
 //! ```
 
-use std::io::{self, IsTerminal, Write, stderr, stdin};
+use std::io::{IsTerminal, Write, stderr, stdin};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use kato_analysis::{CleanupOptions, CleanupPlan, References};
+use kato_analysis::cleanup::References;
+use kato_analysis::{CleanupOptions, CleanupPlan};
 use kato_scheduler::StopSignal;
 
 use crate::analysis::Cleanup;
 use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
+use crate::output::{stdout, unless_reader_gone};
 use crate::program;
 
-/// Forgets the patterns of a knowledge base that were learned less often than --threshold, in one commit.
+/// Forgets the patterns of a knowledge base that were learned less often than --threshold, in one
+/// commit.
 ///
-/// First it shows what would go: for each node the patterns there are, those that are rare, the rare ones that are kept because
-/// of a reference, the others that go because of one, how many go and stay, and the learn calls that go with them. Then it
-/// asks. Where standard input is no terminal, it needs --yes. Nearly all patterns of real text are learned once: look before
+/// First it shows what would go: for each node the patterns there are, those that are rare, the
+/// rare ones that are kept because of a reference, the others that go because of one, how many go
+/// and stay, and the learn calls that go with them. Then it asks. Where standard input is no
+/// terminal, it needs --yes. Nearly all patterns of real text are learned once: look before
 /// you leap, and keep a copy.
 ///
-/// The position of the training stays: a run that is resumed afterwards goes on where it was, and counts what was forgotten
-/// and comes again from one.
+/// The position of the training stays: a run that is resumed afterwards goes on where it was, and
+/// counts what was forgotten and comes again from one.
 ///
-/// With --json the result is one JSON object on standard output: kb, threshold, references, removed, applied, and nodes, each
-/// with node, patterns, observations, below_threshold, kept_by_reference, removed_by_cascade, removed, observations_removed.
+/// With --json the result is one JSON object on standard output: kb, threshold, references,
+/// removed, applied, and nodes, each with node, patterns, learns, below_threshold,
+/// kept_by_reference, removed_by_cascade, removed, learns_removed.
 ///
 /// Exit codes: 0 done, also when nothing was to go or the answer was no, 1 error, 2 wrong usage.
 #[derive(Debug, clap::Args)]
@@ -87,10 +92,8 @@ fn run(args: &Args) -> Result<()> {
         Policy::Keep => References::Keep,
         Policy::Cascade => References::Cascade,
     };
-    let options = CleanupOptions {
-        nodes: (!args.nodes.is_empty()).then(|| args.nodes.clone()),
-        ..CleanupOptions::new(args.threshold, references)
-    };
+    let mut options = CleanupOptions::new(args.threshold, references);
+    options.nodes = (!args.nodes.is_empty()).then(|| args.nodes.clone());
     let plan = CleanupPlan::of(store.as_ref(), &options)?;
     let mut cleanup = Cleanup::planned(
         args.knowledge_base.to_string(),
@@ -101,7 +104,8 @@ fn run(args: &Args) -> Result<()> {
     // The question comes after the plan that it is about; with --json there is one object in the
     // end.
     if !args.json {
-        show(&cleanup, false)?;
+        // With --yes the patterns are to be forgotten, whoever reads about it.
+        unless_reader_gone(show(&cleanup, false))?;
     }
     if !args.dry_run && cleanup.removed > 0 && (args.yes || agreed(cleanup.removed)?) {
         plan.apply(store.as_ref())?;
@@ -115,7 +119,7 @@ fn run(args: &Args) -> Result<()> {
         (false, 0) => "There is nothing to forget.",
         (false, _) => "Nothing was changed.",
     };
-    Ok(writeln!(io::stdout(), "\n{outcome}")?)
+    Ok(writeln!(stdout(), "\n{outcome}")?)
 }
 
 /// Asks whether to forget, if there is somebody to ask.

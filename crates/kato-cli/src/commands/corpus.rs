@@ -18,9 +18,9 @@ use crate::exit::exit_code;
 
 /// Makes text of any size that resembles a sample.
 ///
-/// Writes one JSON object per line, {"id": "s<seed>-<index>", "text": "..."}, of about 2.1 kB (500 GPT-2 tokens) each.
-/// The same sample, seed and version give the same bytes on every platform; a smaller corpus is the beginning of a
-/// larger one.
+/// Writes one JSON object per line, {"id": "s<seed>-<index>", "text": "..."}, of about 2.1 kB (500
+/// GPT-2 tokens) each. The same sample, seed and version give the same bytes on every platform; a
+/// smaller corpus is the beginning of a larger one.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0 when the corpus is complete, or when its reader wants no more; 1 when the sample \

@@ -26,7 +26,8 @@ use crate::meter::Meter;
 use crate::program;
 use crate::source::{SOURCE_HELP, SourceArgs};
 
-/// Looks at datasets before training on them: what there is, what a source holds, some of its documents, its statistics.
+/// Looks at datasets before training on them: what there is, what a source holds, some of its
+/// documents, its statistics.
 ///
 /// With --json every answer is one JSON object on standard output; progress goes to standard error.
 ///
@@ -42,7 +43,8 @@ pub(crate) struct Args {
 enum Command {
     /// The datasets that have a key, with the time that learning each takes.
     List(ListArgs),
-    /// What a source consists of: files, sizes, validators, revision, rows, time; nothing is read but footers.
+    /// What a source consists of: files, sizes, validators, revision, rows, time; nothing is read
+    /// but footers.
     Info(InfoArgs),
     /// The first documents of a source.
     Head(HeadArgs),
@@ -52,8 +54,8 @@ enum Command {
     Sample(SampleArgs),
     /// Rows, documents, lengths and speed; reads all, or --max-rows.
     ///
-    /// Records that cannot be read are skipped and counted, unless --on-bad says otherwise. An interrupted run tells what it
-    /// has found so far.
+    /// Records that cannot be read are skipped and counted, unless --on-bad says otherwise. An
+    /// interrupted run tells what it has found so far.
     Stats(StatsArgs),
 }
 
@@ -134,8 +136,9 @@ struct ShownArgs {
 
 #[derive(Debug, clap::Args)]
 struct RateArgs {
-    /// Samples learned a second. Default: measured in about a second on this machine, by learning synthetic documents of
-    /// 2.1 kB (500 GPT-2 tokens) into memory with the default settings of `kato train`.
+    /// Samples learned a second. Default: measured in about a second on this machine, by learning
+    /// synthetic documents of 2.1 kB (500 GPT-2 tokens) into memory with the default settings
+    /// of `kato train`.
     #[arg(long, value_name = "N")]
     rate: Option<f64>,
 }

@@ -12,11 +12,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use kato_estimator::legacy::LegacyModel;
 use kato_estimator::{
-    Calibration, EstimateError, GrowthLaw, Model, SeedModel, StorageEngine, StorageEstimator,
-    Target,
+    Calibration, EstimateError, GrowthLaw, Model, StorageEngine, StorageEstimator, Target,
 };
-use kato_learner::{HierarchicalConceptLearner, Recording};
+use kato_learner::HierarchicalConceptLearner;
+use kato_learner::config::Recording;
+use kato_loader::StreamingDatasetLoader;
 use kato_scheduler::StopSignal;
 
 use crate::byte_size::ByteSize;
@@ -26,18 +28,20 @@ use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
 use crate::meter::Meter;
-use crate::program;
-use crate::repository;
 use crate::source::{SOURCE_HELP, SourceArgs};
+use crate::{program, repository};
 
-/// Estimates what a run will store before it is started: learn calls, distinct patterns and bytes of every level, with intervals.
+/// Estimates what a run will store before it is started: learn calls, distinct patterns and bytes
+/// of every level, with intervals.
 ///
-/// Looks at documents of the corpus, drawn at random, and counts what they teach by the rules of training. Learn calls follow from
-/// that; distinct patterns from laws of growth that are fitted to it; bytes from what each store takes for a pattern. The intervals hold
-/// the truth in 90 of 100 cases. A target that is too many times the sample is refused: look at more documents, or --force it.
+/// Looks at documents of the corpus, drawn at random, and counts what they teach by the rules of
+/// training. Learn calls follow from that; distinct patterns from laws of growth that are fitted to
+/// it; bytes from what each store takes for a pattern. The intervals hold the truth in 90 of 100
+/// cases. A target that is too many times the sample is refused: look at more documents, or --force
+/// it.
 ///
-/// With --json the result is one JSON object on standard output: observed (what was looked at), level_estimates, total_patterns, bytes;
-/// each figure with value, low, high and method.
+/// With --json the result is one JSON object on standard output: observed (what was looked at),
+/// level_estimates, total_patterns, bytes; each figure with value, low, high and method.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
@@ -58,8 +62,8 @@ pub(crate) struct Args {
     /// Decides which documents those are. From standard input they are the first.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Estimate from a finished run instead, by the directory of its knowledge base. Of several, with the same levels and rules, the
-    /// largest counts, and the others tell the error.
+    /// Estimate from a finished run instead, by the directory of its knowledge base. Of several,
+    /// with the same levels and rules, the largest counts, and the others tell the error.
     #[arg(long, value_name = "DIR")]
     from_run: Vec<PathBuf>,
     #[command(flatten)]
@@ -67,10 +71,12 @@ pub(crate) struct Args {
     /// The store whose bytes are told.
     #[arg(long, value_name = "STORE", value_enum, default_value_t = Engine::Embedded)]
     engine: Engine,
-    /// For embedded: learning threads of the run. Each leaves a part of its own, and a pattern may be in several. Default: one per core.
+    /// For embedded: learning threads of the run. Each leaves a part of its own, and a pattern may
+    /// be in several. Default: one per core.
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
-    /// For embedded: the run's memory for what is not yet written. Default as that of `kato train`.
+    /// For embedded: the run's memory for what is not yet written. Default as that of `kato
+    /// train`.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     memory: ByteSize,
     /// For embedded: the size after its parts are merged into one, the least that it can be.
@@ -102,7 +108,8 @@ pub(crate) struct Args {
 enum Engine {
     /// A directory, as `kato train` makes by default.
     Embedded,
-    /// A MongoDB, as `kato train --backend mongodb:` fills it; data and indexes, before compression.
+    /// A MongoDB, as `kato train --backend mongodb:` fills it; data and indexes, before
+    /// compression.
     Mongodb,
     /// A stock KATO's MongoDB; data before compression, without indexes.
     StockKato,
@@ -121,7 +128,7 @@ enum Law {
     /// No further repeats: an upper bound.
     Linear,
     /// The original's formula, which knows nothing of the corpus and is far off.
-    Seed,
+    Legacy,
 }
 
 impl Law {
@@ -133,7 +140,7 @@ impl Law {
             Self::Slope => Some(GrowthLaw::Slope),
             Self::Heaps => Some(GrowthLaw::Heaps),
             Self::Linear => Some(GrowthLaw::Linear),
-            Self::Ensemble | Self::Seed => None,
+            Self::Ensemble | Self::Legacy => None,
         }
     }
 }
@@ -158,7 +165,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     let is_sampled = args.from_run.is_empty();
     let (model, observed) = match (args.model, is_sampled) {
         // The formula looks at no document, so there is nothing that it was observed from.
-        (Law::Seed, _) => (Model::Seed(seed_model(&learner)?), None),
+        (Law::Legacy, _) => (Model::Legacy(legacy_model(&learner)?), None),
         (law, true) => {
             let (calibration, whole_corpus) = from_sample(args, &learner, stop)?;
             let observed = Observed::of(&calibration, whole_corpus);
@@ -173,8 +180,8 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         }
     };
     let estimator = StorageEstimator::builder()
-        .model(model)
-        .engine(match args.engine {
+        .with_model(model)
+        .with_engine(match args.engine {
             // After a merge there is one part, however many workers and commits the run has had.
             Engine::Embedded if args.compact => StorageEngine::embedded(),
             Engine::Embedded => {
@@ -184,8 +191,8 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
             Engine::Mongodb => StorageEngine::mongodb(),
             Engine::StockKato => StorageEngine::stock_kato(),
         })
-        .confidence(args.confidence)
-        .force(args.force)
+        .with_confidence(args.confidence)
+        .with_force(args.force)
         .build()?;
     let target = match (args.samples, args.text_size) {
         (None, None) => bail!("say how large the run is: --samples N"),
@@ -214,10 +221,10 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
 
 /// Returns the original's formula for the learner's number of levels and the chunk size of its
 /// lowest.
-fn seed_model(learner: &HierarchicalConceptLearner) -> Result<SeedModel> {
+fn legacy_model(learner: &HierarchicalConceptLearner) -> Result<LegacyModel> {
     let nodes = learner.nodes();
     let chunk_size = nodes.first().map_or(0, |node| node.chunk_size);
-    Ok(SeedModel::new(nodes.len(), chunk_size, 1.0)?)
+    Ok(LegacyModel::new(nodes.len(), chunk_size, 1.0)?)
 }
 
 /// Looks at documents, and also says whether these are all.
@@ -234,15 +241,24 @@ fn from_sample(
         bail!("this copy of the program has no text of its own: name a source");
     }
     // Standard input can be read once and in its own order only, so it is not shuffled.
-    if sources.iter().all(|source| source.as_os_str() != "-") {
+    let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
+    if !is_stdin {
         args.source.draw_by(args.seed);
     }
     let mut loader = args.source.resolve(&sources)?.builder().build()?;
     let mut meter = Meter::new(args.quiet);
     let sample = sample(&mut loader, learner, args.look_at, stop, &mut meter)?;
     // The last batch may hold documents that were not looked at any more.
-    let whole_corpus = loader.is_exhausted() && sample.documents == loader.counts().documents;
+    let all_looked_at = sample.documents == loader.counts().documents;
+    let whole_corpus = all_looked_at && (loader.is_exhausted() || !is_stdin && ends(&mut loader));
     Ok((Calibration::from_sample(&sample), whole_corpus))
+}
+
+/// Returns whether no document follows: after the last one, a loader has not found the end yet.
+fn ends(loader: &mut StreamingDatasetLoader) -> bool {
+    // What cannot be read follows all the same. It is not waited for on standard input, where more
+    // may come at any time.
+    matches!(loader.next_batch(1), Ok(None)) && loader.is_exhausted()
 }
 
 /// Calibrates from finished runs; of several, the largest counts and the others show the error.

@@ -20,14 +20,17 @@ use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 
-/// Evaluates a knowledge base on documents that it has not seen: those that `kato train --hold-out` left out, or others.
+/// Evaluates a knowledge base on documents that it has not seen: those that `kato train --hold-out`
+/// left out, or others.
 ///
-/// For each level: which share of the chunks it knows exactly, recognises (a prediction of similarity 0.5 or more) or finds
-/// nothing for; which share of the symbols it does not know; and, given the beginning of a chunk, how often the next symbol
-/// (a token, or the name of a chunk) is its first answer, among the first 5, or among the first 10. No answer is a wrong
+/// For each level: which share of the chunks it knows exactly, recognises (a prediction of
+/// similarity 0.5 or more) or finds nothing for; which share of the symbols it does not know; and,
+/// given the beginning of a chunk, how often the next symbol (a token, or the name of a chunk) is
+/// its first answer, among the first 5, or among the first 10. No answer is a wrong
 /// one. For tokens: bits per token, beside an n-gram model of the same training documents.
 ///
-/// With --json one JSON object on standard output tells all counts. Progress goes to standard error.
+/// With --json one JSON object on standard output tells all counts. Progress goes to standard
+/// error.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
@@ -38,14 +41,15 @@ pub(crate) struct Args {
     /// Directory of the knowledge base.
     #[arg(long, value_name = "DIR", default_value = "kato-kb")]
     kb: PathBuf,
-    /// Evaluate this file or directory instead, which must be no part of the corpus; can be given several times.
+    /// Evaluate this file or directory instead, which must be no part of the corpus; can be given
+    /// several times.
     #[arg(long, value_name = "FILE")]
     unseen: Vec<PathBuf>,
     /// Evaluate no more than this many documents.
     #[arg(long, value_name = "N")]
     max_documents: Option<u64>,
-    /// Ask each level about this many questions; what is more is sampled evenly. A question takes a millisecond or two of a
-    /// core at a million patterns.
+    /// Ask each level about this many questions; what is more is sampled evenly. A question takes
+    /// a millisecond or two of a core at a million patterns.
     #[arg(long, value_name = "N", default_value_t = 50_000)]
     max_questions: u64,
     /// Predictions of an answer.

@@ -22,11 +22,13 @@ use crate::open::open;
 
 /// Continues a text with what a trained knowledge base learned, and tells where every word is from.
 ///
-/// Step by step the highest level that knows how the text goes on says so, and its future is unravelled to tokens. An empty
-/// answer is an answer: the last line tells why it ended. Documents are told where training ran with --provenance.
+/// Step by step the highest level that knows how the text goes on says so, and its future is
+/// unravelled to tokens. An empty answer is an answer: the last line tells why it ended. Documents
+/// are told where training ran with --provenance.
 ///
-/// With --json one object on standard output: text, whole_text, prompt_tokens, tokens, end, patterns, milliseconds, and spans,
-/// each with text, tokens, level, node, pattern, fit, score, n_choices, is_bridge, chain, parts, source and prediction.
+/// With --json one object on standard output: text, whole_text, prompt_tokens, tokens, end,
+/// patterns, milliseconds, and spans, each with text, tokens, level, node, pattern, fit, score,
+/// n_choices, is_bridge, chain, parts, source and prediction.
 ///
 /// Exit codes: 0 done, also with an empty answer; 1 error, 2 wrong usage.
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,9 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, ensure};
-use kato_hardware::{Backend, Cancellation, HardwareAnalyzer, StepEvent, Workload};
+use kato_hardware::prediction::{Backend, Workload};
+use kato_hardware::step::StepEvent;
+use kato_hardware::{Cancellation, HardwareAnalyzer};
 use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
@@ -22,17 +24,19 @@ use crate::meter::Meter;
 
 /// Finds out what this machine can do, and predicts the speed of a training and what bounds it.
 ///
-/// Looks at processor, memory, limits, disks, graphics processors and network; measures memory, naming, tokenizing, the disk, the embedded
-/// store, and a MongoDB and a KATO server where they are given; and rates the machine.
+/// Looks at processor, memory, limits, disks, graphics processors and network; measures memory,
+/// naming, tokenizing, the disk, the embedded store, and a MongoDB and a KATO server where they are
+/// given; and rates the machine.
 ///
-/// Every figure says how it was obtained: direct or through a cache, how many observations, how far they spread, what a hypervisor or a
-/// quota took meanwhile. What could not be measured is unknown, with the reason. Let nothing else run meanwhile.
+/// Every figure says how it was obtained: direct or through a cache, how many observations, how far
+/// they spread, what a hypervisor or a quota took meanwhile. What could not be measured is unknown,
+/// with the reason. Let nothing else run meanwhile.
 ///
-/// Writes a file that is removed again into --directory, and a database of its own, dropped again, into the MongoDB; teaches the KATO
-/// server nothing.
+/// Writes a file that is removed again into --directory, and a database of its own, dropped again,
+/// into the MongoDB; teaches the KATO server nothing.
 ///
-/// With --json the result is one JSON object on standard output: the machine, benchmarks, rating, predictions; what is unknown is
-/// {"unknown": "reason"}.
+/// With --json the result is one JSON object on standard output: the machine, benchmarks, rating,
+/// predictions; what is unknown is {"unknown": "reason"}.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
@@ -96,10 +100,10 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     // The listener is an `Fn`, so what it changes is behind a lock.
     let meter = Mutex::new((Meter::new(args.quiet), 0));
     let mut analyzer = HardwareAnalyzer::builder()
-        .directory(&args.directory)
-        .quick(args.quick)
-        .seed(args.seed)
-        .cancellation(cancellation)
+        .with_directory(&args.directory)
+        .with_quick(args.quick)
+        .with_seed(args.seed)
+        .with_cancellation(cancellation)
         .on_step(move |event| {
             // A poisoned lock costs the display only.
             if let Ok(mut shown) = meter.lock() {
@@ -112,23 +116,23 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
             }
         });
     if let Some(uri) = &args.mongodb {
-        analyzer = analyzer.mongodb(uri);
+        analyzer = analyzer.with_mongodb(uri);
     }
     if let Some(url) = &args.kato {
-        analyzer = analyzer.kato(url);
+        analyzer = analyzer.with_kato(url);
     }
     let profile = analyzer.build()?.analyze_full();
     // A cancelled analysis has a profile, too, in which the rest is unknown.
     ensure!(!stop.is_stopped(), "interrupted before all was measured");
 
-    let workload =
-        Workload::new(args.samples, args.chunk_size, args.levels).tokens_per_sample(args.tokens);
+    let workload = Workload::new(args.samples, args.chunk_size, args.levels)
+        .with_tokens_per_sample(args.tokens);
     let mut backends = vec![Backend::Embedded];
     backends.extend(args.mongodb.as_ref().map(|_| Backend::MongoDb));
     backends.extend(args.kato.as_ref().map(|_| Backend::Kato));
     let predictions = backends
         .into_iter()
-        .map(|backend| profile.predict(&workload.clone().backend(backend)))
+        .map(|backend| profile.predict(&workload.clone().with_backend(backend)))
         .collect::<Result<Vec<_>, _>>()?;
     let analysis = Analysis {
         profile,

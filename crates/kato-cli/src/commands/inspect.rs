@@ -23,17 +23,20 @@ use crate::inspect::{Decoder, Histograms, Overview, PatternView, export, find, i
 use crate::interrupt::stop_on_interrupt;
 use crate::program;
 
-/// Looks into a knowledge base: how often its patterns were learned, what they say, and what they are made of.
+/// Looks into a knowledge base: how often its patterns were learned, what they say, and what they
+/// are made of.
 ///
-/// Without --histogram, --pattern, --export or --import it shows an overview: the run, a table of its nodes, and their most
-/// frequent patterns as text. Reading works also while a training process writes, and shows its last commit; --import needs
-/// the knowledge base for itself.
+/// Without --histogram, --pattern, --export or --import it shows an overview: the run, a table of
+/// its nodes, and their most frequent patterns as text. Reading works also while a training process
+/// writes, and shows its last commit; --import needs the knowledge base for itself.
 ///
-/// With --json every view is one JSON object on standard output. Overview: kb, complete, commits, disk_bytes,
-/// bytes_per_pattern, corpus, tokenizer, tokenizer_problem, changed_settings, and nodes, each with node, chunk_size, totals,
-/// statistics and top. Histogram: nodes, each with node and statistics, which holds the histogram. Pattern: document, name,
-/// node, frequency, text, first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this
-/// one, or {"unknown": name}. Export: node, exported, file. Import: node, imported, new_patterns, observations.
+/// With --json every view is one JSON object on standard output. Overview: kb, complete, commits,
+/// disk_bytes, bytes_per_pattern, corpus, tokenizer, tokenizer_problem, changed_settings, and
+/// nodes, each with node, chunk_size, totals, statistics and top. Histogram: nodes, each with node
+/// and statistics, which holds the histogram. Pattern: document, name, node, frequency, text,
+/// first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this
+/// one, or {"unknown": name}. Export: node, exported, file. Import: node, imported, new_patterns,
+/// learns.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
@@ -50,13 +53,16 @@ pub(crate) struct Args {
     /// Draw how many patterns were learned how often.
     #[arg(long, group = "mode")]
     histogram: bool,
-    /// Trace a pattern down to its tokens; the first 6 digits of its name are enough if no other begins with them.
+    /// Trace a pattern down to its tokens; the first 6 digits of its name are enough if no other
+    /// begins with them.
     #[arg(long, value_name = "NAME", group = "mode")]
     pattern: Option<String>,
-    /// Write the patterns of a node to FILE as JSON Lines, `-` for standard output. FILE is replaced when all is written.
+    /// Write the patterns of a node to FILE as JSON Lines, `-` for standard output. FILE is
+    /// replaced when all is written.
     #[arg(long, value_name = "FILE", group = "mode")]
     export: Option<PathBuf>,
-    /// Add exported patterns from FILE, `-` for standard input, to a node: frequencies add up. All are added or none.
+    /// Add exported patterns from FILE, `-` for standard input, to a node: frequencies add up. All
+    /// are added or none.
     #[arg(long, value_name = "FILE", group = "mode")]
     import: Option<PathBuf>,
     /// Print one JSON object to standard output.

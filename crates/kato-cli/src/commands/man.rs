@@ -6,7 +6,7 @@
 //! ```
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,12 +15,14 @@ use clap_mangen::Man;
 use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
+use crate::output::stdout;
 use crate::program;
 
 /// Prints the program's manual page, or writes one for each command as well.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Write the pages of the program and its commands into this directory instead: kato.1, kato-train.1 and so on.
+    /// Write the pages of the program and its commands into this directory instead: kato.1,
+    /// kato-train.1 and so on.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -35,7 +37,7 @@ fn run(args: &Args) -> Result<()> {
     let Some(dir) = &args.out else {
         let mut page = Vec::new();
         Man::new(program::command()).render(&mut page)?;
-        return Ok(io::stdout().write_all(&page)?);
+        return Ok(stdout().write_all(&page)?);
     };
     write_all(dir).with_context(|| format!("cannot write the manual to {}", dir.display()))
 }

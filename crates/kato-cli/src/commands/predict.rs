@@ -18,13 +18,15 @@ use crate::inspect::show;
 use crate::open::open;
 use crate::prediction::{PredictionView, Question, configured};
 
-/// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what would come next.
+/// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what
+/// would come next.
 ///
-/// A text is cut into chunks and taken up through the levels as training did; the node is asked in the state it is in then:
-/// on level 0 the tokens of the last chunk, above it the names gathered since the last full chunk. --stm asks for any state.
+/// A text is cut into chunks and taken up through the levels as training did; the node is asked in
+/// the state it is in then: on level 0 the tokens of the last chunk, above it the names gathered
+/// since the last full chunk. --stm asks for any state.
 ///
-/// With --json one object on standard output: node, patterns, state, milliseconds, and KATO's predictions and
-/// future_potentials.
+/// With --json one object on standard output: node, patterns, state, milliseconds, and KATO's
+/// predictions and future_potentials.
 ///
 /// Exit codes: 0 done, also without predictions; 1 error, 2 wrong usage.
 #[derive(Debug, clap::Args)]

@@ -22,21 +22,24 @@ use crate::runs::{Deleted, Exported, RunList, RunView, confirm, runs_in};
 
 /// Manages training runs: lists, shows, renames, clones, exports, imports and deletes them.
 ///
-/// A run is a knowledge base in the directory given by --in or one level deeper, or a file NAME.kato-run.json of a run whose nodes
-/// are on a KATO server; in a MongoDB, every run there. RUN is its name, its id or the beginning of one, or its directory. Reading
-/// works also while a run is trained, and shows its last commit; a change needs the run for itself, and is done as a whole or not at
-/// all, also when this program is killed.
+/// A run is a knowledge base in the directory given by --in or one level deeper, or a file
+/// NAME.kato-run.json of a run whose nodes are on a KATO server; in a MongoDB, every run there. RUN
+/// is its name, its id or the beginning of one, or its directory. Reading works also while a run is
+/// trained, and shows its last commit; a change needs the run for itself, and is done as a whole or
+/// not at all, also when this program is killed.
 ///
-/// With --json every answer is one JSON object on standard output. list, discover: runs, an array of runs. show, record, rename, clone,
-/// import: a run, with manifest (its run.json), location, is_recorded, disk_bytes and problem. export: exported, the directory, and
-/// manifest. delete: deleted, the run as it was.
+/// With --json every answer is one JSON object on standard output. list, discover: runs, an array
+/// of runs. show, record, rename, clone, import: a run, with manifest (its run.json), location,
+/// is_recorded, disk_bytes and problem. export: exported, the directory, and manifest. delete:
+/// deleted, the run as it was.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
-    /// Directory around the knowledge bases, or mongodb:URI (mongodb alone takes the URI from KATO_MONGODB_URI).
+    /// Directory around the knowledge bases, or mongodb:URI (mongodb alone takes the URI from
+    /// KATO_MONGODB_URI).
     #[arg(
         long = "in",
         value_name = "DIR|mongodb:URI",
@@ -61,7 +64,8 @@ enum Command {
         /// Name, id or directory.
         run: String,
     },
-    /// Write the run.json of a run that has none, and give it an id; in a MongoDB, the same in its record.
+    /// Write the run.json of a run that has none, and give it an id; in a MongoDB, the same in its
+    /// record.
     Record {
         /// Name, id or directory.
         run: String,
@@ -73,14 +77,16 @@ enum Command {
         /// The new name: 1 to 32 letters, digits and underscores.
         name: RunName,
     },
-    /// Copy a run into one of its own, which can be trained on. Shares the files of what was learned so far.
+    /// Copy a run into one of its own, which can be trained on. Shares the files of what was
+    /// learned so far.
     Clone {
         /// Name, id or directory.
         run: String,
         /// The name of the copy: 1 to 32 letters, digits and underscores.
         name: RunName,
     },
-    /// Write a run to a new directory: run.json, the patterns of each level as JSON Lines, and the position.
+    /// Write a run to a new directory: run.json, the patterns of each level as JSON Lines, and the
+    /// position.
     Export {
         /// Name, id or directory.
         run: String,

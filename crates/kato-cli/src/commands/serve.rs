@@ -25,13 +25,16 @@ use crate::exit::exit_code;
 use crate::interrupt::on_interrupt;
 use crate::tokens::read_tokens;
 
-/// Runs a server that speaks KATO's HTTP API (3.10.1, and what the 2025-10 generation has beyond it) over the engine.
+/// Runs a server that speaks KATO's HTTP API (3.10.1, and what the 2025-10 generation has beyond
+/// it) over the engine.
 ///
 /// Any KATO client can be pointed at it. It says `listening on http://…` on standard output once it answers; logs go to
-/// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into DIR/nodes/… with `kato inspect`.
+/// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
+/// DIR/nodes/… with `kato inspect`.
 ///
-/// Ctrl-C or SIGTERM stops it: running requests are answered, and everything acknowledged is in the stores. A second one ends the
-/// process at once, and so may a kill: what was acknowledged is there at the next start.
+/// Ctrl-C or SIGTERM stops it: running requests are answered, and everything acknowledged is in the
+/// stores. A second one ends the process at once, and so may a kill: what was acknowledged is there
+/// at the next start.
 ///
 /// Exit codes: 0 stopped, 1 error, 2 wrong usage, 130 ended by a second signal.
 #[derive(Debug, clap::Args)]
@@ -42,10 +45,12 @@ pub(crate) struct Args {
     /// Keep everything in memory; it is gone when the server stops.
     #[arg(long, conflicts_with = "data")]
     in_memory: bool,
-    /// Where to listen. Port 0 takes any that is free. Other machines reach the server only if this is not loopback.
+    /// Where to listen. Port 0 takes any that is free. Other machines reach the server only if
+    /// this is not loopback.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
     addr: SocketAddr,
-    /// File with one bearer token a line; requests must carry one of them, except to / and /health.
+    /// File with one bearer token a line; requests must carry one of them, except to / and
+    /// /health.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Speak HTTPS with this certificate, PEM with those that lead to its root.
@@ -65,48 +70,62 @@ pub(crate) struct Args {
     /// Seconds that any session lives at most without a write, whatever its maker asks for.
     #[arg(long, value_name = "SECONDS", default_value_t = 30 * 24 * 60 * 60)]
     max_session_ttl: u64,
-    /// Sessions at most. When there are as many, a new one takes the place of the least recently used one, if nobody used that
-    /// for as long as --session-ttl.
+    /// Sessions at most. When there are as many, a new one takes the place of the least recently
+    /// used one, if nobody used that for as long as --session-ttl.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     max_sessions: usize,
-    /// Go on without what is found lost, for good: a damaged end of the journal, lessons of a node. DIR/LOSSES lists it.
+    /// Nodes at most; beyond it no new one is made, and those that there are go on.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    max_nodes: usize,
+    /// Records of training runs at most.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    max_runs: usize,
+    /// Go on without what is found lost, for good: a damaged end of the journal, lessons of a
+    /// node. DIR/LOSSES lists it.
     #[arg(long, conflicts_with = "in_memory")]
     accept_losses: bool,
-    /// Let POST /admin/backups copy the running server into a new directory below this one, named by the time. Whoever may use the
-    /// server may do so.
+    /// Let POST /admin/backups copy the running server into a new directory below this one, named
+    /// by the time. Whoever may use the server may do so.
     #[arg(long, value_name = "DIR", conflicts_with = "in_memory")]
     backups: Option<PathBuf>,
     /// Refuse requests larger than this.
     #[arg(long, value_name = "SIZE", default_value = "100MiB")]
     max_body: ByteSize,
-    /// Memory for the bodies of all requests and what is read out of them; one that takes more is refused, another one waits for room.
+    /// Memory for the bodies of all requests and what is read out of them; one that takes more is
+    /// refused, another one waits for room.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     max_request_memory: ByteSize,
-    /// Memory for all answers that clients have not read yet; reads that would need more are refused.
+    /// Memory for all answers that clients have not read yet; reads that would need more are
+    /// refused.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     max_answer_memory: ByteSize,
     /// Memory for all that sessions remember; beyond it nothing more is observed.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     max_session_memory: ByteSize,
+    /// Memory for the names and genes of all nodes; beyond it no node is made and no genes grow.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    max_node_memory: ByteSize,
     /// Requests in flight at most; others are told to come back later.
     #[arg(long, value_name = "N", default_value_t = 4096)]
     max_requests: usize,
-    /// Answer those that ask for the server by this name, too, and not by an address or as localhost alone; matters only without a
-    /// token. Several times for several names.
+    /// Answer those that ask for the server by this name, too, and not by an address or as
+    /// localhost alone; matters only without a token. Several times for several names.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
     /// Let web pages of this origin (such as http://localhost:3000) use the server. Several times for several origins.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// Let every web page use the server, as KATO does: without a token, any page that anybody visits whose browser reaches the server
-    /// may read all that was learned, teach, and clear nodes.
+    /// Let every web page use the server, as KATO does: without a token, any page that anybody
+    /// visits whose browser reaches the server may read all that was learned, teach, and clear
+    /// nodes.
     #[arg(long, conflicts_with_all = ["allow_origin", "allow_host"])]
     allow_all_origins: bool,
-    /// Threads for the short requests of one node; half as many are for what takes long, and twice as many for all nodes
-    /// together. Default: twice the cores.
+    /// Threads for the short requests of one node; half as many are for what takes long, and twice
+    /// as many for all nodes together. Default: twice the cores.
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
-    /// Seconds that a thread works for one prediction; then it is ended and answered with status 504.
+    /// Seconds that a thread works for one prediction; then it is ended and answered with status
+    /// 504.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     prediction_timeout: u64,
     /// Be a stock KATO to all clients: no batches of learns, no idempotency keys.
@@ -168,6 +187,9 @@ fn open(args: &Args) -> Result<Service> {
         .with_session_ttl(args.session_ttl)
         .with_max_session_ttl(args.max_session_ttl)
         .with_max_sessions(args.max_sessions)
+        .with_max_nodes(args.max_nodes)
+        .with_max_node_memory(bytes("--max-node-memory", args.max_node_memory)?)
+        .with_max_runs(args.max_runs)
         .with_accept_losses(args.accept_losses)
         .with_max_session_memory(bytes("--max-session-memory", args.max_session_memory)?);
     Ok(match &args.data {

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use kato_learner::Recording;
+use kato_learner::config::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{
     Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, Workers,
@@ -30,8 +30,7 @@ use crate::byte_size::ByteSize;
 use crate::exit::failed;
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
 use crate::learning::LearningArgs;
-use crate::program;
-use crate::repository;
+use crate::output::{stdout, unless_reader_gone};
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
 use crate::training::destination::DestinationArgs;
 use crate::training::errors::ErrorArgs;
@@ -40,25 +39,28 @@ use crate::training::profile::ProfileArgs;
 use crate::training::reporter::{ProgressMode, Reporter};
 use crate::training::seconds::seconds;
 use crate::training::summary::summary;
+use crate::{program, repository};
 
-/// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO server, or a MongoDB.
+/// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO
+/// server, or a MongoDB.
 ///
-/// Reads plain text, JSON Lines, CSV and Parquet, also compressed with gzip or zstd, from disk, the Hugging Face Hub, web
-/// servers and object stores. A run can be stopped at any moment, by
-/// Ctrl-C or even kill -9, and goes on with the same command and --resume to the same result. Look into the knowledge base
-/// with `kato inspect`, also while it is being trained.
+/// Reads plain text, JSON Lines, CSV and Parquet, also compressed with gzip or zstd, from disk, the
+/// Hugging Face Hub, web servers and object stores. A run can be stopped at any moment, by
+/// Ctrl-C or even kill -9, and goes on with the same command and --resume to the same result. Look
+/// into the knowledge base with `kato inspect`, also while it is being trained.
 ///
-/// With --json one JSON object on standard output tells the result: samples, errors, tokens, rates, the levels with their
-/// patterns, what the rules left out, bytes on the disk, and where the time went: starved_share is the part of it that learning
-/// waited for documents; with --profile also what bounds the run, under the key profile. Progress goes to standard error.
+/// With --json one JSON object on standard output tells the result: samples, errors, tokens, rates,
+/// the levels with their patterns, what the rules left out, bytes on the disk, and where the time
+/// went: starved_share is the part of it that learning waited for documents; with --profile also
+/// what bounds the run, under the key profile. Progress goes to standard error.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 3 done but samples failed (with --fail-on-errors), 130 interrupted and ready to be
-/// resumed.
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 3 done but samples failed (with --fail-on-errors),
+/// 130 interrupted and ready to be resumed.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
-    /// What to learn from; see below. Default: this repository's README and docs; with --resume the files of the run, at the
-    /// revisions that they had.
+    /// What to learn from; see below. Default: this repository's README and docs; with --resume
+    /// the files of the run, at the revisions that they had.
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     #[command(flatten)]
@@ -74,17 +76,19 @@ pub(crate) struct Args {
     /// Go on where an interrupted run ended.
     #[arg(long)]
     resume: bool,
-    /// Learning threads: a number, or auto: in this process one per core, over a network as many as pay, found out while the run
-    /// goes on. The result is the same for any number.
+    /// Learning threads: a number, or auto: in this process one per core, over a network as many
+    /// as pay, found out while the run goes on. The result is the same for any number.
     #[arg(long, value_name = "N|auto", default_value = "auto")]
     workers: Workers,
-    /// Which worker learns which sample: work-stealing, round-robin or contiguous. The result is the same.
+    /// Which worker learns which sample: work-stealing, round-robin or contiguous. The result is
+    /// the same.
     #[arg(long, value_name = "HOW", default_value = "work-stealing")]
     distribution: Distribution,
     /// End after this many documents of the corpus.
     #[arg(long, value_name = "N")]
     max_samples: Option<u64>,
-    /// Hold out this share of the documents, chosen by hash, for `kato evaluate`: 0.05 is every twentieth.
+    /// Hold out this share of the documents, chosen by hash, for `kato evaluate`: 0.05 is every
+    /// twentieth.
     #[arg(long, value_name = "SHARE")]
     hold_out: Option<f64>,
     /// Decides which documents are held out.
@@ -92,7 +96,8 @@ pub(crate) struct Args {
     seed: u64,
     #[command(flatten)]
     errors: ErrorArgs,
-    /// Memory for what is learned and not yet written; the process takes about twice this and another 100 MB.
+    /// Memory for what is learned and not yet written; the process takes about twice this and
+    /// another 100 MB.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     memory: ByteSize,
     /// Memory of the process above which the run slows down instead of growing.
@@ -104,8 +109,9 @@ pub(crate) struct Args {
     /// Print one JSON object with the result to standard output.
     #[arg(long)]
     json: bool,
-    /// How progress is shown on standard error: silent, summary (a line every ten seconds), bar (where standard error is no
-    /// terminal, lines), detailed (the bar, and a line for every commit), json (an object a line, each with the key event).
+    /// How progress is shown on standard error: silent, summary (a line every ten seconds), bar
+    /// (where standard error is no terminal, lines), detailed (the bar, and a line for every
+    /// commit), json (an object a line, each with the key event).
     #[arg(long, value_name = "HOW", value_enum, default_value_t = ProgressMode::Bar)]
     progress: ProgressMode,
     /// Show no progress: the same as --progress silent.
@@ -208,21 +214,23 @@ fn run(args: &Args) -> Result<ExitCode> {
     let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
     let report = report?;
     let profile = profile.transpose()?;
-    let mut out = std::io::stdout().lock();
-    if args.json {
+    let result = if args.json {
         let mut value = destination.to_json(&report)?;
         if let Some(profile) = &profile {
             value["profile"] = profile.to_json()?;
         }
-        writeln!(out, "{value}")?;
+        format!("{value}\n")
     } else {
         let ledger = args.destination.ledger();
-        write!(out, "{}", summary(&report, &destination.place(), &ledger))?;
-        write!(out, "{}", destination.summary(&report))?;
+        let mut text = summary(&report, &destination.place(), &ledger);
+        text += &destination.summary(&report);
         if let Some(profile) = &profile {
-            write!(out, "{}", profile.text())?;
+            text += &profile.text();
         }
-    }
+        text
+    };
+    // The run is done, and its exit code is not for want of a reader.
+    unless_reader_gone(stdout().write_all(result.as_bytes()).map_err(Into::into))?;
     // A run whose corpus ended before the stop was noticed is done.
     if options.stop.is_stopped() && !report.complete {
         let next = "Go on with the same command and --resume.";

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{HumanBytes, HumanCount};
-use kato_loader::{FileIdentity, StreamingDatasetLoader, format_duration};
+use kato_loader::registry::format_duration;
+use kato_loader::{FileIdentity, StreamingDatasetLoader};
 use serde::Serialize;
 
 use super::network::Network;

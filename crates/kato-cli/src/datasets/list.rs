@@ -1,7 +1,7 @@
 //! The view of the registry: its datasets as a table, with the time that each would take.
 
 use indicatif::HumanCount;
-use kato_loader::{DatasetEntry, Registry, format_duration};
+use kato_loader::registry::{DatasetEntry, Registry, format_duration};
 use serde::Serialize;
 
 use super::rate::Rate;

@@ -49,7 +49,7 @@ impl Rate {
         write_corpus(&CorpusModel::from_text(SAMPLE)?, 1, TEXT_BYTES, &mut text)?;
         let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
             // The default levels of `kato train`.
-            .chunk_sizes([5, 7, 9])
+            .with_chunk_sizes([5, 7, 9])
             .build()?;
         let mut loader = StreamingDatasetLoader::builder()
             .with_reader("measured.jsonl", Cursor::new(text))

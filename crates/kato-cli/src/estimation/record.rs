@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use kato_estimator::{RunLevel, RunRecord};
-use kato_learner::HierarchicalConceptLearner;
+use kato_estimator::EstimatedHierarchy;
+use kato_estimator::run_record::{RunLevel, RunRecord};
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 
-use super::runs_of_tokens::hierarchy;
 use crate::backend::warn_of_recovery;
 
 /// Reads the record of the run that made a knowledge base.
@@ -33,11 +32,8 @@ pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
         "{} has learned nothing yet",
         kb.display()
     );
-    // The estimator takes its rules from a learner, so the run's own is made again.
-    let learner = HierarchicalConceptLearner::builder(kato::tokenizer_of(&run)?)
-        .config(run.learner)
-        .build()?;
-    let mut record = RunRecord::new(hierarchy(&learner)?, checkpoint.counters.samples);
+    let hierarchy = EstimatedHierarchy::from_config(&run.learner)?;
+    let mut record = RunRecord::new(hierarchy, checkpoint.counters.samples);
     for node in KnowledgeBase::all(&store) {
         let statistics = node.statistics()?;
         let frequencies = statistics
@@ -45,7 +41,7 @@ pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
             .iter()
             .map(|count| (count.frequency, count.patterns))
             .collect();
-        record = record.level(RunLevel::new(frequencies));
+        record = record.with_level(RunLevel::new(frequencies));
     }
     Ok(record)
 }

@@ -4,12 +4,11 @@ use std::num::NonZeroU64;
 
 use anyhow::{Context, Result, ensure};
 use indicatif::HumanCount;
-use kato_estimator::{CorpusSample, SampleBuilder};
+use kato_estimator::{CorpusSample, TextSampler};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 use kato_scheduler::StopSignal;
 
-use super::runs_of_tokens::{TokenRuns, hierarchy};
 use crate::meter::Meter;
 
 /// Text that is taken from the loader at once, in bytes.
@@ -29,8 +28,7 @@ pub(crate) fn sample(
     stop: &StopSignal,
     meter: &mut Meter,
 ) -> Result<CorpusSample> {
-    let mut runs = TokenRuns::new(learner);
-    let mut counted = SampleBuilder::new(hierarchy(learner)?);
+    let mut counted = TextSampler::new(learner)?;
     let mut n_documents = 0;
     while n_documents < most.get()
         && let Some(batch) = loader.next_batch(BATCH_BYTES)?
@@ -41,10 +39,9 @@ pub(crate) fn sample(
         );
         // A batch is a number of bytes, so the last one may hold more documents than are wanted.
         for document in batch.iter().take((most.get() - n_documents) as usize) {
-            let tokens = runs
-                .of(document.text)
+            counted
+                .add(document.text)
                 .with_context(|| format!("document {}", document.id()))?;
-            counted.add(tokens, document.text.len() as u64);
             n_documents += 1;
         }
         meter.update(n_documents, Some(most.get()), || {

@@ -41,7 +41,7 @@ impl TrainedRun {
         };
         let tokenizer = kato::tokenizer_of(&run)?;
         let learner = HierarchicalConceptLearner::builder(tokenizer)
-            .config(run.learner.clone())
+            .with_config(run.learner.clone())
             .build()?;
         Ok(Self {
             store,

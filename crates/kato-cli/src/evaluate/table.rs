@@ -1,7 +1,8 @@
 //! The report of an evaluation for people: a line for each level, a line for each model.
 
 use indicatif::HumanCount;
-use kato_evaluation::{CodeLength, EvaluationReport, LevelEvaluation, ModelBits, Share};
+use kato_evaluation::EvaluationReport;
+use kato_evaluation::report::{CodeLength, LevelEvaluation, ModelBits, Share};
 
 use crate::inspect::View;
 use crate::inspect::layout::table;

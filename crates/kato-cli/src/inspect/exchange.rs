@@ -1,7 +1,7 @@
 //! Export to a file and import from one: all of it or nothing, with progress on a terminal.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write, stdin, stdout};
+use std::io::{self, BufRead, BufReader, Read, Write, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::View;
 use super::overview::count;
+use crate::output::stdout;
 
 /// An export that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,7 +36,7 @@ pub(crate) struct Imported {
     /// Those of them that the node did not have.
     pub(crate) new_patterns: u64,
     /// Learn calls added: the sum of the frequencies read.
-    pub(crate) observations: u64,
+    pub(crate) learns: u64,
 }
 
 impl View for Exported {
@@ -56,7 +57,7 @@ impl View for Imported {
             count(self.imported),
             self.node,
             count(self.new_patterns),
-            count(self.observations),
+            count(self.learns),
         )
     }
 }
@@ -89,7 +90,7 @@ pub(crate) fn export(
         })?)
     };
     let exported = if file == Path::new("-") {
-        lines(&mut stdout().lock())
+        lines(&mut stdout())
     } else {
         write_whole(file, lines).with_context(|| format!("{} was not written", file.display()))
     };
@@ -113,7 +114,7 @@ pub(crate) fn import(
     stop: &StopSignal,
 ) -> Result<Imported> {
     let patterns_before = knowledge_base.count_patterns()?;
-    let observations_before = knowledge_base.totals()?.observations;
+    let learns_before = knowledge_base.totals()?.learns;
     let bar = bar("{bar:30} {percent:>3} % of {binary_total_bytes}, {eta} left");
     let imported = if file == Path::new("-") {
         knowledge_base
@@ -152,7 +153,7 @@ pub(crate) fn import(
         // No other process writes while the store is open for writing, so the difference is what
         // was imported.
         new_patterns: knowledge_base.count_patterns()? - patterns_before,
-        observations: knowledge_base.totals()?.observations - observations_before,
+        learns: knowledge_base.totals()?.learns - learns_before,
     })
 }
 

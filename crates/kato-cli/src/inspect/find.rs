@@ -2,8 +2,10 @@
 //! of one.
 
 use anyhow::{Result, bail};
-use kato_model::{NAME_PREFIX, PatternName};
-use kato_store::{KnowledgeBase, PatternStore, Trace};
+use kato_model::PatternName;
+use kato_model::naming::NAME_PREFIX;
+use kato_store::trace::Trace;
+use kato_store::{KnowledgeBase, PatternStore};
 
 /// Fewest digits of a name that are looked for.
 const MIN_DIGITS: usize = 6;

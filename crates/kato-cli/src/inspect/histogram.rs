@@ -1,7 +1,8 @@
 //! The view of the histogram of frequencies: how many patterns were learned how often.
 
 use anyhow::Result;
-use kato_store::{FrequencyCount, FrequencyStatistics, KnowledgeBase, PatternStore};
+use kato_store::statistics::{FrequencyCount, FrequencyStatistics};
+use kato_store::{KnowledgeBase, PatternStore};
 use serde::Serialize;
 
 use super::View;

@@ -5,7 +5,9 @@ use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
 use kato_model::PatternName;
 use kato_scheduler::{Checkpoint, RunConfiguration};
-use kato_store::{EmbeddedStore, FrequencyStatistics, KnowledgeBase, PatternStore, Totals};
+use kato_store::contract::Totals;
+use kato_store::statistics::FrequencyStatistics;
+use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -281,8 +283,8 @@ impl NodeOverview {
             self.node.clone(),
             self.chunk_size
                 .map_or_else(unknown, |size| size.to_string()),
-            count(statistics.observations),
-            count(self.totals.symbols),
+            count(statistics.learns),
+            count(self.totals.learned_symbols),
             count(statistics.patterns),
             statistics
                 .mean

@@ -56,7 +56,8 @@ pub(super) fn in_words(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kato_learner::{HierarchicalNode, Recording, TextMode};
+    use kato_learner::HierarchicalNode;
+    use kato_learner::config::{Recording, TextMode};
     use serde_json::json;
 
     use super::*;

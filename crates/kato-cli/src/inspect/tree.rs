@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use console::measure_text_width;
 use kato_model::{FirstSeen, PatternName};
-use kato_store::{PatternStore, StoreError, Trace, TraceChild};
+use kato_store::trace::{Trace, TraceChild};
+use kato_store::{PatternStore, StoreError};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
@@ -145,7 +146,10 @@ impl View for PatternView<'_> {
         text += &format!(
             "  {:<12}{}\n\n",
             "text",
-            quoted(&self.decoder.text(self.trace.leaves()), width - 14)
+            quoted(
+                &self.decoder.text(self.trace.leaves()),
+                width.saturating_sub(14)
+            )
         );
         let mut tree = Tree {
             decoder: self.decoder,

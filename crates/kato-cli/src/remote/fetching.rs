@@ -9,7 +9,7 @@ use kato_loader::StreamingDatasetLoaderBuilder;
 /// Returns a fetcher of remote files, with a cache of so many bytes in a directory if there is to
 /// be one.
 pub(crate) fn fetcher(cache: Option<(&Path, u64)>) -> Result<Fetcher> {
-    let mut fetcher = Fetcher::builder().from_env();
+    let mut fetcher = Fetcher::builder().with_env();
     if let Some((folder, bytes)) = cache {
         fetcher = fetcher.with_cache(folder, bytes);
     }

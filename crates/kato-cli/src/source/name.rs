@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use kato_loader::{DatasetEntry, Registry, StreamingDatasetLoaderBuilder};
+use kato_loader::StreamingDatasetLoaderBuilder;
+use kato_loader::registry::{DatasetEntry, Registry};
 
 use crate::remote::Location;
 

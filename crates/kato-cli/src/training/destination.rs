@@ -34,17 +34,20 @@ use crate::training::seconds::seconds;
 /// Where the knowledge goes.
 #[derive(Debug, Args)]
 pub(crate) struct DestinationArgs {
-    /// Where the knowledge goes: embedded:DIR (default embedded:kato-kb), kato:URL for the nodes of a KATO server, stock or
-    /// kato-rs, or mongodb:URI for KATO's database layout in a MongoDB (mongodb alone takes the URI from KATO_MONGODB_URI).
+    /// Where the knowledge goes: embedded:DIR (default embedded:kato-kb), kato:URL for the nodes
+    /// of a KATO server, stock or kato-rs, or mongodb:URI for KATO's database layout in a
+    /// MongoDB (mongodb alone takes the URI from KATO_MONGODB_URI).
     #[arg(long, value_name = "BACKEND")]
     backend: Option<Backend>,
     /// Directory of the knowledge base: the same as --backend embedded:DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "backend")]
     kb: Option<PathBuf>,
-    /// Name of the run, with which its node ids and databases begin. Default: a new name. Needed to resume. Not for embedded.
+    /// Name of the run, with which its node ids and databases begin. Default: a new name. Needed
+    /// to resume. Not for embedded.
     #[arg(long, value_name = "NAME")]
     run: Option<RunName>,
-    /// For kato: documents that go to the server together. A run that is resumed keeps what it was begun with.
+    /// For kato: documents that go to the server together. A run that is resumed keeps what it was
+    /// begun with.
     #[arg(long, value_name = "N", default_value = "8")]
     batch: NonZeroUsize,
     /// For kato: connections to the server at most; every worker needs one a level.
@@ -53,18 +56,20 @@ pub(crate) struct DestinationArgs {
     /// For kato: file that keeps the run's position. Default: NAME.kato-run.json.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// For kato and mongodb: seconds to go on while the server does not answer; then the run ends and can be resumed.
+    /// For kato and mongodb: seconds to go on while the server does not answer; then the run ends
+    /// and can be resumed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u32,
-    /// For kato: seconds until an answer is given up; no longer than --patience. Never more is sent to a stock server than it learns
-    /// in an eighth of this.
+    /// For kato: seconds until an answer is given up; no longer than --patience. Never more is
+    /// sent to a stock server than it learns in an eighth of this.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     timeout: Duration,
-    /// For kato: seconds for which a stock server must have been quiet before it is taken to be done with requests that had no
-    /// answer. Longer by itself where the server is slow.
+    /// For kato: seconds for which a stock server must have been quiet before it is taken to be
+    /// done with requests that had no answer. Longer by itself where the server is slow.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     settle: Duration,
-    /// For kato: teach nodes that know patterns of which this run knows nothing. On a stock server such a run ends when an answer is lost.
+    /// For kato: teach nodes that know patterns of which this run knows nothing. On a stock server
+    /// such a run ends when an answer is lost.
     #[arg(long)]
     onto_taught: bool,
     /// For kato: file that begins with the bearer token of the server.
@@ -128,8 +133,8 @@ impl DestinationArgs {
         let run = self.run.clone().context("a run in a MongoDB has a name")?;
         let patience = Duration::from_secs(u64::from(self.patience));
         Ok(MongoStore::builder(uri, run)
-            .patience(patience)
-            .sharded(self.sharded))
+            .with_patience(patience)
+            .with_sharding(self.sharded))
     }
 
     /// Returns whether there may be a position to go on from.
@@ -193,21 +198,21 @@ impl DestinationArgs {
                 let (run, state) = (self.run.clone().context("a run has a name")?, self.state());
                 let patience = Duration::from_secs(u64::from(self.patience));
                 let mut client = KatoClient::builder(&url, SessionOptions::new(run.as_str()))
-                    .retry(patient_for(patience));
+                    .with_retry(patient_for(patience));
                 if let Some(file) = &self.token_file {
                     // `read_tokens` returns at least one.
-                    client = client.bearer_token(read_tokens(file)?.swap_remove(0));
+                    client = client.with_bearer_token(read_tokens(file)?.swap_remove(0));
                 }
                 let place = format!("run {run} on {}", self.backend());
                 let builder = RemoteBackend::builder(client, run.clone(), &state)
-                    .batch(self.batch)
-                    .connections(self.connections)
+                    .with_batch(self.batch)
+                    .with_connections(self.connections)
                     // An answer is waited for no longer than the server is as a whole.
-                    .timeout(self.timeout.min(patience.max(SHORTEST_TIMEOUT)))
-                    .settle(self.settle)
-                    .patience(patience)
-                    .onto_taught(self.onto_taught)
-                    .probe(probe.clone());
+                    .with_timeout(self.timeout.min(patience.max(SHORTEST_TIMEOUT)))
+                    .with_settle(self.settle)
+                    .with_patience(patience)
+                    .with_taught_nodes(self.onto_taught)
+                    .with_probe(probe.clone());
                 let backend = match resume {
                     true => builder.open(learner),
                     false => builder.create(learner, configuration),
@@ -243,11 +248,9 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Returns the usual policy, with as many attempts as fit into a time.
 fn patient_for(patience: Duration) -> RetryPolicy {
-    RetryPolicy {
-        attempts: u32::MAX,
-        patience,
-        ..RetryPolicy::default()
-    }
+    RetryPolicy::default()
+        .with_attempts(u32::MAX)
+        .with_patience(patience)
 }
 
 /// An open run.

@@ -4,16 +4,18 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::Args;
-use kato_scheduler::{FailurePolicy, OnFailure, OnStall, TrainingOptions};
+use kato_scheduler::failure::{FailurePolicy, OnFailure};
+use kato_scheduler::{OnStall, TrainingOptions};
 
 use crate::training::seconds::seconds;
 
 /// What happens when something fails.
 #[derive(Debug, Args)]
 pub(crate) struct ErrorArgs {
-    /// Skip what cannot be read or learned and list it in errors.jsonl in the directory of the knowledge base (for kato in
-    /// NAME.kato-run.errors.jsonl beside the state, for mongodb in NAME.errors.jsonl here), instead of ending with an error. What
-    /// --on-bad skips is listed there too.
+    /// Skip what cannot be read or learned and list it in errors.jsonl in the directory of the
+    /// knowledge base (for kato in NAME.kato-run.errors.jsonl beside the state, for mongodb in
+    /// NAME.errors.jsonl here), instead of ending with an error. What --on-bad skips is listed
+    /// there too.
     #[arg(long)]
     pub(crate) skip_errors: bool,
     /// End the run when more than this many samples have failed in this session.

@@ -88,6 +88,10 @@ const WORDS: &[(&str, &str)] = &[
     ),
     ("use fewer workers", "use fewer --workers"),
     (
+        "leave out `Recording::provenance`, or train into a store",
+        "leave out --provenance, or train into a directory with --kb",
+    ),
+    (
         "give this run another name, or ask for it to be taught on",
         "give this run another name with --run, or have it taught on with --onto-taught",
     ),
@@ -188,6 +192,14 @@ mod tests {
             most: 1,
         };
         assert!(said(learn).contains("a higher --max-errors"));
+    }
+
+    #[test]
+    fn provenance_is_called_by_its_option() {
+        assert_eq!(
+            said(kato_remote::RemoteError::Provenance),
+            "a KATO server keeps no provenance: leave out --provenance, or train into a directory with --kb"
+        );
     }
 
     #[test]

@@ -9,7 +9,8 @@ use anyhow::Result;
 use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
 use kato_mongodb::MongoStore;
-use kato_runs::{BackendKind, ManifestFile, RunBackend, RunManifest, RunState, run_name_like};
+use kato_runs::manifest::{BackendKind, RunBackend, RunState};
+use kato_runs::{ManifestFile, RunManifest, run_name_like};
 use kato_scheduler::{
     RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
 };

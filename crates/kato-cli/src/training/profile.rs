@@ -11,11 +11,13 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use kato_loader::DECODE_STAGE;
 use kato_probe::Probe;
+use kato_profiler::experiment::{Elasticity, Outcome, ThrottleExperiment};
 use kato_profiler::{
-    Elasticity, Outcome, ProfileError, ProfilingEngine, ProfilingSummary, RunningProfile,
-    SampleCounter, ThrottleExperiment,
+    ProfileError, ProfilingEngine, ProfilingSummary, RunningProfile, SampleCounter,
 };
-use kato_scheduler::{Progress, STAGES, TrainingEvent, TrainingReport, stages};
+use kato_scheduler::event::Progress;
+use kato_scheduler::stages::STAGES;
+use kato_scheduler::{TrainingEvent, TrainingReport, stages};
 use serde_json::{Value, json};
 
 use crate::training::seconds::seconds;
@@ -39,15 +41,16 @@ pub(crate) struct ProfileArgs {
     /// Watch where the time goes, and say in the end what bounds the run, why, and what to change.
     #[arg(long)]
     profile: bool,
-    /// Write the profile to a file, in the form that its ending names: .html (a page with charts that needs nothing else), .json,
-    /// .csv (the run over time), .prom (Prometheus). May be given again.
+    /// Write the profile to a file, in the form that its ending names: .html (a page with charts
+    /// that needs nothing else), .json, .csv (the run over time), .prom (Prometheus). May be
+    /// given again.
     #[arg(long, value_name = "FILE", requires = "profile")]
     report: Vec<ReportFile>,
     /// Seconds between two looks at the machine.
     #[arg(long, value_name = "SECONDS", default_value = "1", requires = "profile", value_parser = seconds)]
     profile_interval: Duration,
-    /// Put the verdict to the test: five seconds into the run, slow the stage that seems to bound it by a third, off and on for a
-    /// minute, and see whether the run follows.
+    /// Put the verdict to the test: five seconds into the run, slow the stage that seems to bound
+    /// it by a third, off and on for a minute, and see whether the run follows.
     #[arg(long, requires = "profile")]
     confirm: bool,
 }
@@ -123,10 +126,10 @@ impl ProfileArgs {
             return Ok(None);
         }
         let running = ProfilingEngine::builder()
-            .sampling_interval(self.profile_interval)
-            .probe(probe.clone())
-            .watch_path(place)
-            .title(format!("Training into {}", place.display()))
+            .with_sampling_interval(self.profile_interval)
+            .with_probe(probe.clone())
+            .with_watch_path(place)
+            .with_title(format!("Training into {}", place.display()))
             .build()?
             .start()?;
         let running = Arc::new(running);
@@ -226,9 +229,8 @@ impl Experiment {
                 let result = (wait == Err(RecvTimeoutError::Timeout)).then(|| {
                     let verdict = running.summary().verdict;
                     // Parts and commits are few: the work of the run is its samples.
-                    let experiment =
-                        ThrottleExperiment::of(&verdict)?.count_items_of(stages::LEARN);
-                    experiment.window(WINDOW).pairs(PAIRS).run(&probe)
+                    let experiment = ThrottleExperiment::of(&verdict)?.with_items_of(stages::LEARN);
+                    experiment.with_window(WINDOW).with_pairs(PAIRS).run(&probe)
                 });
                 // Whoever waited may have given up.
                 let _ = tell.send(result);
@@ -272,7 +274,7 @@ impl Profile {
     pub(crate) fn to_json(&self) -> Result<Value> {
         let mut value = json!({
             "verdict": serde_json::to_value(&self.summary.verdict)?,
-            "seed_verdict": serde_json::to_value(self.summary.seed_verdict)?,
+            "legacy_verdict": serde_json::to_value(self.summary.legacy_verdict)?,
         });
         match &self.experiment {
             None => {}

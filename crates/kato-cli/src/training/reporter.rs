@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
-use kato_scheduler::{Progress, TrainingEvent};
+use kato_scheduler::TrainingEvent;
+use kato_scheduler::event::Progress;
 use serde_json::{Value, json};
 
 use crate::meter::{Meter, Pace, WARM_UP};
@@ -182,7 +183,7 @@ fn facts(progress: &Progress, pace: Pace, is_stopping: bool) -> Vec<String> {
         facts.push(format!("{} workers", progress.workers));
     }
     let levels: Vec<String> = progress
-        .observations
+        .learns
         .iter()
         .map(|&count| HumanCount(count).to_string())
         .collect();

@@ -38,7 +38,7 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
     for level in &report.levels {
         let (patterns, new) = match level.unique_patterns {
             Some(patterns) => {
-                let share = 100.0 * patterns as f64 / level.observations.max(1) as f64;
+                let share = 100.0 * patterns as f64 / level.learns.max(1) as f64;
                 (HumanCount(patterns).to_string(), format!("{share:.1} %"))
             }
             None => ("-".to_owned(), "-".to_owned()),
@@ -47,7 +47,7 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
             "{:<12} {:>6} {:>11} {:>11}  {new}\n",
             level.node,
             level.chunk_size,
-            HumanCount(level.observations).to_string(),
+            HumanCount(level.learns).to_string(),
             patterns,
         );
     }

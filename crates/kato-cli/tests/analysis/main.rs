@@ -10,7 +10,8 @@ mod program;
 
 use std::process::{Output, Stdio};
 
-use kato_model::{BatchSymbol, LearnBatch, PatternName};
+use kato_model::batch::BatchSymbol;
+use kato_model::{LearnBatch, PatternName};
 use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -90,6 +91,20 @@ fn a_clean_up_looks_first_and_needs_consent() {
         (1, 0)
     );
     assert_eq!(store.checkpoint(), json!("position"));
+}
+
+#[test]
+fn a_clean_up_of_which_nobody_reads_is_done_all_the_same() {
+    let place = workplace();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = kato("cleanup");
+    command.args(["--kb", "kb", "--threshold", "2", "--yes"]);
+    command.current_dir(place.path()).stdin(Stdio::null());
+    let output = command.stdout(writer).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let store = EmbeddedStore::open(&place.path().join("kb")).unwrap();
+    assert_eq!(store.count_patterns(0).unwrap(), 1);
 }
 
 #[test]

@@ -101,14 +101,15 @@ fn kato_rs_server() {
     check(Backend::Kato, 50, 1);
 }
 
-/// Without idempotency keys: what arrived is asked for. The server is killed as well; it is one of ours, so what it acknowledged it
-/// keeps.
+/// Without idempotency keys: what arrived is asked for. The server is killed as well; it is one of
+/// ours, so what it acknowledged it keeps.
 #[test]
 fn kato_rs_server_without_extensions() {
     check(Backend::Plain, 20, 2);
 }
 
-/// A learn takes its time, nothing is atomic, and what was sent goes on: slow, killed, abandoned, and all of it.
+/// A learn takes its time, nothing is atomic, and what was sent goes on: slow, killed, abandoned,
+/// and all of it.
 #[test]
 fn stock_server() {
     check(Backend::Stock, 24, 8);

@@ -1,4 +1,5 @@
-//! A small corpus with everything that a run meets: repetition, blank and broken records, and samples that cannot be learned.
+//! A small corpus with everything that a run meets: repetition, blank and broken records, and
+//! samples that cannot be learned.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +44,7 @@ const UNLEARNABLE: &str = "a gull cries over the harbour";
 
 /// Writes `corpus.jsonl` with this many lines, and `tokenizer.json`.
 pub(crate) fn write_corpus_and_tokenizer(dir: &Path, n_records: u64) {
-    let mut random = Random(7);
+    let mut random = Random::from_seed(7);
     let lines: String = (0..n_records)
         .map(|idx| line(idx, n_records, &mut random) + "\n")
         .collect();
@@ -69,7 +70,8 @@ fn line(idx: u64, n_records: u64, random: &mut Random) -> String {
     json!({"id": format!("d{idx}"), "text": text}).to_string()
 }
 
-/// A few paragraphs in which some words are much more frequent than others, so that patterns repeat on every level.
+/// A few paragraphs in which some words are much more frequent than others, so that patterns repeat
+/// on every level.
 fn document(random: &mut Random) -> String {
     let n_paragraphs = 1 + random.below(5);
     let paragraphs: Vec<String> = (0..n_paragraphs).map(|_| paragraph(random)).collect();

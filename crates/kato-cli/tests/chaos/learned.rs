@@ -3,10 +3,12 @@
 use std::process::Output;
 use std::sync::OnceLock;
 
-use kato_model::{FirstSeen, Symbol, processor_id};
+use kato_model::naming::processor_id;
+use kato_model::{FirstSeen, Symbol};
 use kato_mongodb::MongoStore;
 use kato_stock_server::learned;
-use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore, SymbolCounts, Totals};
+use kato_store::contract::{SymbolCounts, Totals};
+use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 use serde_json::Value;
 
 use crate::backends::Backend;
@@ -139,7 +141,7 @@ impl Node {
         let totals = node.totals().unwrap();
         Self {
             export: String::from_utf8(export).unwrap(),
-            learn_calls: totals.observations,
+            learn_calls: totals.learns,
             counted: Some(Counted {
                 totals,
                 symbols,

@@ -1,15 +1,16 @@
-//! Chaos: `train` into every backend while programs are killed and stopped, connections cut, disks filled and checkpoints damaged.
-//! However it goes, what is known in the end is what an undisturbed run in one thread learns.
+//! Chaos: `train` into every backend while programs are killed and stopped, connections cut, disks
+//! filled and checkpoints damaged. However it goes, what is known in the end is what an undisturbed
+//! run in one thread learns.
 //!
-//! A schedule says what is done and when; it is a pure function of its seed. A failure prints the seed, the backend and the
-//! schedule, and one schedule alone is replayed with
+//! A schedule says what is done and when; it is a pure function of its seed. A failure prints the
+//! seed, the backend and the schedule, and one schedule alone is replayed with
 //!
 //! ```text
 //! KATO_CHAOS_BACKEND=embedded KATO_CHAOS_SEED=17 cargo test -p kato-cli --test chaos
 //! ```
 //!
-//! which also keeps its folder when it fails. `KATO_CHAOS_SCHEDULES=n` runs `n` schedules for every backend,
-//! `KATO_CHAOS_THREADS=n` as many at a time.
+//! which also keeps its folder when it fails. `KATO_CHAOS_SCHEDULES=n` runs `n` schedules for every
+//! backend, `KATO_CHAOS_THREADS=n` as many at a time.
 
 #![cfg(unix)]
 #![expect(

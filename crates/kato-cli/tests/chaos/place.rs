@@ -13,7 +13,8 @@ use crate::program::kato;
 /// Chunk sizes of the levels.
 const LEVELS: &str = "4,3,2";
 pub(crate) const N_LEVELS: usize = 3;
-/// Seconds: longer than a machine stands still that is busy with writing what was built, shorter than a session that hangs.
+/// Seconds: longer than a machine stands still that is busy with writing what was built, shorter
+/// than a session that hangs.
 const PATIENCE: &str = "90";
 
 pub(crate) struct Place {
@@ -104,7 +105,8 @@ impl Place {
             ]),
         };
         if self.backend.is_ours() {
-            // What had no answer is sent again or asked for within the patience, also when a disk stood still.
+            // What had no answer is sent again or asked for within the patience, also when a disk
+            // stood still.
             command.args(["--timeout", "20"]);
         }
         if self.backend.keeps_sightings() {

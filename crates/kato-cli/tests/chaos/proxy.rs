@@ -1,4 +1,5 @@
-//! A connection that fails: a proxy in front of a server, which cuts, cuts in the middle of a message, and crawls.
+//! A connection that fails: a proxy in front of a server, which cuts, cuts in the middle of a
+//! message, and crawls.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

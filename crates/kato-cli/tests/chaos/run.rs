@@ -32,8 +32,8 @@ const LONGEST: Duration = Duration::from_secs(240);
 const AWAY: Duration = Duration::from_millis(150);
 /// How often a session is looked at.
 const STEP: Duration = Duration::from_micros(500);
-/// Sessions without disturbance until a run is done, at most: a stock server's is allowed to give up on an answer that was lost just
-/// before, and no other one is.
+/// Sessions without disturbance until a run is done, at most: a stock server's is allowed to give
+/// up on an answer that was lost just before, and no other one is.
 const CALM_SESSIONS: usize = 3;
 
 /// What happened in all runs.
@@ -149,7 +149,8 @@ impl<'a> Run<'a> {
     ///
     /// # Panics
     ///
-    /// When a session ends otherwise than it may, or something is known that should not be, or is not that should.
+    /// When a session ends otherwise than it may, or something is known that should not be, or is
+    /// not that should.
     pub(crate) fn carry_out(&mut self, schedule: &Schedule, tally: &Tally) {
         let expected = Learned::undisturbed(self.backend);
         self.began = Instant::now();
@@ -363,7 +364,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Damages the newest checkpoint, if there is one before it and the one before it was not damaged as well.
+    /// Damages the newest checkpoint, if there is one before it and the one before it was not
+    /// damaged as well.
     fn damage(&mut self, damage: Damage, tally: &Tally) {
         let Some([newest, previous]) = self.place.checkpoints() else {
             return;

@@ -107,7 +107,8 @@ impl Slowness {
         }
     }
 
-    /// Options of the trainer: it knows how long the server may be silent, as the docs ask of a user.
+    /// Options of the trainer: it knows how long the server may be silent, as the docs ask of a
+    /// user.
     pub(crate) fn arguments(&self) -> [&'static str; 4] {
         let settle = if self.stall.is_some() { "4" } else { "1.5" };
         ["--timeout", self.timeout, "--settle", settle]
@@ -150,7 +151,8 @@ pub(crate) enum Disturbance {
     /// `kill -9`, and later it is started again on its port and data.
     KillServer(Duration),
     StopServer(Duration),
-    /// Started again at once where no file can grow beyond these blocks, and later without the limit.
+    /// Started again at once where no file can grow beyond these blocks, and later without the
+    /// limit.
     FillServerDisk(u32, Duration),
     /// All connections end now.
     Cut,
@@ -176,7 +178,7 @@ const MAX_EVENTS: u64 = 4;
 
 impl Schedule {
     pub(crate) fn new(backend: Backend, seed: u64) -> Self {
-        let mut random = Random(seed ^ ((backend as u64 + 1) << 32));
+        let mut random = Random::from_seed(seed ^ ((backend as u64 + 1) << 32));
         let direct = random.below(4) == 0;
         let n_sessions = 1 + random.below(4);
         let generation = backend.generation();
@@ -280,7 +282,8 @@ fn session(backend: Backend, family: Family, direct: bool, random: &mut Random) 
     }
 }
 
-/// Half of the moments count from documents, half from the start of the program or from the event before.
+/// Half of the moments count from documents, half from the start of the program or from the event
+/// before.
 fn event(backend: Backend, what: Disturbance, random: &mut Random) -> Event {
     let after_commit = random.below(2) == 0;
     let documents = 1 + random.below(backend.n_records() / 3);
@@ -320,7 +323,8 @@ fn disturbance(backend: Backend, direct: bool, random: &mut Random) -> Option<Di
         4 if has_proxy => Disturbance::CutRequest(bytes),
         5 if has_proxy => Disturbance::CutReply(bytes / 10),
         6 if has_proxy => Disturbance::Crawl(3 * short),
-        // A stock server whose disk is full may show what it then loses, and a run says so and ends.
+        // A stock server whose disk is full may show what it then loses, and a run says so and
+        // ends.
         7 if backend == Backend::Kato => Disturbance::FillServerDisk(1 << random.below(8), short),
         _ => return None,
     })

@@ -1,4 +1,5 @@
-//! Where a run trains to: nothing beside its folder, a server of ours, or a MongoDB; killed, stopped, and started again.
+//! Where a run trains to: nothing beside its folder, a server of ours, or a MongoDB; killed,
+//! stopped, and started again.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -147,7 +148,8 @@ impl Site<'_> {
         }
     }
 
-    /// Ends a server of ours in order, so that all it knows is in its stores, and waits until a stand-in has done all that it received.
+    /// Ends a server of ours in order, so that all it knows is in its stores, and waits until a
+    /// stand-in has done all that it received.
     pub(crate) fn terminate(&mut self) {
         if let Self::Stock(stock) = self {
             assert!(stock.server.wait_idle(IDLE), "it is still at work");

@@ -1,4 +1,5 @@
-//! Estimates equal what a run stores where all of it was seen, and say how far off they may be where it was not.
+//! Estimates equal what a run stores where all of it was seen, and say how far off they may be
+//! where it was not.
 
 use serde_json::Value;
 
@@ -9,6 +10,29 @@ const N_DOCUMENTS: usize = 800;
 fn level_values<'a>(estimate: &'a Value, figure: &str) -> Vec<&'a Value> {
     let levels = estimate["level_estimates"].as_array().unwrap();
     levels.iter().map(|level| &level[figure]["value"]).collect()
+}
+
+#[test]
+fn a_corpus_of_just_as_many_documents_as_are_looked_at_is_seen_whole() {
+    let place = Place::new(1);
+    // So many of one length fill what is taken from the loader at once: its end is not found yet.
+    let text = |document: usize| {
+        let mut text = format!("document {document:04}");
+        while text.len() < 5_300 {
+            text += &format!(" word{}", (31 * document + text.len()) % 97);
+        }
+        text.truncate(5_300);
+        text
+    };
+    let line = |document| format!("{}\n", serde_json::json!({"text": text(document)}));
+    let corpus: String = (0..(512usize << 10).div_ceil(5_300)).map(line).collect();
+    std::fs::write(place.path().join("equal.jsonl"), corpus).unwrap();
+    for (look_at, whole) in [("99", true), ("98", false)] {
+        let ask = ["equal.jsonl", "--samples", "99", "--look-at", look_at];
+        let ask = [&ask[..], &["--levels", "5,3", "--json", "--quiet"]].concat();
+        let estimate = place.json_of("estimate", &ask);
+        assert_eq!(estimate["observed"]["whole_corpus"], whole, "{look_at}");
+    }
 }
 
 #[test]
@@ -42,7 +66,7 @@ fn what_was_seen_whole_is_exact_for_every_rule_of_cutting() {
         assert_eq!(estimate["observed"]["whole_corpus"], true);
         let levels = trained["levels"].as_array().unwrap();
         for (figure, trained) in [
-            ("learn_calls", "observations"),
+            ("learns", "learns"),
             ("distinct_patterns", "unique_patterns"),
         ] {
             let estimated = level_values(&estimate, figure);
@@ -148,6 +172,23 @@ fn far_targets_are_refused_unless_forced_and_intervals_widen() {
     };
     let widths = ["1600", "80000", "1000000000"].map(width);
     assert!(widths.is_sorted(), "{widths:?}");
+}
+
+#[test]
+fn the_formula_of_the_original_looks_at_no_document() {
+    let place = Place::new(3);
+    let ask = [
+        "corpus.jsonl",
+        "--samples",
+        "1000",
+        "--model",
+        "legacy",
+        "--json",
+        "--quiet",
+    ];
+    let estimate = place.json_of("estimate", &ask);
+    assert_eq!(estimate["observed"], Value::Null);
+    assert_eq!(estimate["engine"], "legacy-formula");
 }
 
 #[test]

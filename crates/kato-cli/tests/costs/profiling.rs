@@ -51,7 +51,7 @@ fn a_profiled_run_learns_the_same_and_writes_every_report() {
         observations,
         levels
             .iter()
-            .map(|level| &level["observations"])
+            .map(|level| &level["learns"])
             .collect::<Vec<_>>()
     );
 

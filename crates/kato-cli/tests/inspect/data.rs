@@ -40,10 +40,10 @@ fn the_overview_says_what_the_exported_lines_add_up_to() {
         };
         let statistics = &node["statistics"];
         assert_eq!(node["chunk_size"], chunk_size);
-        assert_eq!(node["totals"]["observations"], observations);
-        assert_eq!(node["totals"]["symbols"], symbols);
+        assert_eq!(node["totals"]["learns"], observations);
+        assert_eq!(node["totals"]["learned_symbols"], symbols);
         assert_eq!(statistics["patterns"], lines.len());
-        assert_eq!(statistics["observations"], observations);
+        assert_eq!(statistics["learns"], observations);
         assert_eq!(statistics["mean"], observations as f64 / lines.len() as f64);
         assert_eq!(statistics["max"], *histogram.keys().next_back().unwrap());
         let ranges = json!({
@@ -82,7 +82,8 @@ fn the_overview_says_what_the_exported_lines_add_up_to() {
     assert_eq!(overview["bytes_per_pattern"], bytes / patterns as f64);
 }
 
-/// The tokens below a pattern of `inspect --pattern --json`, after checking it and all below against the exported lines.
+/// The tokens below a pattern of `inspect --pattern --json`, after checking it and all below
+/// against the exported lines.
 fn tokens(pattern: &Value, lines: &BTreeMap<String, Value>) -> Vec<String> {
     let line = &lines[pattern["name"].as_str().unwrap()];
     assert_eq!(pattern["frequency"], line["frequency"]);
@@ -176,8 +177,8 @@ fn exported_and_imported_elsewhere_and_exported_again_the_bytes_are_the_same() {
 
         let again = place.inspect_json(&["--kb", "copy", "--node", node, "--import", "a.jsonl"]);
         assert_eq!(
-            (&again["new_patterns"], &again["observations"]),
-            (&json!(0), &imported["observations"])
+            (&again["new_patterns"], &again["learns"]),
+            (&json!(0), &imported["learns"])
         );
     }
     assert!(!place.path("a.jsonl.part").exists());

@@ -262,7 +262,8 @@ fn an_import_from_a_pipe_that_nobody_writes_into_can_be_interrupted() {
     assert!(made.unwrap().success());
     let mut command = place.command("inspect", &["--kb", "kb", "--import", "pipe"]);
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    // As long as the program has no handler it ends by the signal: then it was too early, and that is an interruption too.
+    // As long as the program has no handler it ends by the signal: then it was too early, and that
+    // is an interruption too.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let pid = child.id().to_string();
     let killed = std::process::Command::new("kill")

@@ -1,4 +1,5 @@
-//! The programs as their users meet them: `train`, then `inspect` in every mode, `predict` and `generate`, and the help of all.
+//! The programs as their users meet them: `train`, then `inspect` in every mode, `predict` and
+//! `generate`, and the help of all.
 
 #![expect(
     clippy::unwrap_used,

@@ -11,7 +11,8 @@ use crate::workplace::Workplace;
 /// Exit code of an interrupted run.
 const INTERRUPTED: i32 = 130;
 
-/// Interrupts a run once it has committed some documents, and expects it to commit the others that it read.
+/// Interrupts a run once it has committed some documents, and expects it to commit the others that
+/// it read.
 fn check(name: &str, n_documents: u64, more: &[&str]) {
     let place = Workplace::new(3_000_000);
     let expected = place.undisturbed("corpus.jsonl");
@@ -67,7 +68,8 @@ fn a_second_signal_ends_a_run_that_waits_for_input() {
         .unwrap();
     place.wait_for("kb", 0, &mut child);
     let start = Instant::now();
-    // Not `wait`, which would close the input: that stays open and silent, so the run cannot end by itself.
+    // Not `wait`, which would close the input: that stays open and silent, so the run cannot end by
+    // itself.
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;

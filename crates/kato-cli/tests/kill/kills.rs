@@ -15,7 +15,8 @@ const N_KILLS: usize = 100;
 const KILLS_PER_ROUND: usize = 40;
 const SIGKILL: i32 = 9;
 
-/// Kills one run again and again, and lets it end in the end; returns the number of kills and of those before a commit.
+/// Kills one run again and again, and lets it end in the end; returns the number of kills and of
+/// those before a commit.
 fn round(
     place: &Workplace,
     kb: &str,
@@ -78,7 +79,7 @@ fn a_run_that_is_killed_again_and_again_ends_like_one_that_is_not() {
     );
     assert!(expected.skipped().len() > 20);
 
-    let mut random = Random(SEED);
+    let mut random = Random::from_seed(SEED);
     let (mut n_rounds, mut n_kills, mut n_before_commit) = (0, 0, 0);
     while n_kills < N_KILLS {
         // Sessions that end early and sessions that come far.

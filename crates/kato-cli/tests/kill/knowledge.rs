@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Output;
 
 use kato_model::Symbol;
-use kato_store::{EmbeddedStore, KnowledgeBase, StoredPattern, SymbolCounts, Totals};
+use kato_store::contract::{SymbolCounts, Totals};
+use kato_store::{EmbeddedStore, KnowledgeBase, StoredPattern};
 use serde_json::Value;
 
 use crate::report::counters;

@@ -1,4 +1,5 @@
-//! The real `train` program, killed, interrupted, refused and short of disk: nothing committed is ever lost or repeated.
+//! The real `train` program, killed, interrupted, refused and short of disk: nothing committed is
+//! ever lost or repeated.
 
 #![cfg(unix)]
 #![expect(

@@ -19,7 +19,8 @@ use crate::report::stderr;
 pub(crate) struct Workplace(TempDir);
 
 impl Workplace {
-    /// A folder with `corpus.jsonl` of about `n_bytes`, in which some records are blank and some broken.
+    /// A folder with `corpus.jsonl` of about `n_bytes`, in which some records are blank and some
+    /// broken.
     pub(crate) fn new(n_bytes: u64) -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         write_corpus_and_tokenizer(place.0.path(), n_bytes);
@@ -30,8 +31,8 @@ impl Workplace {
         self.0.path().join(name)
     }
 
-    /// `train` on an input, with all that can be recorded and skipped, and more arguments, which may name another tokenizer
-    /// and other levels.
+    /// `train` on an input, with all that can be recorded and skipped, and more arguments, which
+    /// may name another tokenizer and other levels.
     pub(crate) fn train(&self, input: &str, kb: &str, more: &[&str]) -> Command {
         let mut command = kato("train");
         for (option, value) in [("--tokenizer", "tokenizer.json"), ("--levels", "4,3,2,2")] {
@@ -82,7 +83,8 @@ impl Workplace {
         checkpoint.map(|checkpoint| checkpoint.cursor.documents())
     }
 
-    /// Waits until a running program has committed this many documents; its exit in between fails the test.
+    /// Waits until a running program has committed this many documents; its exit in between fails
+    /// the test.
     pub(crate) fn wait_for(&self, kb: &str, n_documents: u64, child: &mut Child) {
         let start = Instant::now();
         while self

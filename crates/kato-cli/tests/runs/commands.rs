@@ -20,7 +20,7 @@ impl Workplace {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
-            .chunk_sizes([5, 7])
+            .with_chunk_sizes([5, 7])
             .build()
             .unwrap();
         let configuration = RunConfiguration::of(&learner).to_json();

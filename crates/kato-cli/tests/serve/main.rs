@@ -1,4 +1,5 @@
-//! The real `serve` program as its users meet it: what it keeps, how it ends, what its options do and what it refuses.
+//! The real `serve` program as its users meet it: what it keeps, how it ends, what its options do
+//! and what it refuses.
 
 #![cfg(unix)]
 #![expect(

@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// An address that stays free while its server is down: the system takes ports of outgoing connections from higher ones, and
-/// no other test of this process gets it.
+/// An address that stays free while its server is down: the system takes ports of outgoing
+/// connections from higher ones, and no other test of this process gets it.
 pub(crate) fn free_address() -> SocketAddr {
     static N_TRIED: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 5_000) as u16;

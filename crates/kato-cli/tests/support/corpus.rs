@@ -14,7 +14,8 @@ comes he cannot see the ships, so he listens: the timber ships groan, the salt s
 quiet as the paper in its hold. \"Seventeen,\" he writes, \"and perhaps one more.\"\n\nIn spring the book is full. He \
 begins another, with a red cover, and counts from one again; nobody has ever asked him for the sum.";
 
-/// Writes `corpus.jsonl` of about `n_bytes`, in which some records are blank and some broken, and `tokenizer.json`.
+/// Writes `corpus.jsonl` of about `n_bytes`, in which some records are blank and some broken, and
+/// `tokenizer.json`.
 pub(crate) fn write_corpus_and_tokenizer(dir: &Path, n_bytes: u64) {
     let model = CorpusModel::from_text(SAMPLE).unwrap();
     let mut lines = Vec::new();
@@ -31,9 +32,11 @@ pub(crate) fn write_corpus_and_tokenizer(dir: &Path, n_bytes: u64) {
     fs::write(dir.join("tokenizer.json"), byte_tokenizer()).unwrap();
 }
 
-/// A tokenizer that takes every byte for a token: it loads at once, so that the program is killed at its work.
+/// A tokenizer that takes every byte for a token: it loads at once, so that the program is killed
+/// at its work.
 fn byte_tokenizer() -> String {
-    // The visible bytes stand for themselves, the others for the code points from 256 on, as in GPT-2.
+    // The visible bytes stand for themselves, the others for the code points from 256 on, as in
+    // GPT-2.
     let is_visible = |byte: u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let mut hidden = 256..;
     let symbol = |byte: u8| match is_visible(byte) {

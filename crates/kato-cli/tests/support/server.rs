@@ -33,7 +33,8 @@ impl Server {
         command
     }
 
-    /// Starts a server by a command and waits until it listens; why it does not, when it has ended instead.
+    /// Starts a server by a command and waits until it listens; why it does not, when it has ended
+    /// instead.
     pub(crate) fn start_as(mut command: Command) -> Result<Self, String> {
         let log = command.get_current_dir().unwrap().join(LOG);
         let stderr = File::options()

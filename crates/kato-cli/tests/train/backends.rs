@@ -46,7 +46,8 @@ fn a_server_or_database_that_is_not_there_is_an_error_that_names_it_without_the_
         ),
         ("mongodb://user:secret@127.0.0.1:9", "127.0.0.1:9"),
     ] {
-        // A run that could not be begun may leave its state behind, which the next one would be told of.
+        // A run that could not be begun may leave its state behind, which the next one would be
+        // told of.
         let place = Place::new();
         let arguments = [
             "--backend",

@@ -1,4 +1,5 @@
-//! What `train` can be asked for: backends, workers, progress, failures; the manifests that it keeps; and `bench_workers`.
+//! What `train` can be asked for: backends, workers, progress, failures; the manifests that it
+//! keeps; and `bench_workers`.
 
 #![cfg(unix)]
 #![expect(

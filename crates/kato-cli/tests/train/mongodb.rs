@@ -1,4 +1,5 @@
-//! Runs in a MongoDB: trained, resumed, listed, analysed, cleaned up, copied and deleted by the programs.
+//! Runs in a MongoDB: trained, resumed, listed, analysed, cleaned up, copied and deleted by the
+//! programs.
 
 use kato_mongo_server::{ServerOptions, is_installed, shared};
 use serde_json::{Value, json};

@@ -12,7 +12,8 @@ use crate::report::stderr;
 
 const WORDS: [&str; 6] = ["the", "old", "sea", "sings", "at", "night"];
 
-/// A document that the tokenizer cannot tokenize: it has no word for it, and none for what it does not know.
+/// A document that the tokenizer cannot tokenize: it has no word for it, and none for what it does
+/// not know.
 const UNLEARNABLE: &str = "a gull cries over the harbour";
 
 /// Samples of [`Place::new`].

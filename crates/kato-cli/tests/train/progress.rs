@@ -16,6 +16,16 @@ fn told(place: &Place, kb: &str, mode: &str) -> String {
 }
 
 #[test]
+fn a_run_whose_result_nobody_reads_is_done_all_the_same() {
+    let place = Place::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut training = place.train("corpus.jsonl", &["--kb", "kb", "--quiet"]);
+    let output = training.stdout(writer).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
 fn json_is_an_object_a_line_with_the_documented_keys() {
     let text = told(&Place::new(), "kb", "json");
     let events: Vec<Value> = text

@@ -1,4 +1,5 @@
-//! `train` into a real KATO's stand-in: what was counted twice by trainers that trust a clock, and servers that want nobody's good.
+//! `train` into a real KATO's stand-in: what was counted twice by trainers that trust a clock, and
+//! servers that want nobody's good.
 
 use std::process::Output;
 use std::thread;
@@ -16,7 +17,7 @@ fn taught(place: &Place) -> u64 {
     let levels = report["levels"].as_array().unwrap();
     levels
         .iter()
-        .map(|level| level["observations"].as_u64().unwrap())
+        .map(|level| level["learns"].as_u64().unwrap())
         .sum()
 }
 

@@ -29,7 +29,7 @@ impl<'a> Attack<'a> {
     fn new(place: &'a Place, seed: u64, max_kills: usize) -> Self {
         Self {
             place,
-            random: Random(seed),
+            random: Random::from_seed(seed),
             server: place.serve(),
             n_kills: 0,
             max_kills,
@@ -82,7 +82,8 @@ impl<'a> Attack<'a> {
     }
 }
 
-/// Trains runs until there were enough kills, and expects of each what training in one process gives.
+/// Trains runs until there were enough kills, and expects of each what training in one process
+/// gives.
 fn check(seed: u64, max_kills: usize, victims: &[&str]) {
     let start = Instant::now();
     let place = Place::new(N_BYTES, &[]);

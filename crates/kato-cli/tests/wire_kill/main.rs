@@ -1,4 +1,5 @@
-//! `train --kato` into `serve`, either of them killed at any moment: everything is learned exactly once.
+//! `train --kato` into `serve`, either of them killed at any moment: everything is learned exactly
+//! once.
 
 #![cfg(unix)]
 #![expect(

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use kato_model::processor_id;
-use kato_store::{EmbeddedStore, KnowledgeBase, Totals};
+use kato_model::naming::processor_id;
+use kato_store::contract::Totals;
+use kato_store::{EmbeddedStore, KnowledgeBase};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -50,7 +51,8 @@ impl Place {
             .exists()
     }
 
-    /// A folder with a corpus of about `n_bytes`, and an address for its server, which is started with these options.
+    /// A folder with a corpus of about `n_bytes`, and an address for its server, which is started
+    /// with these options.
     pub(crate) fn new(n_bytes: u64, serve: &[&'static str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         write_corpus_and_tokenizer(dir.path(), n_bytes);

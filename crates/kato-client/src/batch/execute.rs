@@ -1,7 +1,8 @@
 //! Carrying out a plan, and checking every name that comes back.
 
 use kato_model::PatternName;
-use kato_protocol::{BatchItem, Observation, Sequence};
+use kato_protocol::extension::BatchItem;
+use kato_protocol::{Observation, Sequence};
 
 use super::{BatchPlan, BatchSessions, PlannedCall, is_plain};
 use crate::ClientError;

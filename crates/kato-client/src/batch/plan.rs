@@ -2,7 +2,7 @@
 //! server.
 
 use kato_model::PatternName;
-use kato_protocol::BatchItem;
+use kato_protocol::extension::BatchItem;
 use serde_json::Value;
 
 /// How a server can be taught many sequences.
@@ -58,7 +58,8 @@ pub enum PlannedCall {
 /// # Examples
 ///
 /// ```
-/// use kato_client::{BatchItem, BatchMode, BatchPlan};
+/// use kato_client::batch::{BatchMode, BatchPlan};
+/// use kato_client::protocol::extension::BatchItem;
 ///
 /// let item = |text: &str| BatchItem {
 ///     events: text.chars().map(|symbol| vec![symbol.to_string()]).collect(),

@@ -1,17 +1,19 @@
 //! Questions of a client about the server itself.
 
-use kato_protocol::{
+use kato_protocol::extension::{ReplaceRunRecord, RunRecord, RunRecordReplaced};
+use kato_protocol::monitoring::{
     CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
-    MetricHistory, Metrics, ReplaceRunRecord, Root, RunRecord, RunRecordReplaced, SessionCount,
-    Stats, Status,
+    MetricHistory, Metrics, Stats, Status,
 };
+use kato_protocol::session::{Root, SessionCount};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::KatoClient;
 use super::node::is_path_segment;
-use crate::{CallKind, ClientError};
+use crate::ClientError;
+use crate::calls::CallKind;
 
 macro_rules! plain {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $path:expr;)*) => {

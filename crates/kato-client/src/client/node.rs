@@ -1,16 +1,18 @@
 //! Questions of a client about what its node has learned.
 
 use kato_model::PatternName;
-use kato_protocol::{
-    EmotiveMap, Gene, GenesUpdated, NodeAffinities, NodeSymbols, PatternAnswer, PatternBody,
-    PatternLookup, SymbolAffinity,
+use kato_protocol::node::{
+    NodeAffinities, NodeSymbols, PatternAnswer, PatternBody, PatternLookup, SymbolAffinity,
 };
+use kato_protocol::observation::EmotiveMap;
+use kato_protocol::percept::{Gene, GenesUpdated};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::KatoClient;
-use crate::{CallKind, ClientError, Generation};
+use crate::calls::CallKind;
+use crate::{ClientError, Generation};
 
 impl KatoClient {
     /// Returns a pattern of the node; `None` if it has none of that name.

@@ -3,18 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kato_protocol::{
-    Cleared, ConfigAnswer, Exists, Extended, FinalizedTraining, FuturePotential, LearnResult,
-    Observation, ObservationResult, PerceptAnswer, Prediction, PredictionsAnswer, Sequence,
-    SequenceResult, SessionCognition, SessionInfo, Stm,
+use kato_protocol::observation::{LearnResult, ObservationResult, Stm};
+use kato_protocol::percept::{PerceptAnswer, SessionCognition};
+use kato_protocol::prediction::{FuturePotential, PredictionsAnswer};
+use kato_protocol::sequence::SequenceResult;
+use kato_protocol::session::{
+    Cleared, ConfigAnswer, Exists, Extended, FinalizedTraining, SessionInfo,
 };
+use kato_protocol::{Observation, Prediction, Sequence};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::KatoClient;
+use crate::calls::CallKind;
 use crate::session::Learn;
-use crate::{CallKind, ClientError, Generation};
+use crate::{ClientError, Generation};
 
 /// Predictions as typed values.
 pub type Predictions = PredictionsAnswer<Prediction, FuturePotential>;

@@ -35,15 +35,18 @@
 
 use std::time::{Duration, Instant};
 
-use kato_model::NAME_PREFIX;
-use kato_protocol::{Deleted, PatternAnswer, PatternLookup, SessionCognition};
+use kato_model::naming::NAME_PREFIX;
+use kato_protocol::node::{PatternAnswer, PatternLookup};
+use kato_protocol::percept::SessionCognition;
+use kato_protocol::session::Deleted;
 use reqwest::Method;
 
 use super::{Operation, Session, State};
+use crate::calls::CallKind;
 use crate::forecast::Forecast;
 use crate::mirror::{Mirror, SERVER_KEEPS};
 use crate::transport::Meaning;
-use crate::{CallKind, ClientError, Generation};
+use crate::{ClientError, Generation};
 
 /// Number of looks at a session while it is watched.
 const LOOKS: u32 = 8;
@@ -222,15 +225,14 @@ impl Session {
                         stm: answer.cognition_data.short_term_memory,
                     })
             }
-            Generation::October2025 => {
-                self.transport
-                    .repeat::<kato_protocol::Stm>(call)
-                    .await
-                    .map(|answer| Look::Seen {
-                        time: None,
-                        stm: answer.stm,
-                    })
-            }
+            Generation::October2025 => self
+                .transport
+                .repeat::<kato_protocol::observation::Stm>(call)
+                .await
+                .map(|answer| Look::Seen {
+                    time: None,
+                    stm: answer.stm,
+                }),
         };
         match seen {
             Ok(look) => look,

@@ -27,14 +27,15 @@
 //! operation has to end within the milliseconds of that one request, after it was not seen for all
 //! of t.
 
-use kato_protocol::ConfigAnswer;
+use kato_protocol::session::ConfigAnswer;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::doubt::{Look, Verdict};
 use super::{Operation, Session, State};
+use crate::Generation;
+use crate::calls::CallKind;
 use crate::forecast::Forecast;
-use crate::{CallKind, Generation};
 
 /// The setting that decides when to learn.
 const SETTING: &str = "max_pattern_length";

@@ -1,12 +1,19 @@
 //! Creating the session, and creating it again in the state that the server lost.
 
-use kato_protocol::{CreateSession, Observation, Sequence, SequenceResult, SessionInfo, Stm};
+use std::time::Instant;
+
+use kato_protocol::observation::Stm;
+use kato_protocol::sequence::SequenceResult;
+use kato_protocol::session::{CreateSession, SessionInfo};
+use kato_protocol::{Observation, Sequence};
+use kato_retry::Retry;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::{Session, State};
-use crate::transport::{Attempts, Meaning};
-use crate::{CallKind, ClientError, Generation};
+use crate::calls::CallKind;
+use crate::transport::Meaning;
+use crate::{ClientError, Generation};
 
 /// Most observations that are restored with one request.
 const REPLAYED_AT_ONCE: usize = 250;
@@ -151,7 +158,7 @@ impl Session {
                 &["observe-sequence"],
             )
             .json(&sequence)?;
-        let mut attempts = Attempts::new();
+        let mut retry = Retry::from_start(Instant::now());
         loop {
             let failure = match self.transport.once::<SequenceResult>(&call).await {
                 Ok(answer) => return Ok(answer.value.results.last().map_or(0, |last| last.time)),
@@ -159,7 +166,7 @@ impl Session {
             };
             match failure.meaning {
                 Meaning::NotDone => {
-                    if !self.transport.pause(&mut attempts, &failure).await {
+                    if !self.transport.pause(&mut retry, &failure).await {
                         return Err(failure.error.into());
                     }
                 }
@@ -167,7 +174,7 @@ impl Session {
                 // acts does not matter.
                 Meaning::Doubtful
                     if failure.is_transient()
-                        && self.transport.pause(&mut attempts, &failure).await =>
+                        && self.transport.pause(&mut retry, &failure).await =>
                 {
                     return Err(CreateError::Retryable(failure.error));
                 }

@@ -1,17 +1,18 @@
 //! Operations that change a session: how each is sent, what its answer does to the mirror, and the
 //! answer that it must have had if it acted and the answer was lost.
 
-use kato_protocol::{
-    LearnResult, Observation, ObservationResult, Sequence, SequenceItemResult, SequenceResult,
-};
+use kato_protocol::observation::{LearnResult, ObservationResult};
+use kato_protocol::sequence::{SequenceItemResult, SequenceResult};
+use kato_protocol::{Observation, Sequence};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 
 use super::Session;
+use crate::ClientError;
 use crate::call::Call;
+use crate::calls::CallKind;
 use crate::forecast::{Forecast, Steps};
 use crate::mirror::Mirror;
-use crate::{CallKind, ClientError};
 
 /// An operation that may be sent only if it is certain that it has not acted.
 pub(crate) trait Operation: Send + Sync {

@@ -1,21 +1,26 @@
 //! Carrying out an operation exactly once, or reporting that nobody can tell.
 
-use kato_protocol::{BatchItem, Cleared, LearnBatchRequest, LearnBatchResult};
+use std::time::Instant;
+
+use kato_protocol::extension::{BatchItem, LearnBatchRequest, LearnBatchResult};
+use kato_protocol::session::Cleared;
+use kato_retry::Retry;
 use reqwest::Method;
 use uuid::Uuid;
 
 use super::doubt::Verdict;
 use super::{MAX_SESSIONS, Operation, Session, State};
-use crate::transport::{Attempts, Failure, Meaning};
-use crate::{CallKind, ClientError};
+use crate::ClientError;
+use crate::calls::CallKind;
+use crate::transport::{Failure, Meaning};
 
 /// The attempts at one operation that acts once.
 #[derive(Debug)]
 struct WriteAttempts {
-    // One key for all attempts, in whatever session: a server's keys belong to the node, so that an
-    // operation can be repeated from the session that replaces a lost one.
+    // One key for all attempts, in whatever session: a server's keys belong to the node, so that
+    // an operation can be repeated from the session that replaces a lost one.
     key: String,
-    requests: Attempts,
+    requests: Retry,
     sessions: u32,
     /// Whether an earlier attempt, with the same key, may have acted.
     doubt: bool,
@@ -26,7 +31,7 @@ impl WriteAttempts {
     fn new() -> Self {
         Self {
             key: Uuid::new_v4().to_string(),
-            requests: Attempts::new(),
+            requests: Retry::from_start(Instant::now()),
             sessions: 1,
             doubt: false,
         }
@@ -48,7 +53,7 @@ impl Session {
                 .may_learn(state.mirror.n_events(), state.auto_learn());
             let keyed = may_learn && self.transport.server().await?.has_keys();
             let mut call = op.call(self, &id)?;
-            call.repeated = attempts.requests.n > 1;
+            call.repeated = attempts.requests.failures() > 0;
             if keyed {
                 call = call.key(&attempts.key);
             } else if op.steps().observations.is_empty() && state.mirror.exact_stm().is_none() {
@@ -102,13 +107,13 @@ impl Session {
         op: &O,
     ) -> Result<O::Answer, ClientError> {
         let mut state = self.state.lock().await;
-        let mut attempts = Attempts::new();
+        let mut retry = Retry::from_start(Instant::now());
         // Forgotten until the answer is here: a future that is dropped meanwhile leaves no session
         // that a later operation could use.
         state.id = None;
         loop {
             let mut call = op.call(self, id)?;
-            call.repeated = attempts.n > 1;
+            call.repeated = retry.failures() > 0;
             let failure = match self.transport.once::<O::Answer>(&call).await {
                 Ok(answer) => {
                     state.id = Some(id.to_owned());
@@ -117,7 +122,7 @@ impl Session {
                 Err(failure) => failure,
             };
             match failure.meaning {
-                Meaning::NotDone if self.transport.pause(&mut attempts, &failure).await => {}
+                Meaning::NotDone if self.transport.pause(&mut retry, &failure).await => {}
                 Meaning::Doubtful => {
                     return Err(ClientError::OutcomeUnknown {
                         what: op.what(),
@@ -203,7 +208,7 @@ impl Session {
                 .call(CallKind::LearnBatch, Method::POST, &id, &["learn-batch"])
                 .key(&attempts.key);
             call.body = Some(body.clone());
-            call.repeated = attempts.requests.n > 1;
+            call.repeated = attempts.requests.failures() > 0;
             match self.transport.once(&call).await {
                 Ok(answer) => return Ok(answer.value),
                 Err(failure) => {
@@ -259,7 +264,7 @@ impl Session {
             let id = self.session_for(state, &attempts, "clear-all").await?;
             let keyed = self.transport.server().await?.has_keys();
             let mut call = self.call(CallKind::Clear, Method::POST, &id, &["clear-all"]);
-            call.repeated = attempts.requests.n > 1;
+            call.repeated = attempts.requests.failures() > 0;
             if keyed {
                 call = call.key(&attempts.key);
             }

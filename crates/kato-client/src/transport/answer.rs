@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use kato_protocol::{ErrorBody, IDEMPOTENCY_REPLAYED, ValidationDetail};
+use kato_protocol::ErrorBody;
+use kato_protocol::error::ValidationDetail;
+use kato_protocol::extension::IDEMPOTENCY_REPLAYED;
 use kato_retry::retry_after;
 use reqwest::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
@@ -10,6 +12,7 @@ use serde_json::Value;
 
 use crate::ClientError;
 use crate::call::Call;
+use crate::error::is_doubtful_status;
 
 /// Most characters of a server's text that are kept in an error.
 const KEPT_DETAIL: usize = 500;
@@ -223,9 +226,7 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
     let meaning = match status {
         // A limit of the rate is applied before the request is looked at.
         429 => Meaning::NotDone,
-        // A proxy may answer for a server that still works on the request, and a server may fail in
-        // the middle of it.
-        408 | 500.. => Meaning::Doubtful,
+        status if is_doubtful_status(status) => Meaning::Doubtful,
         _ => Meaning::Refused,
     };
     let error = ClientError::Status {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kato_client::{CallKind, ClientError, Generation, KatoClient, Observation, SessionOptions};
+use kato_client::calls::CallKind;
+use kato_client::protocol::Observation;
+use kato_client::{ClientError, Generation, KatoClient, SessionOptions};
 
 use crate::mini::{Fault, Kind, Mini};
 
@@ -93,14 +95,11 @@ async fn no_server_is_a_connection_error_without_secrets() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let policy = kato_client::RetryPolicy {
-        attempts: 2,
-        ..crate::mini::impatient()
-    };
+    let policy = crate::mini::impatient().with_attempts(2);
     let client = KatoClient::builder(url, SessionOptions::new("n"))
-        .bearer_token("hush-hush")
-        .connect_timeout(Duration::from_secs(1))
-        .retry(policy)
+        .with_bearer_token("hush-hush")
+        .with_connect_timeout(Duration::from_secs(1))
+        .with_retry(policy)
         .build()
         .unwrap();
     let error = client
@@ -126,7 +125,7 @@ fn settings_that_cannot_be_used_are_named() {
     check("ftp://localhost", "base_url");
     check("http://user:secret@localhost", "base_url");
     let error = KatoClient::builder("http://localhost", SessionOptions::new("n"))
-        .root_certificate("no PEM")
+        .with_root_certificate("no PEM")
         .build()
         .unwrap_err();
     assert!(error.to_string().contains("root_certificate"));

@@ -1,6 +1,9 @@
 //! Batches: the same result as one by one, with fewer requests.
 
-use kato_client::{BatchItem, BatchMode, BatchPlan, CallKind, ClientError, PlannedCall};
+use kato_client::ClientError;
+use kato_client::batch::{BatchMode, BatchPlan, PlannedCall};
+use kato_client::calls::CallKind;
+use kato_client::protocol::extension::BatchItem;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -154,7 +157,7 @@ proptest! {
                     PlannedCall::Batch { items: chosen } => {
                         prop_assert!(chosen.len() <= max_sequences);
                         let sequences = chosen.iter().map(|idx| sent[*idx].clone()).collect();
-                        let request = kato_protocol::LearnBatchRequest { sequences };
+                        let request = kato_protocol::extension::LearnBatchRequest { sequences };
                         let bytes = serde_json::to_vec(&request).unwrap().len();
                         prop_assert!(bytes <= max_bytes || chosen.len() == 1, "{bytes}");
                         planned.extend(chosen);

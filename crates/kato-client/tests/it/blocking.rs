@@ -1,6 +1,8 @@
 //! The client that waits.
 
-use kato_client::{BatchItem, ClientError, Observation, SessionOptions, blocking};
+use kato_client::protocol::Observation;
+use kato_client::protocol::extension::BatchItem;
+use kato_client::{ClientError, SessionOptions, blocking};
 
 use crate::mini::{Kind, Mini};
 

@@ -1,6 +1,7 @@
 //! Bodies of a real server are understood and written back without loss.
 
-use kato_client::{FuturePotential, Prediction};
+use kato_client::protocol::Prediction;
+use kato_client::protocol::prediction::FuturePotential;
 use kato_protocol as wire;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,33 +42,33 @@ fn recorded_bodies_decode() {
         let row: Value = serde_json::from_str(line).unwrap();
         let body = &row["body"];
         match row["kind"].as_str().unwrap() {
-            "observe" => round_trip::<wire::ObservationResult>(body),
-            "sequence" => round_trip::<wire::SequenceResult>(body),
-            "learn" => round_trip::<wire::LearnResult>(body),
-            "stm" => round_trip::<wire::Stm>(body),
+            "observe" => round_trip::<wire::observation::ObservationResult>(body),
+            "sequence" => round_trip::<wire::sequence::SequenceResult>(body),
+            "learn" => round_trip::<wire::observation::LearnResult>(body),
+            "stm" => round_trip::<wire::observation::Stm>(body),
             "predictions" => predictions(body),
-            "config" => round_trip::<wire::ConfigAnswer>(body),
-            "extended" => round_trip::<wire::Extended>(body),
-            "finalized" => round_trip::<wire::FinalizedTraining>(body),
-            "percept" => round_trip::<wire::PerceptAnswer>(body),
-            "cognition" => round_trip::<wire::SessionCognition>(body),
-            "cleared" => round_trip::<wire::Cleared>(body),
-            "root" => round_trip::<wire::Root>(body),
-            "health" => round_trip::<wire::Health>(body),
-            "status" => round_trip::<wire::Status>(body),
-            "metrics" => round_trip::<wire::Metrics>(body),
-            "concurrency" => round_trip::<wire::Concurrency>(body),
-            "cache" => round_trip::<wire::CacheStats>(body),
-            "invalidated" => round_trip::<wire::CacheInvalidated>(body),
-            "distributed" => round_trip::<wire::DistributedStm>(body),
-            "pools" => round_trip::<wire::ConnectionPools>(body),
-            "affinities" => round_trip::<wire::NodeAffinities>(body),
-            "affinity" => round_trip::<wire::SymbolAffinity>(body),
-            "symbols" => round_trip::<wire::NodeSymbols>(body),
-            "count" => round_trip::<wire::SessionCount>(body),
-            "history" => round_trip::<wire::MetricHistory>(body),
-            "pattern" => round_trip::<wire::PatternAnswer>(body),
-            "session" => round_trip::<wire::SessionInfo>(body),
+            "config" => round_trip::<wire::session::ConfigAnswer>(body),
+            "extended" => round_trip::<wire::session::Extended>(body),
+            "finalized" => round_trip::<wire::session::FinalizedTraining>(body),
+            "percept" => round_trip::<wire::percept::PerceptAnswer>(body),
+            "cognition" => round_trip::<wire::percept::SessionCognition>(body),
+            "cleared" => round_trip::<wire::session::Cleared>(body),
+            "root" => round_trip::<wire::session::Root>(body),
+            "health" => round_trip::<wire::monitoring::Health>(body),
+            "status" => round_trip::<wire::monitoring::Status>(body),
+            "metrics" => round_trip::<wire::monitoring::Metrics>(body),
+            "concurrency" => round_trip::<wire::monitoring::Concurrency>(body),
+            "cache" => round_trip::<wire::monitoring::CacheStats>(body),
+            "invalidated" => round_trip::<wire::monitoring::CacheInvalidated>(body),
+            "distributed" => round_trip::<wire::monitoring::DistributedStm>(body),
+            "pools" => round_trip::<wire::monitoring::ConnectionPools>(body),
+            "affinities" => round_trip::<wire::node::NodeAffinities>(body),
+            "affinity" => round_trip::<wire::node::SymbolAffinity>(body),
+            "symbols" => round_trip::<wire::node::NodeSymbols>(body),
+            "count" => round_trip::<wire::session::SessionCount>(body),
+            "history" => round_trip::<wire::monitoring::MetricHistory>(body),
+            "pattern" => round_trip::<wire::node::PatternAnswer>(body),
+            "session" => round_trip::<wire::session::SessionInfo>(body),
             "error" => round_trip::<wire::ErrorBody>(body),
             other => panic!("unknown kind {other}"),
         }
@@ -78,7 +79,7 @@ fn recorded_bodies_decode() {
 
 /// Both shapes: events, and the flat lists of a single symbol.
 fn predictions(body: &Value) {
-    let answer: wire::PredictionsAnswer<Prediction, FuturePotential> =
+    let answer: wire::prediction::PredictionsAnswer<Prediction, FuturePotential> =
         serde_json::from_value(body.clone()).unwrap();
     for (typed, raw) in answer
         .predictions

@@ -1,6 +1,8 @@
-//! Random work under random faults: nothing is lost, nothing doubled, or the one operation in doubt is named.
+//! Random work under random faults: nothing is lost, nothing doubled, or the one operation in doubt
+//! is named.
 
-use kato_client::{ClientError, KatoClient, Observation, Sequence, SessionOptions};
+use kato_client::protocol::{Observation, Sequence};
+use kato_client::{ClientError, KatoClient, SessionOptions};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Map;
@@ -95,8 +97,8 @@ async fn take(client: &KatoClient, step: &Step) -> Result<Vec<String>, ClientErr
 
 fn options(limit: u64, rolling: bool) -> SessionOptions {
     SessionOptions::new("n")
-        .max_pattern_length(limit)
-        .rolling(rolling)
+        .with_max_pattern_length(limit)
+        .with_rolling(rolling)
 }
 
 /// Knowledge, short-term memory and answer after every step, with no faults.

@@ -1,6 +1,9 @@
-//! Requests that act when nobody counts on them any more: each case that the client must tell apart, to the request.
+//! Requests that act when nobody counts on them any more: each case that the client must tell
+//! apart, to the request.
 
-use kato_client::{BatchItem, ClientError, KatoClient, Observation, Sequence};
+use kato_client::protocol::extension::BatchItem;
+use kato_client::protocol::{Observation, Sequence};
+use kato_client::{ClientError, KatoClient};
 use serde_json::{Map, json};
 
 use crate::mini::{Fault, Kind, Mini, Node};
@@ -43,8 +46,9 @@ async fn a_late_copy_of_a_setting_does_not_undo_a_later_one() {
     assert_eq!(client.stm().await.unwrap().length, 3);
 }
 
-/// What a learn does when its copy acts before the given request, counted from the one without an answer: a look, the frequency,
-/// a look, the deletion, the frequency again. The frequencies in the end.
+/// What a learn does when its copy acts before the given request, counted from the one without an
+/// answer: a look, the frequency, a look, the deletion, the frequency again. The frequencies in the
+/// end.
 async fn learn_with(fault: Fault) -> (Result<String, ClientError>, Vec<u64>) {
     let mini = Mini::start(Kind::Stock).await;
     let client = mini.client();
@@ -77,9 +81,9 @@ async fn a_late_learn_is_seen_or_shut_out_or_in_doubt() {
     }
 }
 
-/// What a run of one chunk does among others who learn the same before every request: a look, the frequency, a look, the
-/// setting, a look, a look, where the time has moved the setting, the deletion. How often the chunk was learned beyond what the
-/// others did.
+/// What a run of one chunk does among others who learn the same before every request: a look, the
+/// frequency, a look, the setting, a look, a look, where the time has moved the setting, the
+/// deletion. How often the chunk was learned beyond what the others did.
 async fn run_with(fault: Fault) -> (Result<(), ClientError>, u64) {
     const OTHERS: usize = 20;
     let mini = Mini::start(Kind::Stock).await;
@@ -117,7 +121,8 @@ async fn a_late_run_among_others_is_seen_or_harmless_or_in_doubt() {
         assert!(learned.is_ok(), "{fault:?}: {learned:?}");
         assert_eq!(n, 1, "{fault:?}");
     }
-    // It acts between the last look and the setting, or as soon as that is in force: the time says the same.
+    // It acts between the last look and the setting, or as soon as that is in force: the time says
+    // the same.
     for (fault, acted) in [(Fault::ActLate(4), 1), (Fault::ActLate(5), 0)] {
         let (learned, n) = run_with(fault).await;
         assert!(

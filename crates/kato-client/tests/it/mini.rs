@@ -1,4 +1,5 @@
-//! A miniature of KATO on a socket: sessions, observing, learning and patterns as real servers do them, and faults on demand.
+//! A miniature of KATO on a socket: sessions, observing, learning and patterns as real servers do
+//! them, and faults on demand.
 
 mod http;
 mod world;
@@ -22,13 +23,15 @@ pub(crate) enum Fault {
     Cut,
     /// Carried out, the answer breaks off.
     ActThenCut,
-    /// 504 at once, carried out as a whole before so many further requests are answered, or in the very end.
+    /// 504 at once, carried out as a whole before so many further requests are answered, or in the
+    /// very end.
     ActLate(u8),
-    /// 504 at once while it is still carried out: it teaches now and saves its session before so many further requests are
-    /// answered, whatever has become of the session meanwhile. At most [`SLOWEST`], so that it ends within any `settle`.
+    /// 504 at once while it is still carried out: it teaches now and saves its session before so
+    /// many further requests are answered, whatever has become of the session meanwhile. At
+    /// most [`SLOWEST`], so that it ends within any `settle`.
     Slow(u8),
-    /// 504 at once; begun before so many further requests are answered, and carried out as a whole on the session as it was then,
-    /// before so many.
+    /// 504 at once; begun before so many further requests are answered, and carried out as a whole
+    /// on the session as it was then, before so many.
     BeginLate(u8, u8),
     /// 429 with `Retry-After: 0`.
     Limit,
@@ -36,8 +39,9 @@ pub(crate) enum Fault {
     Expire,
 }
 
-/// A client that watches a session for `settle` looks once before, asks for a pattern, and looks at least once after: a request
-/// that has saved its session by then has ended in time, without any clock.
+/// A client that watches a session for `settle` looks once before, asks for a pattern, and looks at
+/// least once after: a request that has saved its session by then has ended in time, without any
+/// clock.
 pub(crate) const SLOWEST: u8 = 3;
 
 /// What a request does later on.
@@ -99,7 +103,10 @@ impl Mini {
     }
 
     pub(crate) fn builder(&self, session: SessionOptions) -> KatoClientBuilder {
-        KatoClient::builder(&self.url, session).retry(impatient())
+        KatoClient::builder(&self.url, session)
+            .with_retry(impatient())
+            // What is late here is late by requests, not by time.
+            .with_settle(Duration::ZERO)
     }
 
     pub(crate) fn client(&self) -> KatoClient {
@@ -151,13 +158,10 @@ impl Mini {
 }
 
 pub(crate) fn impatient() -> RetryPolicy {
-    RetryPolicy {
-        attempts: 20,
-        patience: Duration::from_secs(60),
-        base_backoff: Duration::from_millis(1),
-        max_backoff: Duration::from_millis(2),
-        // What is late here is late by requests, not by time.
-        settle: Duration::ZERO,
-        jitter_seed: Some(1),
-    }
+    RetryPolicy::default()
+        .with_attempts(20)
+        .with_patience(Duration::from_secs(60))
+        .with_first_wait(Duration::from_millis(1))
+        .with_longest_wait(Duration::from_millis(2))
+        .with_jitter_seed(1)
 }

@@ -1,6 +1,8 @@
 //! Sessions that the server lost, and calls that nobody waits for.
 
-use kato_client::{CallKind, ClientError, Observation, SessionOptions};
+use kato_client::calls::CallKind;
+use kato_client::protocol::Observation;
+use kato_client::{ClientError, SessionOptions};
 use serde_json::json;
 
 use crate::mini::{Fault, Kind, Mini};
@@ -8,7 +10,7 @@ use crate::mini::{Fault, Kind, Mini};
 #[tokio::test]
 async fn an_expired_session_is_restored_with_emotives_metadata_and_settings() {
     let mini = Mini::start(Kind::Stock).await;
-    let session = SessionOptions::new("n").recall_threshold(0.5);
+    let session = SessionOptions::new("n").with_recall_threshold(0.5);
     let client = mini.builder(session).build().unwrap();
     let first = Observation::strings(["a"])
         .with_emotive("joy", 0.5)

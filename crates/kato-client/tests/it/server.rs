@@ -10,9 +10,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kato_client::{KatoClient, KatoClientBuilder, RetryPolicy, SessionOptions};
+use kato_client::{KatoClient, KatoClientBuilder, SessionOptions};
 use kato_server::{Server, ServerBuilder, ServerError, Stopped};
-use kato_service::{ManualClock, Service, ServiceOptions};
+use kato_service::clock::ManualClock;
+use kato_service::{Service, ServiceOptions};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -56,11 +57,10 @@ impl Running {
 
     fn builder(&self, session: SessionOptions) -> KatoClientBuilder {
         // A server that starts again takes its time: what counts is how often, not how long.
-        let policy = RetryPolicy {
-            attempts: 100_000,
-            ..crate::mini::impatient()
-        };
-        KatoClient::builder(format!("http://{}", self.addr), session).retry(policy)
+        let policy = crate::mini::impatient().with_attempts(100_000);
+        KatoClient::builder(format!("http://{}", self.addr), session)
+            .with_retry(policy)
+            .with_settle(Duration::ZERO)
     }
 
     async fn stop(self) {
@@ -74,5 +74,5 @@ fn any_port() -> SocketAddr {
 }
 
 fn session() -> SessionOptions {
-    SessionOptions::new("n").ttl(Duration::from_secs(60))
+    SessionOptions::new("n").with_ttl(Duration::from_secs(60))
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use kato_embeddings::{CacheRefusal, Embeddings, EmbeddingsError, OnBadLine, Origin};
+use kato_embeddings::options::OnBadLine;
+use kato_embeddings::report::{CacheRefusal, Origin};
+use kato_embeddings::{Embeddings, EmbeddingsError};
 
 use crate::support::{Folder, glove, rows};
 

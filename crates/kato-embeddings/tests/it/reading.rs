@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::io::Write as _;
 
-use kato_embeddings::{BadReason, Embeddings, EmbeddingsError, Layout, OnBadLine, Origin};
+use kato_embeddings::options::{Layout, OnBadLine};
+use kato_embeddings::report::{BadReason, Origin};
+use kato_embeddings::{Embeddings, EmbeddingsError};
 use proptest::prelude::*;
 
 use crate::support::{Folder, glove, open, rows};

@@ -1,6 +1,6 @@
 //! The builder of configurations, which checks every value.
 
-use kato_prediction::{Filter, FilterSettings, RankMetric};
+use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 
 use super::{ConfigError, FILTERS, SessionConfig, StmMode};
 
@@ -13,63 +13,63 @@ pub struct SessionConfigBuilder {
 
 impl SessionConfigBuilder {
     /// Sets the number of events at which the short-term memory is learned automatically; 0 never.
-    pub const fn max_pattern_length(mut self, events: u64) -> Self {
+    pub const fn with_max_pattern_length(mut self, events: u64) -> Self {
         self.config.max_pattern_length = events;
         self
     }
 
     /// Sets the treatment of the short-term memory after an auto-learn.
-    pub const fn stm_mode(mut self, mode: StmMode) -> Self {
+    pub const fn with_stm_mode(mut self, mode: StmMode) -> Self {
         self.config.stm_mode = mode;
         self
     }
 
     /// Sets the least similarity of a prediction, in `0..=1`.
-    pub const fn recall_threshold(mut self, similarity: f64) -> Self {
+    pub const fn with_recall_threshold(mut self, similarity: f64) -> Self {
         self.config.recall_threshold = similarity;
         self
     }
 
     /// Sets the most predictions of an answer, in `1..=10000`.
-    pub const fn max_predictions(mut self, predictions: u64) -> Self {
+    pub const fn with_max_predictions(mut self, predictions: u64) -> Self {
         self.config.max_predictions = predictions;
         self
     }
 
     /// Sets whether strings are sorted; has an effect only where the engine's options let it.
-    pub const fn sort_symbols(mut self, sort: bool) -> Self {
+    pub const fn with_sort_symbols(mut self, sort: bool) -> Self {
         self.config.sort_symbols = sort;
         self
     }
 
     /// Sets the metric that predictions are ranked by; has an effect only where the engine's
     /// options let it.
-    pub const fn rank_sort_algo(mut self, metric: RankMetric) -> Self {
+    pub const fn with_rank_sort_algo(mut self, metric: RankMetric) -> Self {
         self.config.rank_sort_algo = metric;
         self
     }
 
     /// Sets similarity to be that of characters instead of symbols; for states of one symbol only
     /// where the engine's options let it.
-    pub const fn character_matching(mut self) -> Self {
+    pub const fn with_character_matching(mut self) -> Self {
         self.config.use_token_matching = false;
         self
     }
 
     /// Sets the least similarity by characters at which different symbols match, in `0..=1`.
-    pub const fn fuzzy_token_threshold(mut self, similarity: f64) -> Self {
+    pub const fn with_fuzzy_token_threshold(mut self, similarity: f64) -> Self {
         self.config.fuzzy_token_threshold = Some(similarity);
         self
     }
 
     /// Sets the emotive whose affinities weigh the symbols.
-    pub fn affinity_emotive(mut self, emotive: impl Into<String>) -> Self {
+    pub fn with_affinity_emotive(mut self, emotive: impl Into<String>) -> Self {
         self.config.affinity_emotive = Some(emotive.into());
         self
     }
 
     /// Sets the stages that narrow the candidates, in order, and their settings.
-    pub fn filters(mut self, stages: &[Filter], settings: FilterSettings) -> Self {
+    pub fn with_filters(mut self, stages: &[Filter], settings: FilterSettings) -> Self {
         let name = |stage: &Filter| {
             FILTERS
                 .iter()

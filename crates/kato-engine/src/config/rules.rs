@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kato_prediction::RankMetric;
+use kato_prediction::config::RankMetric;
 use serde_json::{Map, Value};
 
 use super::{ConfigError, FILTERS, SessionConfig};

@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use kato_model::{Attributes, BatchSymbol, Event, LearnBatch, PatternName};
-use kato_store::{PatternStore, StagedBatch};
+use kato_model::batch::BatchSymbol;
+use kato_model::{Attributes, Event, LearnBatch, PatternName};
+use kato_store::PatternStore;
+use kato_store::contract::StagedBatch;
 use serde_json::Value;
 
 use super::Shared;

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use kato_model::emotives::mean_emotives;
 use kato_model::{
     AttributeLimits, EmotiveMap, Event, Metadata, MetadataValue, PatternName, VectorName,
-    mean_emotives,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::EngineError;
 use crate::observation::{METADATA_BYTES, check_emotives, check_limit};
+use crate::options::Limits;
 use crate::session::{STM_BYTES, add_as_text, bytes_of};
-use crate::{EngineError, Limits};
 
 /// Fewest symbols of a pattern: KATO answers shorter ones without a name and stores nothing.
 const MIN_SYMBOLS: usize = 2;
@@ -22,7 +23,8 @@ const MIN_SYMBOLS: usize = 2;
 /// first one, make it the same again.
 ///
 /// ```
-/// use kato_engine::{Engine, Lesson};
+/// use kato_engine::Engine;
+/// use kato_engine::node::Lesson;
 /// use kato_model::Event;
 ///
 /// let node = Engine::in_memory(&["node0"]).node("node0")?;

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kato_model::{
-    AttributeLimits, Attributes, EmotiveMap, EmotiveWindow, Metadata, PatternName, VectorName,
-};
+use kato_model::emotives::EmotiveWindow;
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, Metadata, PatternName, VectorName};
 use kato_prediction::{IndexError, PatternIndex};
 
 use super::NodeTotals;
@@ -103,7 +102,7 @@ impl NodeMemory {
         let in_flight = self.in_flight.as_ref().map_or(0, |pending| pending.calls());
         NodeTotals {
             patterns: self.index.n_patterns() as u64,
-            symbols: self.index.n_symbols() as u64,
+            distinct_symbols: self.index.n_symbols() as u64,
             learns: self.learns,
             learned_symbols: self.learned_symbols,
             uncommitted: self.pending.calls() + in_flight,

@@ -6,12 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use kato_model::{Event, Metadata, MetadataValue, VectorName};
 
 use super::{Session, bytes_of};
+use crate::config::StmMode;
 use crate::node::LessonRef;
 use crate::observation::{SummedVector, check_limit};
+use crate::options::AttributeScope;
+use crate::session::SessionState;
 use crate::state::truncate_front;
-use crate::{AttributeScope, EngineError, LearnOutcome, Observation, SessionState, StmMode};
+use crate::{EngineError, LearnOutcome, Observation};
 
-/// The thing that [`Limits::stm_bytes`](crate::Limits) limits, for error messages.
+/// The thing that [`Limits::stm_bytes`](crate::options::Limits) limits, for error messages.
 pub(crate) const STM_BYTES: &str = "bytes of a short-term memory's symbols";
 
 impl Session {

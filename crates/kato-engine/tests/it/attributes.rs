@@ -1,11 +1,10 @@
 //! Emotives, metadata and affinity: KATO 3.10.1's way, and the sound one.
 
-use kato_engine::{
-    AttributeScope, Engine, EngineOptions, LearnOutcome, Observation, Session, SessionConfig,
-    StmMode,
-};
+use kato_engine::config::StmMode;
+use kato_engine::options::AttributeScope;
+use kato_engine::{Engine, EngineOptions, LearnOutcome, Observation, Session, SessionConfig};
 use kato_model::{MetadataValue, PatternRecord};
-use kato_prediction::RankMetric;
+use kato_prediction::config::RankMetric;
 
 use crate::support::{NODE, learn, session, words};
 
@@ -70,7 +69,7 @@ fn in_the_scope_of_a_pattern_they_belong_to_what_is_learned_next() {
 fn an_auto_learn_attaches_only_in_the_scope_of_a_pattern() {
     for (scope, n_emotives) in [(AttributeScope::Session, 0), (AttributeScope::Pattern, 2)] {
         let config = SessionConfig::builder()
-            .max_pattern_length(2)
+            .with_max_pattern_length(2)
             .build()
             .unwrap();
         let mut session = scoped(scope, config);
@@ -85,8 +84,8 @@ fn an_auto_learn_attaches_only_in_the_scope_of_a_pattern() {
 #[test]
 fn rolling_learns_overlapping_patterns() {
     let config = SessionConfig::builder()
-        .max_pattern_length(3)
-        .stm_mode(StmMode::Rolling)
+        .with_max_pattern_length(3)
+        .with_stm_mode(StmMode::Rolling)
         .build()
         .unwrap();
     let mut session = scoped(AttributeScope::Session, config);
@@ -103,7 +102,7 @@ fn rolling_learns_overlapping_patterns() {
 #[test]
 fn a_session_sorts_by_itself_only_where_the_options_let_it() {
     let config = SessionConfig::builder()
-        .sort_symbols(false)
+        .with_sort_symbols(false)
         .build()
         .unwrap();
     for (own, expected) in [(false, ["a", "z"]), (true, ["z", "a"])] {
@@ -119,7 +118,7 @@ fn a_session_sorts_by_itself_only_where_the_options_let_it() {
 #[test]
 fn a_session_ranks_by_itself_only_where_the_options_let_it() {
     let config = SessionConfig::builder()
-        .rank_sort_algo(RankMetric::Frequency)
+        .with_rank_sort_algo(RankMetric::Frequency)
         .build()
         .unwrap();
     for (own, expected) in [(false, "exact"), (true, "often")] {
@@ -138,10 +137,11 @@ fn a_session_ranks_by_itself_only_where_the_options_let_it() {
     }
 }
 
-/// Similarities to `a b c` of its first symbol and of its first two, for a session set to characters.
+/// Similarities to `a b c` of its first symbol and of its first two, for a session set to
+/// characters.
 fn similarities_by_characters(options: EngineOptions) -> [f64; 2] {
     let config = SessionConfig::builder()
-        .character_matching()
+        .with_character_matching()
         .build()
         .unwrap();
     let engine = Engine::in_memory_with(&[NODE], options);

@@ -1,7 +1,8 @@
 //! Configuration: what is checked when, and what is not.
 
-use kato_engine::{SessionConfig, StmMode};
-use kato_prediction::{Filter, FilterSettings, RankMetric};
+use kato_engine::SessionConfig;
+use kato_engine::config::StmMode;
+use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use serde_json::{Value, json};
 
 fn updated(changes: &Value) -> Result<SessionConfig, String> {
@@ -77,13 +78,13 @@ fn a_creation_with_a_single_bad_value_gives_the_defaults_and_says_why() {
 fn a_builder_checks_every_value() {
     assert!(
         SessionConfig::builder()
-            .recall_threshold(f64::NAN)
+            .with_recall_threshold(f64::NAN)
             .build()
             .is_err()
     );
     assert!(
         SessionConfig::builder()
-            .recall_threshold(1.5)
+            .with_recall_threshold(1.5)
             .build()
             .is_err()
     );
@@ -91,19 +92,19 @@ fn a_builder_checks_every_value() {
         minhash_rows: 21,
         ..FilterSettings::default()
     };
-    let refused = SessionConfig::builder().filters(&[Filter::Minhash], settings);
+    let refused = SessionConfig::builder().with_filters(&[Filter::Minhash], settings);
     assert!(refused.build().is_err());
 }
 
 #[test]
 fn a_configuration_survives_json() {
     let config = SessionConfig::builder()
-        .max_pattern_length(7)
-        .stm_mode(StmMode::Rolling)
-        .rank_sort_algo(RankMetric::TfidfScore)
-        .fuzzy_token_threshold(0.8)
-        .affinity_emotive("joy")
-        .filters(
+        .with_max_pattern_length(7)
+        .with_stm_mode(StmMode::Rolling)
+        .with_rank_sort_algo(RankMetric::TfidfScore)
+        .with_fuzzy_token_threshold(0.8)
+        .with_affinity_emotive("joy")
+        .with_filters(
             &[Filter::Length, Filter::Rapidfuzz],
             FilterSettings::default(),
         )

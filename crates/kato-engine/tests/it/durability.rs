@@ -1,13 +1,13 @@
-//! What a store has of what was learned: all that was committed, after a crash too, and in the order of learning.
+//! What a store has of what was learned: all that was committed, after a crash too, and in the
+//! order of learning.
 
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
-use kato_engine::{
-    AttributeScope, Engine, EngineError, EngineOptions, Lesson, Limits, Node, NodeTotals,
-    Observation, Session, SessionConfig,
-};
+use kato_engine::node::{Lesson, NodeTotals};
+use kato_engine::options::{AttributeScope, Limits};
+use kato_engine::{Engine, EngineError, EngineOptions, Node, Observation, Session, SessionConfig};
 use kato_model::{Event, MetadataValue, Pattern, PatternName, VectorName};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use serde_json::json;
@@ -31,7 +31,8 @@ fn session(engine: &Engine, node: &str) -> Session {
     engine.node(node).unwrap().session(SessionConfig::default())
 }
 
-/// Learns something of every kind: repeats, events of several symbols, names, emotives, metadata, vectors.
+/// Learns something of every kind: repeats, events of several symbols, names, emotives, metadata,
+/// vectors.
 fn teach(engine: &Engine, round: u32) {
     let mut below = session(engine, "node0");
     let name = learn(&mut below, &["a", "b", &format!("only {round}")]);
@@ -243,7 +244,7 @@ fn the_only_node_of_a_store_is_emptied_durably() {
     );
     observe(&mut session);
     engine.commit().unwrap();
-    assert_eq!(store.totals(0).unwrap().observations, 1);
+    assert_eq!(store.totals(0).unwrap().learns, 1);
 }
 
 #[test]
@@ -299,7 +300,7 @@ fn recorded_lessons_make_a_node_the_same_again() {
         let engine = Engine::in_memory_with(&["first", "again"], options);
         let (first, again) = (engine.node("first").unwrap(), engine.node("again").unwrap());
         let config = SessionConfig::builder()
-            .max_pattern_length(2)
+            .with_max_pattern_length(2)
             .build()
             .unwrap();
         let mut session = first.session(config);

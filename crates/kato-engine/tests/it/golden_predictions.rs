@@ -1,5 +1,5 @@
-//! Recorded predictions of a real KATO 3.10.1 server, through the engine: learning with emotives and metadata, the stored
-//! patterns, configuration, the short-term memory and the answer.
+//! Recorded predictions of a real KATO 3.10.1 server, through the engine: learning with emotives
+//! and metadata, the stored patterns, configuration, the short-term memory and the answer.
 
 use std::collections::BTreeMap;
 
@@ -78,8 +78,8 @@ fn observation(event: &Value) -> Observation {
     )
 }
 
-/// Ties are unordered in the recording, and the cut to `max_predictions` may go through one: what lies at the cut is compared
-/// by its potential alone.
+/// Ties are unordered in the recording, and the cut to `max_predictions` may go through one: what
+/// lies at the cut is compared by its potential alone.
 fn compare(row: &Value, session: &Session) {
     let id = &row["id"];
     let answer = session.predict();

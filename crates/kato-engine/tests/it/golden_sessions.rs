@@ -1,4 +1,5 @@
-//! Recorded conversations with a real KATO 3.10.1 server, replayed: state, learned names, configuration, stored patterns.
+//! Recorded conversations with a real KATO 3.10.1 server, replayed: state, learned names,
+//! configuration, stored patterns.
 
 use std::collections::BTreeMap;
 
@@ -143,7 +144,8 @@ fn sequence_json(session: &mut Session, sequence: Sequence) -> Value {
     })
 }
 
-/// The configuration as the server answers it; what was given as a boolean or integer comes back as a number.
+/// The configuration as the server answers it; what was given as a boolean or integer comes back as
+/// a number.
 fn config_json(session: &Session) -> Value {
     serde_json::to_value(session.config()).unwrap()
 }

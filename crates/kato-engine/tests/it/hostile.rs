@@ -1,12 +1,14 @@
-//! Input that means harm: a typed error or a right answer, in bounded time, and nothing changed by an error.
+//! Input that means harm: a typed error or a right answer, in bounded time, and nothing changed by
+//! an error.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
+use kato_engine::node::Lesson;
+use kato_engine::session::SessionState;
 use kato_engine::{
-    Engine, EngineError, EngineOptions, Lesson, Observation, Sequence, Session, SessionConfig,
-    SessionState,
+    Engine, EngineError, EngineOptions, Observation, Sequence, Session, SessionConfig,
 };
 use kato_model::{Event, MetadataValue};
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! Sessions of one node share what is learned, at once, and nothing else; the order of learns does not show.
+//! Sessions of one node share what is learned, at once, and nothing else; the order of learns does
+//! not show.
 
 use std::collections::BTreeMap;
 

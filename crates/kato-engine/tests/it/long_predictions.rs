@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use kato_engine::{Engine, LearnOutcome, Lesson, SessionConfig};
+use kato_engine::node::Lesson;
+use kato_engine::{Engine, LearnOutcome, SessionConfig};
 use kato_model::Event;
 use kato_prediction::{Cancel, Cancelled};
 

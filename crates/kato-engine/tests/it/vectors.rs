@@ -122,7 +122,8 @@ fn vectors_of_a_text_have_the_names_of_its_decimals_when_read_as_doubles() {
         session.observe(observation).unwrap();
         session.stm()[0].symbols()[0].clone()
     };
-    // What KATO names `[0.1, 0.2]`: a client that reads the text with Python's `float()` sends just that.
+    // What KATO names `[0.1, 0.2]`: a client that reads the text with Python's `float()` sends just
+    // that.
     assert_eq!(
         name(Observation::vector(doubles.get("golden").unwrap())),
         "VCTR|fbd0d25c46cc588385eb177fe8d44fe380ef16c1"

@@ -9,7 +9,7 @@ use crate::EstimateError;
 /// Bytes a pattern, a symbol and a distinct symbol, as measured on a store.
 ///
 /// ```
-/// use kato_estimator::{ByteModel, LevelContents};
+/// use kato_estimator::bytes::{ByteModel, LevelContents};
 ///
 /// let level = LevelContents { patterns: 1_000.0, repeated: 20.0, symbols: 5_000.0, distinct_symbols: 800.0 };
 /// let bytes = ByteModel::stock_kato().bytes(&level, true);

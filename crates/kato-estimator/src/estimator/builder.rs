@@ -1,7 +1,8 @@
 //! The builder of an estimator.
 
 use super::{DEFAULT_MAX_EXTRAPOLATION, Model, StorageEstimator};
-use crate::{Calibration, EstimateError, GrowthLaw, SeedModel, StorageEngine};
+use crate::legacy::LegacyModel;
+use crate::{Calibration, EstimateError, GrowthLaw, StorageEngine};
 
 /// Builder of a [`StorageEstimator`], made by [`StorageEstimator::builder`].
 #[derive(Debug, Clone, Default)]
@@ -17,49 +18,49 @@ pub struct StorageEstimatorBuilder {
 
 impl StorageEstimatorBuilder {
     /// Sets what was observed of the corpus as the source: the usual kind of estimate.
-    pub fn calibration(self, calibration: Calibration) -> Self {
-        self.model(Model::Calibrated(Box::new(calibration), None))
+    pub fn with_calibration(self, calibration: Calibration) -> Self {
+        self.with_model(Model::Calibrated(Box::new(calibration), None))
     }
 
     /// Sets the original's formula as the source instead.
-    pub fn seed(self, seed: SeedModel) -> Self {
-        self.model(Model::Seed(seed))
+    pub fn with_legacy(self, legacy: LegacyModel) -> Self {
+        self.with_model(Model::Legacy(legacy))
     }
 
     /// Sets the source of estimates.
-    pub fn model(mut self, model: Model) -> Self {
+    pub fn with_model(mut self, model: Model) -> Self {
         self.model = Some(model);
         self
     }
 
     /// Sets one growth law instead of the ensemble.
-    pub fn law(mut self, law: GrowthLaw) -> Self {
+    pub fn with_law(mut self, law: GrowthLaw) -> Self {
         self.law = Some(law);
         self
     }
 
     /// Sets the store whose bytes are estimated. Default: the embedded one.
-    pub fn engine(mut self, engine: StorageEngine) -> Self {
+    pub fn with_engine(mut self, engine: StorageEngine) -> Self {
         self.engine = Some(engine);
         self
     }
 
     /// Sets the share of cases in which intervals are to hold the truth. Default 0.9.
-    pub fn confidence(mut self, confidence: f64) -> Self {
+    pub fn with_confidence(mut self, confidence: f64) -> Self {
         self.confidence = Some(confidence);
         self
     }
 
     /// Sets the largest size that is estimated, as a multiple of the observed corpus. Default
     /// [`DEFAULT_MAX_EXTRAPOLATION`].
-    pub fn max_extrapolation(mut self, factor: f64) -> Self {
+    pub fn with_max_extrapolation(mut self, factor: f64) -> Self {
         self.max_extrapolation = Some(factor);
         self
     }
 
     /// Sets whether sizes beyond the range are estimated as well. Nothing says that intervals hold
     /// there. Default: not.
-    pub fn force(mut self, force: bool) -> Self {
+    pub fn with_force(mut self, force: bool) -> Self {
         self.force = force;
         self
     }
@@ -68,15 +69,15 @@ impl StorageEstimatorBuilder {
     ///
     /// # Errors
     ///
-    /// [`EstimateError::NoModel`] without a calibration or a seed; [`EstimateError::Setting`] for a
-    /// confidence not between 0 and 1 or a range below 1.
+    /// [`EstimateError::NoModel`] without a calibration or the original's formula;
+    /// [`EstimateError::Setting`] for a confidence not between 0 and 1 or a range below 1.
     pub fn build(self) -> Result<StorageEstimator, EstimateError> {
         let model = match (self.model.ok_or(EstimateError::NoModel)?, self.law) {
-            // A law set by `law` wins over that of the model, in whatever order both were given.
+            // A law set by `with_law` wins over that of the model, whichever was given first.
             (Model::Calibrated(calibration, law), chosen) => {
                 Model::Calibrated(calibration, chosen.or(law))
             }
-            (seed @ Model::Seed(_), _) => seed,
+            (legacy @ Model::Legacy(_), _) => legacy,
         };
         let confidence = self.confidence.unwrap_or(0.9);
         // Written so that NaN is refused as well.

@@ -1,8 +1,9 @@
 //! The contents of levels after so many learn calls, by their growth laws.
 
+use crate::Calibration;
+use crate::bytes::LevelContents;
 use crate::growth::vocabulary;
 use crate::level_model::LevelModel;
-use crate::{Calibration, LevelContents};
 
 /// Returns the contents of every level after so many learn calls, bottom up.
 pub(super) fn contents_at(

@@ -6,11 +6,11 @@ use super::StorageEstimator;
 use super::contents::contents_at;
 use super::level_figures::LevelFigures;
 use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
-use crate::bytes::Segments;
+use crate::bytes::{LevelContents, Segments};
 use crate::figure::{Figure, Method};
 use crate::level_model::{LevelModel, drift};
 use crate::sample::GROUPS;
-use crate::{Calibration, GrowthLaw, LevelContents, StorageEngine, Target};
+use crate::{Calibration, GrowthLaw, StorageEngine, Target};
 
 /// Points of a growth curve.
 const CURVE_POINTS: i32 = 40;
@@ -85,7 +85,7 @@ impl<'a> Observation<'a> {
                 level,
                 node: format!("node{level}"),
                 chunk_size: self.calibration.hierarchy.chunk_size(level),
-                learn_calls: figure.calls,
+                learns: figure.calls,
                 distinct_patterns: figure.distinct,
                 dedup_share: figure.dedup,
                 bytes: Figure {
@@ -203,7 +203,7 @@ impl<'a> Observation<'a> {
                 Method::Growth,
             );
             GrowthPoint {
-                learn_calls: at,
+                learns: at,
                 distinct_patterns: figure.within(0.0, at),
             }
         });

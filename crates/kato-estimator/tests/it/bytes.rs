@@ -1,8 +1,7 @@
 //! Bytes of the embedded store against directories that it wrote.
 
-use kato_estimator::{
-    Calibration, EmbeddedLayout, Hierarchy, StorageEngine, StorageEstimator, Target,
-};
+use kato_estimator::bytes::EmbeddedLayout;
+use kato_estimator::{Calibration, EstimatedHierarchy, StorageEngine, StorageEstimator, Target};
 use kato_learner::HierarchicalConceptLearner;
 use kato_store::{EmbeddedStore, PatternStore as _};
 use kato_tokenizer::gpt2;
@@ -14,7 +13,7 @@ use crate::learner::learn;
 /// Bytes of a directory with a knowledge base of these documents, after so many commits.
 fn written(sizes: &[usize], documents: &[&Document], commits: usize) -> u64 {
     let learner = HierarchicalConceptLearner::builder(gpt2())
-        .chunk_sizes(sizes.to_vec())
+        .with_chunk_sizes(sizes.to_vec())
         .build()
         .unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -51,10 +50,11 @@ fn known_contents_take_the_bytes_that_the_store_writes() {
         for share in [1, 8, 64] {
             let documents = &corpora[0].documents[..corpora[0].documents.len() / share];
             let actual = written(&sizes, &refer(documents), 1) as f64;
-            let sample = corpus::sample(&Hierarchy::new(sizes.clone()).unwrap(), documents);
+            let sample =
+                corpus::sample(&EstimatedHierarchy::new(sizes.clone()).unwrap(), documents);
             let target = Target::text_bytes(sample.text_bytes);
             let estimator = StorageEstimator::builder()
-                .calibration(Calibration::from_sample(&sample))
+                .with_calibration(Calibration::from_sample(&sample))
                 .build()
                 .unwrap();
             let predicted = estimator.estimate(target).unwrap().bytes.value;
@@ -77,9 +77,9 @@ fn a_tenth_of_the_documents_tells_the_bytes_of_all() {
     let documents = &corpora[0].documents;
     for sizes in [vec![4, 5], vec![5, 7, 9], vec![8, 5], vec![15]] {
         let actual = written(&sizes, &refer(documents), 1) as f64;
-        let mut draws = corpus::Draws(sizes[0] as u64);
+        let mut draws = corpus::Draws::from_seed(sizes[0] as u64);
         let sample = corpus::sample(
-            &Hierarchy::new(sizes.clone()).unwrap(),
+            &EstimatedHierarchy::new(sizes.clone()).unwrap(),
             draws.choose(documents, documents.len() / 10),
         );
         let text_bytes = documents
@@ -87,7 +87,7 @@ fn a_tenth_of_the_documents_tells_the_bytes_of_all() {
             .map(|document| document.text.len() as u64)
             .sum();
         let estimator = StorageEstimator::builder()
-            .calibration(Calibration::from_sample(&sample))
+            .with_calibration(Calibration::from_sample(&sample))
             .build()
             .unwrap();
         let bytes = estimator
@@ -114,10 +114,10 @@ fn commits_leave_segments_that_share_patterns() {
     };
     let documents = &corpora[0].documents;
     let in_order = refer(documents);
-    let shuffled = corpus::Draws(5).choose(documents, documents.len());
+    let shuffled = corpus::Draws::from_seed(5).choose(documents, documents.len());
     println!("| chunk sizes | commits | order | written | predicted | error |");
     for sizes in [vec![3, 5], vec![5, 7, 9]] {
-        let sample = corpus::sample(&Hierarchy::new(sizes.clone()).unwrap(), documents);
+        let sample = corpus::sample(&EstimatedHierarchy::new(sizes.clone()).unwrap(), documents);
         let calls = sample.levels[0].frequencies.observations();
         let tokens = calls as f64 * sizes[0] as f64;
         for commits in [4, 64, 67, 300] {
@@ -126,8 +126,8 @@ fn commits_leave_segments_that_share_patterns() {
                 ..EmbeddedLayout::default()
             };
             let estimator = StorageEstimator::builder()
-                .calibration(Calibration::from_sample(&sample))
-                .engine(StorageEngine::Embedded(layout))
+                .with_calibration(Calibration::from_sample(&sample))
+                .with_engine(StorageEngine::Embedded(layout))
                 .build()
                 .unwrap();
             let target = Target::text_bytes(sample.text_bytes);

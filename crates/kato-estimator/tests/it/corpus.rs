@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use kato_estimator::{CorpusSample, Hierarchy, SampleBuilder};
-use kato_learner::{DEFAULT_MIN_PARAGRAPH_CHARS, Paragraphs};
+use kato_estimator::{CorpusSample, EstimatedHierarchy, SampleBuilder};
+use kato_learner::segment::{DEFAULT_MIN_PARAGRAPH_CHARS, Paragraphs};
+use kato_random::SplitMix64;
 use kato_tokenizer::{Tokenizer as _, gpt2};
 
 /// A document: its text and the token ids of its paragraphs.
@@ -83,26 +84,26 @@ pub(crate) fn tokenized(name: &'static str, texts: Vec<String>) -> Corpus {
 }
 
 pub(crate) fn sample<'a>(
-    hierarchy: &Hierarchy,
+    hierarchy: &EstimatedHierarchy,
     documents: impl IntoIterator<Item = &'a Document>,
 ) -> CorpusSample {
-    let mut builder = SampleBuilder::new(hierarchy.clone()).max_patterns(10_000_000);
+    let mut builder = SampleBuilder::new(hierarchy.clone()).with_max_patterns(10_000_000);
     for document in documents {
         builder.add(&document.paragraphs, document.text.len() as u64);
     }
     builder.finish().unwrap()
 }
 
-/// Seeded numbers (SplitMix64).
-pub(crate) struct Draws(pub(crate) u64);
+/// Random choices by a seed.
+pub(crate) struct Draws(SplitMix64);
 
 impl Draws {
+    pub(crate) fn from_seed(seed: u64) -> Self {
+        Self(SplitMix64::from_seed(seed))
+    }
+
     pub(crate) fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((bits ^ (bits >> 31)) % n as u64) as usize
+        (self.0.next_u64() % n as u64) as usize
     }
 
     /// `n` of the documents, each at most once, in a random order.

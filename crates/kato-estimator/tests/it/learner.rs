@@ -1,7 +1,9 @@
 //! The sample's counts against the real learner.
 
-use kato_estimator::{ChunkRule, CorpusSample, Hierarchy, SampleBuilder, TailPolicy};
-use kato_learner::{HierarchicalConceptLearner, TextMode};
+use kato_estimator::{CorpusSample, EstimatedHierarchy, TextSampler};
+use kato_learner::config::{ChunkSpan, TextMode};
+use kato_learner::segment::{Delimiter, TokenLimit};
+use kato_learner::{ChunkRule, HierarchicalConceptLearner, LearnError, TailPolicy};
 use kato_model::SealedBatch;
 use kato_tokenizer::{Whitespace, gpt2};
 use proptest::prelude::*;
@@ -32,11 +34,7 @@ fn assert_equal(sample: &CorpusSample, learned: &SealedBatch) {
             .flat_map(|(f, n)| std::iter::repeat_n(f, n as usize))
             .collect();
         assert_eq!(counted, frequencies, "level {idx}");
-        assert_eq!(
-            level.learn_calls,
-            frequencies.iter().sum::<u64>(),
-            "level {idx}"
-        );
+        assert_eq!(level.learns, frequencies.iter().sum::<u64>(), "level {idx}");
         let symbols: usize = node.patterns().map(|pattern| pattern.symbols().len()).sum();
         let mean = symbols as f64 / node.len().max(1) as f64;
         assert!(
@@ -47,24 +45,11 @@ fn assert_equal(sample: &CorpusSample, learned: &SealedBatch) {
     }
 }
 
-fn rules() -> impl Strategy<Value = (ChunkRule, kato_learner::ChunkRule)> {
+fn rules() -> impl Strategy<Value = ChunkRule> {
     prop_oneof![
-        (0..5usize).prop_map(|min_chunk| (
-            ChunkRule::Original { min_chunk },
-            kato_learner::ChunkRule::Original { min_chunk }
-        )),
-        (0..5usize).prop_map(|min_chunk| (
-            ChunkRule::Bounded { min_chunk },
-            kato_learner::ChunkRule::Bounded { min_chunk }
-        )),
-        Just((ChunkRule::Plain, kato_learner::ChunkRule::Plain)),
-    ]
-}
-
-fn tails() -> impl Strategy<Value = (TailPolicy, kato_learner::TailPolicy)> {
-    prop_oneof![
-        Just((TailPolicy::Drop, kato_learner::TailPolicy::Drop)),
-        Just((TailPolicy::Promote, kato_learner::TailPolicy::Promote)),
+        (0..5usize).prop_map(|min_chunk| ChunkRule::Original { min_chunk }),
+        (0..5usize).prop_map(|min_chunk| ChunkRule::Bounded { min_chunk }),
+        Just(ChunkRule::Plain),
     ]
 }
 
@@ -73,26 +58,23 @@ proptest! {
     fn random_text_makes_the_learn_calls_of_the_learner(
         texts in prop::collection::vec("[a-c]( [a-c]){0,40}(\n\n[a-c]( [a-c]){0,30}){0,3}", 1..12),
         sizes in prop::collection::vec(2..6usize, 1..5),
-        (rule, learner_rule) in rules(),
-        (tail, learner_tail) in tails(),
+        rule in rules(),
+        tail_policy in prop_oneof![Just(TailPolicy::Drop), Just(TailPolicy::Promote)],
+        span in prop_oneof![Just(ChunkSpan::Paragraph), Just(ChunkSpan::Section)],
+        max_tokens in 1..50usize,
     ) {
         let words = Whitespace::of_texts(["a b c"]);
         let learner = HierarchicalConceptLearner::builder(words)
-            .chunk_sizes(sizes.clone())
-            .text_mode(TextMode::Chunks { rule: learner_rule })
-            .tail_policy(learner_tail)
-            .min_paragraph_chars(0)
+            .with_chunk_sizes(sizes)
+            .with_text_mode(TextMode::Chunks { rule })
+            .with_tail_policy(tail_policy)
+            .with_chunk_span(span)
+            .with_token_limit(TokenLimit::Cut { max_tokens })
             .build()
             .unwrap();
-        let mut sample = SampleBuilder::new(Hierarchy::new(sizes).unwrap().with_rule(rule).with_tail_policy(tail));
+        let mut sample = TextSampler::new(&learner).unwrap();
         for text in &texts {
-            let mut paragraphs = Vec::new();
-            for paragraph in text.split("\n\n") {
-                let mut ids = Vec::new();
-                learner.tokenizer().encode_into(paragraph, &mut ids).unwrap();
-                paragraphs.push(ids);
-            }
-            sample.add(&paragraphs, text.len() as u64);
+            sample.add(text).unwrap();
         }
         let learned = learn(&learner, texts.iter().map(String::as_str));
         match sample.finish() {
@@ -103,6 +85,47 @@ proptest! {
 }
 
 #[test]
+fn pieces_of_text_make_the_learn_calls_of_the_learner() {
+    let texts = [
+        "The cat sat. The dog lay there. No. The end is near.",
+        "The cat sat. The end is near. The dog lay there.",
+    ];
+    let segments = TextMode::Segments {
+        delimiter: Delimiter::Bigram,
+    };
+    for mode in [TextMode::sentences(), segments] {
+        let learner = HierarchicalConceptLearner::builder(gpt2())
+            .with_chunk_sizes([5, 2])
+            .with_text_mode(mode)
+            .build()
+            .unwrap();
+        let mut sample = TextSampler::new(&learner).unwrap();
+        for text in texts {
+            sample.add(text).unwrap();
+        }
+        assert_equal(&sample.finish().unwrap(), &learn(&learner, texts));
+    }
+}
+
+#[test]
+fn a_text_that_cannot_be_tokenized_leaves_the_sample_as_it_was() {
+    let words = Whitespace::of_texts(["one two three"]);
+    let learner = HierarchicalConceptLearner::builder(words)
+        .with_chunk_sizes([3])
+        .build()
+        .unwrap();
+    let mut sample = TextSampler::new(&learner).unwrap();
+    sample.add("one two three").unwrap();
+    let error = sample.add("one two three\n\none two four").unwrap_err();
+    assert!(
+        matches!(error, LearnError::Tokenize { offset: 15, .. }),
+        "{error:?}"
+    );
+    let sample = sample.finish().unwrap();
+    assert_eq!((sample.documents, sample.tokens), (1, 3));
+}
+
+#[test]
 fn real_text_makes_the_learn_calls_of_the_learner() {
     let Some(corpora) = corpus::real() else {
         return;
@@ -110,7 +133,7 @@ fn real_text_makes_the_learn_calls_of_the_learner() {
     for (corpus, sizes) in [(&corpora[1], vec![5, 7, 9]), (&corpora[2], vec![3, 4])] {
         let documents = &corpus.documents[..corpus.documents.len() / 4];
         let learner = HierarchicalConceptLearner::builder(gpt2())
-            .chunk_sizes(sizes.clone())
+            .with_chunk_sizes(sizes.clone())
             .build()
             .unwrap();
         let learned = learn(
@@ -118,7 +141,7 @@ fn real_text_makes_the_learn_calls_of_the_learner() {
             documents.iter().map(|document| document.text.as_str()),
         );
         assert_equal(
-            &corpus::sample(&Hierarchy::new(sizes).unwrap(), documents),
+            &corpus::sample(&EstimatedHierarchy::new(sizes).unwrap(), documents),
             &learned,
         );
     }

@@ -1,8 +1,10 @@
 //! From a hundred documents to a billion: finite, monotone, honest about the range; formats.
 
+use kato_estimator::legacy::LegacyModel;
+use kato_estimator::run_record::{RunLevel, RunRecord};
 use kato_estimator::{
-    Calibration, EstimateError, Figure, GrowthLaw, Hierarchy, RunLevel, RunRecord, SampleBuilder,
-    SeedModel, StorageBreakdown, StorageEngine, StorageEstimator, Target,
+    Calibration, EstimateError, EstimatedHierarchy, Figure, GrowthLaw, SampleBuilder,
+    StorageBreakdown, StorageEngine, StorageEstimator, Target,
 };
 use proptest::prelude::*;
 
@@ -10,8 +12,8 @@ use crate::corpus::Draws;
 
 /// Documents of 5 to 64 tokens, frequent ones among them by a power law.
 fn random_sample(seed: u64, documents: usize) -> Calibration {
-    let mut draws = Draws(seed);
-    let mut sample = SampleBuilder::new(Hierarchy::new([4, 3, 3]).unwrap());
+    let mut draws = Draws::from_seed(seed);
+    let mut sample = SampleBuilder::new(EstimatedHierarchy::new([4, 3, 3]).unwrap());
     for _ in 0..documents {
         let n_tokens = 5 + draws.below(60);
         let tokens: Vec<u32> = (0..n_tokens)
@@ -26,13 +28,13 @@ fn random_sample(seed: u64, documents: usize) -> Calibration {
 }
 
 fn run() -> Calibration {
-    let run = RunRecord::new(Hierarchy::new([3, 3]).unwrap(), 100)
-        .level(RunLevel::new(
+    let run = RunRecord::new(EstimatedHierarchy::new([3, 3]).unwrap(), 100)
+        .with_level(RunLevel::new(
             [(1, 2575), (2, 85), (3, 19), (4, 4), (9, 2), (17, 1)]
                 .into_iter()
                 .collect(),
         ))
-        .level(RunLevel::new([(1, 967)].into_iter().collect()));
+        .with_level(RunLevel::new([(1, 967)].into_iter().collect()));
     Calibration::from_run(&run).unwrap()
 }
 
@@ -40,7 +42,7 @@ fn figures(breakdown: &StorageBreakdown) -> Vec<Figure> {
     let levels = breakdown
         .level_estimates
         .iter()
-        .flat_map(|level| [level.learn_calls, level.distinct_patterns, level.bytes]);
+        .flat_map(|level| [level.learns, level.distinct_patterns, level.bytes]);
     levels
         .chain([breakdown.total_patterns, breakdown.bytes])
         .collect()
@@ -67,11 +69,11 @@ fn estimates_are_finite_and_monotone_from_one_sample_to_ten_billion() {
                 StorageEngine::mongodb(),
             ] {
                 let mut builder = StorageEstimator::builder()
-                    .calibration(calibration.clone())
-                    .engine(engine)
-                    .force(true);
+                    .with_calibration(calibration.clone())
+                    .with_engine(engine)
+                    .with_force(true);
                 if let Some(law) = law {
-                    builder = builder.law(law);
+                    builder = builder.with_law(law);
                 }
                 let estimator = builder.build().unwrap();
                 let mut before: Option<Vec<Figure>> = None;
@@ -110,8 +112,8 @@ fn estimates_are_finite_and_monotone_from_one_sample_to_ten_billion() {
 #[test]
 fn intervals_widen_with_the_extrapolation() {
     let estimator = StorageEstimator::builder()
-        .calibration(random_sample(2, 100))
-        .force(true)
+        .with_calibration(random_sample(2, 100))
+        .with_force(true)
         .build()
         .unwrap();
     let widths: Vec<f64> = [200, 1_000, 10_000, 1_000_000, 1_000_000_000]
@@ -127,7 +129,7 @@ fn intervals_widen_with_the_extrapolation() {
 fn the_sample_itself_is_told_exactly() {
     let calibration = random_sample(3, 60);
     let estimator = StorageEstimator::builder()
-        .calibration(calibration.clone())
+        .with_calibration(calibration.clone())
         .build()
         .unwrap();
     let breakdown = estimator
@@ -136,14 +138,14 @@ fn the_sample_itself_is_told_exactly() {
         )
         .unwrap();
     for level in &breakdown.level_estimates {
-        assert!((level.learn_calls.value - level.observed.observations() as f64).abs() < 1e-6);
+        assert!((level.learns.value - level.observed.observations() as f64).abs() < 1e-6);
         assert!((level.distinct_patterns.value - level.observed.distinct() as f64).abs() < 1e-6);
     }
 }
 
 #[test]
 fn beyond_the_range_nothing_is_answered_unless_forced() {
-    let builder = StorageEstimator::builder().calibration(run());
+    let builder = StorageEstimator::builder().with_calibration(run());
     let refused = builder
         .clone()
         .build()
@@ -157,10 +159,10 @@ fn beyond_the_range_nothing_is_answered_unless_forced() {
             limit: 200.0
         }
     );
-    insta::assert_snapshot!(refused, @"the target is 10000 times what was observed, more than 200 times: observe more, or ask for it with `force(true)`");
+    insta::assert_snapshot!(refused, @"the target is 10000 times what was observed, more than 200 times: observe more, or ask for it with `with_force(true)`");
     assert!(
         builder
-            .force(true)
+            .with_force(true)
             .build()
             .unwrap()
             .estimate_storage(1_000_000)
@@ -176,13 +178,13 @@ fn what_cannot_be_answered_is_refused_with_its_reason() {
     );
     assert!(
         StorageEstimator::builder()
-            .calibration(run())
-            .confidence(1.0)
+            .with_calibration(run())
+            .with_confidence(1.0)
             .build()
             .is_err()
     );
     let estimator = StorageEstimator::builder()
-        .calibration(run())
+        .with_calibration(run())
         .build()
         .unwrap();
     assert!(matches!(
@@ -197,16 +199,16 @@ fn what_cannot_be_answered_is_refused_with_its_reason() {
         "the run tells no bytes of text"
     );
     assert!(matches!(
-        SampleBuilder::new(Hierarchy::new([4]).unwrap()).finish(),
+        SampleBuilder::new(EstimatedHierarchy::new([4]).unwrap()).finish(),
         Err(EstimateError::EmptySample)
     ));
 }
 
 #[test]
-fn the_seed_formula_is_answered_without_intervals() {
-    let seed = SeedModel::new(4, 15, 1.0).unwrap();
+fn the_legacy_formula_is_answered_without_intervals() {
+    let legacy = LegacyModel::new(4, 15, 1.0).unwrap();
     let breakdown = StorageEstimator::builder()
-        .seed(seed)
+        .with_legacy(legacy)
         .build()
         .unwrap()
         .estimate_storage(1_000_000)
@@ -218,8 +220,8 @@ fn the_seed_formula_is_answered_without_intervals() {
 #[test]
 fn the_table_and_the_json_hold_what_was_estimated() {
     let estimator = StorageEstimator::builder()
-        .calibration(run())
-        .engine(StorageEngine::stock_kato())
+        .with_calibration(run())
+        .with_engine(StorageEngine::stock_kato())
         .build()
         .unwrap();
     let breakdown = estimator.estimate_storage(1_000).unwrap();
@@ -262,7 +264,7 @@ fn a_calibration_survives_storing() {
 #[test]
 fn plots_are_the_same_every_time_and_not_blank() {
     let breakdown = StorageEstimator::builder()
-        .calibration(run())
+        .with_calibration(run())
         .build()
         .unwrap()
         .estimate_storage(10_000)
@@ -294,7 +296,7 @@ fn plots_are_the_same_every_time_and_not_blank() {
 
 #[test]
 fn bounded_memory_changes_little() {
-    let mut draws = Draws(7);
+    let mut draws = Draws::from_seed(7);
     let documents: Vec<Vec<u32>> = (0..400)
         .map(|_| {
             (0..200)
@@ -306,15 +308,15 @@ fn bounded_memory_changes_little() {
         })
         .collect();
     let estimate = |max_patterns: usize| {
-        let mut sample =
-            SampleBuilder::new(Hierarchy::new([3]).unwrap()).max_patterns(max_patterns);
+        let mut sample = SampleBuilder::new(EstimatedHierarchy::new([3]).unwrap())
+            .with_max_patterns(max_patterns);
         documents
             .iter()
             .for_each(|tokens| sample.add(&[tokens], 900));
         let sample = sample.finish().unwrap();
         let is_exact = sample.levels[0].is_exact;
         let estimator = StorageEstimator::builder()
-            .calibration(Calibration::from_sample(&sample))
+            .with_calibration(Calibration::from_sample(&sample))
             .build()
             .unwrap();
         (
@@ -339,12 +341,12 @@ proptest! {
         sizes in prop::collection::vec(2..6usize, 1..4),
         samples in 1..2_000u64,
     ) {
-        let mut sample = SampleBuilder::new(Hierarchy::new(sizes).unwrap());
+        let mut sample = SampleBuilder::new(EstimatedHierarchy::new(sizes).unwrap());
         for paragraphs in &documents {
             sample.add(paragraphs, 10);
         }
         if let Ok(sample) = sample.finish() {
-            let estimator = StorageEstimator::builder().calibration(Calibration::from_sample(&sample)).force(true).build().unwrap();
+            let estimator = StorageEstimator::builder().with_calibration(Calibration::from_sample(&sample)).with_force(true).build().unwrap();
             for figure in figures(&estimator.estimate_storage(samples).unwrap()) {
                 prop_assert!(figure.value.is_finite() && figure.value >= 0.0);
                 prop_assert!(figure.low.unwrap() <= figure.value && figure.value <= figure.high.unwrap());

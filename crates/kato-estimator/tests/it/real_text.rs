@@ -1,6 +1,7 @@
 //! The full corpus predicted from 1 % of its documents.
 
-use kato_estimator::{Calibration, Hierarchy, RunLevel, RunRecord, StorageEstimator, Target};
+use kato_estimator::run_record::{RunLevel, RunRecord};
+use kato_estimator::{Calibration, EstimatedHierarchy, StorageEstimator, Target};
 
 use crate::corpus::{self, Corpus, Draws};
 
@@ -32,19 +33,20 @@ impl Errors {
     }
 }
 
-/// Errors of level 0 over random splits, `share` of the documents known, and the text bytes of the corpus.
+/// Errors of level 0 over random splits, `share` of the documents known, and the text bytes of the
+/// corpus.
 fn measure(corpus: &Corpus, chunk_size: usize, share: f64) -> Errors {
-    let hierarchy = Hierarchy::new([chunk_size, 5]).unwrap();
+    let hierarchy = EstimatedHierarchy::new([chunk_size, 5]).unwrap();
     let full = corpus::sample(&hierarchy, &corpus.documents);
     let truth = full.levels[0].frequencies.distinct() as f64;
-    let repeats = full.levels[0].learn_calls as f64 - truth;
+    let repeats = full.levels[0].learns as f64 - truth;
     let n = (corpus.documents.len() as f64 * share).round().max(1.0) as usize;
     let mut errors = Errors::default();
     for split in 0..SPLITS {
-        let mut draws = Draws((split * 1_000 + chunk_size) as u64);
+        let mut draws = Draws::from_seed((split * 1_000 + chunk_size) as u64);
         let sample = corpus::sample(&hierarchy, draws.choose(&corpus.documents, n));
         let estimator = StorageEstimator::builder()
-            .calibration(Calibration::from_sample(&sample))
+            .with_calibration(Calibration::from_sample(&sample))
             .build()
             .unwrap();
         let breakdown = estimator
@@ -56,7 +58,7 @@ fn measure(corpus: &Corpus, chunk_size: usize, share: f64) -> Errors {
             .push(level.distinct_patterns.value / truth - 1.0);
         errors
             .repeats
-            .push(level.learn_calls.value * level.dedup_share.value / repeats - 1.0);
+            .push(level.learns.value * level.dedup_share.value / repeats - 1.0);
         errors.covered += usize::from(level.distinct_patterns.covers(truth));
         let both = Target::samples(full.documents).with_text_bytes(full.text_bytes);
         let both = estimator.estimate(both).unwrap();
@@ -140,7 +142,7 @@ fn a_run_over_neighbouring_documents_tells_ten_times_as_many_without_bias() {
             .into_iter()
             .flat_map(|size| [25, 100, 250, 500].map(|n| (size, n)))
         {
-            let hierarchy = Hierarchy::new([chunk_size]).unwrap();
+            let hierarchy = EstimatedHierarchy::new([chunk_size]).unwrap();
             let beyond = corpus.documents.len() - 10 * n;
             let (mut errors, mut calls, mut covered) = (Vec::new(), 0, 0);
             for offset in (0..=beyond).step_by((beyond / 8).max(1)) {
@@ -150,10 +152,10 @@ fn a_run_over_neighbouring_documents_tells_ten_times_as_many_without_bias() {
                 let frequencies = small.levels[0].frequencies.clone();
                 calls += frequencies.observations();
                 let run = RunRecord::new(hierarchy.clone(), n as u64)
-                    .text_bytes(small.text_bytes)
-                    .level(RunLevel::new(frequencies));
+                    .with_text_bytes(small.text_bytes)
+                    .with_level(RunLevel::new(frequencies));
                 let estimator = StorageEstimator::builder()
-                    .calibration(Calibration::from_run(&run).unwrap())
+                    .with_calibration(Calibration::from_run(&run).unwrap())
                     .build()
                     .unwrap();
                 let patterns = estimator

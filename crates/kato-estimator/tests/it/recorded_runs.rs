@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use kato_estimator::bytes::{ByteMeasurement, ByteModel, LevelContents};
+use kato_estimator::power_law::PowerLaw;
+use kato_estimator::run_record::{RunLevel, RunRecord};
 use kato_estimator::{
-    ByteMeasurement, ByteModel, Calibration, FrequencyCounts, Hierarchy, LevelContents, PowerLaw,
-    RunLevel, RunRecord, StorageEngine, StorageEstimator,
+    Calibration, EstimatedHierarchy, FrequencyCounts, StorageEngine, StorageEstimator,
 };
 use serde::Deserialize;
 
@@ -43,12 +45,14 @@ impl Recorded {
 
     fn record(&self) -> RunRecord {
         let run = RunRecord::new(
-            Hierarchy::new(self.chunk_sizes.clone()).unwrap(),
+            EstimatedHierarchy::new(self.chunk_sizes.clone()).unwrap(),
             self.samples,
         )
-        .engine("stock-kato");
+        .with_engine("stock-kato");
         (0..self.levels.len()).fold(run, |run, level| {
-            run.level(RunLevel::new(self.frequencies(level)).bytes(self.levels[level].bytes))
+            run.with_level(
+                RunLevel::new(self.frequencies(level)).with_bytes(self.levels[level].bytes),
+            )
         })
     }
 
@@ -98,8 +102,8 @@ fn runs_of_a_thousand_documents_are_predicted_from_runs_of_a_hundred_within_15_p
         };
         let calibration = Calibration::from_run(&small.record()).unwrap();
         let estimator = StorageEstimator::builder()
-            .calibration(calibration)
-            .engine(StorageEngine::stock_kato())
+            .with_calibration(calibration)
+            .with_engine(StorageEngine::stock_kato())
             .build()
             .unwrap();
         let breakdown = estimator.estimate_storage(large.samples).unwrap();
@@ -130,7 +134,7 @@ fn runs_of_a_thousand_documents_are_predicted_from_runs_of_a_hundred_within_15_p
 #[test]
 fn the_history_tells_its_own_error_by_leaving_runs_out() {
     let runs: Vec<RunRecord> = recorded().iter().map(Recorded::record).collect();
-    let hierarchy = Hierarchy::new([6; 5]).unwrap();
+    let hierarchy = EstimatedHierarchy::new([6; 5]).unwrap();
     let calibration = Calibration::from_history(&runs, &hierarchy).unwrap();
     assert_eq!(calibration.samples, 1_000);
     assert_eq!(calibration.held_out.len(), 3);
@@ -142,7 +146,7 @@ fn the_history_tells_its_own_error_by_leaving_runs_out() {
         "{:?}",
         calibration.held_out
     );
-    assert!(Calibration::from_history(&runs, &Hierarchy::new([9, 9]).unwrap()).is_err());
+    assert!(Calibration::from_history(&runs, &EstimatedHierarchy::new([9, 9]).unwrap()).is_err());
 }
 
 #[test]

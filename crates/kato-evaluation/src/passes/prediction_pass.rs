@@ -11,8 +11,10 @@ use crate::answer::{NextAnswer, RecognitionAnswer};
 use crate::answer_counts::AnswerCounts;
 use crate::code_length::{Bits, TokenProbabilities};
 use crate::document::{Chunk, HeldOutDocument};
+use crate::ngram::NgramModel;
+use crate::progress::Phase;
 use crate::unigram::Unigram;
-use crate::{Corpora, EvaluationError, NgramModel, Phase};
+use crate::{Corpora, EvaluationError};
 
 /// Questions that are answered between two progress reports.
 const QUESTIONS_AT_ONCE: usize = 256;
@@ -115,7 +117,8 @@ impl Passes<'_> {
         let most = self.options.max_documents.unwrap_or(u64::MAX);
         let mut n_documents = 0;
         self.begin_phase();
-        let held_out = |plan: &_| HeldOutDocument::from_plan(plan, vocabulary);
+        let distinct = self.distinct;
+        let held_out = |plan: &_| HeldOutDocument::from_plan(plan, vocabulary, distinct);
         while let Some(documents) = self.next_planned(&mut loader, most - n_documents, held_out)? {
             let before: u64 = sampling.iter().map(|level| level.n_questions).sum();
             let questions = questions(&documents, n_documents, &mut sampling);

@@ -5,7 +5,9 @@ use rayon::prelude::*;
 
 use super::Passes;
 use crate::document::{Chunk, HeldOutDocument};
-use crate::{Corpora, Coverage, EvaluationError, Phase};
+use crate::progress::Phase;
+use crate::report::Coverage;
+use crate::{Corpora, EvaluationError};
 
 /// The content of the held-out documents.
 #[derive(Debug)]
@@ -56,13 +58,14 @@ impl Passes<'_> {
             levels: vec![Coverage::default(); self.nodes.len()],
         };
         let vocabulary = self.learner.tokenizer().vocabulary();
+        let distinct = self.distinct;
         let most = self.options.max_documents.unwrap_or(u64::MAX);
         self.begin_phase();
         loop {
             // Both kinds are documents of the corpus and count against the limit, as in the third
             // pass.
             let limit = most - survey.documents - survey.failed;
-            let held_out = |plan: &_| HeldOutDocument::from_plan(plan, vocabulary);
+            let held_out = |plan: &_| HeldOutDocument::from_plan(plan, vocabulary, distinct);
             let Some(documents) = self.next_planned(&mut loader, limit, held_out)? else {
                 break;
             };

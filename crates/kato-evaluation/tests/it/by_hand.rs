@@ -1,6 +1,7 @@
 //! A corpus so small that every number can be found with a pencil.
 
-use kato_evaluation::{EvaluationOptions, EvaluationReport, Share};
+use kato_evaluation::report::Share;
+use kato_evaluation::{EvaluationOptions, EvaluationReport};
 
 use crate::support::Lab;
 
@@ -63,7 +64,8 @@ fn recognition_is_by_similarity() {
 fn the_next_symbol_is_right_among_the_first() {
     let report = report();
     let [node0, node1] = [0, 1].map(|level| &report.levels[level].next);
-    // a → b three times; a b → c, d, e, of which the first answer is one; x → y and x y → z have none.
+    // a → b three times; a b → c, d, e, of which the first answer is one; x → y and x y → z have
+    // none.
     assert_eq!(of(node0.top_1), (4, 8));
     assert_eq!((of(node0.top_5), of(node0.top_10)), ((5, 8), (5, 8)));
     assert_eq!(
@@ -89,13 +91,15 @@ fn bits_are_those_of_the_formulas() {
     assert_eq!(code.baseline.training_tokens, 15);
     assert_eq!(code.baseline.order, 5);
     assert_close(code.uniform.bits_per_token, 3.0);
-    // Frequencies 5, 5, 3, 2 of 15; no count is 1, so the discount is ½; 8 tokens share what is discounted.
+    // Frequencies 5, 5, 3, 2 of 15; no count is 1, so the discount is ½; 8 tokens share what is
+    // discounted.
     let probability = |count: f64| (count - 0.5f64).max(0.0) / 15.0 + 0.5 * 4.0 / 15.0 / 8.0;
     let bits = |count: f64| -probability(count).log2();
     let unigram = (6.0 * bits(5.0) + bits(3.0) + bits(2.0) + 4.0 * bits(0.0)) / 12.0;
     assert_close(code.unigram.bits_per_token, unigram);
 
-    // KATO: first tokens by frequency; a → b is certain by 4 predictions, then trusted more each time.
+    // KATO: first tokens by frequency; a → b is certain by 4 predictions, then trusted more each
+    // time.
     let (b, unseen) = (probability(5.0), probability(0.0));
     let (mut n, mut shares) = (0.0, 0.0);
     let mut code_b = || {
@@ -106,7 +110,8 @@ fn bits_are_those_of_the_formulas() {
         -probability.log2()
     };
     let after_a = code_b() + code_b() + code_b();
-    // a b: c with weight 3 · 0.8, d with 2 · 0.8, so that c has 0.6 and d 0.4 of it; e is not expected.
+    // a b: c with weight 3 · 0.8, d with 2 · 0.8, so that c has 0.6 and d 0.4 of it; e is not
+    // expected.
     let (mut n, mut shares) = (0.0, 0.0);
     let mut code_third = |expected: f64, frequency: f64| {
         let trust = (0.5 + shares) / (1.0 + n);

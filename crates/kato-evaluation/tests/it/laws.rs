@@ -1,10 +1,12 @@
-//! What holds for every corpus: equality with a naive reimplementation, and one report for any number of threads.
+//! What holds for every corpus: equality with a naive reimplementation, and one report for any
+//! number of threads.
 
 use std::num::NonZeroUsize;
 
 use kato_engine::{Engine, SessionConfig};
 use kato_evaluation::{EvaluationOptions, EvaluationReport};
-use kato_learner::{ChunkRule, chunk_lengths};
+use kato_learner::ChunkRule;
+use kato_learner::chunk::chunk_lengths;
 use kato_model::{Event, PatternName};
 use proptest::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Evaluations from outside: answers known by hand, a naive reimplementation, laws, refusals, real text.
+//! Evaluations from outside: answers known by hand, a naive reimplementation, laws, refusals, real
+//! text.
 
 #![expect(
     clippy::unwrap_used,

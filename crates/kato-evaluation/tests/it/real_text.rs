@@ -1,4 +1,5 @@
-//! Real text, where `KATO_CORPUS_DIR` names a folder with some: the figures lie where such figures lie.
+//! Real text, where `KATO_CORPUS_DIR` names a folder with some: the figures lie where such figures
+//! lie.
 
 use std::env;
 use std::ops::ControlFlow;
@@ -32,7 +33,7 @@ fn models_are_ordered_as_they_must_be() {
             .build()
     };
     let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
-        .chunk_sizes([5, 7])
+        .with_chunk_sizes([5, 7])
         .build()
         .unwrap();
     let run = RunConfiguration::of(&learner).with_split(Some(split));
@@ -55,9 +56,9 @@ fn models_are_ordered_as_they_must_be() {
     .unwrap();
 
     let code = &report.code_length;
-    let bits = |model: &kato_evaluation::ModelBits| model.bits_per_token.unwrap();
-    // A quarter of a million training tokens: a 5-gram model pays 7 to 9 bits, frequencies 10, and the vocabulary has 50,257
-    // tokens.
+    let bits = |model: &kato_evaluation::report::ModelBits| model.bits_per_token.unwrap();
+    // A quarter of a million training tokens: a 5-gram model pays 7 to 9 bits, frequencies 10, and
+    // the vocabulary has 50,257 tokens.
     assert!((6.0..9.5).contains(&bits(&code.ngram)), "{code:?}");
     assert!(bits(&code.ngram) < bits(&code.ngram_in_chunk), "{code:?}");
     assert!(bits(&code.ngram_in_chunk) < bits(&code.unigram), "{code:?}");

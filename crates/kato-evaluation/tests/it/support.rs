@@ -28,8 +28,8 @@ impl Lab {
         chunk_sizes: &[usize],
     ) -> Self {
         let learner = HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
-            .chunk_sizes(chunk_sizes.iter().copied())
-            .min_paragraph_chars(0)
+            .with_chunk_sizes(chunk_sizes.iter().copied())
+            .with_min_paragraph_chars(0)
             .build()
             .unwrap();
         Self {

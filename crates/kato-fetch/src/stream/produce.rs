@@ -73,7 +73,7 @@ async fn by_segment(
 /// Reads one long answer, and another one from the byte where it broke.
 async fn by_range(opened: &Opened, pipe: &Pipe, from: u64, size: u64) -> Result<(), FetchError> {
     let mut at = from;
-    let mut attempts = Attempts::new(&opened.client.retry);
+    let mut attempts = Attempts::new(&opened.client.backoff);
     while at < size {
         if let Err(error) = one_range(opened, pipe, &mut at, size, &mut attempts).await {
             attempts.again(error).await?;
@@ -118,7 +118,7 @@ async fn one_range(
 /// Reads from the first byte, each time: the server cannot do better.
 async fn from_the_start(opened: &Opened, pipe: &Pipe, from: u64) -> Result<(), FetchError> {
     let mut at = from;
-    let mut attempts = Attempts::new(&opened.client.retry);
+    let mut attempts = Attempts::new(&opened.client.backoff);
     while let Err(error) = one_whole(opened, pipe, from, &mut at, &mut attempts).await {
         // The bytes handed over cannot be taken back, and those of the next answer may be of
         // another file. Before the first of them, trying again is safe.

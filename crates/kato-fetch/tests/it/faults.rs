@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kato_fetch::{FetchError, RetryPolicy};
+use kato_fetch::FetchError;
 use kato_hub_standin::{Fault, HubStandin, PlainFile, When};
 
 use crate::support::{builder, eager, noise, open, read_all, timeouts};
@@ -71,15 +71,12 @@ fn every_transient_fault_is_borne_and_what_arrived_is_kept() {
 
 #[test]
 fn a_fault_that_stays_is_a_typed_error_and_never_short_data() {
-    let patience = RetryPolicy {
-        attempts: 3,
-        ..eager()
-    };
+    let policy = eager().with_attempts(3);
     for fault in transient() {
         let standin = standin();
         let fetcher = builder(&standin)
             .with_timeouts(timeouts(&fault))
-            .with_retry(patience.clone())
+            .with_retry(policy.clone())
             .build()
             .unwrap();
         let reader = open(&fetcher, &standin.file_url("a"));
@@ -135,11 +132,7 @@ fn what_will_not_pass_is_not_tried_again() {
 #[test]
 fn time_bounds_attempts_too() {
     let standin = standin();
-    let policy = RetryPolicy {
-        attempts: 1000,
-        total: Duration::ZERO,
-        ..eager()
-    };
+    let policy = eager().with_attempts(1000).with_patience(Duration::ZERO);
     let fetcher = builder(&standin).with_retry(policy).build().unwrap();
     let reader = open(&fetcher, &standin.file_url("a"));
     standin.add_fault(

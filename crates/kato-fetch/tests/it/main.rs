@@ -1,4 +1,5 @@
-//! The fetcher through its public interface, against a local stand-in for the Hub, web servers and S3.
+//! The fetcher through its public interface, against a local stand-in for the Hub, web servers and
+//! S3.
 
 #![expect(
     clippy::unwrap_used,

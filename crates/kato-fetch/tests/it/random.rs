@@ -1,6 +1,6 @@
 //! Whatever goes wrong in whatever order: the very bytes, or an error.
 
-use kato_fetch::{FetchError, RetryPolicy};
+use kato_fetch::FetchError;
 use kato_hub_standin::{Dataset, Fault, HubStandin, PlainFile, When};
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ proptest! {
             .start()
             .unwrap();
         let location = if on_hub { "hf://me/c".to_owned() } else { standin.file_url("a.bin") };
-        let policy = RetryPolicy { attempts: 200, ..eager() };
+        let policy = eager().with_attempts(200);
         let fetcher = builder(&standin).with_retry(policy).build().unwrap();
         let reader = open(&fetcher, &location);
         for (fault, percent, seed) in faults {
@@ -65,7 +65,7 @@ proptest! {
     ) {
         let bytes = noise(SIZE, 5);
         let standin = HubStandin::builder().file("a", PlainFile::new(bytes.clone())).start().unwrap();
-        let policy = RetryPolicy { attempts: 2, ..eager() };
+        let policy = eager().with_attempts(2);
         let reader = open(&builder(&standin).with_retry(policy).build().unwrap(), &standin.file_url("a"));
         for (fault, percent, seed) in faults {
             standin.add_fault("/files/", When::Chance(percent, seed), fault);

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::time::Duration;
 
+use kato_fetch::defaults::DEFAULT_RETRY;
 use kato_fetch::{
     Fetcher, FetcherBuilder, Listing, RangeReader, RemoteFile, RetryPolicy, Timeouts,
 };
@@ -24,13 +25,11 @@ pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
 
 /// Tries often, without pauses to speak of.
 pub(crate) fn eager() -> RetryPolicy {
-    RetryPolicy {
-        attempts: 5,
-        base_backoff: Duration::from_micros(100),
-        max_backoff: Duration::from_millis(1),
-        jitter_seed: Some(1),
-        ..RetryPolicy::default()
-    }
+    DEFAULT_RETRY
+        .with_attempts(5)
+        .with_first_wait(Duration::from_micros(100))
+        .with_longest_wait(Duration::from_millis(1))
+        .with_jitter_seed(1)
 }
 
 pub(crate) fn builder(standin: &HubStandin) -> FetcherBuilder {
@@ -47,15 +46,14 @@ pub(crate) fn fetcher(standin: &HubStandin) -> Fetcher {
     builder(standin).build().unwrap()
 }
 
-/// Short only where silence is what is tested, so that a busy machine is not taken for a silent server.
+/// Short only where silence is what is tested, so that a busy machine is not taken for a silent
+/// server.
 pub(crate) fn timeouts(fault: &Fault) -> Timeouts {
-    match fault {
-        Fault::Stall | Fault::StallAfter(_) => Timeouts {
-            idle: Duration::from_millis(400),
-            ..Timeouts::default()
-        },
-        _ => Timeouts::default(),
+    let mut timeouts = Timeouts::default();
+    if matches!(fault, Fault::Stall | Fault::StallAfter(_)) {
+        timeouts.idle = Duration::from_millis(400);
     }
+    timeouts
 }
 
 pub(crate) fn list(fetcher: &Fetcher, location: &str) -> Listing {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kato_fetch::{Cancel, FetchError, Fetcher};
 use kato_hub_standin::{Fault, HubStandin, PlainFile, When};
 
-use crate::support::{builder, fetcher, noise, open, read_all};
+use crate::support::{builder, eager, fetcher, noise, open, read_all, timeouts};
 
 fn standin() -> HubStandin {
     HubStandin::builder()
@@ -109,6 +109,28 @@ fn all_threads_may_read_at_once() {
             });
         }
     });
+}
+
+#[test]
+fn asking_about_a_file_counts_as_a_request() {
+    let standin = standin();
+    standin.add_fault("/files/", When::Always, Fault::Stall);
+    let timeouts = timeouts(&Fault::Stall);
+    let idle = timeouts.idle;
+    let fetcher = builder(&standin)
+        .with_max_requests(1)
+        .with_retry(eager().with_attempts(1))
+        .with_timeouts(timeouts)
+        .build()
+        .unwrap();
+    let location = standin.file_url("a").parse().unwrap();
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| fetcher.list(&location).unwrap_err());
+        }
+    });
+    assert!(started.elapsed() >= 2 * idle, "one after the other");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::HardwareAnalyzer;
-use crate::{Cancellation, HardwareError, StepEvent};
+use crate::step::StepEvent;
+use crate::{Cancellation, HardwareError};
 
 type Listener = Arc<dyn Fn(StepEvent) + Send + Sync>;
 
@@ -58,7 +59,7 @@ impl HardwareAnalyzerBuilder {
     /// Sets the directory that data will be written to, in which the disk and the embedded store
     /// are measured. Default: the current one.
     #[must_use]
-    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+    pub fn with_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = directory.into();
         self
     }
@@ -66,7 +67,7 @@ impl HardwareAnalyzerBuilder {
     /// Sets whether the analysis takes less than ten seconds instead of less than sixty. Figures
     /// then spread more, and the file is smaller. Default: not.
     #[must_use]
-    pub fn quick(mut self, is_quick: bool) -> Self {
+    pub fn with_quick(mut self, is_quick: bool) -> Self {
         self.is_quick = is_quick;
         self
     }
@@ -74,14 +75,14 @@ impl HardwareAnalyzerBuilder {
     /// Sets the longest time that the analysis may take, from one second to an hour. Default: 55
     /// seconds, or 9 for a quick one.
     #[must_use]
-    pub fn time_limit(mut self, limit: Duration) -> Self {
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self
     }
 
     /// Sets the MongoDB to measure, `mongodb://…`. Default: none. Needs the feature `mongodb`.
     #[must_use]
-    pub fn mongodb(mut self, uri: impl Into<String>) -> Self {
+    pub fn with_mongodb(mut self, uri: impl Into<String>) -> Self {
         self.mongodb = Some(uri.into());
         self
     }
@@ -89,7 +90,7 @@ impl HardwareAnalyzerBuilder {
     /// Sets the KATO server to measure, `http://host:port`. Default: none. Needs the feature
     /// `kato`.
     #[must_use]
-    pub fn kato(mut self, url: impl Into<String>) -> Self {
+    pub fn with_kato(mut self, url: impl Into<String>) -> Self {
         self.kato = Some(url.into());
         self
     }
@@ -97,21 +98,21 @@ impl HardwareAnalyzerBuilder {
     /// Sets the directory of the vendors' tools for graphics processors. Default: the system's
     /// search path.
     #[must_use]
-    pub fn gpu_tools(mut self, directory: impl Into<PathBuf>) -> Self {
+    pub fn with_gpu_tools(mut self, directory: impl Into<PathBuf>) -> Self {
         self.gpu_tools = Some(directory.into());
         self
     }
 
     /// Sets the seed of texts, places and contents. Default 1.
     #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
+    pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
     /// Sets a handle that ends the analysis early. Default: none.
     #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
+    pub fn with_cancellation(mut self, cancellation: Cancellation) -> Self {
         self.cancellation = cancellation;
         self
     }

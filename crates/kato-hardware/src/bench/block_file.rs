@@ -8,7 +8,8 @@ use std::path::Path;
 
 use super::blocks::{ALIGNMENT, Blocks};
 use super::random::Random;
-use crate::{Allowance, Method};
+use crate::Allowance;
+use crate::figure::Method;
 
 /// Bytes of a block in sequential access.
 pub(crate) const LARGE: usize = 1 << 20;

@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use super::random::Random;
 use super::text::Words;
+use crate::Allowance;
+use crate::figure::{Measured, Method, Unit};
 use crate::meter::{Meter, figure, windows};
-use crate::{Allowance, Measured, Method, Unit};
 
 /// Documents in the input.
 const N_DOCUMENTS: usize = 100;

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::block_file::{BlockFile, LARGE, SMALL};
 use super::room;
+use crate::Allowance;
+use crate::figure::{Finding, Measured, Method, Unit};
 use crate::meter::{Meter, NO_TIME, figure, latencies, windows};
-use crate::{Allowance, Finding, Measured, Method, Unit};
 
 /// Figures of the disk below the directory, with one operation in flight at a time, in a file that
 /// was filled before with bytes that do not compress.

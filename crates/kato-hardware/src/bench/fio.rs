@@ -13,8 +13,9 @@ use serde_json::Value;
 use super::block_file::{BlockFile, LARGE};
 use super::blocks::ALIGNMENT;
 use super::disk::{random, sequential_read, sequential_write};
+use crate::figure::{Measured, Method};
 use crate::statistics::{percentiles, spread};
-use crate::{Allowance, Cancellation, Measured, Method};
+use crate::{Allowance, Cancellation};
 
 const FILE: u64 = 256 << 20;
 

@@ -5,8 +5,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::Allowance;
+use crate::figure::{Measured, Method};
 use crate::meter::{Meter, figure, latencies};
-use crate::{Allowance, Measured, Method};
 
 /// Bytes of a message: a small request.
 const MESSAGE: usize = 64;

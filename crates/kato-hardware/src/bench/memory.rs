@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::cores::run_on_cores;
+use crate::Allowance;
+use crate::figure::{Figure, Finding, Measured, Method, Unit};
 use crate::meter::{Meter, figure, windows};
-use crate::{Allowance, Figure, Finding, Measured, Method, Unit};
 
 /// Memory bandwidth: bytes read and bytes written, added up, in arrays that together are at least
 /// twice the largest cache. Where memory does not allow that, the figures are `Cached`.

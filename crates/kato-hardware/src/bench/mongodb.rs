@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Measured};
+use crate::figure::{Finding, Measured};
 
 /// Figures of a MongoDB, in a database of its own (`kato_hardware_` and a random number), which is
 /// dropped afterwards. No other database is read or written.

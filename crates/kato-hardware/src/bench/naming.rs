@@ -7,8 +7,9 @@ use sha1::{Digest, Sha1};
 
 use super::cores::run_on_cores;
 use super::random::Random;
+use crate::Allowance;
+use crate::figure::{Finding, Measured, Method, Unit};
 use crate::meter::{Meter, figure, windows};
-use crate::{Allowance, Finding, Measured, Method, Unit};
 
 /// Names a second: SHA-1 over a pattern's text. The text of 5 tokens has 70 bytes, two blocks of
 /// SHA-1; that of 7 names has 406 bytes, seven blocks.

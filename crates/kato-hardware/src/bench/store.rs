@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Measured};
+use crate::figure::{Finding, Measured};
 
 /// Figures of an embedded store in the directory, with patterns of tokens, which is removed
 /// afterwards.

@@ -4,8 +4,8 @@
 pub(crate) use measured::measure;
 
 #[cfg(not(feature = "tokenizer"))]
-pub(crate) fn measure(_: &crate::Allowance, _: u64) -> crate::Measured {
-    crate::Finding::unknown("built without the feature `tokenizer`: build with it")
+pub(crate) fn measure(_: &crate::Allowance, _: u64) -> crate::figure::Measured {
+    crate::figure::Finding::unknown("built without the feature `tokenizer`: build with it")
 }
 
 #[cfg(feature = "tokenizer")]
@@ -15,10 +15,11 @@ mod measured {
 
     use kato_tokenizer::{Tokenizer, gpt2};
 
+    use crate::Allowance;
     use crate::bench::random::Random;
     use crate::bench::text::Words;
+    use crate::figure::{Measured, Method, Unit};
     use crate::meter::{Meter, WINDOW, figure};
-    use crate::{Allowance, Measured, Method, Unit};
 
     /// Bytes of text of a call: one document.
     const DOCUMENT: usize = 2150;

@@ -1,14 +1,13 @@
 //! The processor: model, cores, caches, instructions, clock.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
-use std::thread;
+use std::{fs, thread};
 
 use serde::{Deserialize, Serialize};
 use sysinfo::{CpuRefreshKind, RefreshKind, System};
 
-use crate::Finding;
+use crate::figure::Finding;
 
 /// The processor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +34,7 @@ pub struct CpuFacts {
 
 /// A level of cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Cache {
     /// From 1, nearest to the core.
     pub level: u8,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sysinfo::{DiskKind, DiskRefreshKind, Disks};
 
 use super::mounts::{self, Mount};
-use crate::Finding;
+use crate::figure::Finding;
 
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,8 +95,7 @@ pub(crate) fn disks(directory: &Path) -> Finding<Vec<DiskFacts>> {
             }
         })
         .collect();
-    facts.sort_by(|a, b| a.mount.cmp(&b.mount));
-    facts.dedup_by(|a, b| a.mount == b.mount);
+    keep_visible(&mut facts);
     // Mounts have absolute paths without links. A directory that is not there marks none.
     let Ok(directory) = directory.canonicalize() else {
         return Finding::Known(facts);
@@ -114,6 +113,16 @@ pub(crate) fn disks(directory: &Path) -> Finding<Vec<DiskFacts>> {
         mark(&mut facts, &directory);
     }
     Finding::Known(facts)
+}
+
+/// Sorts the file systems by path and leaves out those that are hidden by a later mount on the same
+/// path.
+fn keep_visible(facts: &mut Vec<DiskFacts>) {
+    // They are listed in the order of mounting. Of equals the first stays, and sorting keeps their
+    // order, so the last one mounted has to come first.
+    facts.reverse();
+    facts.sort_by(|a, b| a.mount.cmp(&b.mount));
+    facts.dedup_by(|a, b| a.mount == b.mount);
 }
 
 /// Returns the facts of the mount that holds the directory; `None` where they cannot be read.
@@ -197,6 +206,22 @@ mod tests {
         ];
         mark(&mut disks, &inner);
         assert_eq!(disks.map(|disk| disk.is_measured), [false, true, false]);
+    }
+
+    #[test]
+    fn a_later_mount_hides_an_earlier_one_on_its_path() {
+        let mounted = |mount: &str, device: &str| DiskFacts {
+            device: device.to_owned(),
+            ..disk(Path::new(mount))
+        };
+        let mut facts = vec![
+            mounted("/data", "below"),
+            mounted("/", "root"),
+            mounted("/data", "above"),
+        ];
+        keep_visible(&mut facts);
+        let devices: Vec<&str> = facts.iter().map(|disk| disk.device.as_str()).collect();
+        assert_eq!(devices, ["root", "above"]);
     }
 
     #[test]

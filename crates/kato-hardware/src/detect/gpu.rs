@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::tool::{Answer, ask};
-use crate::Finding;
+use crate::figure::Finding;
 
 /// Graphics processors by vendor. A list is empty if the tool says that there are none, and unknown
 /// without the tool.

@@ -6,7 +6,7 @@ use std::path::Path;
 use kato_cgroup::Cgroups;
 use serde::{Deserialize, Serialize};
 
-use crate::Finding;
+use crate::figure::Finding;
 
 /// Limits below what the hardware has. `Known(None)` is "no limit".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-use crate::Finding;
+use crate::figure::Finding;
 
 /// Memory and swap, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

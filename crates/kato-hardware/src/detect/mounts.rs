@@ -47,6 +47,8 @@ fn unescape(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         let digits = tail.get(..3).and_then(|digits| str::from_utf8(digits).ok());
+        // `from_str_radix` takes a sign as well, which is no digit.
+        let digits = digits.filter(|digits| !digits.starts_with('+'));
         let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
         match escaped.filter(|_| *first == b'\\') {
             Some(byte) => {
@@ -71,6 +73,13 @@ mod tests {
         30 22 0:26 / /mnt/my\\040data rw - tmpfs tmpfs rw,size=1024k\n\
         31 22 0:27 / /mnt rw - nfs4 server:/export ro\n\
         32 22 0:28 / /mnt/my\\040data ro - xfs /dev/sdb1 rw\n";
+
+    #[test]
+    fn three_octal_digits_are_an_escape_and_nothing_else() {
+        assert_eq!(unescape(r"/my\040data\134"), r"/my data\");
+        assert_eq!(unescape(r"/a\+12\04"), r"/a\+12\04");
+        assert_eq!(unescape(r"/a\777"), r"/a\777");
+    }
 
     #[test]
     fn the_longest_and_last_mount_holds_the_directory() {

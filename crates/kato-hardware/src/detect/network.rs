@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sysinfo::{InterfaceOperationalState, Networks};
 
-use crate::Finding;
+use crate::figure::Finding;
 
 /// A network interface. Its hardware address is private and not read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use kato_cgroup::Cgroups;
 use serde::{Deserialize, Serialize};
 
-use crate::Finding;
+use crate::figure::Finding;
 
 /// Signs that the machine is virtual or a container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,8 +16,8 @@ pub struct Virtualization {
     pub has_hypervisor: Finding<bool>,
     /// Maker and name of the machine, by which virtual ones can be recognised.
     pub product: Finding<String>,
-    /// Container that the process runs in, with the sign by which it was recognised; `None` without
-    /// any sign.
+    /// Container that the process runs in, with the sign by which it was recognised; `None`
+    /// without any sign.
     pub container: Finding<Option<String>>,
 }
 

@@ -2,9 +2,10 @@
 //! (`docs/hardware.md`).
 
 use super::{Backend, Demand, Prediction, Range, Resource, Workload};
+use crate::HardwareProfile;
 use crate::bench::naming::NAME;
 use crate::bench::store::LENGTHS;
-use crate::{Figure, Finding, HardwareProfile, Measured};
+use crate::figure::{Figure, Finding, Measured};
 
 /// Bytes of a token in the text that is hashed, with what surrounds it.
 const TOKEN: f64 = 13.0;

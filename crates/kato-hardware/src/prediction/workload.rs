@@ -9,9 +9,11 @@ use crate::HardwareError;
 /// A training to be predicted.
 ///
 /// ```
-/// use kato_hardware::{Backend, Workload};
+/// use kato_hardware::prediction::{Backend, Workload};
 ///
-/// let workload = Workload::new(1_000_000, 8, 4).tokens_per_sample(120).backend(Backend::MongoDb);
+/// let workload = Workload::new(1_000_000, 8, 4)
+///     .with_tokens_per_sample(120)
+///     .with_backend(Backend::MongoDb);
 /// assert_eq!(workload.calls(), [15, 2, 1, 0]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,21 +68,21 @@ impl Workload {
 
     /// Sets the tokens of a sample, from 1 to 10 million.
     #[must_use]
-    pub fn tokens_per_sample(mut self, tokens: u64) -> Self {
+    pub fn with_tokens_per_sample(mut self, tokens: u64) -> Self {
         self.tokens_per_sample = tokens;
         self
     }
 
     /// Sets the bytes of text for each token, from 0.1 to 1,000.
     #[must_use]
-    pub fn bytes_per_token(mut self, bytes: f64) -> Self {
+    pub fn with_bytes_per_token(mut self, bytes: f64) -> Self {
         self.bytes_per_token = bytes;
         self
     }
 
     /// Sets the store that patterns are written to.
     #[must_use]
-    pub fn backend(mut self, backend: Backend) -> Self {
+    pub fn with_backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
         self
     }
@@ -177,7 +179,7 @@ mod tests {
     fn tails_are_learned_where_they_are_long_enough() {
         let calls = |tokens, chunk, levels| {
             Workload::new(1, chunk, levels)
-                .tokens_per_sample(tokens)
+                .with_tokens_per_sample(tokens)
                 .calls()
         };
         // 60 tokens by 3: 20; by 4: 5; a whole pattern of 4 and one name left over.
@@ -208,7 +210,7 @@ mod tests {
                 "num_nodes is 0: give 1 to 64 levels",
             ),
             (
-                Workload::new(1, 8, 4).bytes_per_token(f64::NAN),
+                Workload::new(1, 8, 4).with_bytes_per_token(f64::NAN),
                 "bytes_per_token is NaN: give 0.1 to 1,000 bytes",
             ),
         ];

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::{Cache, Figure, Gpu, Method, Percentiles, StorageKind, Unit, Validity, detect};
+use crate::detect;
+use crate::facts::{Cache, Gpu, StorageKind};
+use crate::figure::{Figure, Method, Percentiles, Unit, Validity};
 
 /// Returns a figure with little spread.
 pub(crate) fn figure(value: f64, unit: Unit) -> Measured {

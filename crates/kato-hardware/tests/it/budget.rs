@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kato_hardware::{Cancellation, HardwareAnalyzer, HardwareError, Step, StepEvent};
+use kato_hardware::step::{Step, StepEvent};
+use kato_hardware::{Cancellation, HardwareAnalyzer, HardwareError};
 
 use crate::support::{assert_empty, reason, short};
 
@@ -15,8 +16,8 @@ fn a_quick_analysis_takes_less_than_ten_seconds_and_measures_everything_local() 
     let heard = Arc::clone(&events);
     let start = Instant::now();
     let profile = HardwareAnalyzer::builder()
-        .directory(dir.path())
-        .quick(true)
+        .with_directory(dir.path())
+        .with_quick(true)
         .on_step(move |event| heard.lock().unwrap().push(event))
         .build()
         .unwrap()
@@ -78,8 +79,8 @@ fn cancelling_ends_an_analysis_and_what_was_not_measured_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let cancellation = Cancellation::new();
     let analyzer = HardwareAnalyzer::builder()
-        .directory(dir.path())
-        .cancellation(cancellation.clone())
+        .with_directory(dir.path())
+        .with_cancellation(cancellation.clone())
         // In the middle of filling the file.
         .on_step(move |event| {
             if matches!(
@@ -96,7 +97,7 @@ fn cancelling_ends_an_analysis_and_what_was_not_measured_says_so() {
                 });
             }
         })
-        .time_limit(Duration::from_secs(20))
+        .with_time_limit(Duration::from_secs(20))
         .build()
         .unwrap();
     let start = Instant::now();
@@ -121,7 +122,7 @@ fn cancelling_ends_an_analysis_and_what_was_not_measured_says_so() {
             .rating
             .tier
             .known()
-            .is_none_or(|tier| *tier == kato_hardware::Tier::Low)
+            .is_none_or(|tier| *tier == kato_hardware::tier::Tier::Low)
     );
     assert_empty(dir.path());
 }
@@ -130,7 +131,9 @@ fn cancelling_ends_an_analysis_and_what_was_not_measured_says_so() {
 fn an_analysis_without_time_tells_so_and_keeps_to_it() {
     let dir = tempfile::tempdir().unwrap();
     let start = Instant::now();
-    let analyzer = short(dir.path()).time_limit(Duration::from_secs(1)).build();
+    let analyzer = short(dir.path())
+        .with_time_limit(Duration::from_secs(1))
+        .build();
     let profile = analyzer.unwrap().analyze_full();
     // A second, and what thirteen looks at the clock take.
     assert!(
@@ -144,7 +147,7 @@ fn an_analysis_without_time_tells_so_and_keeps_to_it() {
 #[test]
 fn time_limits_that_make_no_sense_are_refused() {
     let built = HardwareAnalyzer::builder()
-        .time_limit(Duration::ZERO)
+        .with_time_limit(Duration::ZERO)
         .build();
     let error = built.unwrap_err();
     assert!(matches!(

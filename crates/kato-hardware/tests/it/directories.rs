@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use kato_hardware::{HardwareProfile, Method};
+use kato_hardware::HardwareProfile;
+use kato_hardware::figure::Method;
 use kato_test_needs::pass_over;
 
 use crate::support::{assert_empty, reason, short};
@@ -127,7 +128,10 @@ fn a_disk_in_memory_passes_for_no_disk() {
     assert!(criterion("sequential write").reaches.reason().is_some());
     let disks = profile.disks.known().unwrap();
     let disk = disks.iter().find(|disk| disk.is_measured).unwrap();
-    assert_eq!(disk.kind.known(), Some(&kato_hardware::StorageKind::Memory));
+    assert_eq!(
+        disk.kind.known(),
+        Some(&kato_hardware::facts::StorageKind::Memory)
+    );
     assert_empty(&mount.path());
 }
 
@@ -139,7 +143,7 @@ fn analyzes_where_the_test_of_limits_says() {
     let Some(place) = std::env::var_os(PLACE) else {
         return;
     };
-    let limited = short(Path::new(&place)).time_limit(Duration::from_secs(2));
+    let limited = short(Path::new(&place)).with_time_limit(Duration::from_secs(2));
     let profile = limited.build().unwrap().analyze_full();
     println!(
         "REASON {}",

@@ -2,20 +2,27 @@
 
 use std::time::{Duration, Instant};
 
-use kato_hardware::{Backend, HardwareProfile, Measured, Workload};
+use kato_hardware::HardwareProfile;
+use kato_hardware::figure::Measured;
+use kato_hardware::prediction::{Backend, Workload};
 
 use crate::support::{closed_port, reason, short, stand_in};
 
 const HEALTHY: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{\"status\":\"healthy\"}";
 const BROKEN: &str =
     "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 20\r\n\r\n{\"status\":\"healthy\"}";
+const UNHEALTHY: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 22\r\n\r\n{\"status\":\"unhealthy\"}";
 const OTHER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>";
 const CUT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6000\r\n\r\n{";
 
 fn analyze(url: &str) -> HardwareProfile {
     let dir = tempfile::tempdir().unwrap();
     let start = Instant::now();
-    let profile = short(dir.path()).kato(url).build().unwrap().analyze_full();
+    let profile = short(dir.path())
+        .with_kato(url)
+        .build()
+        .unwrap()
+        .analyze_full();
     assert!(
         start.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -32,16 +39,16 @@ fn health(url: &str) -> Measured {
 fn a_known_delay_is_recovered() {
     let address = stand_in(Some(HEALTHY), Duration::from_millis(5));
     let dir = tempfile::tempdir().unwrap();
-    let analyzer = short(dir.path()).time_limit(Duration::from_secs(8));
+    let analyzer = short(dir.path()).with_time_limit(Duration::from_secs(8));
     let profile = analyzer
-        .kato(format!("http://{address}"))
+        .with_kato(format!("http://{address}"))
         .build()
         .unwrap()
         .analyze_full();
     let health = profile.benchmarks.kato.health_latency.known().unwrap();
     assert!((5_000.0..8_000.0).contains(&health.value), "{health:?}");
     assert!(health.validity.samples >= 3);
-    let workload = Workload::new(1000, 8, 4).backend(Backend::Kato);
+    let workload = Workload::new(1000, 8, 4).with_backend(Backend::Kato);
     let prediction = profile.predict(&workload).unwrap();
     // 16 calls a sample, twice the delay each.
     assert_eq!(prediction.calls.iter().sum::<u64>(), 16);
@@ -64,7 +71,12 @@ fn a_server_that_hangs_is_given_up() {
 
 #[test]
 fn answers_that_are_no_health_are_no_latency() {
-    for (answer, expected) in [(BROKEN, "503"), (OTHER, "no KATO server"), (CUT, "server")] {
+    for (answer, expected) in [
+        (BROKEN, "503"),
+        (UNHEALTHY, "unhealthy"),
+        (OTHER, "no KATO server"),
+        (CUT, "server"),
+    ] {
         let address = stand_in(Some(answer), Duration::ZERO);
         let found = health(&format!("http://{address}"));
         assert!(reason(&found).contains(expected), "{found}");

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use kato_hardware::{Backend, HardwareProfile, MongoResults, Step, StepEvent, Workload};
+use kato_hardware::HardwareProfile;
+use kato_hardware::prediction::{Backend, Workload};
+use kato_hardware::results::MongoResults;
+use kato_hardware::step::{Step, StepEvent};
 use kato_mongo_server::{MongoServer, ServerOptions, is_installed};
 use mongodb::bson::doc;
 
@@ -12,7 +15,7 @@ fn analyze(uri: &str) -> HardwareProfile {
     let dir = tempfile::tempdir().unwrap();
     let start = Instant::now();
     let profile = short(dir.path())
-        .mongodb(uri)
+        .with_mongodb(uri)
         .build()
         .unwrap()
         .analyze_full();
@@ -24,7 +27,7 @@ fn analyze(uri: &str) -> HardwareProfile {
     profile
 }
 
-fn figures(results: &MongoResults) -> [&kato_hardware::Measured; 5] {
+fn figures(results: &MongoResults) -> [&kato_hardware::figure::Measured; 5] {
     [
         &results.ping_latency,
         &results.insert_latency,
@@ -72,14 +75,17 @@ fn figures_are_measured_in_a_database_that_is_gone_afterwards() {
     let before = databases(&uri);
     let dir = tempfile::tempdir().unwrap();
     let limit = Duration::from_secs(20);
-    let analyzer = short(dir.path()).time_limit(limit).mongodb(&*uri).build();
+    let analyzer = short(dir.path())
+        .with_time_limit(limit)
+        .with_mongodb(&*uri)
+        .build();
     let profile = analyzer.unwrap().analyze_full();
     for figure in figures(&profile.benchmarks.mongodb) {
         let figure = figure.known().unwrap_or_else(|| panic!("{figure}"));
         assert!(figure.value > 0.0);
     }
     assert_eq!(databases(&uri), before);
-    let workload = Workload::new(1000, 8, 4).backend(Backend::MongoDb);
+    let workload = Workload::new(1000, 8, 4).with_backend(Backend::MongoDb);
     assert!(
         profile
             .predict(&workload)
@@ -100,8 +106,8 @@ fn a_server_that_dies_in_the_middle_gives_no_figure() {
     let dir = tempfile::tempdir().unwrap();
     let dying = std::sync::Arc::clone(&server);
     let analyzer = short(dir.path())
-        .time_limit(Duration::from_secs(10))
-        .mongodb(uri)
+        .with_time_limit(Duration::from_secs(10))
+        .with_mongodb(uri)
         .on_step(move |event| {
             if matches!(
                 event,

@@ -6,14 +6,15 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kato_hardware::{HardwareAnalyzer, HardwareAnalyzerBuilder, Measured};
+use kato_hardware::figure::Measured;
+use kato_hardware::{HardwareAnalyzer, HardwareAnalyzerBuilder};
 
 /// An analysis of a few seconds.
 pub(crate) fn short(directory: &Path) -> HardwareAnalyzerBuilder {
     HardwareAnalyzer::builder()
-        .directory(directory)
-        .quick(true)
-        .time_limit(Duration::from_secs(3))
+        .with_directory(directory)
+        .with_quick(true)
+        .with_time_limit(Duration::from_secs(3))
 }
 
 /// The reason of a figure that must not be there.
@@ -24,7 +25,8 @@ pub(crate) fn reason(measured: &Measured) -> &str {
     }
 }
 
-/// Nothing is left behind. A step that took too long, as on a busy machine, removes what it made once it notices.
+/// Nothing is left behind. A step that took too long, as on a busy machine, removes what it made
+/// once it notices.
 pub(crate) fn assert_empty(directory: &Path) {
     let start = Instant::now();
     loop {
@@ -37,7 +39,8 @@ pub(crate) fn assert_empty(directory: &Path) {
     }
 }
 
-/// A server of this process that answers every request with `answer`, or with silence where there is none.
+/// A server of this process that answers every request with `answer`, or with silence where there
+/// is none.
 #[cfg_attr(
     not(any(feature = "kato", feature = "mongodb")),
     expect(dead_code, reason = "servers are measured by features")

@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use kato_hardware::{Finding, Gpus};
+use kato_hardware::facts::Gpus;
+use kato_hardware::figure::Finding;
 
 use crate::support::short;
 
@@ -17,7 +18,10 @@ fn with_tool(script: Option<&str>) -> Gpus {
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let analyzer = short(data.path()).gpu_tools(tools.path()).build().unwrap();
+    let analyzer = short(data.path())
+        .with_gpu_tools(tools.path())
+        .build()
+        .unwrap();
     analyzer.analyze_full().gpus
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use kato_model::{Event, PatternName};
-use kato_prediction::{Prediction, RankMetric};
+use kato_prediction::Prediction;
+use kato_prediction::config::RankMetric;
 
 use super::span::{Fit, Link};
 

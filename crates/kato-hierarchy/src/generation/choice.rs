@@ -5,7 +5,7 @@ use kato_model::{Event, PatternName};
 use super::candidate::Candidate;
 use super::search::Search;
 use super::span::{End, Part};
-use crate::Leaf;
+use crate::unravel::Leaf;
 
 /// A continuation that a step can choose.
 #[derive(Debug, Clone)]

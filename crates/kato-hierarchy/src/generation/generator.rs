@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use kato_random::SplitMix64;
+
 use super::beam::{best_sequence, weights};
 use super::choice::Choice;
 use super::options::{GenerationOptions, Strategy};
@@ -9,7 +11,7 @@ use super::search::Search;
 use super::span::{End, Span};
 use super::walk::Walk;
 use crate::chunked_prompt::ChunkedPrompt;
-use crate::random::SplitMix64;
+use crate::random::weighted;
 use crate::{Hierarchy, HierarchyError, Prompt};
 
 /// An iterator of [`Span`]s that continue a prompt; created by [`Hierarchy::generator`].
@@ -60,7 +62,7 @@ impl<'h> Generator<'h> {
             prompt_tokens: chunked.tokens().cloned().collect(),
             walk: Walk::new(hierarchy, &chunked, options.substitutes),
             options,
-            random: SplitMix64::new(seed),
+            random: SplitMix64::from_seed(seed),
             planned: None,
             end: None,
         })
@@ -96,9 +98,11 @@ impl<'h> Generator<'h> {
         };
         // Never an empty list: a walk without choices returns the reason instead.
         let chosen = match self.options.strategy {
-            Strategy::TopN { n, .. } => self.random.weighted(&vec![1.0; n.min(choices.len())]),
+            Strategy::TopN { n, .. } => {
+                weighted(&mut self.random, &vec![1.0; n.min(choices.len())])
+            }
             Strategy::Sample { temperature, .. } => {
-                self.random.weighted(&weights(&choices, temperature))
+                weighted(&mut self.random, &weights(&choices, temperature))
             }
             Strategy::Greedy | Strategy::Beam { .. } => 0,
         };

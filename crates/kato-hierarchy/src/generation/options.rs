@@ -1,6 +1,6 @@
 //! The options of a generation.
 
-use kato_prediction::RankMetric;
+use kato_prediction::config::RankMetric;
 
 use crate::HierarchyError;
 
@@ -9,6 +9,7 @@ const MAX_BREADTH: usize = 1000;
 
 /// The way in which one of several continuations is chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Strategy {
     /// The best.
     #[default]
@@ -48,7 +49,8 @@ pub struct GenerationOptions {
     /// The metric that scores a continuation, as its mean over the predictions on its path.
     /// Default: the potential.
     pub rank: RankMetric,
-    /// The only level whose futures are taken; `None`, the default, takes the highest that has one.
+    /// The only level whose futures are taken; `None`, the default, takes the highest that has
+    /// one.
     pub level: Option<usize>,
     /// Number of continuations that each level compares and passes to the level above; 1 to 1000.
     /// Default 10.

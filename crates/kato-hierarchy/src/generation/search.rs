@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use kato_model::{Event, PatternName};
-use kato_prediction::RankMetric;
+use kato_prediction::config::RankMetric;
 
 use super::candidate::{Candidate, Piece, align, begins_with, piece};
 use super::span::{Fit, Link};
+use crate::Hierarchy;
 use crate::hierarchy::name_event;
 use crate::level_state::LevelState;
-use crate::{Hierarchy, Unraveller};
+use crate::unravel::Unraveller;
 
 /// Most symbols of one event that are tried as the pattern that the text is in the middle of.
 const MAX_READINGS: usize = 64;

@@ -24,6 +24,7 @@ pub enum Fit {
 
 /// One pattern on the path from the tokens up to the pattern whose future was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Link {
     /// Its level.
     pub level: usize,

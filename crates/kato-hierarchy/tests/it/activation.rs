@@ -1,8 +1,10 @@
 //! Text up through the levels.
 
 use kato_engine::{Engine, Node};
-use kato_hierarchy::{ActivationMode, ActivationOptions, Hierarchy, HierarchyError, Prompt};
-use kato_learner::{HierarchicalConceptLearner, HierarchicalNode, LearnerConfig, PlannedSymbols};
+use kato_hierarchy::activation::ActivationMode;
+use kato_hierarchy::{ActivationOptions, Hierarchy, HierarchyError, Prompt};
+use kato_learner::plan::PlannedSymbols;
+use kato_learner::{HierarchicalConceptLearner, HierarchicalNode, LearnerConfig};
 use kato_model::PatternName;
 use kato_tokenizer::gpt2;
 
@@ -116,7 +118,7 @@ fn text_is_cut_as_training_cuts_it_but_for_its_open_end() {
     let text = "It was a bright cold day in April, and the clocks were striking thirteen. Winston Smith went home.\n\n\
                 short\n\n\
                 The hallway smelt of boiled cabbage and old rag mats. At one end of it a coloured poster hung.";
-    let builder = || HierarchicalConceptLearner::builder(gpt2()).chunk_sizes([5, 3]);
+    let builder = || HierarchicalConceptLearner::builder(gpt2()).with_chunk_sizes([5, 3]);
     let learner = builder().build().unwrap();
     let mut scratch = learner.new_scratch();
     let plan = learner.plan(&text.into(), &mut scratch).unwrap();

@@ -1,7 +1,8 @@
 //! Generating text.
 
 use kato_engine::{Engine, Observation, Sequence, SessionConfig};
-use kato_hierarchy::{End, Fit, GenerationOptions, Hierarchy, HierarchyError, Strategy};
+use kato_hierarchy::generation::{End, Fit};
+use kato_hierarchy::{GenerationOptions, Hierarchy, HierarchyError, Strategy};
 use kato_learner::{HierarchicalConceptLearner, HierarchicalNode, LearnerConfig};
 use kato_model::PatternName;
 use kato_tokenizer::{Whitespace, gpt2};
@@ -40,7 +41,7 @@ fn real_tokens_in_paragraphs_and_chunks_with_glued_ends_continue_verbatim() {
         "The hallway smelt of boiled cabbage and old rag mats.",
     ];
     let text = paragraphs.join("\n\n");
-    let builder = HierarchicalConceptLearner::builder(gpt2()).chunk_sizes([5, 7, 9]);
+    let builder = HierarchicalConceptLearner::builder(gpt2()).with_chunk_sizes([5, 7, 9]);
     let hierarchy = learned(
         builder,
         &[
@@ -68,7 +69,8 @@ fn real_tokens_in_paragraphs_and_chunks_with_glued_ends_continue_verbatim() {
 
 #[test]
 fn the_levels_above_tell_chunks_apart_that_begin_alike() {
-    // Fifty documents whose third chunk begins with the same two words: more than are weighed on a level.
+    // Fifty documents whose third chunk begins with the same two words: more than are weighed on a
+    // level.
     let documents: Vec<String> = (0..50)
         .map(|n| format!("u{n} v{n} w{n} x y z{n}"))
         .collect();
@@ -119,7 +121,8 @@ fn every_span_tells_where_it_is_from() {
     assert_eq!(span.chain[2].pattern, span.prediction.name);
     assert!(span.prediction.potential > 0.0 && span.prediction.confidence > 0.0);
 
-    // The parts are all tokens, in order; each leads to its document and to its pattern, which holds them.
+    // The parts are all tokens, in order; each leads to its document and to its pattern, which
+    // holds them.
     let mut n_tokens = 0;
     for part in &span.parts {
         assert_eq!(part.tokens.start, n_tokens);

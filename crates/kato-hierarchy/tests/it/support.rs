@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use kato_engine::Engine;
 use kato_hierarchy::Hierarchy;
-use kato_learner::{
-    ChunkRule, HierarchicalConceptLearner, LearnerBuilder, Recording, TextDocument, TextMode,
-};
+use kato_learner::config::{Recording, TextMode};
+use kato_learner::{ChunkRule, HierarchicalConceptLearner, LearnerBuilder, TextDocument};
 use kato_store::{MemoryStore, PatternStore};
 use kato_tokenizer::{Tokenizer, Whitespace};
 use serde_json::Value;
@@ -18,9 +17,9 @@ pub(crate) fn trained(chunk_sizes: &[usize], documents: &[&str]) -> Hierarchy {
             rule: ChunkRule::Plain,
         };
         HierarchicalConceptLearner::builder(tokenizer)
-            .chunk_sizes(chunk_sizes.iter().copied())
-            .text_mode(plain)
-            .min_paragraph_chars(0)
+            .with_chunk_sizes(chunk_sizes.iter().copied())
+            .with_text_mode(plain)
+            .with_min_paragraph_chars(0)
     };
     // Words that were never learned can be asked for.
     let words = documents.iter().copied().chain(["never heard of"]);
@@ -30,7 +29,7 @@ pub(crate) fn trained(chunk_sizes: &[usize], documents: &[&str]) -> Hierarchy {
 /// What a learner makes of documents.
 pub(crate) fn learned(builder: LearnerBuilder, documents: &[&str]) -> Hierarchy {
     let learner = builder
-        .recording(Recording {
+        .with_recording(Recording {
             provenance: true,
             metadata: false,
         })
@@ -58,7 +57,8 @@ pub(crate) fn learned(builder: LearnerBuilder, documents: &[&str]) -> Hierarchy 
     Hierarchy::new(engine, tokenizer, learner.config().clone()).unwrap()
 }
 
-/// Three documents of 24 words: three levels of 3, 2 and 4. They share words, chunks and beginnings.
+/// Three documents of 24 words: three levels of 3, 2 and 4. They share words, chunks and
+/// beginnings.
 pub(crate) const DOCUMENTS: [&str; 3] = [
     "a b c d e f g h i j k l m n o p q r s t u v w x",
     "a b c d e f g h i J K L m n o P Q R s t u V W X",

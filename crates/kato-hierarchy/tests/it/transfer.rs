@@ -1,11 +1,11 @@
 //! Transfer functions: the values that the original gives, as tables.
 
 use kato_engine::{Engine, Observation, Sequence, SessionConfig};
-use kato_hierarchy::{
+use kato_hierarchy::transfer::{
     Transfer, TransferField, Transferable, transfer_all, transfer_predictions, transfer_threshold,
     transfer_top_n, transfer_weighted,
 };
-use kato_prediction::RankMetric::{self, Confidence, Potential, Snr};
+use kato_prediction::config::RankMetric::{self, Confidence, Potential, Snr};
 
 struct Named {
     name: &'static str,

@@ -1,7 +1,8 @@
 //! From patterns down to text.
 
 use kato_engine::{Engine, Observation, Sequence, SessionConfig};
-use kato_hierarchy::{ActivationOptions, EventReading, Hierarchy, HierarchyError, Leaf};
+use kato_hierarchy::unravel::{EventReading, Leaf};
+use kato_hierarchy::{ActivationOptions, Hierarchy, HierarchyError};
 use kato_learner::{HierarchicalNode, LearnerConfig};
 use kato_model::PatternName;
 use kato_tokenizer::Whitespace;

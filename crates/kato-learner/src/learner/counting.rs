@@ -1,8 +1,7 @@
 //! Counts a planned document into a batch.
 
-use kato_model::{
-    Attributes, BatchSymbol, FirstSeen, LearnBatch, Metadata, Occurrence, PatternName,
-};
+use kato_model::batch::{BatchSymbol, Occurrence};
+use kato_model::{Attributes, FirstSeen, LearnBatch, Metadata, PatternName};
 
 use super::{HierarchicalConceptLearner, LearnScratch, TextDocument};
 use crate::plan::Child;

@@ -3,14 +3,16 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-use kato_model::{NameScratch, PatternName, name_of_ids, name_of_names};
+use kato_model::PatternName;
+use kato_model::naming::{NameScratch, name_of_ids, name_of_names};
 
 use super::timing::NodeTimes;
 use super::{CallState, HierarchicalConceptLearner, LearnScratch, TextDocument};
-use crate::plan::{Child, DocumentPlan};
-use crate::{
-    ChunkSpan, LearnError, SentenceBoundary, TailPolicy, TextMode, chunk_lengths, sentence_ranges,
-};
+use crate::chunk::{chunk_lengths, name_chunks};
+use crate::config::{ChunkSpan, TextMode};
+use crate::plan::{Child, DocumentPlan, place};
+use crate::segment::{SentenceBoundary, sentence_ranges};
+use crate::{Dropped, LearnError, TailPolicy};
 
 impl HierarchicalConceptLearner {
     /// Begins a call: forgets what earlier documents carried over.
@@ -39,21 +41,10 @@ impl HierarchicalConceptLearner {
         times.begin(self.config.nodes.len());
         // Tokenizing is part of the lowest node's work, and so is cutting the text.
         times.run(Some(0));
-        for section in self.config.segmentation.sections(document.text) {
-            plan.dropped.heading_chars += section.n_heading_chars() as u64;
-            match self.config.chunk_span {
-                ChunkSpan::Section => self.plan_text(section.text, section.offset, plan, names)?,
-                ChunkSpan::Paragraph => {
-                    let mut paragraphs = section.paragraphs(self.config.min_paragraph_chars);
-                    for paragraph in paragraphs.by_ref() {
-                        self.plan_text(paragraph.text, paragraph.offset, plan, names)?;
-                    }
-                    // Only an iterator that has reached its end knows everything it left out.
-                    plan.dropped.short_paragraphs += paragraphs.dropped().n_paragraphs;
-                    plan.dropped.short_paragraph_chars += paragraphs.dropped().n_chars;
-                }
-            }
-        }
+        let left_out = self.for_each_passage(document.text, |text, offset| {
+            self.plan_text(text, offset, plan, names)
+        })?;
+        plan.dropped.merge(&left_out);
         self.plan_levels(plan, names, state, times);
         times.run(None);
         for (node_idx, node) in plan.nodes.iter_mut().enumerate() {
@@ -62,6 +53,38 @@ impl HierarchicalConceptLearner {
                 && (node_idx == 0 || !std::mem::replace(&mut state.metadata_sent[node_idx], true));
         }
         Ok(())
+    }
+
+    /// Passes every part of a text that chunks do not reach beyond to `passage`, with its position,
+    /// in order, and returns what was left out between them.
+    pub(super) fn for_each_passage(
+        &self,
+        text: &str,
+        mut passage: impl FnMut(&str, usize) -> Result<(), LearnError>,
+    ) -> Result<Dropped, LearnError> {
+        let mut dropped = Dropped::default();
+        for section in self.config.segmentation.sections(text) {
+            dropped.heading_chars += section.n_heading_chars() as u64;
+            match self.config.chunk_span {
+                ChunkSpan::Section => passage(section.text, section.offset)?,
+                ChunkSpan::Paragraph => {
+                    let mut paragraphs = section.paragraphs(self.config.min_paragraph_chars);
+                    for paragraph in paragraphs.by_ref() {
+                        passage(paragraph.text, paragraph.offset)?;
+                    }
+                    // Only an iterator that has reached its end knows everything it left out.
+                    dropped.short_paragraphs += paragraphs.dropped().n_paragraphs;
+                    dropped.short_paragraph_chars += paragraphs.dropped().n_chars;
+                }
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Returns the chunk size of a level.
+    fn chunk_size(&self, node_idx: usize) -> NonZeroUsize {
+        // The builder refuses a chunk size of 0, so the fallback is not reached.
+        NonZeroUsize::new(self.config.nodes[node_idx].chunk_size).unwrap_or(NonZeroUsize::MIN)
     }
 
     /// Plans level 0 for one run of text, which starts at byte `offset` of the document.
@@ -75,11 +98,7 @@ impl HierarchicalConceptLearner {
         match self.config.text_mode {
             TextMode::Chunks { rule } => {
                 let run = self.tokenize(text, offset, plan)?;
-                // The builder refuses level 0 with a chunk size below 2, so the fallback is not
-                // reached.
-                let chunk_size =
-                    NonZeroUsize::new(self.config.nodes[0].chunk_size).unwrap_or(NonZeroUsize::MIN);
-                let chunks = chunk_lengths(plan.tokens.len() - run, chunk_size, rule);
+                let chunks = chunk_lengths(plan.tokens.len() - run, self.chunk_size(0), rule);
                 plan.dropped.short_run_tokens += chunks.n_dropped() as u64;
                 self.push_ranges(run, chunks, plan, names)
             }
@@ -118,7 +137,7 @@ impl HierarchicalConceptLearner {
     }
 
     /// Appends the tokens of a text within the limit and returns where they start.
-    fn tokenize(
+    pub(super) fn tokenize(
         &self,
         text: &str,
         offset: usize,
@@ -133,6 +152,7 @@ impl HierarchicalConceptLearner {
         let cut = self.config.token_limit.apply(plan.tokens.len() - run);
         plan.tokens.truncate(run + cut.n_kept);
         plan.dropped.tokens_over_limit += cut.n_dropped as u64;
+        check_length(plan.tokens.len())?;
         // Ids beyond the vocabulary's end are found when the chunk is named. An unused id has a
         // fragment there like any other, so it would be named as an empty symbol.
         if self.has_unused_ids {
@@ -189,7 +209,7 @@ impl HierarchicalConceptLearner {
     ) -> Result<(), LearnError> {
         let name = name_of_ids(&self.literals, &plan.tokens[chunk.clone()], names)
             .map_err(|unknown| self.unknown(unknown.id))?;
-        plan.nodes[0].push_call(name, chunk.end, chunk.start as u32);
+        plan.nodes[0].push_call(name, chunk.end, place(chunk.start));
         Ok(())
     }
 
@@ -219,26 +239,19 @@ impl HierarchicalConceptLearner {
             if let Some((name, first_token)) = promoted.take() {
                 node.push_child(Child::Foreign(name), name, first_token);
             }
-            let chunk_size = self.config.nodes[node_idx].chunk_size;
-            // A chunk size of 1 is the original's oddity: its calls teach nothing.
-            // Otherwise chunks need two symbols, and a single name is left to the tail policy.
-            let min_children = chunk_size.min(2);
-            let mut start = 0;
-            while node.children.len() - start >= min_children {
-                let end = node.children.len().min(start + chunk_size);
+            let chunks = name_chunks(node.children.len(), self.chunk_size(node_idx));
+            let has_single = chunks.n_dropped() > 0;
+            for Range { start, end } in chunks {
                 let name = name_of_children(
                     &node.children[start..end],
                     &node.child_names[start..end],
                     names,
                 );
                 node.push_call(name, end, node.child_tokens[start]);
-                start = end;
             }
-            // At most one child is left. It is removed, so that `children` holds exactly the
-            // symbols of planned calls; it goes up, waits, or is counted.
-            if start < node.children.len()
-                && let Some((name, first_token)) = node.pop_child()
-            {
+            // The single child is removed, so that `children` holds exactly the symbols of planned
+            // calls; it goes up, waits, or is counted.
+            if has_single && let Some((name, first_token)) = node.pop_child() {
                 let is_top = node_idx + 1 == self.config.nodes.len();
                 match self.config.tail_policy {
                     TailPolicy::Promote if !is_top => promoted = Some((name, first_token)),
@@ -251,6 +264,17 @@ impl HierarchicalConceptLearner {
             }
         }
     }
+}
+
+/// Refuses a document of more tokens than a plan can number.
+fn check_length(n_tokens: usize) -> Result<(), LearnError> {
+    if u32::try_from(n_tokens).is_ok() {
+        return Ok(());
+    }
+    Err(LearnError::TooLong {
+        n_tokens,
+        most: u32::MAX,
+    })
 }
 
 /// Returns the name of the pattern that consists of these children.
@@ -274,4 +298,23 @@ fn name_of_children(
         })
         .collect();
     PatternName::of_events(&symbols)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Not with a document: its tokens alone would take 16 GiB.
+    #[test]
+    fn a_document_of_more_tokens_than_can_be_numbered_is_refused() {
+        let most = u32::MAX as usize;
+        assert!(check_length(0).is_ok() && check_length(most).is_ok());
+        let error = check_length(most + 1).unwrap_err();
+        assert!(
+            matches!(error, LearnError::TooLong { n_tokens, .. } if n_tokens == most + 1),
+            "{error:?}"
+        );
+        let message = error.to_string();
+        assert!(message.contains("cut it into several"), "{message}");
+    }
 }

@@ -16,8 +16,8 @@ use super::whitespace::{is_space, strip, words};
 ///
 /// A sentence ends behind a run of `.`, `!`, `?` or `…`, with the closing quotes and brackets that
 /// follow it, where white space or the end of the text comes next and the next word does not start
-/// with a lower-case letter; behind `。`, `！` and `？` no white space is needed. A blank line ends a
-/// sentence as well, a single line break does not, so that hard-wrapped text is fine. The
+/// with a lower-case letter; behind `。`, `！` and `？` no white space is needed. A blank line ends
+/// a sentence as well, a single line break does not, so that hard-wrapped text is fine. The
 /// punctuation stays with its sentence. Abbreviations before a capital (`Mr. Smith`) do end one:
 /// the rule knows no words, which keeps it the same for every language and version. (The original
 /// asks NLTK, whose model is English, and falls back to a split that loses the punctuation.)
@@ -71,7 +71,7 @@ impl Delimiter {
     /// n-grams over line breaks or repeated blanks are copied.
     ///
     /// ```
-    /// use kato_learner::Delimiter;
+    /// use kato_learner::segment::Delimiter;
     ///
     /// let bigrams: Vec<_> = Delimiter::Bigram.segments("to be  or").collect();
     /// assert_eq!(bigrams, ["to be", "be or"]);

@@ -8,7 +8,7 @@ pub const DEFAULT_MAX_PARAGRAPH_TOKENS: usize = 2048;
 /// Limit on the tokens of one paragraph; the default is the original's cut at 2048.
 ///
 /// ```
-/// use kato_learner::TokenLimit;
+/// use kato_learner::segment::TokenLimit;
 ///
 /// let cut = TokenLimit::default().apply(2050);
 /// assert_eq!((cut.n_kept, cut.n_dropped), (2048, 2));

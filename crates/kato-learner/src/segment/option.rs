@@ -3,7 +3,7 @@
 /// A name that is none of an option's values.
 ///
 /// ```
-/// use kato_learner::Delimiter;
+/// use kato_learner::segment::Delimiter;
 ///
 /// let error = "line".parse::<Delimiter>().unwrap_err();
 /// assert!(error.to_string().starts_with("unknown delimiter `line`: expected one of sentence, word,"));

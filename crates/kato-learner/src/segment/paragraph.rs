@@ -14,7 +14,8 @@ pub const DEFAULT_MIN_PARAGRAPH_CHARS: usize = 10;
 pub struct Paragraph<'a> {
     /// The text, without white space at its ends; never empty.
     pub text: &'a str,
-    /// Position of the first byte of [`text`](Self::text), in bytes from the start of the document.
+    /// Position of the first byte of [`text`](Self::text), in bytes from the start of the
+    /// document.
     pub offset: usize,
 }
 
@@ -40,7 +41,7 @@ pub struct DroppedParagraphs {
 /// **Complexity**: one pass; newlines are found with `memchr`, nothing is copied.
 ///
 /// ```
-/// use kato_learner::Paragraphs;
+/// use kato_learner::segment::Paragraphs;
 ///
 /// let mut paragraphs = Paragraphs::new("First paragraph.\n \nToo short\n\n Second paragraph.\n", 10);
 /// let texts: Vec<_> = paragraphs.by_ref().map(|paragraph| paragraph.text).collect();

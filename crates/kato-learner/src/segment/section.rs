@@ -18,7 +18,7 @@ use super::whitespace::strip;
 /// case-sensitive and numbers above ten are found as digits only, as in the original.
 ///
 /// ```
-/// use kato_learner::Segmentation;
+/// use kato_learner::segment::Segmentation;
 ///
 /// let text = "Preface.\nChapter 1:\nIt was night.";
 /// let sections: Vec<_> = Segmentation::Book.sections(text).collect();
@@ -134,7 +134,8 @@ pub struct Section<'a> {
     pub title: Cow<'static, str>,
     /// The section's text, without its heading.
     pub text: &'a str,
-    /// Position of the first byte of [`text`](Self::text), in bytes from the start of the document.
+    /// Position of the first byte of [`text`](Self::text), in bytes from the start of the
+    /// document.
     pub offset: usize,
     /// The text that the heading rule took out of the document before this section, line breaks
     /// included; it is in no section's text. Empty for the first section.

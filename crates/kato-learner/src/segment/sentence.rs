@@ -69,7 +69,7 @@ pub struct DroppedSentences {
 /// no allocation.
 ///
 /// ```
-/// use kato_learner::{SentenceBoundary, sentence_ranges};
+/// use kato_learner::segment::{SentenceBoundary, sentence_ranges};
 ///
 /// let tokens = ["It", "Ġrains", ".", "ĠOh", "!", "ĠWe", "Ġstay", "."];
 /// let mut sentences = sentence_ranges(&tokens, SentenceBoundary::Gpt2, 3);
@@ -148,7 +148,8 @@ mod tests {
 
     use super::*;
 
-    /// `text` holds tokens separated by `|`, `expected` the sentences that are kept, separated by a blank.
+    /// `text` holds tokens separated by `|`, `expected` the sentences that are kept, separated by a
+    /// blank.
     #[track_caller]
     fn check(boundary: SentenceBoundary, text: &str, expected: &[&str], dropped: (u64, u64)) {
         let tokens: Vec<_> = text.split('|').filter(|token| !token.is_empty()).collect();

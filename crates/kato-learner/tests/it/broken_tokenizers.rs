@@ -1,6 +1,8 @@
-//! Tokenizers that return ids without a token: the document is refused, and no empty symbol is learned.
+//! Tokenizers that return ids without a token: the document is refused, and no empty symbol is
+//! learned.
 
-use kato_learner::{HierarchicalConceptLearner, LearnError, TextMode};
+use kato_learner::config::TextMode;
+use kato_learner::{HierarchicalConceptLearner, LearnError};
 use kato_tokenizer::{Family, TokenizeError, Tokenizer, Vocabulary};
 
 /// Returns the same ids for every text. Its vocabulary leaves id 1 unused and ends at id 2.
@@ -35,8 +37,8 @@ impl Tokenizer for Fixed {
 fn learn(ids: &'static [u32], mode: TextMode) -> Result<usize, LearnError> {
     let vocabulary = Vocabulary::from_tokens(["a", "", "b"]);
     let learner = HierarchicalConceptLearner::builder(Fixed { vocabulary, ids })
-        .chunk_sizes([4])
-        .text_mode(mode)
+        .with_chunk_sizes([4])
+        .with_text_mode(mode)
         .build()?;
     let mut batch = learner.new_batch();
     let text = "A text that is long enough for a paragraph.";

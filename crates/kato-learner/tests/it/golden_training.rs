@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 
-use kato_learner::{
-    Child, HierarchicalConceptLearner, LearnScratch, PlannedCall, PlannedSymbols, TailPolicy,
-    TextDocument,
-};
+use kato_learner::plan::{Child, PlannedCall, PlannedSymbols};
+use kato_learner::{HierarchicalConceptLearner, LearnScratch, TailPolicy, TextDocument};
 use kato_model::PatternName;
 use kato_tokenizer::Whitespace;
 use serde::Deserialize;
@@ -31,7 +29,8 @@ struct Call {
     metadata_on_first_event: bool,
 }
 
-/// Rewrites planned calls in the golden data's words: token text, or `L<level>#<first call that gave the name>`.
+/// Rewrites planned calls in the golden data's words: token text, or `L<level>#<first call that
+/// gave the name>`.
 #[derive(Default)]
 struct Transcript {
     levels: Vec<Vec<Call>>,
@@ -121,8 +120,8 @@ fn check(case: &Case) {
         TailPolicy::Drop
     };
     let learner = HierarchicalConceptLearner::builder(Whitespace::of_texts(&texts))
-        .chunk_sizes(case.chunk_sizes.clone())
-        .tail_policy(tail_policy)
+        .with_chunk_sizes(case.chunk_sizes.clone())
+        .with_tail_policy(tail_policy)
         .permit_single_name_chunks()
         .build()
         .unwrap();

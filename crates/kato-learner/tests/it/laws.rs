@@ -1,10 +1,18 @@
-//! Laws of learning: order, batches and grouping do not matter; nothing is lost without being counted.
+//! Laws of learning: order, batches and grouping do not matter; nothing is lost without being
+//! counted.
 
+use std::num::NonZeroUsize;
+
+use kato_learner::chunk::chunk_lengths;
+use kato_learner::config::{ChunkSpan, Recording, TextMode};
+use kato_learner::plan::PlannedSymbols;
+use kato_learner::segment::{Delimiter, TokenLimit};
 use kato_learner::{
-    ChunkRule, ChunkSpan, Delimiter, HierarchicalConceptLearner, HierarchicalNode, LearnError,
-    Recording, TailPolicy, TextDocument, TextMode, TokenLimit,
+    ChunkRule, HierarchicalConceptLearner, HierarchicalNode, LearnError, LearnScratch, TailPolicy,
+    TextDocument,
 };
-use kato_model::{SealedBatch, SealedSymbol};
+use kato_model::SealedBatch;
+use kato_model::batch::SealedSymbol;
 use kato_tokenizer::{Tokenizer as _, Whitespace, gpt2};
 use proptest::prelude::*;
 
@@ -52,13 +60,28 @@ fn learn(learner: &HierarchicalConceptLearner, texts: &[&String]) -> SealedBatch
     batch.seal()
 }
 
+/// The tokens of the learn calls of level 0.
+fn planned_tokens(
+    learner: &HierarchicalConceptLearner,
+    text: &str,
+    scratch: &mut LearnScratch,
+) -> Vec<Vec<u32>> {
+    let plan = learner.plan(&text.into(), scratch).unwrap();
+    plan.calls(0)
+        .filter_map(|call| match call.symbols {
+            PlannedSymbols::Tokens(tokens) => Some(tokens.to_vec()),
+            _ => None,
+        })
+        .collect()
+}
+
 proptest! {
     #[test]
     fn the_order_of_documents_does_not_matter(
         texts in prop::collection::vec("[a-c]( [a-c]){0,40}(\n\n[a-c]( [a-c]){0,30}){0,3}", 1..12),
         sizes in prop::collection::vec(2_usize..5, 1..5),
     ) {
-        let learner = HierarchicalConceptLearner::builder(words()).chunk_sizes(sizes).min_paragraph_chars(0).build().unwrap();
+        let learner = HierarchicalConceptLearner::builder(words()).with_chunk_sizes(sizes).with_min_paragraph_chars(0).build().unwrap();
         let forwards: Vec<&String> = texts.iter().collect();
         let backwards: Vec<&String> = texts.iter().rev().collect();
         prop_assert_eq!(content(&learn(&learner, &forwards)), content(&learn(&learner, &backwards)));
@@ -72,7 +95,7 @@ proptest! {
     ) {
         let tail_policy = if promote { TailPolicy::Promote } else { TailPolicy::Drop };
         let learner =
-            HierarchicalConceptLearner::builder(words()).chunk_sizes(sizes).tail_policy(tail_policy).build().unwrap();
+            HierarchicalConceptLearner::builder(words()).with_chunk_sizes(sizes).with_tail_policy(tail_policy).build().unwrap();
         for patterns in content(&learn(&learner, &[&text])) {
             for (name, _, symbols) in patterns {
                 let events: Vec<[&String; 1]> = symbols.iter().map(|symbol| [symbol]).collect();
@@ -91,10 +114,10 @@ proptest! {
         ],
     ) {
         let learner = HierarchicalConceptLearner::builder(words())
-            .chunk_sizes([chunk_size])
-            .text_mode(TextMode::Chunks { rule })
-            .token_limit(TokenLimit::Cut { max_tokens })
-            .min_paragraph_chars(0)
+            .with_chunk_sizes([chunk_size])
+            .with_text_mode(TextMode::Chunks { rule })
+            .with_token_limit(TokenLimit::Cut { max_tokens })
+            .with_min_paragraph_chars(0)
             .build()
             .unwrap();
         let mut scratch = learner.new_scratch();
@@ -106,6 +129,31 @@ proptest! {
     }
 
     #[test]
+    fn the_runs_of_a_text_are_what_the_lowest_level_cuts(
+        text in "[a-j]( [a-j]){0,50}(\n\n[a-j]( [a-j]){0,30}){0,4}",
+        chunk_size in 2_usize..9,
+        max_tokens in 1_usize..40,
+        span in prop_oneof![Just(ChunkSpan::Paragraph), Just(ChunkSpan::Section)],
+        rule in prop_oneof![Just(ChunkRule::default()), Just(ChunkRule::Plain)],
+    ) {
+        let learner = HierarchicalConceptLearner::builder(words())
+            .with_chunk_sizes([chunk_size])
+            .with_text_mode(TextMode::Chunks { rule })
+            .with_chunk_span(span)
+            .with_token_limit(TokenLimit::Cut { max_tokens })
+            .build()
+            .unwrap();
+        let mut scratch = learner.new_scratch();
+        let size = NonZeroUsize::new(chunk_size).unwrap();
+        let mut cut = Vec::new();
+        learner.token_runs(&text, &mut scratch, |run| {
+            let chunks = chunk_lengths(run.len(), size, rule).filter(|chunk| chunk.len() >= 2);
+            cut.extend(chunks.map(|chunk| run[chunk].to_vec()));
+        }).unwrap();
+        prop_assert_eq!(cut, planned_tokens(&learner, &text, &mut scratch));
+    }
+
+    #[test]
     fn every_name_goes_up_or_is_counted(
         text in "[a-j]( [a-j]){0,200}",
         sizes in prop::collection::vec(2_usize..5, 2..6),
@@ -113,14 +161,14 @@ proptest! {
     ) {
         let tail_policy = if promote { TailPolicy::Promote } else { TailPolicy::Drop };
         let learner =
-            HierarchicalConceptLearner::builder(words()).chunk_sizes(sizes.clone()).tail_policy(tail_policy).build().unwrap();
+            HierarchicalConceptLearner::builder(words()).with_chunk_sizes(sizes.clone()).with_tail_policy(tail_policy).build().unwrap();
         let mut scratch = learner.new_scratch();
         let plan = learner.plan(&text.as_str().into(), &mut scratch).unwrap();
         let n_calls = |level: usize| plan.calls(level).len() as u64;
         let n_children = |level: usize| -> u64 {
             plan.calls(level)
                 .map(|call| match call.symbols {
-                    kato_learner::PlannedSymbols::Children(children) => children.len() as u64,
+                    kato_learner::plan::PlannedSymbols::Children(children) => children.len() as u64,
                     _ => 0,
                 })
                 .sum()
@@ -137,11 +185,12 @@ proptest! {
 #[test]
 fn promoted_names_are_symbols_two_levels_up() {
     let learner = HierarchicalConceptLearner::builder(words())
-        .chunk_sizes([3, 2, 2])
-        .tail_policy(TailPolicy::Promote)
+        .with_chunk_sizes([3, 2, 2])
+        .with_tail_policy(TailPolicy::Promote)
         .build()
         .unwrap();
-    // Three chunks: two make a pattern of level 1, the third is alone and goes up beside that pattern.
+    // Three chunks: two make a pattern of level 1, the third is alone and goes up beside that
+    // pattern.
     let sealed = learn(&learner, &[&"a b c d e f g h i".to_owned()]);
     let content = content(&sealed);
     assert_eq!(
@@ -161,8 +210,8 @@ fn promoted_names_are_symbols_two_levels_up() {
 fn sentences_and_segments_are_patterns_of_their_own() {
     let text = "The cat sat. The dog lay there. No. The end is near";
     let learner = HierarchicalConceptLearner::builder(gpt2())
-        .chunk_sizes([5, 2])
-        .text_mode(TextMode::sentences())
+        .with_chunk_sizes([5, 2])
+        .with_text_mode(TextMode::sentences())
         .build()
         .unwrap();
     let mut scratch = learner.new_scratch();
@@ -177,8 +226,8 @@ fn sentences_and_segments_are_patterns_of_their_own() {
     );
 
     let learner = HierarchicalConceptLearner::builder(gpt2())
-        .chunk_sizes([5, 2])
-        .text_mode(TextMode::Segments {
+        .with_chunk_sizes([5, 2])
+        .with_text_mode(TextMode::Segments {
             delimiter: Delimiter::Bigram,
         })
         .build()
@@ -188,12 +237,34 @@ fn sentences_and_segments_are_patterns_of_their_own() {
 }
 
 #[test]
+fn sentences_and_segments_are_runs_of_their_own() {
+    let text = "The cat sat. The dog lay there. No. The end is near";
+    let segments = TextMode::Segments {
+        delimiter: Delimiter::Bigram,
+    };
+    for mode in [TextMode::sentences(), segments] {
+        let learner = HierarchicalConceptLearner::builder(gpt2())
+            .with_chunk_sizes([5])
+            .with_text_mode(mode)
+            .build()
+            .unwrap();
+        let mut scratch = learner.new_scratch();
+        let mut runs = Vec::new();
+        learner
+            .token_runs(text, &mut scratch, |run| runs.push(run.to_vec()))
+            .unwrap();
+        assert!(runs.len() > 1, "{mode:?}");
+        assert_eq!(runs, planned_tokens(&learner, text, &mut scratch));
+    }
+}
+
+#[test]
 fn a_whole_section_can_be_one_run() {
     let text = "tiny\n\nalso tiny\n\nand this";
     let learner = |span| {
         HierarchicalConceptLearner::builder(gpt2())
-            .chunk_sizes([5])
-            .chunk_span(span)
+            .with_chunk_sizes([5])
+            .with_chunk_span(span)
             .build()
             .unwrap()
     };
@@ -219,8 +290,8 @@ fn a_whole_section_can_be_one_run() {
 #[test]
 fn provenance_is_the_earliest_place() {
     let learner = HierarchicalConceptLearner::builder(words())
-        .chunk_sizes([3, 2])
-        .recording(Recording {
+        .with_chunk_sizes([3, 2])
+        .with_recording(Recording {
             provenance: true,
             metadata: true,
         })
@@ -269,7 +340,7 @@ fn provenance_is_the_earliest_place() {
 fn depths_and_sizes_are_checked() {
     let build = |sizes: &[usize]| {
         HierarchicalConceptLearner::builder(words())
-            .chunk_sizes(sizes.iter().copied())
+            .with_chunk_sizes(sizes.iter().copied())
             .build()
     };
     assert!(build(&[2]).is_ok());
@@ -291,8 +362,8 @@ fn depths_and_sizes_are_checked() {
         Err(LearnError::ChunkSize { chunk_size: 1, .. })
     ));
     let twice = HierarchicalConceptLearner::builder(words())
-        .node(HierarchicalNode::new("words", 5))
-        .node(HierarchicalNode::new("words", 5))
+        .with_node(HierarchicalNode::new("words", 5))
+        .with_node(HierarchicalNode::new("words", 5))
         .build();
     assert!(matches!(twice, Err(LearnError::DuplicateName { .. })));
 }

@@ -1,6 +1,9 @@
 //! Sequential order: file by file, part by part.
 
-use std::collections::VecDeque;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::{Corpus, Draw, ReadOptions, RecordLocation};
@@ -8,9 +11,9 @@ use crate::bad_record::{BadReason, Fault, Lost};
 use crate::chunk::{Chunk, Outcome};
 use crate::cursor::{Mark, Position};
 use crate::document::Place;
-use crate::extent::{self, Extent};
+use crate::extent::Extent;
 use crate::options::Format;
-use crate::records::{self, RecordReader, Sink, Step};
+use crate::records::{RecordReader, Sink, Step};
 use crate::workers::{ChunkStream, Workers};
 
 /// Reads the files of a corpus one after the other, decoding parts ahead where there are threads.
@@ -20,8 +23,9 @@ pub(super) struct Sequential {
     planned: VecDeque<PrefetchedPart>,
     /// The part behind the last one planned.
     plan_at: PartId,
-    /// The file that was cut last, and its parts: every part is opened and planned by them.
-    cut: Option<(usize, Arc<[Extent]>)>,
+    /// The parts of the files from the current one to the last one planned: every part is opened
+    /// and planned by them, in turns.
+    cuts: BTreeMap<usize, Arc<[Extent]>>,
     /// A file whose parts could not be determined; the fault is met again, and reported, when the
     /// file's turn comes.
     unplanned: Option<usize>,
@@ -78,7 +82,7 @@ impl Sequential {
             current: None,
             planned: VecDeque::new(),
             plan_at: PartId::default(),
-            cut: None,
+            cuts: BTreeMap::new(),
             unplanned: None,
             is_between: false,
             next: PendingMove::Stay,
@@ -278,7 +282,7 @@ impl Sequential {
         };
         let id = PartId { file, part };
         let reader: Box<dyn RecordReader> = match workers {
-            None => records::open(&corpus.files[file], &corpus.selection, extent, from)?,
+            None => corpus.files[file].records(&corpus.selection, extent, from)?,
             Some(workers) => {
                 // Parts in front of this one were passed over, as when a bad record costs the rest
                 // of its file. Dropping them cancels their decoding.
@@ -350,23 +354,21 @@ impl Sequential {
         }
     }
 
-    /// Returns the parts of a file, which are kept until another file is asked for.
+    /// Returns the parts of a file, which are kept until the file was read.
     fn parts_of(
         &mut self,
         corpus: &Corpus,
         file: usize,
         is_parallel: bool,
     ) -> Result<Arc<[Extent]>, Fault> {
-        if let Some((cut, parts)) = &self.cut
-            && *cut == file
-        {
+        if let Some(parts) = self.cuts.get(&file) {
             return Ok(Arc::clone(parts));
         }
         // One thread that reads everything needs no cuts; the records are the same either way.
         let cut_lines = is_parallel || corpus.selection.shard.is_some();
-        let parts = extent::cut(&corpus.files[file], &corpus.selection, cut_lines)?;
+        let parts = corpus.files[file].cut(&corpus.selection, cut_lines)?;
         let parts: Arc<[Extent]> = parts.into();
-        self.cut = Some((file, Arc::clone(&parts)));
+        self.cuts.insert(file, Arc::clone(&parts));
         Ok(parts)
     }
 
@@ -387,6 +389,7 @@ impl Sequential {
         self.is_between = false;
         if let Some((file, _)) = in_file(corpus, *position) {
             corpus.files[file].forget_parquet();
+            self.cuts = self.cuts.split_off(&(file + 1));
             self.bytes_behind += corpus.files[file].size.unwrap_or(read);
             *position = at(file + 1, Mark::default());
         }
@@ -442,8 +445,7 @@ fn is_in_shard(corpus: &Corpus, file: usize, part: usize) -> bool {
 
 /// Returns whether it is known how many records of the file come before a given one.
 fn is_numbered(corpus: &Corpus, file: usize) -> bool {
-    corpus.selection.shard.is_none()
-        || !extent::has_cuttable_lines(&corpus.files[file], &corpus.selection)
+    corpus.selection.shard.is_none() || !corpus.files[file].has_cuttable_lines(&corpus.selection)
 }
 
 /// Starts decoding a part of a file on another thread.
@@ -458,7 +460,7 @@ fn decode(
         Arc::clone(&corpus.files[file]),
         Arc::clone(&corpus.selection),
     );
-    workers.decode(move || records::open(&file, &selection, extent, from))
+    workers.decode(move || file.records(&selection, extent, from))
 }
 
 /// Records decoded on another thread, offered as if they were read here.

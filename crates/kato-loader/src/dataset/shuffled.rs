@@ -12,9 +12,9 @@ use crate::chunk::{Chunk, Entry, Outcome};
 use crate::cursor::{Position, RecordKey};
 use crate::document::Place;
 use crate::error::LoadError;
-use crate::extent::{self, Extent};
+use crate::extent::Extent;
 use crate::permutation::{Permutation, hash};
-use crate::records::{self, Sink};
+use crate::records::Sink;
 use crate::workers::{ChunkStream, Workers};
 
 /// Footers that are read at the same time, at most.
@@ -65,8 +65,8 @@ struct Window {
     order: Vec<RankedRecord>,
     /// How many of them lie behind the position.
     at: usize,
-    /// Faults of stretches that could not be reached. They come first and do not move the position,
-    /// so that none of their records is taken for one that was read.
+    /// Faults of stretches that could not be reached. They come first and do not move the
+    /// position, so that none of their records is taken for one that was read.
     unreachable: VecDeque<(usize, Fault)>,
 }
 
@@ -294,7 +294,7 @@ impl Shuffled {
             None => {
                 let open = |block: &Block| {
                     let file = &corpus.files[block.file];
-                    let opened = records::open(file, &corpus.selection, block.extent, None);
+                    let opened = file.records(&corpus.selection, block.extent, None);
                     block.with_records(ChunkStream::inline(opened))
                 };
                 self.window(window).map(open).collect()
@@ -352,7 +352,7 @@ impl Shuffled {
                 Arc::clone(&corpus.selection),
             );
             let extent = block.extent;
-            let records = workers.decode(move || records::open(&file, &selection, extent, None));
+            let records = workers.decode(move || file.records(&selection, extent, None));
             block.with_records(records)
         };
         self.window(window).map(decode).collect()
@@ -481,7 +481,7 @@ impl Window {
             self.at += 1;
         };
         let (file, chunk) = (fetched.file, &mut fetched.chunk);
-        let is_numbered = !extent::has_cuttable_lines(&corpus.files[file], &corpus.selection);
+        let is_numbered = !corpus.files[file].has_cuttable_lines(&corpus.selection);
         let Entry {
             outcome,
             mark,
@@ -541,10 +541,7 @@ fn cut_all(corpus: &Corpus) -> Vec<Result<Vec<Extent>, Fault>> {
             if file >= n_files {
                 return cut;
             }
-            cut.push((
-                file,
-                extent::cut(&corpus.files[file], &corpus.selection, true),
-            ));
+            cut.push((file, corpus.files[file].cut(&corpus.selection, true)));
         }
     };
     let mut all: Vec<_> = thread::scope(|scope| {

@@ -26,7 +26,7 @@ fn failing_then(
     run.counts = loader.counts();
     if let Some(error) = failed {
         assert!(matches!(error, LoadError::BadRecord { .. }), "{error}");
-        let builder = open().on_bad_record(policy).resume_from(loader.cursor());
+        let builder = open().on_bad_record(policy).with_cursor(loader.cursor());
         let mut rest = builder.build().unwrap();
         run.go_on(&mut rest, usize::MAX);
         let first = &run.ledger[0];

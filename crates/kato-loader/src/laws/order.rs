@@ -1,4 +1,5 @@
-//! The order of the records is a function of corpus, seed and epoch alone, and holds every record once.
+//! The order of the records is a function of corpus, seed and epoch alone, and holds every record
+//! once.
 
 use std::num::NonZeroUsize;
 

@@ -1,4 +1,5 @@
-//! Interrupted at any document and continued with any number of threads, a stream is the uninterrupted one.
+//! Interrupted at any document and continued with any number of threads, a stream is the
+//! uninterrupted one.
 
 use proptest::prelude::*;
 
@@ -23,8 +24,8 @@ fn check(open: impl Fn() -> StreamingDatasetLoaderBuilder, workers: [usize; 2]) 
         assert_eq!(LoaderState::cursor(&state), &cursor);
         drop(first);
         let mut second = match k % 2 {
-            0 => open().resume_from(cursor),
-            _ => open().resume(state),
+            0 => open().with_cursor(cursor),
+            _ => open().with_state(state),
         }
         .with_workers(workers[1])
         .build()
@@ -107,9 +108,9 @@ fn a_state_refuses_whatever_is_different_and_names_it() {
     let (state, identity) = (loader.state(), loader.identity());
     let check = |other: StreamingDatasetLoaderBuilder, words: &str, named: &str| {
         let rebuilt = || other_like(&corpus, &other);
-        let by_state = differences(rebuilt().resume(state.clone()));
+        let by_state = differences(rebuilt().with_state(state.clone()));
         assert!(by_state.contains(words), "{by_state}");
-        let by_identity = differences(rebuilt().expect_identity(identity.clone()));
+        let by_identity = differences(rebuilt().with_identity(identity.clone()));
         assert!(by_identity.contains(named), "{by_identity}");
     };
     check(
@@ -149,12 +150,12 @@ fn a_state_refuses_whatever_is_different_and_names_it() {
         "record limit in bytes",
     );
     let filtered = open().with_filter("short", |text| text.len() < 9);
-    let refused = differences(filtered.resume(state.clone()));
+    let refused = differences(filtered.with_state(state.clone()));
     assert!(refused.contains("filter `short`"), "{refused}");
     let smaller = small_but_changed();
-    let refused = differences(smaller.open().with_order(order).resume(state.clone()));
+    let refused = differences(smaller.open().with_order(order).with_state(state.clone()));
     assert!(refused.contains("the files are not those"), "{refused}");
-    let refused = differences(smaller.open().with_order(order).expect_identity(identity));
+    let refused = differences(smaller.open().with_order(order).with_identity(identity));
     assert!(refused.contains("file missing"), "{refused}");
 }
 
@@ -185,9 +186,12 @@ fn a_state_of_a_mixture_refuses_other_weights_and_seeds() {
     let mut loader = open(2.0, 5).build().unwrap();
     loader.by_ref().take(9).for_each(drop);
     let state = loader.state();
-    assert!(differences(open(2.5, 5).resume(state.clone())).contains("weight 2.5"));
-    assert!(differences(open(2.0, 6).resume(state.clone())).contains("seed: 6"));
-    assert_eq!(open(2.0, 5).resume(state).build().unwrap().count(), 80 - 9);
+    assert!(differences(open(2.5, 5).with_state(state.clone())).contains("weight 2.5"));
+    assert!(differences(open(2.0, 6).with_state(state.clone())).contains("seed: 6"));
+    assert_eq!(
+        open(2.0, 5).with_state(state).build().unwrap().count(),
+        80 - 9
+    );
 }
 
 #[test]
@@ -212,22 +216,22 @@ fn positions_that_do_not_exist_are_refused() {
     };
     let sequential = cursor_of(corpus.open(), 3);
     refused(
-        shuffled().resume_from(sequential.clone()),
+        shuffled().with_cursor(sequential.clone()),
         "in a sequential order",
     );
     refused(
-        corpus.open().resume_from(cursor_of(shuffled(), 3)),
+        corpus.open().with_cursor(cursor_of(shuffled(), 3)),
         "in a shuffled order",
     );
     let mixed = StreamingDatasetLoader::builder()
         .with_mixed(1.0, corpus.open())
         .with_mixed(1.0, corpus.open());
-    refused(mixed.resume_from(sequential), "a mixture of 1");
+    refused(mixed.with_cursor(sequential), "a mixture of 1");
     let of_first = cursor_of(shuffled().with_shard(Shard::new(0, 2)), 1);
     refused(
         shuffled()
             .with_shard(Shard::new(1, 2))
-            .resume_from(of_first),
+            .with_cursor(of_first),
         "another shard",
     );
     let elsewhere = cursor_of(
@@ -237,7 +241,7 @@ fn positions_that_do_not_exist_are_refused() {
         1,
     );
     refused(
-        shuffled().resume_from(elsewhere),
+        shuffled().with_cursor(elsewhere),
         "ends before the position",
     );
 }

@@ -12,7 +12,7 @@ use crate::options::CorpusOptions;
 const MIN_FIELDS: usize = 1024;
 
 /// Rows of a delimiter-separated file.
-pub(super) struct CsvReader {
+pub(crate) struct CsvReader {
     stream: ByteStream,
     parser: Reader,
     row: Row,
@@ -43,7 +43,7 @@ enum Parsed {
 
 impl CsvReader {
     /// Reads the header from the beginning of the stream, then goes to the mark.
-    pub(super) fn new(
+    pub(crate) fn new(
         stream: ByteStream,
         delimiter: u8,
         selection: &CorpusOptions,

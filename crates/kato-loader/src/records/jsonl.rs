@@ -10,7 +10,7 @@ use crate::cursor::Mark;
 use crate::options::CorpusOptions;
 
 /// The objects of a file of lines.
-pub(super) struct JsonLinesReader {
+pub(crate) struct JsonLinesReader {
     stream: ByteStream,
     text_field: String,
     id_field: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct JsonLinesReader {
 
 impl JsonLinesReader {
     /// Creates a reader of the lines that begin between the mark and `end`.
-    pub(super) fn new(stream: ByteStream, selection: &CorpusOptions, mark: Mark, end: u64) -> Self {
+    pub(crate) fn new(stream: ByteStream, selection: &CorpusOptions, mark: Mark, end: u64) -> Self {
         Self {
             stream,
             text_field: selection.text_field.clone(),

@@ -5,6 +5,7 @@ mod footer;
 mod input;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BinaryViewArray, RecordBatch, cast::AsArray};
@@ -17,12 +18,14 @@ use parquet::errors::ParquetError;
 
 use self::column::Column;
 use self::footer::Group;
-pub(crate) use self::input::{LocalParquet, ParquetInput};
+use self::input::{LocalParquet, ParquetInput};
 use super::{RecordReader, Sink, Step, invalid_utf8, missing, too_large};
 use crate::bad_record::{BadReason, Cause, Fault, Lost};
 use crate::cursor::Mark;
 use crate::extent::Extent;
 use crate::options::CorpusOptions;
+#[cfg(feature = "remote")]
+use crate::remote::RemoteParquet;
 
 /// A file whose footer has been read.
 pub(crate) struct ParquetFile {
@@ -31,14 +34,14 @@ pub(crate) struct ParquetFile {
     metadata: ArrowReaderMetadata,
     groups: Vec<Group>,
     /// The runs of rows that are decoded on their own.
-    pub(crate) extents: Vec<Extent>,
+    extents: Vec<Extent>,
     text: Column,
     id: Option<Column>,
     limit: usize,
 }
 
 /// The rows of one extent.
-pub(super) struct ParquetReader {
+struct ParquetReader {
     file: Arc<ParquetFile>,
     input: ParquetInput,
     /// The row behind the last one to be read.
@@ -58,8 +61,25 @@ struct Batch {
 }
 
 impl ParquetFile {
+    /// Opens a file on the disk, and reads and checks its footer.
+    pub(crate) fn open_local(path: &Path, selection: &CorpusOptions) -> Result<Self, Fault> {
+        let local = LocalParquet::open(path).map_err(Fault::unreadable)?;
+        let file_bytes = local.len();
+        Self::open(&ParquetInput::Local(local), file_bytes, selection)
+    }
+
+    /// Reads and checks the footer of a remote file.
+    #[cfg(feature = "remote")]
+    pub(crate) fn open_remote(
+        remote: RemoteParquet,
+        selection: &CorpusOptions,
+    ) -> Result<Self, Fault> {
+        let file_bytes = remote.len();
+        Self::open(&ParquetInput::Remote(remote), file_bytes, selection)
+    }
+
     /// Reads and checks the footer.
-    pub(crate) fn open(
+    fn open(
         input: &ParquetInput,
         file_bytes: u64,
         selection: &CorpusOptions,
@@ -98,6 +118,20 @@ impl ParquetFile {
         })
     }
 
+    /// Returns the runs of rows that are decoded on their own.
+    pub(crate) fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
+    /// Opens the rows of an extent, from `mark` on.
+    pub(crate) fn reader(
+        self: Arc<Self>,
+        extent: Extent,
+        mark: Mark,
+    ) -> Result<Box<dyn RecordReader>, Fault> {
+        Ok(Box::new(ParquetReader::open(self, extent, mark)?))
+    }
+
     /// Returns the number of rows, by the footer.
     pub(crate) fn n_rows(&self) -> u64 {
         self.groups.last().map_or(0, |group| group.end_row)
@@ -113,7 +147,7 @@ impl ParquetFile {
 
 impl ParquetReader {
     /// Opens the rows of an extent, from `mark` on.
-    pub(super) fn open(file: Arc<ParquetFile>, extent: Extent, mark: Mark) -> Result<Self, Fault> {
+    fn open(file: Arc<ParquetFile>, extent: Extent, mark: Mark) -> Result<Self, Fault> {
         if mark.record > file.n_rows() {
             return Err(Fault::for_file(BadReason::EndsBeforeCursor));
         }

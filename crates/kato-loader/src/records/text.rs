@@ -7,7 +7,7 @@ use crate::cursor::Mark;
 use crate::options::{CorpusOptions, TextUnit};
 
 /// The documents of a plain text.
-pub(super) struct TextReader {
+pub(crate) struct TextReader {
     stream: ByteStream,
     unit: TextUnit,
     limit: usize,
@@ -22,7 +22,7 @@ pub(super) struct TextReader {
 
 impl TextReader {
     /// Creates a reader from the mark on; `end` matters only where a document is a line.
-    pub(super) fn new(stream: ByteStream, selection: &CorpusOptions, mark: Mark, end: u64) -> Self {
+    pub(crate) fn new(stream: ByteStream, selection: &CorpusOptions, mark: Mark, end: u64) -> Self {
         Self {
             stream,
             unit: selection.text_unit,

@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use std::time::Duration;
-/// use kato_loader::format_duration;
+/// use kato_loader::registry::format_duration;
 ///
 /// assert_eq!(format_duration(Duration::from_secs(150)), "2.5m");
 /// assert_eq!(format_duration(Duration::from_millis(59_960)), "1.0m");

@@ -13,7 +13,8 @@ use crate::builder::StreamingDatasetLoaderBuilder;
 /// # Examples
 ///
 /// ```
-/// use kato_loader::{DatasetEntry, StreamingDatasetLoader};
+/// use kato_loader::StreamingDatasetLoader;
+/// use kato_loader::registry::DatasetEntry;
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("letters.jsonl");
@@ -78,13 +79,13 @@ impl DatasetEntry {
     /// # Examples
     ///
     /// ```
-    /// use kato_loader::{Registry, format_duration};
+    /// use kato_loader::registry::{Registry, format_duration};
     ///
     /// let registry = Registry::builtin();
     /// let wiki = registry.require("simple_wiki")?;
     /// let all = wiki.time_for(u64::MAX, 44.0).expect("rows and rate are known");
     /// assert_eq!(format_duration(all), "1.3h");
-    /// # Ok::<(), kato_loader::RegistryError>(())
+    /// # Ok::<(), kato_loader::registry::RegistryError>(())
     /// ```
     #[must_use]
     pub fn time_for(&self, rows: u64, rows_per_second: f64) -> Option<Duration> {

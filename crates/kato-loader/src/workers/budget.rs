@@ -52,7 +52,7 @@ impl Budget {
                 job.waiting.fetch_add(bytes, Ordering::Relaxed);
                 return true;
             }
-            let _waiting = kato_probe::waiting(kato_probe::Wait::Downstream);
+            let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Downstream);
             state = self
                 .changed
                 .wait(state)

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use kato_loader::{BadReason, BadRecord, LoadError, Lost, OnBadRecord, Order, TextUnit};
+use kato_loader::bad_record::{BadReason, Lost};
+use kato_loader::{BadRecord, LoadError, OnBadRecord, Order, TextUnit};
 
 use crate::support::{
     Folder, builder, failure, gzip, lenient, parquet, parquet_of, strings, with_ledger, zstd,
@@ -146,6 +147,7 @@ fn delimited_rows() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn parquet_rows() {
     check(
         "a.parquet",
@@ -180,6 +182,7 @@ fn parquet_rows() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn invalid_utf8_in_parquet_costs_one_row() {
     let mut bytes = parquet(
         vec![(
@@ -203,6 +206,7 @@ fn invalid_utf8_in_parquet_costs_one_row() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn a_damaged_row_group_costs_that_group() {
     let texts: Vec<_> = (0..30).map(|n| format!("row {n} of the table")).collect();
     let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
@@ -260,6 +264,7 @@ fn a_cut_off_archive_costs_its_rest_and_no_other_file() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn damaged_archives_of_all_kinds_are_reported() {
     for (name, content) in [
         ("empty.txt.gz", Vec::new()),

@@ -24,7 +24,7 @@ fn a_real_corpus_resumes_exactly() {
         let mut found: Vec<Document> = first.by_ref().take(k).map(Result::unwrap).collect();
         found.extend(
             open()
-                .resume_from(first.cursor())
+                .with_cursor(first.cursor())
                 .build()
                 .unwrap()
                 .map(Result::unwrap),

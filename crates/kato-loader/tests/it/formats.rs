@@ -7,7 +7,8 @@ use arrow_array::{
     ArrayRef, BinaryArray, DictionaryArray, Int64Array, LargeStringArray, StringViewArray,
     StructArray,
 };
-use kato_loader::{Compression, Format, TextUnit};
+use kato_loader::options::Compression;
+use kato_loader::{Format, TextUnit};
 use parquet::basic::{Compression as Codec, GzipLevel, ZstdLevel};
 
 use crate::support::{
@@ -129,6 +130,7 @@ fn delimited_rows_give_one_column() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn parquet_strings_of_every_kind() {
     let values = [Some("a"), Some("béta"), Some("a")];
     let dictionary: DictionaryArray<Int32Type> = values.into_iter().collect();
@@ -170,6 +172,7 @@ fn parquet_strings_of_every_kind() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn parquet_structs_are_entered() {
     let inner = StructArray::try_from(vec![("body", strings(&[Some("a"), Some("b")]))]).unwrap();
     let folder = Folder::new();
@@ -184,6 +187,7 @@ fn parquet_structs_are_entered() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn an_empty_parquet_file_has_no_documents() {
     let folder = Folder::new();
     let path = folder.write("a.parquet", parquet_of(&[], 10));
@@ -237,7 +241,8 @@ fn documents_are_numbered_and_named() {
     let serialised = serde_json::to_string(&documents(open())[1]).unwrap();
     assert_eq!(serialised, r#"{"index":1,"id":"rows.jsonl#4","text":"b"}"#);
 
-    // Plain text has no fields: it keeps its positions even when other files of the corpus have ids.
+    // Plain text has no fields: it keeps its positions even when other files of the corpus have
+    // ids.
     let mixed = open()
         .with_id_field("k.id")
         .with_reader("b.txt", "c".as_bytes());
@@ -318,10 +323,11 @@ fn max_documents_ends_the_stream() {
 
     let mut loader = open(2).build().unwrap();
     assert_eq!(loader.by_ref().count(), 2);
-    assert_eq!(texts(open(3).resume_from(loader.cursor())), ["c"]);
+    assert_eq!(texts(open(3).with_cursor(loader.cursor())), ["c"]);
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn progress_reaches_the_total() {
     let folder = Folder::new();
     let rows: Vec<_> = (0..3000).map(|n| format!("row {n}")).collect();

@@ -46,6 +46,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
+    #[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
     fn random_bytes(bytes in bytes()) {
         for name in ["a.txt", "a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.jsonl.gz", "a.txt.zst"] {
             survive(name, &bytes);
@@ -56,6 +57,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
     fn damaged_parquet(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), cut in 0..20_usize) {
         let texts: Vec<_> = (0..60).map(|n| format!("row {} of {n}", "x".repeat(n % 9))).collect();
         let values: Vec<_> = texts.iter().enumerate().map(|(n, t)| (n % 11 != 0).then_some(t.as_str())).collect();

@@ -101,6 +101,7 @@ fn inputs_keep_their_order() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn what_cannot_be_read_is_refused_at_build() {
     let folder = tree();
     let other = Folder::new();
@@ -270,4 +271,35 @@ fn pipes_are_streams() {
     let found: Vec<_> = loader.map(|document| document.unwrap().text).collect();
     assert_eq!(found, ["through a pipe"]);
     writer.join().unwrap();
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_is_refused_by_name_and_by_content_where_it_is_not_built_in() {
+    let folder = Folder::new();
+    let rows = parquet_of(&[Some("a")], 1);
+    let open = |path: &std::path::Path| builder().with_input(path);
+    let refused = [
+        open(&folder.write("a.parquet", &rows)),
+        open(&folder.write("folder/b.parquet", &rows)),
+        open(&folder.at("folder")),
+        open(&folder.write("rows", &rows)),
+        open(&folder.write("c.txt", "text")).with_format(Format::Parquet),
+        builder().with_reader("d.parquet", std::io::empty()),
+    ];
+    for builder in refused {
+        let message = builder.build().unwrap_err().to_string();
+        assert!(
+            message.ends_with("does not read Parquet; enable the feature `parquet`"),
+            "{message}"
+        );
+    }
+    // Whoever names a format knows better.
+    assert!(
+        open(&folder.at("rows"))
+            .with_format(Format::Text)
+            .build()
+            .is_ok()
+    );
+    assert_eq!(texts(open(&folder.write("e", "PAR"))), ["PAR"]);
 }

@@ -19,5 +19,4 @@ mod split;
 #[cfg(feature = "remote")]
 mod standin;
 mod support;
-mod token_batches;
 mod workers;

@@ -1,8 +1,9 @@
-//! The registry: what is built in, what a user's file may say, and what is said about a file or a key that is wrong.
+//! The registry: what is built in, what a user's file may say, and what is said about a file or a
+//! key that is wrong.
 
 use std::time::Duration;
 
-use kato_loader::{DatasetEntry, Registry, RegistryError, format_duration};
+use kato_loader::registry::{DatasetEntry, Registry, RegistryError, format_duration};
 use proptest::prelude::*;
 
 use crate::support::{Folder, builder, documents};

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use kato_fetch::{FetchError, Timeouts};
 use kato_hub_standin::{Dataset, Fault, HubStandin, PlainFile, When};
+use kato_loader::bad_record::{BadReason, Lost};
 use kato_loader::{
-    BadReason, Document, LoadError, Lost, OnBadRecord, Order, StreamingDatasetLoader,
-    StreamingDatasetLoaderBuilder,
+    Document, LoadError, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
@@ -282,7 +282,7 @@ fn a_fault_that_stays_is_an_error_that_names_the_file_and_the_cursor_goes_on_onc
                     let state = loader.state();
                     drop(loader);
                     standin.clear_faults();
-                    found.extend(texts(open().resume(state)));
+                    found.extend(texts(open().with_state(state)));
                     assert!(found == expected, "{file}, {workers} workers, {order:?}");
                 }
             }
@@ -350,7 +350,7 @@ fn shuffled_order_is_not_planned_without_a_footer() {
     let refused = open().build().unwrap_err();
     assert!(matches!(refused, LoadError::Footer { .. }), "{refused}");
     standin.clear_faults();
-    let builder = open().expect_identity(identity);
+    let builder = open().with_identity(identity);
     assert_eq!(
         texts(builder),
         texts(
@@ -379,14 +379,14 @@ fn a_file_that_changed_is_refused_with_what_changed() {
         assert!(error.record().unwrap().file.ends_with("b.jsonl"), "{error}");
         assert!(format!("{error} {cause:?}").contains("changed"), "{error}");
         // When opened again.
-        let refused = open().resume(state.clone()).build().unwrap_err();
+        let refused = open().with_state(state.clone()).build().unwrap_err();
         assert!(
             matches!(refused, LoadError::OtherCorpus { .. }),
             "{refused}"
         );
         let refused = open()
-            .resume(state)
-            .expect_identity(identity)
+            .with_state(state)
+            .with_identity(identity)
             .build()
             .unwrap_err();
         assert!(
@@ -507,10 +507,8 @@ fn with_a_cache_the_second_pass_asks_for_no_data() {
 #[test]
 fn dropping_ends_a_stalled_read_at_once() {
     let (standin, _folder) = everywhere();
-    let patient = Timeouts {
-        idle: Duration::from_secs(600),
-        ..Timeouts::default()
-    };
+    let mut patient = Timeouts::default();
+    patient.idle = Duration::from_secs(600);
     for workers in [0, 3] {
         for order in orders() {
             standin.clear_faults();

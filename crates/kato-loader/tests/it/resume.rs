@@ -1,4 +1,5 @@
-//! The law of resuming: the first k documents and the resumed rest are all documents, byte for byte.
+//! The law of resuming: the first k documents and the resumed rest are all documents, byte for
+//! byte.
 
 use std::path::Path;
 
@@ -39,7 +40,7 @@ fn check_law(open: impl Fn() -> StreamingDatasetLoaderBuilder) {
         let stored = serde_json::to_string(&first.cursor()).unwrap();
         let cursor: Cursor = serde_json::from_str(&stored).unwrap();
         assert_eq!(cursor.documents(), k as u64);
-        run.drain(&mut open().resume_from(cursor).build().unwrap(), usize::MAX);
+        run.drain(&mut open().with_cursor(cursor).build().unwrap(), usize::MAX);
         assert_eq!(run, all, "interrupted after {k}");
     }
 }
@@ -53,7 +54,8 @@ fn check_law_of_file(path: &Path, unit: TextUnit) {
     });
 }
 
-/// Text with what is hard about lines: empty ones, white space, carriage returns, quotes, a byte order mark, long ones.
+/// Text with what is hard about lines: empty ones, white space, carriage returns, quotes, a byte
+/// order mark, long ones.
 fn messy_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-z ,é漢]{0,12}",
@@ -114,6 +116,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
     fn every_format(texts in prop::collection::vec(messy_text(), 0..20)) {
         let folder = Folder::new();
         let lines = json_lines(&texts);
@@ -160,7 +163,7 @@ fn batches_resume_where_they_end() {
     let mut cursor = Cursor::default();
     // A new loader for every batch.
     while let Some(batch) = open()
-        .resume_from(cursor.clone())
+        .with_cursor(cursor.clone())
         .build()
         .unwrap()
         .next_batch(50)
@@ -173,6 +176,7 @@ fn batches_resume_where_they_end() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn large_files_resume_across_buffers_and_row_groups() {
     let folder = Folder::new();
     let texts: Vec<_> = (0..5000)
@@ -195,7 +199,7 @@ fn large_files_resume_across_buffers_and_row_groups() {
         for k in [1, 777, 2099, 2100, 2101, 3333, all.len() - 1, all.len()] {
             let mut first = open().build().unwrap();
             let mut found: Vec<Document> = first.by_ref().take(k).map(Result::unwrap).collect();
-            let rest = open().resume_from(first.cursor()).build().unwrap();
+            let rest = open().with_cursor(first.cursor()).build().unwrap();
             found.extend(rest.map(Result::unwrap));
             assert!(found == all, "{} after {k}", path.display());
         }
@@ -220,7 +224,7 @@ fn a_failed_run_resumes_in_front_of_the_bad_record() {
     assert!(matches!(loader.next_batch(10), Err(LoadError::Stopped)));
 
     let mut resumed = open()
-        .resume_from(loader.cursor())
+        .with_cursor(loader.cursor())
         .on_bad_record(OnBadRecord::Skip)
         .build()
         .unwrap();
@@ -239,14 +243,14 @@ fn a_cursor_of_another_corpus_is_refused() {
     let cursor = loader.cursor();
 
     let refused = by_line(builder().with_input(&short))
-        .resume_from(cursor.clone())
+        .with_cursor(cursor.clone())
         .build();
     assert!(matches!(refused, Err(LoadError::InvalidCursor { .. })));
 
     // A stream shows only when read that it is too short; skipping bad records must not hide it.
     let stream = by_line(builder().with_reader("s.txt", "a\n".as_bytes()))
         .on_bad_record(OnBadRecord::Skip)
-        .resume_from(cursor.clone())
+        .with_cursor(cursor.clone())
         .build();
     let error = stream.unwrap().next().unwrap().unwrap_err();
     assert!(
@@ -259,7 +263,7 @@ fn a_cursor_of_another_corpus_is_refused() {
     assert!(loader.is_exhausted());
     assert_eq!(
         by_line(builder().with_input(&long))
-            .resume_from(at_end.clone())
+            .with_cursor(at_end.clone())
             .build()
             .unwrap()
             .count(),
@@ -272,7 +276,7 @@ fn a_cursor_of_another_corpus_is_refused() {
     );
     let refused = builder()
         .with_input(&long)
-        .resume_from(two_files.unwrap())
+        .with_cursor(two_files.unwrap())
         .build();
     assert!(matches!(refused, Err(LoadError::InvalidCursor { .. })));
 }
@@ -287,8 +291,8 @@ fn a_corpus_that_is_not_the_expected_one_is_refused_with_what_differs() {
     loader.by_ref().take(3).for_each(drop);
     let (cursor, identity) = (loader.cursor(), loader.identity());
     let resume = |input: &Path| {
-        let builder = by_line(builder().with_input(input)).resume_from(cursor.clone());
-        builder.expect_identity(identity.clone()).build()
+        let builder = by_line(builder().with_input(input)).with_cursor(cursor.clone());
+        builder.with_identity(identity.clone()).build()
     };
 
     assert_eq!(resume(&long).unwrap().count(), 1);
@@ -324,6 +328,6 @@ fn batches_by_number_end_at_the_same_documents_wherever_the_run_was_resumed() {
     first.next_documents(five).unwrap();
     first.next_documents(five).unwrap();
     let cursor = first.cursor();
-    let mut rest = open().resume_from(cursor).build().unwrap();
+    let mut rest = open().with_cursor(cursor).build().unwrap();
     assert_eq!(ranges(&mut rest), [10..15, 15..20, 20..23]);
 }

@@ -52,7 +52,7 @@ proptest! {
     fn a_resumed_side_goes_on(n in 1..60u64, split in splits(), k in 0..60usize) {
         let mut first = lines(n).with_split(split).build().unwrap();
         let mut found: Vec<_> = first.by_ref().take(k).map(Result::unwrap).map(|document| (document.index, document.text)).collect();
-        found.extend(documents(lines(n).with_split(split).resume_from(first.cursor())));
+        found.extend(documents(lines(n).with_split(split).with_cursor(first.cursor())));
         prop_assert_eq!(found, documents(lines(n).with_split(split)));
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kato_fetch::defaults::DEFAULT_RETRY;
 use kato_fetch::{Fetcher, FetcherBuilder, RetryPolicy};
 use kato_hub_standin::HubStandin;
 use kato_loader::StreamingDatasetLoaderBuilder;
@@ -10,13 +11,11 @@ use crate::support::builder;
 
 /// Tries so often, without pauses to speak of.
 pub(crate) fn retry(attempts: u32) -> RetryPolicy {
-    RetryPolicy {
-        attempts,
-        base_backoff: Duration::from_micros(100),
-        max_backoff: Duration::from_millis(1),
-        jitter_seed: Some(1),
-        ..RetryPolicy::default()
-    }
+    DEFAULT_RETRY
+        .with_attempts(attempts)
+        .with_first_wait(Duration::from_micros(100))
+        .with_longest_wait(Duration::from_millis(1))
+        .with_jitter_seed(1)
 }
 
 pub(crate) fn fetcher(standin: &HubStandin) -> FetcherBuilder {

@@ -78,6 +78,7 @@ fn a_panic_reaches_the_caller_and_ends_the_stream() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn dropping_a_loader_ends_its_threads() {
     let (folder, texts) = large();
     for order in [
@@ -126,6 +127,7 @@ fn dropping_a_loader_does_not_wait_for_a_silent_pipe() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn a_loader_can_go_to_another_thread() {
     let (folder, texts) = large();
     let loader = builder()
@@ -177,7 +179,7 @@ fn a_stream_yields_what_the_loader_does_and_can_be_left_at_any_document() {
                 });
                 assert_eq!(cursor.documents(), left_at as u64);
                 runtime.block_on(async {
-                    let loader = open().resume_from(cursor).build().unwrap();
+                    let loader = open().with_cursor(cursor).build().unwrap();
                     let mut stream = loader.into_stream(buffer(ahead)).unwrap();
                     while let Some(document) = stream.next().await {
                         found.push(document.unwrap());
@@ -224,6 +226,7 @@ fn a_panic_reaches_who_polls() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn dropping_a_stream_ends_its_thread() {
     let (told, ended) = sync_channel::<()>(1);
     let (folder, _) = large();
@@ -246,6 +249,7 @@ fn dropping_a_stream_ends_its_thread() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn a_probe_hears_what_the_threads_decode_and_the_documents_stay_the_same() {
     let (folder, texts) = large();
     let probe = kato_probe::Probe::on([kato_loader::DECODE_STAGE]);

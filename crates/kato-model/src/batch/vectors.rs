@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::{VectorName, smaller_vector};
+use crate::VectorName;
+use crate::vector::smaller_vector;
 
 /// A map of vectors by name.
 #[derive(Debug, Default)]

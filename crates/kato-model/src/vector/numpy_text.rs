@@ -21,7 +21,7 @@ const LINE_WIDTH: usize = 74;
 ///
 /// ```
 /// let mut text = String::new();
-/// kato_model::write_numpy_text(&[1.5, 2.0, -3.25], &mut text);
+/// kato_model::vector::write_numpy_text(&[1.5, 2.0, -3.25], &mut text);
 /// assert_eq!(text, "[ 1.5   2.   -3.25]");
 /// ```
 pub fn write_numpy_text(array: &[f64], out: &mut String) {

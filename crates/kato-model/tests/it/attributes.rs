@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use kato_model::{
-    AttributeLimits, Attributes, DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, Metadata,
-    MetadataValue, add_emotives, learned_mean, mean_emotives,
+use kato_model::emotives::{
+    DEFAULT_PERSISTENCE, EmotiveWindow, add_emotives, learned_mean, mean_emotives,
 };
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, Metadata, MetadataValue};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -174,7 +174,8 @@ fn limit() -> impl Strategy<Value = NonZeroUsize> {
     (1..5_usize).prop_map(|limit| NonZeroUsize::new(limit).expect("from one on"))
 }
 
-/// Learn calls with positions that often coincide, the hard case for a merge that must not depend on order.
+/// Learn calls with positions that often coincide, the hard case for a merge that must not depend
+/// on order.
 fn learned() -> impl Strategy<Value = Vec<((u64, u64), EmotiveMap)>> {
     vec(
         ((0..4_u64, 0..2_u64), btree_map("[ab]", -2.0..2.0, 0..3)),

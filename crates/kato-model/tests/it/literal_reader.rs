@@ -1,4 +1,5 @@
-//! A small reader of Python's list-of-lists literal, written from the language's rules and not from the writer.
+//! A small reader of Python's list-of-lists literal, written from the language's rules and not from
+//! the writer.
 
 /// The events that a literal stands for; panics on anything else.
 pub(crate) fn read_events(text: &str) -> Vec<Vec<String>> {

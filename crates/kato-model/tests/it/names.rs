@@ -1,9 +1,10 @@
 //! Pattern names and the text they are the hash of.
 
-use kato_model::{
-    Event, LiteralTable, NameScratch, Pattern, PatternName, UnknownSymbolId, name_of_ids,
-    name_of_names, processor_id, write_events_literal,
+use kato_model::naming::{
+    LiteralTable, NameScratch, UnknownSymbolId, name_of_ids, name_of_names, processor_id,
+    write_events_literal,
 };
+use kato_model::{Event, Pattern, PatternName};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

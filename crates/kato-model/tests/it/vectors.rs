@@ -1,6 +1,7 @@
 //! Vector symbols.
 
-use kato_model::{Event, VectorError, VectorName, smaller_vector, sum_vectors, write_numpy_text};
+use kato_model::vector::{VectorError, smaller_vector, sum_vectors, write_numpy_text};
+use kato_model::{Event, VectorName};
 use proptest::prelude::*;
 
 use crate::rows;

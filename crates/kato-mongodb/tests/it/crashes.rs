@@ -11,6 +11,7 @@ use std::{env, thread};
 use kato_model::RunName;
 use kato_mongo_server::{MongoServer, ServerOptions, is_installed};
 use kato_mongodb::{Guard, MongoStore};
+use kato_random::SplitMix64;
 use kato_store::conformance::{Lesson, Lessons, Part, assert_same_content};
 use kato_store::{MemoryStore, PatternStore, StoreError};
 use serde_json::{Value, json};
@@ -21,16 +22,12 @@ use crate::support::{builder, fresh_run, server};
 const N_COMMITS: usize = 6;
 const PER_COMMIT: usize = 12;
 
-/// SplitMix64: a schedule is its seed.
-struct Draws(u64);
+/// Random numbers by a seed: a schedule is its seed.
+struct Draws(SplitMix64);
 
 impl Draws {
     fn next(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % below
+        self.0.next_u64() % below
     }
 }
 
@@ -49,7 +46,7 @@ fn lessons() -> Lessons {
             lesson.attributes.emotives.learn(
                 (idx as u64, 0),
                 [("joy".to_owned(), idx as f64)].into(),
-                kato_model::DEFAULT_PERSISTENCE,
+                kato_model::emotives::DEFAULT_PERSISTENCE,
             );
         }
         if idx % 7 == 0 {
@@ -106,8 +103,8 @@ fn train(
 ) -> Result<MongoStore, StoreError> {
     let open = || {
         builder(uri, run, guard)
-            .patience(Duration::from_secs(2))
-            .chunk(4)
+            .with_patience(Duration::from_secs(2))
+            .with_chunk(4)
             .open()
     };
     let start = Instant::now();
@@ -151,7 +148,7 @@ fn connections_cut_in_the_middle_of_an_answer_lose_and_double_nothing() {
                 .create(&["node0", "node1"], json!(0))
                 .unwrap(),
         );
-        let mut draws = Draws(seed);
+        let mut draws = Draws(SplitMix64::from_seed(seed));
         let left = Arc::clone(&cutter.left);
         let stop = Arc::new(AtomicU64::new(0));
         let cuts = {
@@ -195,7 +192,7 @@ fn a_forget_that_is_cut_before_its_end_is_carried_out_once() {
         let created = builder(&direct, &run, guard).create(&["node0", "node1"], json!(0));
         drop(created.unwrap());
         drop(train(&direct, &run, guard, &lessons).unwrap());
-        let store = builder(&through, &run, guard).patience(Duration::from_secs(2));
+        let store = builder(&through, &run, guard).with_patience(Duration::from_secs(2));
         let store = store.open().unwrap();
         cutter.cut_before.store(0, Ordering::SeqCst);
         store.forget(&names, json!("forgotten")).unwrap();
@@ -232,7 +229,7 @@ fn a_killed_server_loses_and_doubles_nothing() {
                     .create(&["node0", "node1"], json!(0))
                     .unwrap(),
             );
-            let mut draws = Draws(seed);
+            let mut draws = Draws(SplitMix64::from_seed(seed));
             let trained = thread::scope(|scope| {
                 let training = scope.spawn(|| train(&uri, &run, Guard::Auto, &lessons));
                 for _ in 0..2 {
@@ -283,7 +280,7 @@ fn a_killed_trainer_loses_and_doubles_nothing() {
                 .create(&["node0", "node1"], json!(0))
                 .unwrap(),
         );
-        let mut draws = Draws(seed);
+        let mut draws = Draws(SplitMix64::from_seed(seed));
         for _ in 0..2 {
             let mut child = Command::new(env::current_exe().unwrap())
                 .args([

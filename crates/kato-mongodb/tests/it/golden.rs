@@ -1,6 +1,8 @@
-//! What a real KATO of October 2025 held after the original had trained it: the same calls leave the same documents.
+//! What a real KATO of October 2025 held after the original had trained it: the same calls leave
+//! the same documents.
 
-use kato_model::{Attributes, BatchSymbol, LearnBatch, Metadata, MetadataValue};
+use kato_model::batch::BatchSymbol;
+use kato_model::{Attributes, LearnBatch, Metadata, MetadataValue};
 use kato_mongodb::Guard;
 use kato_store::PatternStore;
 use mongodb::bson::{Bson, Document};
@@ -25,7 +27,8 @@ fn patterns() -> impl Iterator<Item = Value> {
     lines(include_str!("../data/training-20/patterns.jsonl"))
 }
 
-/// Counts a request: metadata is what came with any of its observations, as Python's `str` writes it.
+/// Counts a request: metadata is what came with any of its observations, as Python's `str` writes
+/// it.
 fn learn(batch: &mut LearnBatch, call: &Value) {
     let node_idx = NODES.iter().position(|node| call["node"] == *node).unwrap();
     let observations = call["observations"].as_array().unwrap();

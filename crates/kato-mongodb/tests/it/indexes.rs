@@ -3,7 +3,8 @@
 use kato_model::{PatternName, RunName, Symbol};
 use kato_mongodb::{Guard, MongoStore};
 use kato_store::conformance::{Lesson, Lessons, Part};
-use kato_store::{PatternStore, StoreError, SymbolCounts, Totals};
+use kato_store::contract::{SymbolCounts, Totals};
+use kato_store::{PatternStore, StoreError, StoreErrorKind};
 use mongodb::bson::{Document, doc};
 use serde_json::json;
 
@@ -134,8 +135,8 @@ fn a_kato_opens_what_the_store_wrote_and_the_store_goes_on_with_what_both_learne
             assert_eq!(
                 store.totals(0).unwrap(),
                 Totals {
-                    observations: 6,
-                    symbols: 18,
+                    learns: 6,
+                    learned_symbols: 18,
                     member_symbols: 16,
                 }
             );
@@ -303,7 +304,12 @@ fn an_index_in_the_place_of_the_unique_one_is_refused_by_name() {
     raw.command(&lower, create).unwrap();
     let refused = builder(&uri, &run, Guard::Auto).create(&NODES, json!(null));
     match refused {
-        Err(error @ StoreError::Refused { .. }) => {
+        Err(
+            error @ StoreError::Backend {
+                kind: StoreErrorKind::Refused,
+                ..
+            },
+        ) => {
             let source = std::error::Error::source(&error).unwrap().to_string();
             let told = format!("{error} {source}");
             assert!(

@@ -1,11 +1,11 @@
 //! KATO's layout to the letter: what is written, and what a KATO wrote.
 
-use kato_model::{
-    Attributes, EmotiveMap, EmotiveWindow, LearnBatch, Metadata, PatternName, Symbol,
-};
+use kato_model::emotives::EmotiveWindow;
+use kato_model::{Attributes, EmotiveMap, LearnBatch, Metadata, PatternName, Symbol};
 use kato_mongodb::{Guard, MongoRuns};
 use kato_store::conformance::{Lesson, Lessons, Part};
-use kato_store::{PatternStore, StoreError, SymbolCounts, Totals};
+use kato_store::contract::{SymbolCounts, Totals};
+use kato_store::{PatternStore, StoreError};
 use mongodb::bson::{Document, doc};
 use serde_json::json;
 
@@ -106,9 +106,11 @@ fn attributes_under(guard: Guard) {
         .unwrap();
     let mut attributes = Attributes::default();
     let joy = EmotiveMap::from([("joy".to_owned(), 0.4), ("fear".to_owned(), -1.0)]);
-    attributes
-        .emotives
-        .learn((3, 1), joy.clone(), kato_model::DEFAULT_PERSISTENCE);
+    attributes.emotives.learn(
+        (3, 1),
+        joy.clone(),
+        kato_model::emotives::DEFAULT_PERSISTENCE,
+    );
     attributes
         .metadata
         .insert_text("book", "1".to_owned(), None);
@@ -190,7 +192,7 @@ fn what_a_kato_wrote_is_read_and_gone_on_with() {
     assert_eq!(
         store.totals(0).unwrap(),
         Totals {
-            observations: 6,
+            learns: 6,
             ..Totals::default()
         }
     );
@@ -234,9 +236,10 @@ fn what_a_kato_wrote_is_read_and_gone_on_with() {
         .adopt(&[("old", &database)], json!(null))
         .unwrap();
     let mut emotives = EmotiveWindow::default();
-    emotives.learn((1, 0), joy(2.0), kato_model::DEFAULT_PERSISTENCE);
+    emotives.learn((1, 0), joy(2.0), kato_model::emotives::DEFAULT_PERSISTENCE);
     let mut batch = LearnBatch::new(1);
-    let symbols = ["a", "b"].map(|text| kato_model::BatchSymbol::Literal(batch.literal(text)));
+    let symbols =
+        ["a", "b"].map(|text| kato_model::batch::BatchSymbol::Literal(batch.literal(text)));
     let occurrence = batch.learn(0, name, symbols);
     let attributes = Attributes {
         event_lengths: Some([2].into()),

@@ -72,7 +72,7 @@ fn gone() -> Document {
 }
 
 #[test]
-fn what_an_interrupted_copy_left_is_cleared_away_and_what_is_anothers_is_not() {
+fn what_an_interrupted_copy_left_is_cleared_away_and_what_another_left_is_not() {
     let Some(uri) = server() else { return };
     let raw = Raw::new(&uri);
     let (run, copy) = (fresh_run(), fresh_run());

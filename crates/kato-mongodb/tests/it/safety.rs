@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kato_mongodb::{Guard, MongoRuns, MongoStore};
+use kato_mongodb::{Error, Guard, MongoRuns, MongoStore};
 use kato_store::conformance::{Lesson, Lessons};
-use kato_store::{PatternStore, StoreError};
+use kato_store::{PatternStore, StoreError, StoreErrorKind};
 use serde_json::json;
 
 use crate::support::{builder, fresh_run, server};
@@ -62,7 +62,8 @@ fn credentials_show_nowhere() {
         "mongodb://ann:s3cr@t@127.0.0.1:9/?nonsense",
     ];
     for uri in uris {
-        let builder = MongoStore::builder(uri, run.clone()).patience(Duration::from_millis(300));
+        let builder =
+            MongoStore::builder(uri, run.clone()).with_patience(Duration::from_millis(300));
         let mut shown = format!("{builder:?}");
         match builder.open() {
             Ok(store) => shown += &format!("{store:?}"),
@@ -82,7 +83,7 @@ fn credentials_show_nowhere() {
         assert!(!shown.contains("s3cr"), "{shown}");
     }
     let gone = MongoStore::builder("mongodb://127.0.0.1:9", run)
-        .patience(Duration::from_millis(300))
+        .with_patience(Duration::from_millis(300))
         .open();
     let error = gone.unwrap_err();
     assert!(
@@ -101,7 +102,45 @@ fn a_pattern_that_no_document_holds_is_named() {
     let large = "x".repeat(17 << 20);
     let lessons = Lessons::new(1, vec![Lesson::text(0, &[&large])]);
     match store.stage(lessons.batch(&[0])) {
-        Err(StoreError::TooLarge { name, .. }) => assert_eq!(name, lessons.name(0)),
+        Err(StoreError::Backend {
+            kind: StoreErrorKind::TooLarge,
+            source,
+            ..
+        }) => match source.downcast_ref::<Error>() {
+            Some(Error::TooLarge { name, .. }) => assert_eq!(*name, lessons.name(0)),
+            other => panic!("{other:?}"),
+        },
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn an_address_that_cannot_be_read_is_told_how_to_write_one() {
+    let builder = MongoStore::builder("localhost:27017", fresh_run());
+    for error in [
+        builder.clone().open().unwrap_err(),
+        builder.open_read_only().unwrap_err(),
+        MongoRuns::connect("localhost:27017").unwrap_err(),
+    ] {
+        let StoreError::Backend { kind, source, .. } = &error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(*kind, StoreErrorKind::Misconfigured);
+        assert!(source.to_string().contains("mongodb://["), "{source}");
+        assert!(error.to_string().contains("mend the settings"), "{error}");
+    }
+}
+
+#[test]
+fn a_run_that_is_not_there_is_missed_at_an_address_and_not_in_a_directory() {
+    let Some(uri) = server() else { return };
+    let run = fresh_run();
+    let error = builder(&uri, &run, Guard::Auto).open().unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(
+        text.contains("mongodb://") && text.contains("check the address"),
+        "{text}"
+    );
+    assert!(!text.contains("directory"), "{text}");
 }

@@ -23,8 +23,8 @@ pub(crate) fn fresh_run() -> RunName {
 
 pub(crate) fn builder(uri: &str, run: &RunName, guard: Guard) -> MongoStoreBuilder {
     MongoStore::builder(uri, run.clone())
-        .guard(guard)
-        .patience(Duration::from_secs(20))
+        .with_guard(guard)
+        .with_patience(Duration::from_secs(20))
 }
 
 /// Stores in runs of their own on one server.
@@ -37,15 +37,15 @@ impl Fixture for OnServer {
     type Store = MongoStore;
 
     fn create(&self, nodes: &[&str], configuration: Value, limits: AttributeLimits) -> MongoStore {
-        let builder = builder(&self.uri, &fresh_run(), self.guard).limits(limits);
-        builder.chunk(50).create(nodes, configuration).unwrap()
+        let builder = builder(&self.uri, &fresh_run(), self.guard).with_limits(limits);
+        builder.with_chunk(50).create(nodes, configuration).unwrap()
     }
 
     fn reopen(&self, store: MongoStore) -> MongoStore {
         let run = store.run().clone();
         drop(store);
         builder(&self.uri, &run, self.guard)
-            .chunk(50)
+            .with_chunk(50)
             .open()
             .unwrap()
     }

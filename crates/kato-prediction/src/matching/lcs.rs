@@ -98,8 +98,8 @@ pub struct LcsProfile<T> {
     len: usize,
     /// For every distinct symbol, its range in `masks`.
     ranges: HashMap<T, (usize, usize), RandomState>,
-    /// The number of a word and the symbol's positions in it; only words in which the symbol is, so
-    /// that memory stays linear.
+    /// The number of a word and the symbol's positions in it; only words in which the symbol is,
+    /// so that memory stays linear.
     masks: Vec<(usize, u64)>,
 }
 

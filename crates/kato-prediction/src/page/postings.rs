@@ -17,8 +17,8 @@ pub(crate) struct Postings {
     places: Box<[u16]>,
     /// By symbol: places where another symbol follows. First those where all its occurrences have
     /// one follower, by follower and place; then the others, by place. So patterns with a pair of
-    /// symbols are found by bisection, and a directory of pairs, which would be larger than all the
-    /// rest, is not needed.
+    /// symbols are found by bisection, and a directory of pairs, which would be larger than all
+    /// the rest, is not needed.
     followed: Box<[u16]>,
 }
 

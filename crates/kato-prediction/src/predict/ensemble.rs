@@ -7,10 +7,11 @@ use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::Candidates;
 use crate::collections::HashSet;
 use crate::index::{Finalized, PatternIndex};
+use crate::prediction::{EnsembleMetrics, FuturePotential};
 use crate::search::Ranked;
 use crate::state::{State, StateSymbol};
 use crate::weights::AffinityWeights;
-use crate::{EnsembleMetrics, FuturePotential, PredictionConfig, Predictions, SymbolId, metrics};
+use crate::{PredictionConfig, Predictions, SymbolId, metrics};
 
 /// The survivors of a search, in name order, so that sums do not depend on how they were found.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use kato_model::Event;
 use super::best;
 use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::similarity;
+use crate::config::RankMetric;
 use crate::index::{PatternIndex, Place};
 use crate::matching::CharacterProfile;
 use crate::metrics::{
@@ -14,7 +15,7 @@ use crate::page::Page;
 use crate::search::{Ranked, TopK};
 use crate::state::{State, UNKNOWN};
 use crate::weights::AffinityWeights;
-use crate::{Prediction, PredictionConfig, Predictions, RankMetric, SymbolId};
+use crate::{Prediction, PredictionConfig, Predictions, SymbolId};
 
 /// Predicts as KATO's fast path for one symbol does.
 ///

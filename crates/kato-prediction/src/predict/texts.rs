@@ -4,9 +4,10 @@ use kato_model::Event;
 
 use super::survivor::Survivor;
 use crate::collections::HashSet;
+use crate::prediction::Anomaly;
 use crate::state::State;
 use crate::symbols::Symbols;
-use crate::{Anomaly, Prediction, SymbolId};
+use crate::{Prediction, SymbolId};
 
 impl Survivor<'_> {
     /// Returns the prediction with all its texts.

@@ -4,9 +4,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kato_model::Event;
-use kato_prediction::{Cancel, Cancelled, Filter, FilterSettings, PatternIndex, PredictionConfig};
+use kato_prediction::config::{Filter, FilterSettings};
+use kato_prediction::{Cancel, Cancelled, PatternIndex, PredictionConfig};
 
-/// Far above what it takes to notice on a slow and busy machine, far below what these predictions take.
+/// Far above what it takes to notice on a slow and busy machine, far below what these predictions
+/// take.
 const SOON: Duration = Duration::from_secs(30);
 
 /// Numbers without a pattern, the same for a seed.

@@ -1,9 +1,9 @@
 //! The index answers as the oracle does, for random knowledge, states and settings.
 
-use kato_model::{EmotiveMap, Event, mean_emotives};
-use kato_prediction::{
-    Filter, FilterSettings, PatternIndex, Prediction, PredictionConfig, Predictions, RankMetric,
-};
+use kato_model::emotives::mean_emotives;
+use kato_model::{EmotiveMap, Event};
+use kato_prediction::config::{Filter, FilterSettings, RankMetric};
+use kato_prediction::{PatternIndex, Prediction, PredictionConfig, Predictions};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -3,12 +3,11 @@
 use std::time::{Duration, Instant};
 
 use kato_model::{Event, PatternName};
+use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use kato_prediction::matching::{
     character_similarity, fuzzy_matches, lcs_length, matching_blocks, token_similarity,
 };
-use kato_prediction::{
-    Filter, FilterSettings, IndexError, PatternIndex, PredictionConfig, Predictions, RankMetric,
-};
+use kato_prediction::{IndexError, PatternIndex, PredictionConfig, Predictions};
 
 /// Far above what anything here takes on a slow machine, far below what a quadratic method would.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -370,7 +369,8 @@ fn a_state_of_100000_symbols_among_many_short_patterns_takes_bounded_time() {
     let pattern = |n| events([format!("s{n}"), "a".to_owned(), format!("s{}", n + 1)]);
     let patterns: Vec<_> = (0..200).map(pattern).collect();
     let mut index = index_of(&patterns);
-    // An answer names every symbol of the state that a prediction lacks, so a few predictions are many texts.
+    // An answer names every symbol of the state that a prediction lacks, so a few predictions are
+    // many texts.
     for (recall_threshold, n_predictions) in [(0.1, 0), (0.0, 3)] {
         let config = PredictionConfig {
             recall_threshold,

@@ -1,4 +1,5 @@
-//! Predictions through the public interface, against recorded results and independent implementations.
+//! Predictions through the public interface, against recorded results and independent
+//! implementations.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! Blocks, subsequences and likeness: recorded, against textbook implementations, and on hostile input.
+//! Blocks, subsequences and likeness: recorded, against textbook implementations, and on hostile
+//! input.
 
 use kato_prediction::matching::{
     CharacterProfile, FuzzyMatch, LcsProfile, MatchingBlock, character_similarity, fuzzy_matches,
@@ -93,7 +94,8 @@ fn as_triples(blocks: &[MatchingBlock]) -> Vec<(usize, usize, usize)> {
     blocks.iter().map(triple).collect()
 }
 
-/// Two sequences over few symbols, short, or long enough for the methods of long ones, related or not.
+/// Two sequences over few symbols, short, or long enough for the methods of long ones, related or
+/// not.
 fn pairs() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let symbols = |alphabet: u8, len: usize| vec(0..alphabet, 0..len);
     let unrelated = (1..6_u8, 1..30_usize)
@@ -258,7 +260,8 @@ fn long_repetitive_sequences_take_bounded_time() {
         [(0, 1, N - 1)]
     );
 
-    // Blocks of length 1, 2, 3 ... inside each other, each with a separator of its own on either side.
+    // Blocks of length 1, 2, 3 ... inside each other, each with a separator of its own on either
+    // side.
     let mut growing = (Vec::new(), Vec::new());
     for k in 1..440_u32 {
         growing

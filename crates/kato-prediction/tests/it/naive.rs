@@ -1,6 +1,7 @@
 //! Textbook implementations, slow and plain, that the crate's are compared with.
 
-/// Matching blocks `(pattern start, state start, length)` by recursion over a full table of run lengths.
+/// Matching blocks `(pattern start, state start, length)` by recursion over a full table of run
+/// lengths.
 pub(crate) fn blocks<T: PartialEq>(a: &[T], b: &[T]) -> Vec<(usize, usize, usize)> {
     let mut found = Vec::new();
     search(a, b, (0, 0), &mut found);

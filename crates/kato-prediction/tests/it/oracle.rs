@@ -1,6 +1,8 @@
-//! KATO 3.10.1's predictions by brute force: every pattern is looked at, everything is computed from symbols as strings.
+//! KATO 3.10.1's predictions by brute force: every pattern is looked at, everything is computed
+//! from symbols as strings.
 //!
-//! Written from the description of the formulas, without the crate's own: what it is compared with must not help it.
+//! Written from the description of the formulas, without the crate's own: what it is compared with
+//! must not help it.
 
 mod candidates;
 mod ensemble;
@@ -8,8 +10,10 @@ mod fit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kato_model::{EmotiveMap, Event, PatternName, mean_emotives};
-use kato_prediction::{FuturePotential, PredictionConfig};
+use kato_model::emotives::mean_emotives;
+use kato_model::{EmotiveMap, Event, PatternName};
+use kato_prediction::PredictionConfig;
+use kato_prediction::prediction::FuturePotential;
 
 pub(crate) type Events = Vec<Vec<String>>;
 

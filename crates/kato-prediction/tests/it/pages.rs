@@ -1,36 +1,28 @@
-//! Many patterns: however they came into pages, and whatever became of these, the index answers as a full scan does.
+//! Many patterns: however they came into pages, and whatever became of these, the index answers as
+//! a full scan does.
 //!
-//! Every test keeps two indexes that know the same: one learned in order, one loaded in another order. The expected answer
-//! is the full scan's, compared by `==`, of all fields, to the last bit.
+//! Every test keeps two indexes that know the same: one learned in order, one loaded in another
+//! order. The expected answer is the full scan's, compared by `==`, of all fields, to the last bit.
 
 use kato_model::{EmotiveMap, Event, PatternName};
-use kato_prediction::{
-    Filter, FilterSettings, PatternIndex, PredictionConfig, RankMetric, SymbolId,
-};
+use kato_prediction::config::{Filter, FilterSettings, RankMetric};
+use kato_prediction::{PatternIndex, PredictionConfig, SymbolId};
+use kato_random::SplitMix64;
 
 /// Patterns after which learning seals an open page.
 const OPEN: usize = 4096;
 
-/// A sequence of numbers that looks random (splitmix64).
-struct Random(u64);
+/// Random numbers by a seed.
+struct Random(SplitMix64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
     fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
+        (self.0.next_u64() % n as u64) as usize
     }
 
     /// A rank below `n`, skewed as words of text are: its logarithm is uniform.
     fn zipf(&mut self, n: usize) -> usize {
-        let uniform = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
-        ((n as f64).powf(uniform) as usize - 1).min(n - 1)
+        ((n as f64).powf(self.0.unit()) as usize - 1).min(n - 1)
     }
 }
 
@@ -52,7 +44,7 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         Self {
-            random: Random(seed),
+            random: Random(SplitMix64::from_seed(seed)),
             learned: PatternIndex::new(),
             loaded: PatternIndex::new(),
             known: Vec::new(),
@@ -308,6 +300,19 @@ fn long_and_irregular_patterns() {
     world.teach(&lessons);
     world.check(&[1, 2, 5, 16, 33, 60], &by_symbols());
     world.check(&[5, 50], &dear());
+}
+
+#[test]
+fn affinities_of_finite_values_stay_finite() {
+    let mut index = PatternIndex::new();
+    let name = index
+        .learn(&["a", "b"].map(|symbol| Event::new([symbol])))
+        .unwrap();
+    let joy = EmotiveMap::from([("joy".to_owned(), f64::MAX)]);
+    for _ in 0..2 {
+        assert!(index.add_affinity(&name, &joy));
+    }
+    assert_eq!(index.affinity("a"), joy);
 }
 
 #[test]

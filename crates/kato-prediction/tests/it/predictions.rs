@@ -1,8 +1,10 @@
-//! Complete predictions of KATO 3.10.1, recorded: oracle and index reproduce them, the index as JSON of the same shape.
+//! Complete predictions of KATO 3.10.1, recorded: oracle and index reproduce them, the index as
+//! JSON of the same shape.
 
 use std::collections::BTreeMap;
 
-use kato_model::{EmotiveMap, Event, PatternName, mean_emotives};
+use kato_model::emotives::mean_emotives;
+use kato_model::{EmotiveMap, Event, PatternName};
 use kato_prediction::{PatternIndex, Prediction, PredictionConfig};
 use serde::Deserialize;
 use serde_json::{Map, Value};

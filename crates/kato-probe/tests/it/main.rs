@@ -8,7 +8,8 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use kato_probe::{Probe, Reading, StageReading, State, Wait};
+use kato_probe::reading::StageReading;
+use kato_probe::{Probe, Reading, State, Wait};
 
 fn stage(reading: &Reading, name: &str) -> StageReading {
     let found = reading.stages.iter().find(|stage| stage.name == name);
@@ -17,9 +18,9 @@ fn stage(reading: &Reading, name: &str) -> StageReading {
 
 #[test]
 fn an_unmarked_thread_may_mark_what_it_likes() {
-    kato_probe::set(State::Busy);
-    kato_probe::add_items(3);
-    drop(kato_probe::waiting(Wait::Lock));
+    kato_probe::thread::set(State::Busy);
+    kato_probe::thread::add_items(3);
+    drop(kato_probe::thread::waiting(Wait::Lock));
     let off = Probe::off();
     off.node("node0").learned(1);
     off.queue("mail", 1).pushed(1);
@@ -33,13 +34,13 @@ fn the_states_of_a_thread_add_up_to_its_time() {
     let probe = Probe::on(["learn"]);
     let start = Instant::now();
     let _thread = probe.thread("learn");
-    kato_probe::set(State::Busy);
+    kato_probe::thread::set(State::Busy);
     std::thread::sleep(Duration::from_millis(5));
     {
-        let _waiting = kato_probe::waiting(Wait::Server);
+        let _waiting = kato_probe::thread::waiting(Wait::Server);
         std::thread::sleep(Duration::from_millis(5));
     }
-    kato_probe::set(State::Starved);
+    kato_probe::thread::set(State::Starved);
     let before = start.elapsed().as_secs_f64();
     let seconds = stage(&probe.read().unwrap(), "learn").seconds;
     let after = start.elapsed().as_secs_f64();
@@ -55,7 +56,7 @@ fn the_states_of_a_thread_add_up_to_its_time() {
 fn a_wait_that_lasts_is_seen_before_it_ends() {
     let probe = Probe::on(["learn"]);
     let _thread = probe.thread("learn");
-    let _waiting = kato_probe::waiting(Wait::Disk);
+    let _waiting = kato_probe::thread::waiting(Wait::Disk);
     std::thread::sleep(Duration::from_millis(5));
     let learn = stage(&probe.read().unwrap(), "learn");
     assert_eq!(learn.threads[0].state, State::Blocked(Wait::Disk));
@@ -68,9 +69,9 @@ fn a_guard_goes_back_to_what_was_before_it() {
     let probe = Probe::on(["learn"]);
     let _thread = probe.thread("learn");
     let now = || stage(&probe.read().unwrap(), "learn").threads[0].state;
-    kato_probe::set(State::Starved);
-    let outer = kato_probe::during(State::Busy);
-    let inner = kato_probe::waiting(Wait::Lock);
+    kato_probe::thread::set(State::Starved);
+    let outer = kato_probe::thread::during(State::Busy);
+    let inner = kato_probe::thread::waiting(Wait::Lock);
     assert_eq!(now(), State::Blocked(Wait::Lock));
     drop(inner);
     assert_eq!(now(), State::Busy);
@@ -85,7 +86,7 @@ fn threads_that_have_left_stay_in_the_sums_and_take_no_memory() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let _thread = probe.thread("learn");
-                kato_probe::add_items(2);
+                kato_probe::thread::add_items(2);
             });
         });
     }
@@ -107,9 +108,9 @@ fn sums_never_shrink_while_threads_come_and_go() {
                     for _ in 0..200 {
                         let _thread = probe.thread("learn");
                         for _ in 0..20 {
-                            kato_probe::set(State::Busy);
-                            kato_probe::add_items(1);
-                            kato_probe::set(State::Starved);
+                            kato_probe::thread::set(State::Busy);
+                            kato_probe::thread::add_items(1);
+                            kato_probe::thread::set(State::Starved);
                         }
                     }
                     done.send(()).unwrap();
@@ -134,18 +135,53 @@ fn sums_never_shrink_while_threads_come_and_go() {
 fn a_thread_may_work_for_another_stage_meanwhile() {
     let probe = Probe::on(["load", "learn"]);
     let _outer = probe.thread("load");
-    kato_probe::set(State::Busy);
+    kato_probe::thread::set(State::Busy);
     let loading = || stage(&probe.read().unwrap(), "load").threads[0].state;
     {
         let _inner = probe.thread("learn");
-        kato_probe::add_items(1);
+        kato_probe::thread::add_items(1);
         assert_eq!(loading(), State::Idle);
     }
     assert_eq!(loading(), State::Busy);
-    kato_probe::add_items(10);
+    kato_probe::thread::add_items(10);
     let reading = probe.read().unwrap();
     assert_eq!(stage(&reading, "learn").items, 1);
     assert_eq!(stage(&reading, "load").items, 10);
+}
+
+#[test]
+fn guards_of_stages_may_be_dropped_in_any_order() {
+    let probe = Probe::on(["load", "learn", "commit"]);
+    let state = |name| stage(&probe.read().unwrap(), name).threads[0].state;
+    let outer = probe.thread("load");
+    kato_probe::thread::set(State::Busy);
+    let inner = probe.thread("learn");
+    drop(outer);
+    kato_probe::thread::set(State::Starved);
+    assert_eq!(state("learn"), State::Starved, "it still works for it");
+    let _last = probe.thread("commit");
+    kato_probe::thread::set(State::Blocked(Wait::Disk));
+    drop(inner);
+    assert_eq!(state("commit"), State::Blocked(Wait::Disk));
+}
+
+#[test]
+fn a_state_goes_back_in_its_own_stage_only() {
+    let probe = Probe::on(["load", "learn"]);
+    let state = |name| stage(&probe.read().unwrap(), name).threads[0].state;
+    let outer = probe.thread("load");
+    kato_probe::thread::set(State::Busy);
+    let waiting = kato_probe::thread::waiting(Wait::Lock);
+    let inner = probe.thread("learn");
+    kato_probe::thread::set(State::Starved);
+    drop(waiting);
+    assert_eq!(state("learn"), State::Starved);
+    drop(inner);
+    assert_eq!(state("load"), State::Busy);
+    let waiting = kato_probe::thread::waiting(Wait::Lock);
+    drop(outer);
+    drop(waiting);
+    assert!(stage(&probe.read().unwrap(), "load").threads.is_empty());
 }
 
 #[test]
@@ -157,11 +193,11 @@ fn a_throttled_stage_takes_its_share_longer() {
     let start = Instant::now();
     let mut worked = Duration::ZERO;
     for _ in 0..20 {
-        kato_probe::set(State::Busy);
+        kato_probe::thread::set(State::Busy);
         let piece = Instant::now();
         std::thread::sleep(Duration::from_millis(2));
         worked += piece.elapsed();
-        kato_probe::set(State::Starved);
+        kato_probe::thread::set(State::Starved);
     }
     // All that was owed is paid but for less than one pause, and never less than that.
     assert!(start.elapsed() + Duration::from_millis(2) >= worked * 2);
@@ -198,7 +234,7 @@ fn one_name_is_one_node_one_queue_one_peer() {
     probe.queue("mail", 4).popped(1);
     let reading = probe.read().unwrap();
     assert_eq!(reading.nodes.len(), 1);
-    assert_eq!(reading.nodes[0].observations, 5);
+    assert_eq!(reading.nodes[0].learns, 5);
     assert_eq!(reading.nodes[0].latency.count(), 5);
     assert!((reading.nodes[0].latency.mean_seconds().unwrap() - 1e-3).abs() < 1e-9);
     assert_eq!((reading.queues[0].len, reading.queues[0].capacity), (2, 4));

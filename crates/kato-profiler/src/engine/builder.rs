@@ -42,45 +42,45 @@ impl fmt::Debug for ProfilingEngineBuilder {
 
 impl ProfilingEngineBuilder {
     /// Sets the time between two snapshots: 10 ms to 1 hour, 1 s by default.
-    pub fn sampling_interval(mut self, interval: Duration) -> Self {
+    pub fn with_sampling_interval(mut self, interval: Duration) -> Self {
         self.sampling_interval = interval;
         self
     }
 
     /// Sets the probe that the pipeline was given. Without one, only resources are known.
-    pub fn probe(mut self, probe: Probe) -> Self {
+    pub fn with_probe(mut self, probe: Probe) -> Self {
         self.probe = probe;
         self
     }
 
     /// Sets a path on the disk of interest, such as that of the knowledge base.
-    pub fn watch_path(mut self, path: impl AsRef<Path>) -> Self {
+    pub fn with_watch_path(mut self, path: impl AsRef<Path>) -> Self {
         self.watch_path = Some(path.as_ref().to_owned());
         self
     }
 
     /// Sets the largest number of points of the timeline: 16 to 1,000,000, by default 4,096. Longer
     /// runs are recorded in coarser steps.
-    pub fn timeline_points(mut self, points: usize) -> Self {
+    pub fn with_timeline_points(mut self, points: usize) -> Self {
         self.timeline_points = points;
         self
     }
 
     /// Sets a title for reports.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
     /// Sets whether round trips over loopback are measured at the start, which takes some
     /// milliseconds; they are by default.
-    pub fn measure_loopback(mut self, measure: bool) -> Self {
+    pub fn with_loopback(mut self, measure: bool) -> Self {
         self.measures_loopback = measure;
         self
     }
 
     /// Sets another source of readings than the machine: recorded or made-up ones.
-    pub fn source(mut self, source: impl ResourceSource + 'static) -> Self {
+    pub fn with_source(mut self, source: impl ResourceSource + 'static) -> Self {
         self.source = Some(Box::new(source));
         self
     }

@@ -75,14 +75,14 @@ fn verdict(page: &mut String, summary: &ProfilingSummary) {
             units::three_digits(gain.at_most)
         );
     }
-    let seed = summary.seed_verdict;
-    let named = seed
+    let legacy = summary.legacy_verdict;
+    let named = legacy
         .resource
         .map_or_else(|| "none".to_owned(), |resource| resource.to_string());
     let _ = writeln!(
         page,
         "<span>Rule of thresholds <b>{named}</b> ({})</span></div></section>",
-        units::percent(seed.confidence)
+        units::percent(legacy.confidence)
     );
 }
 

@@ -280,7 +280,7 @@ fn pipeline(page: &mut Page, reading: &Reading) {
         "Learn calls of a node.",
         nodes
             .iter()
-            .map(|node| (label("node", &node.name), node.observations as f64)),
+            .map(|node| (label("node", &node.name), node.learns as f64)),
     );
     page.histograms(
         "kato_node_learn_seconds",

@@ -9,7 +9,7 @@ use super::prometheus;
 use crate::error::ProfileError;
 use crate::sample;
 use crate::summary::{FORMAT, ProfilingSummary};
-use crate::verdict::{Attribution, Cause, SeedRule};
+use crate::verdict::{Attribution, Cause, LegacyRule};
 
 fn crate_file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -67,7 +67,7 @@ fn a_profile_that_was_exported_can_be_read_and_judged_again() {
     let read = ProfilingSummary::from_json(&path).unwrap();
     assert_eq!(read, summary);
     assert_eq!(Attribution::default().judge(&read), summary.verdict);
-    assert_eq!(SeedRule::default().judge(&read), summary.seed_verdict);
+    assert_eq!(LegacyRule::default().judge(&read), summary.legacy_verdict);
 }
 
 #[test]
@@ -177,7 +177,12 @@ fn the_page_loads_nothing_and_escapes_its_title() {
 #[test]
 fn a_page_of_a_run_without_anything_is_a_page() {
     let tracker = crate::tracker::Tracker::new(crate::tracker::Sample::default(), 16);
-    let summary = tracker.summary("Nothing", 0.0, None, crate::ProfilerCost::default());
+    let summary = tracker.summary(
+        "Nothing",
+        0.0,
+        None,
+        crate::summary::ProfilerCost::default(),
+    );
     let page = super::html::page(&summary);
     assert!(page.contains("there was nothing to do"));
     assert!(!page.contains("NaN") && !page.contains("<svg"));

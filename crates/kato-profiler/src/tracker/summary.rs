@@ -9,7 +9,7 @@ use crate::summary::{
     ProfilingSummary, QueueSummary, Throughput,
 };
 use crate::trend::MemoryTrend;
-use crate::verdict::{Attribution, SeedRule, SeedVerdict, Verdict};
+use crate::verdict::{Attribution, LegacyRule, LegacyVerdict, Verdict};
 
 impl Tracker {
     /// Returns the summary of the run so far.
@@ -32,7 +32,7 @@ impl Tracker {
             started_unix_seconds,
             duration_seconds: seconds,
             verdict: Verdict::default(),
-            seed_verdict: SeedVerdict::default(),
+            legacy_verdict: LegacyVerdict::default(),
             throughput: Throughput {
                 samples,
                 tokens,
@@ -79,7 +79,7 @@ impl Tracker {
         };
         // The judges read the summary alone, so an exported one can be judged again with the same
         // result.
-        summary.seed_verdict = SeedRule::default().judge(&summary);
+        summary.legacy_verdict = LegacyRule::default().judge(&summary);
         summary.verdict = Attribution::default().judge(&summary);
         summary
     }
@@ -117,8 +117,8 @@ impl Tracker {
                 // zero.
                 let before = before.iter().find(|before| before.name == node.name);
                 let learned = node
-                    .observations
-                    .saturating_sub(before.map_or(0, |before| before.observations));
+                    .learns
+                    .saturating_sub(before.map_or(0, |before| before.learns));
                 let latency = before.map_or_else(
                     || node.latency.clone(),
                     |before| node.latency.since(&before.latency),
@@ -167,7 +167,8 @@ impl Tracker {
         // Levels of the first snapshot belong to no point of the timeline, but they count for the
         // peak.
         let first = &self.first.snapshot.memory;
-        let level = |of: fn(&TimelinePoint) -> Option<crate::Level>, first: Option<u64>| {
+        let level = |of: fn(&TimelinePoint) -> Option<crate::timeline::Level>,
+                     first: Option<u64>| {
             let first = first.map(|bytes| bytes as f64);
             let (mut sum, mut seconds, mut peak) = (0.0, 0.0, first);
             for point in self.timeline.points() {

@@ -49,7 +49,7 @@ pub(crate) fn advice(cause: Cause, summary: &ProfilingSummary, stage: &StageSumm
             "Read ahead with more readers, or move the input nearer: local files, a faster network, less compression.".to_owned()
         }
         Cause::Unmarked => format!(
-            "Mark the waits of stage \"{name}\" (kato_probe::waiting), so that the next profile can tell them apart."
+            "Mark the waits of stage \"{name}\" (kato_probe::thread::waiting), so that the next profile can tell them apart."
         ),
     }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kato_probe::{Probe, State};
-use kato_profiler::{ProfileError, ProfilingEngine, ResourceSnapshot, ResourceSource};
+use kato_profiler::snapshot::ResourceSnapshot;
+use kato_profiler::source::ResourceSource;
+use kato_profiler::{ProfileError, ProfilingEngine};
 
 use crate::support::{Edited, Pipeline, STAGES, millis, spin};
 
@@ -38,12 +40,14 @@ fn counting() -> (Counting, Arc<AtomicUsize>, Arc<AtomicUsize>) {
 fn settings_out_of_range_are_refused() {
     for interval in [Duration::ZERO, millis(9.0), Duration::from_secs(3601)] {
         let engine = ProfilingEngine::builder()
-            .sampling_interval(interval)
+            .with_sampling_interval(interval)
             .build();
         assert!(matches!(engine, Err(ProfileError::Interval { .. })));
     }
     for points in [0, 15, 1_000_001] {
-        let engine = ProfilingEngine::builder().timeline_points(points).build();
+        let engine = ProfilingEngine::builder()
+            .with_timeline_points(points)
+            .build();
         assert!(matches!(engine, Err(ProfileError::TimelinePoints { .. })));
     }
 }
@@ -52,8 +56,8 @@ fn settings_out_of_range_are_refused() {
 fn a_profile_that_is_dropped_ends_its_sampler() {
     let (source, reads, drops) = counting();
     let engine = ProfilingEngine::builder()
-        .source(source)
-        .sampling_interval(millis(10.0));
+        .with_source(source)
+        .with_sampling_interval(millis(10.0));
     let profile = engine.build().unwrap().start().unwrap();
     std::thread::sleep(millis(60.0));
     drop(profile);
@@ -69,8 +73,8 @@ fn a_profile_that_is_dropped_ends_its_sampler() {
 fn stopping_does_not_wait_for_the_next_snapshot() {
     let (source, reads, _) = counting();
     let engine = ProfilingEngine::builder()
-        .source(source)
-        .sampling_interval(Duration::from_secs(3600));
+        .with_source(source)
+        .with_sampling_interval(Duration::from_secs(3600));
     let profile = engine.build().unwrap().start().unwrap();
     let begin = Instant::now();
     let summary = profile.stop();
@@ -87,8 +91,8 @@ fn stopping_does_not_wait_for_the_next_snapshot() {
 fn what_a_source_does_not_know_is_none_in_the_summary() {
     let (source, _, _) = counting();
     let engine = ProfilingEngine::builder()
-        .source(source)
-        .measure_loopback(false);
+        .with_source(source)
+        .with_loopback(false);
     let summary = engine.build().unwrap().start().unwrap().stop();
     assert_eq!(summary.cpu.process_seconds, None);
     assert_eq!(summary.cpu_avg_percent(), None);
@@ -105,8 +109,8 @@ fn what_a_source_does_not_know_is_none_in_the_summary() {
 fn a_running_profile_can_be_looked_at_and_goes_on() {
     let probe = Probe::on(STAGES);
     let profile = ProfilingEngine::builder()
-        .probe(probe.clone())
-        .sampling_interval(millis(20.0))
+        .with_probe(probe.clone())
+        .with_sampling_interval(millis(20.0))
         .build()
         .unwrap()
         .start()
@@ -145,7 +149,7 @@ fn live_totals_are_prometheus_text() {
     let node = probe.node("node0");
     node.learned(5);
     let profile = ProfilingEngine::builder()
-        .probe(probe)
+        .with_probe(probe)
         .build()
         .unwrap()
         .start()
@@ -166,8 +170,8 @@ fn live_totals_are_prometheus_text() {
 fn threads_that_come_and_go_are_counted_and_do_not_pile_up() {
     let probe = Probe::on(["stage"]);
     let profile = ProfilingEngine::builder()
-        .probe(probe.clone())
-        .sampling_interval(millis(10.0))
+        .with_probe(probe.clone())
+        .with_sampling_interval(millis(10.0))
         .build()
         .unwrap()
         .start()
@@ -176,9 +180,9 @@ fn threads_that_come_and_go_are_counted_and_do_not_pile_up() {
         let probe = probe.clone();
         std::thread::spawn(move || {
             let _thread = probe.thread("stage");
-            kato_probe::set(State::Busy);
+            kato_probe::thread::set(State::Busy);
             spin(millis(1.0));
-            kato_probe::add_items(1);
+            kato_probe::thread::add_items(1);
         })
         .join()
         .unwrap();
@@ -195,9 +199,9 @@ fn threads_that_come_and_go_are_counted_and_do_not_pile_up() {
 fn a_snapshot_a_second_costs_less_than_half_a_per_cent_of_a_core() {
     let probe = Probe::on(STAGES);
     let profile = ProfilingEngine::builder()
-        .probe(probe.clone())
-        .watch_path(env!("CARGO_TARGET_TMPDIR"))
-        .sampling_interval(millis(10.0))
+        .with_probe(probe.clone())
+        .with_watch_path(env!("CARGO_TARGET_TMPDIR"))
+        .with_sampling_interval(millis(10.0))
         .build()
         .unwrap()
         .start()
@@ -227,14 +231,14 @@ fn a_snapshot_a_second_costs_less_than_half_a_per_cent_of_a_core() {
 #[test]
 fn without_a_probe_a_process_that_computes_is_seen_all_the_same() {
     let profile = ProfilingEngine::builder()
-        .source(Edited::new(|snapshot, seconds| {
+        .with_source(Edited::new(|snapshot, seconds| {
             snapshot.cpu.process_seconds = Some(1.9 * seconds);
             snapshot.cpu.allowed_cores = Some(2.0);
             snapshot.cpu.throttled_seconds = None;
             snapshot.pressure = None;
             snapshot.cgroup_pressure = None;
         }))
-        .sampling_interval(millis(10.0))
+        .with_sampling_interval(millis(10.0))
         .build()
         .unwrap()
         .start()
@@ -243,7 +247,7 @@ fn without_a_probe_a_process_that_computes_is_seen_all_the_same() {
     let verdict = profile.stop().verdict;
     assert_eq!(
         (verdict.stage, verdict.cause),
-        (None, kato_profiler::Cause::Cpu)
+        (None, kato_profiler::verdict::Cause::Cpu)
     );
     assert!(
         verdict.confidence <= 0.5,

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kato_probe::{Probe, State, Wait};
-use kato_profiler::{
-    Cause, Elasticity, Outcome, ProfileError, ProfilingEngine, ThrottleExperiment,
-};
+use kato_profiler::experiment::{Elasticity, Outcome, ThrottleExperiment};
+use kato_profiler::verdict::Cause;
+use kato_profiler::{ProfileError, ProfilingEngine};
 
 use crate::support::{Pipeline, STAGES, Work, millis};
 
@@ -37,7 +37,11 @@ fn while_running<T>(pipeline: &Pipeline, probe: &Probe, act: impl FnOnce() -> T)
 
 /// Asks until the answer is clear, at most five times: other programs may hold a window up.
 fn ask(experiment: &ThrottleExperiment, probe: &Probe) -> Elasticity {
-    let experiment = experiment.clone().share(0.5).window(millis(250.0)).pairs(4);
+    let experiment = experiment
+        .clone()
+        .with_share(0.5)
+        .with_window(millis(250.0))
+        .with_pairs(4);
     let mut answers = (0..5).filter_map(|_| experiment.run(probe).ok());
     let clear = answers.find(|found| found.outcome != Outcome::Unclear);
     clear.expect("a clear answer in five")
@@ -72,8 +76,8 @@ fn a_verdict_can_be_confirmed_while_the_run_goes_on() {
     };
     let found = while_running(&pipeline, &probe, || {
         let engine = ProfilingEngine::builder()
-            .probe(probe.clone())
-            .sampling_interval(millis(20.0));
+            .with_probe(probe.clone())
+            .with_sampling_interval(millis(20.0));
         let profile = engine.build().unwrap().start().unwrap();
         std::thread::sleep(millis(200.0));
         let verdict = profile.stop().verdict;
@@ -87,17 +91,17 @@ fn a_verdict_can_be_confirmed_while_the_run_goes_on() {
 fn afterwards_the_stage_has_its_full_speed_even_if_the_experiment_failed() {
     let probe = Probe::on(["learn"]);
     let experiment = ThrottleExperiment::new("learn")
-        .share(2.0)
-        .window(millis(20.0))
-        .pairs(3);
+        .with_share(2.0)
+        .with_window(millis(20.0))
+        .with_pairs(3);
     let error = experiment.run(&probe).unwrap_err();
     assert!(matches!(error, ProfileError::Experiment { .. }));
     assert!(error.to_string().contains("longer windows"), "{error}");
     let _thread = probe.thread("learn");
     for _ in 0..10 {
-        kato_probe::set(State::Busy);
+        kato_probe::thread::set(State::Busy);
         std::thread::sleep(millis(5.0));
-        kato_probe::set(State::Blocked(Wait::Downstream));
+        kato_probe::thread::set(State::Blocked(Wait::Downstream));
     }
     let busy = probe.read().unwrap().stages[0].seconds.busy;
     // A stage slowed by 2 would need three times its 50 ms; the pauses count as busy.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kato_probe::{Probe, State, Wait};
-use kato_profiler::{ResourceSnapshot, ResourceSource};
+use kato_profiler::snapshot::ResourceSnapshot;
+use kato_profiler::source::ResourceSource;
 
 /// The stages, upstream first.
 pub(crate) const STAGES: [&str; 3] = ["load", "learn", "commit"];
@@ -61,10 +62,10 @@ impl Pipeline {
                     if stop.load(Ordering::Relaxed) {
                         break;
                     }
-                    kato_probe::set(State::Busy);
+                    kato_probe::thread::set(State::Busy);
                     (self.load)(0);
-                    kato_probe::add_items(1);
-                    let _waiting = kato_probe::waiting(Wait::Downstream);
+                    kato_probe::thread::add_items(1);
+                    let _waiting = kato_probe::thread::waiting(Wait::Downstream);
                     mail.pushed(1);
                     let to = self.route.map_or(0, |route| route(item));
                     boxes[to].send(item).unwrap();
@@ -80,10 +81,10 @@ impl Pipeline {
                         let _thread = probe.thread("learn");
                         while let Some(item) = next(from) {
                             mail.popped(1);
-                            kato_probe::set(State::Busy);
+                            kato_probe::thread::set(State::Busy);
                             (self.learn)(learner);
-                            kato_probe::add_items(1);
-                            let _waiting = kato_probe::waiting(Wait::Downstream);
+                            kato_probe::thread::add_items(1);
+                            let _waiting = kato_probe::thread::waiting(Wait::Downstream);
                             done.send(item).unwrap();
                         }
                     })
@@ -94,9 +95,9 @@ impl Pipeline {
                 let finished = Mutex::new(finished);
                 let _thread = probe.thread("commit");
                 while next(&finished).is_some() {
-                    kato_probe::set(State::Busy);
+                    kato_probe::thread::set(State::Busy);
                     (self.commit)(0);
-                    kato_probe::add_items(1);
+                    kato_probe::thread::add_items(1);
                 }
             });
         });
@@ -114,10 +115,10 @@ impl Pipeline {
 }
 
 fn next(from: &Mutex<Receiver<usize>>) -> Option<usize> {
-    kato_probe::set(State::Starved);
+    kato_probe::thread::set(State::Starved);
     let item = from.lock().unwrap().recv().ok();
     if item.is_none() {
-        kato_probe::set(State::Idle);
+        kato_probe::thread::set(State::Idle);
     }
     item
 }
@@ -148,9 +149,9 @@ pub(crate) struct Edited<F> {
 impl<F: FnMut(&mut ResourceSnapshot, f64) + Send> Edited<F> {
     pub(crate) fn new(edit: F) -> Self {
         #[cfg(target_os = "linux")]
-        let machine = Box::new(kato_profiler::LinuxSource::new(None));
+        let machine = Box::new(kato_profiler::source::LinuxSource::new(None));
         #[cfg(not(target_os = "linux"))]
-        let machine = Box::new(kato_profiler::PortableSource::new());
+        let machine = Box::new(kato_profiler::source::PortableSource::new());
         Self {
             machine,
             begin: Instant::now(),

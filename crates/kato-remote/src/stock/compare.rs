@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use kato_model::PatternName;
-use kato_scheduler::TrainError;
 
 use super::settle::patterns;
 use super::{Level, Stock};
+use crate::RemoteError;
 
 /// Differences that an error names at most.
 const NAMED: usize = 5;
@@ -24,7 +24,7 @@ impl Stock {
     ///
     /// When one differs, and still does after the settling time; it is compared again when the run
     /// is resumed.
-    pub(crate) async fn compare(&self) -> Result<(), TrainError> {
+    pub(crate) async fn compare(&self) -> Result<(), RemoteError> {
         // Cloned, because the ledger is not locked while the server is asked.
         let doubted = self.ledger().journal.doubted().clone();
         if doubted.is_empty() {
@@ -61,7 +61,7 @@ impl Stock {
 async fn frequencies(
     level: &Level,
     names: Vec<PatternName>,
-) -> Result<Vec<(PatternName, u64)>, TrainError> {
+) -> Result<Vec<(PatternName, u64)>, RemoteError> {
     let mut found: Vec<(PatternName, u64)> = patterns(level, names)
         .await?
         .into_iter()
@@ -76,7 +76,7 @@ fn miscounted(
     level: &Level,
     wrong: &[(PatternName, u64)],
     expected: &HashMap<PatternName, u64>,
-) -> TrainError {
+) -> RemoteError {
     let difference = |(name, found): &(PatternName, u64)| {
         let taught = expected.get(name).copied().unwrap_or(0);
         format!("{found} learn calls of pattern {name} instead of {taught}")
@@ -85,7 +85,7 @@ fn miscounted(
     if wrong.len() > NAMED {
         differences.push(format!("and {} more patterns", wrong.len() - NAMED));
     }
-    TrainError::Miscounted {
+    RemoteError::Miscounted {
         node: level.client.node_id().to_owned(),
         differences,
     }

@@ -13,11 +13,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use kato_model::PatternName;
-use kato_scheduler::TrainError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::arrival_search::Doubtful;
+use crate::RemoteError;
 use crate::error::{failed, refused};
 use crate::state::replace_file_by;
 
@@ -45,19 +45,22 @@ enum Record {
         places: Range<usize>,
     },
     /// Patterns whose counts are to be compared in the end.
-    Doubted { level: usize, names: Vec<String> },
+    Doubted {
+        level: usize,
+        names: Vec<PatternName>,
+    },
 }
 
 /// A learn call: the pattern's name, and its metadata if there is any.
 #[derive(Debug, Serialize, Deserialize)]
 struct PlannedCall(
-    String,
+    PatternName,
     #[serde(default, skip_serializing_if = "Map::is_empty")] Map<String, Value>,
 );
 
 impl From<&Doubtful> for PlannedCall {
     fn from(call: &Doubtful) -> Self {
-        Self(call.name.to_string(), call.metadata.clone())
+        Self(call.name, call.metadata.clone())
     }
 }
 
@@ -86,7 +89,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Begins the journal of a new run.
-    pub(crate) fn create(path: &Path) -> Result<(), TrainError> {
+    pub(crate) fn create(path: &Path) -> Result<(), RemoteError> {
         replace_file_by(path, |_| Ok(()))
     }
 
@@ -95,7 +98,7 @@ impl Journal {
     /// # Errors
     ///
     /// When there is none, or it is damaged.
-    pub(crate) fn open(path: &Path) -> Result<Self, TrainError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, RemoteError> {
         let read = failed("read", path);
         let text = std::fs::read(path).map_err(|error| {
             if error.kind() == io::ErrorKind::NotFound {
@@ -197,14 +200,14 @@ impl Journal {
         &mut self,
         (work, level): WorkKey,
         calls: &[Doubtful],
-    ) -> Result<(), TrainError> {
+    ) -> Result<(), RemoteError> {
         let calls = calls.iter().map(PlannedCall::from).collect();
         self.append([Record::Planned { work, level, calls }])?;
         self.sync()
     }
 
     /// Makes sure that a crash from now on knows that a session may be at work.
-    pub(crate) fn use_session(&mut self, level: usize, id: &str) -> Result<(), TrainError> {
+    pub(crate) fn use_session(&mut self, level: usize, id: &str) -> Result<(), RemoteError> {
         if self.sessions.contains_key(id) {
             return Ok(());
         }
@@ -214,7 +217,7 @@ impl Journal {
     }
 
     /// Notes that nothing is at work in a session any more, nor will be.
-    pub(crate) fn close_session(&mut self, id: &str) -> Result<(), TrainError> {
+    pub(crate) fn close_session(&mut self, id: &str) -> Result<(), RemoteError> {
         // Not flushed: if the line is lost, the session is waited for once more.
         match self.sessions.contains_key(id) {
             true => self.append([Record::Closed { id: id.to_owned() }]),
@@ -227,7 +230,7 @@ impl Journal {
         &mut self,
         (work, level): WorkKey,
         places: impl IntoIterator<Item = usize>,
-    ) -> Result<(), TrainError> {
+    ) -> Result<(), RemoteError> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for place in places {
             match ranges.last_mut() {
@@ -247,38 +250,38 @@ impl Journal {
         &mut self,
         level: usize,
         names: impl IntoIterator<Item = PatternName>,
-    ) -> Result<(), TrainError> {
+    ) -> Result<(), RemoteError> {
         let known = self.doubted.get(&level);
         let is_new = |name: &PatternName| known.is_none_or(|known| !known.contains(name));
         let names: BTreeSet<PatternName> = names.into_iter().filter(is_new).collect();
         if names.is_empty() {
             return Ok(());
         }
-        let names = names.iter().map(ToString::to_string).collect();
+        let names = names.into_iter().collect();
         self.append([Record::Doubted { level, names }])?;
         self.sync()
     }
 
     /// Makes what was appended durable.
-    pub(crate) fn sync(&self) -> Result<(), TrainError> {
+    pub(crate) fn sync(&self) -> Result<(), RemoteError> {
         self.file.sync_data().map_err(failed("write", &self.path))
     }
 
     /// Forgets works before a document: they are in a commit, and so is the one that a damaged
     /// commit would go back to.
-    pub(crate) fn forget_before(&mut self, document: u64) -> Result<(), TrainError> {
+    pub(crate) fn forget_before(&mut self, document: u64) -> Result<(), RemoteError> {
         self.works.retain(|(work, _), _| *work >= document);
         self.rewrite()
     }
 
     /// Forgets what was to be compared.
-    pub(crate) fn compared(&mut self) -> Result<(), TrainError> {
+    pub(crate) fn compared(&mut self) -> Result<(), RemoteError> {
         self.doubted.clear();
         self.rewrite()
     }
 
     /// Replaces the file by one of what is kept.
-    fn rewrite(&mut self) -> Result<(), TrainError> {
+    fn rewrite(&mut self) -> Result<(), RemoteError> {
         let records = self.records();
         replace_file_by(&self.path, |file| {
             records
@@ -301,7 +304,7 @@ impl Journal {
             records.push(Record::Session { level, id });
         }
         for (level, names) in &self.doubted {
-            let names = names.iter().map(ToString::to_string).collect();
+            let names = names.iter().copied().collect();
             records.push(Record::Doubted {
                 level: *level,
                 names,
@@ -335,7 +338,7 @@ impl Journal {
     }
 
     /// Appends records to the file, then applies them.
-    fn append(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), TrainError> {
+    fn append(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), RemoteError> {
         let mut text = Vec::new();
         let mut taken = Vec::new();
         for record in records {
@@ -365,11 +368,8 @@ impl Journal {
             Record::Planned { work, level, calls } => {
                 let progress = self.works.entry((work, level)).or_default();
                 for PlannedCall(name, metadata) in calls {
-                    // The checksum holds, so the name is as this program wrote it and parses.
-                    if let Ok(name) = name.parse() {
-                        progress.calls.push(Doubtful { name, metadata });
-                        progress.arrived.push(false);
-                    }
+                    progress.calls.push(Doubtful { name, metadata });
+                    progress.arrived.push(false);
                 }
             }
             Record::Session { level, id } => drop(self.sessions.insert(id, level)),
@@ -386,9 +386,6 @@ impl Journal {
                 }
             }
             Record::Doubted { level, names } => {
-                let names = names
-                    .iter()
-                    .filter_map(|name| name.parse::<PatternName>().ok());
                 self.doubted.entry(level).or_default().extend(names);
             }
         }
@@ -506,14 +503,23 @@ mod tests {
             std::fs::write(&path, damaged).unwrap();
             let error = Journal::open(&path).unwrap_err();
             assert!(
-                matches!(error, TrainError::State { action: "read", .. }),
+                matches!(error, RemoteError::State { action: "read", .. }),
                 "{error:?}"
             );
         }
+        // A call whose name is none is not left out: the places of those behind it would move.
+        let json = r#"{"planned":{"work":99,"level":0,"calls":[["no name"]]}}"#;
+        let nameless = format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()));
+        std::fs::write(&path, [text.as_slice(), nameless.as_bytes()].concat()).unwrap();
+        let error = Journal::open(&path).unwrap_err();
+        assert!(
+            matches!(error, RemoteError::State { action: "read", .. }),
+            "{error:?}"
+        );
         std::fs::remove_file(&path).unwrap();
         let error = Journal::open(&path).unwrap_err();
         assert!(
-            matches!(error, TrainError::State { action: "find", .. }),
+            matches!(error, RemoteError::State { action: "find", .. }),
             "{error:?}"
         );
     }

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use kato_client::{ClientError, Generation, LearnSession};
 use kato_model::PatternName;
-use kato_protocol::BatchItem;
-use kato_scheduler::{Activity, TrainError};
+use kato_protocol::extension::BatchItem;
+use kato_scheduler::activity::Activity;
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 use super::journal::WorkKey;
 use super::request_sizer::RequestInFlight;
 use super::settle::patterns;
 use super::{Item, Level, Stock, UnansweredRequest};
+use crate::RemoteError;
 use crate::error::{taught_before, teach};
 
 /// Patterns that are asked for before a node is taken to be new, where the server does not report
@@ -51,7 +52,7 @@ impl Stock {
         key: WorkKey,
         items: &[Item],
         activity: &Activity,
-    ) -> Result<(), TrainError> {
+    ) -> Result<(), RemoteError> {
         // First of all: other documents under these keys would be taken for what was sent before.
         self.check_plan(key, items)?;
         let level = &self.levels[key.1];
@@ -108,7 +109,7 @@ impl Stock {
         items: &[Item],
         places: &[usize],
         batch: &[BatchItem],
-    ) -> Result<bool, TrainError> {
+    ) -> Result<bool, RemoteError> {
         let level = &self.levels[key.1];
         // The slot comes before the lock: whoever waits for a slot must not keep the node from
         // being settled.
@@ -190,7 +191,7 @@ impl Stock {
 
     /// Writes down what may be sent from now on: these places, and some behind them, so that not
     /// every request waits for the disk.
-    fn plan(&self, key: WorkKey, items: &[Item], places: &[usize]) -> Result<(), TrainError> {
+    fn plan(&self, key: WorkKey, items: &[Item], places: &[usize]) -> Result<(), RemoteError> {
         let ahead = self.sizer().size();
         let mut ledger = self.ledger();
         let planned = ledger
@@ -219,7 +220,7 @@ impl Stock {
     }
 
     /// Refuses documents of which other learn calls were planned before.
-    fn check_plan(&self, key: WorkKey, items: &[Item]) -> Result<(), TrainError> {
+    fn check_plan(&self, key: WorkKey, items: &[Item]) -> Result<(), RemoteError> {
         let ledger = self.ledger();
         let Some(progress) = ledger.journal.progress(key) else {
             return Ok(());
@@ -245,7 +246,7 @@ impl Level {
     /// Refuses a node that knows the first patterns of whoever comes first, where its server does
     /// not report whether it is new. All others wait: what one of them had sent meanwhile would
     /// look like patterns of somebody else.
-    async fn check_new(&self, items: &[Item]) -> Result<(), TrainError> {
+    async fn check_new(&self, items: &[Item]) -> Result<(), RemoteError> {
         let check = || async {
             let names: BTreeSet<PatternName> = items
                 .iter()

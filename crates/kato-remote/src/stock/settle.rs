@@ -20,11 +20,11 @@ use futures_util::StreamExt as _;
 use futures_util::future::try_join_all;
 use futures_util::stream;
 use kato_model::PatternName;
-use kato_protocol::PatternBody;
-use kato_scheduler::TrainError;
+use kato_protocol::node::PatternBody;
 
 use super::arrival_search::{ArrivalSearch, Doubtful, PatternAnswer, TooMany};
 use super::{Level, Stock, UnansweredRequest};
+use crate::RemoteError;
 use crate::error::teach;
 
 /// Questions under way at a time.
@@ -36,9 +36,39 @@ const LOOKS: u32 = 8;
 /// Multiple of the time of a question for which a server must have been quiet.
 const ASKS: u32 = 3;
 
+/// The silence after which a server is taken to be done.
+#[derive(Debug)]
+struct Silence {
+    /// The settling time, which it never falls below.
+    settle: Duration,
+    /// The longest time that a round of questions took.
+    slowest: Duration,
+}
+
+impl Silence {
+    /// Starts without any question asked.
+    const fn new(settle: Duration) -> Self {
+        Self {
+            settle,
+            slowest: Duration::ZERO,
+        }
+    }
+
+    /// Takes in how long a round of questions took.
+    fn record_round(&mut self, took: Duration) {
+        self.slowest = self.slowest.max(took);
+    }
+
+    /// Returns how long the server must be quiet, where its learn calls ask for so long.
+    fn needed(&self, for_learn_calls: Duration) -> Duration {
+        let for_questions = self.slowest.saturating_mul(ASKS);
+        self.settle.max(for_learn_calls).max(for_questions)
+    }
+}
+
 impl Stock {
     /// Settles what a process before this one has left at work on a level.
-    pub(super) async fn settle_left(&self, level_idx: usize) -> Result<(), TrainError> {
+    pub(super) async fn settle_left(&self, level_idx: usize) -> Result<(), RemoteError> {
         let (unanswered, sessions) = {
             let ledger = self.ledger();
             let keys = ledger.journal.open_works(level_idx, ledger.committed);
@@ -59,7 +89,7 @@ impl Stock {
     }
 
     /// Settles what is in doubt on a level, unless another worker has done that meanwhile.
-    pub(super) async fn settle_level(&self, level_idx: usize) -> Result<(), TrainError> {
+    pub(super) async fn settle_level(&self, level_idx: usize) -> Result<(), RemoteError> {
         let level = &self.levels[level_idx];
         // What is under way ends first, with an answer or without one.
         let _alone = level.teaching_lock.write().await;
@@ -78,7 +108,7 @@ impl Stock {
         level_idx: usize,
         unanswered: &[UnansweredRequest],
         sessions: Vec<String>,
-    ) -> Result<(), TrainError> {
+    ) -> Result<(), RemoteError> {
         let level = &self.levels[level_idx];
         if !unanswered.is_empty() {
             if self.settings.onto_taught {
@@ -102,7 +132,7 @@ impl Stock {
         &self,
         level_idx: usize,
         unanswered: &[UnansweredRequest],
-    ) -> Result<(), TrainError> {
+    ) -> Result<(), RemoteError> {
         let level = &self.levels[level_idx];
         let requests = self.calls_of(unanswered);
         let names: BTreeSet<PatternName> =
@@ -116,17 +146,14 @@ impl Stock {
         // commit only moves counts that are in here already.
         let known = self.known(level_idx, names)?;
         let mut search = ArrivalSearch::new(requests);
-        let mut slowest = self.solve(level, &known, &mut search).await?;
+        let mut silence = Silence::new(self.settings.settle);
+        self.solve(level, &known, &mut search, &mut silence).await?;
         if !search.is_complete() {
             self.counts.watched.fetch_add(1, Ordering::Relaxed);
         }
         let mut quiet = Instant::now();
         while !search.is_complete() {
-            let needed = self
-                .settings
-                .settle
-                .max(self.sizer().quiet())
-                .max(slowest * ASKS);
+            let needed = silence.needed(self.sizer().quiet());
             tokio::time::sleep(needed / LOOKS).await;
             let start = Instant::now();
             let mut is_moving = false;
@@ -137,15 +164,16 @@ impl Stock {
                     .record_answer(name, found)
                     .map_err(|error| too_many(level, error))?;
             }
+            silence.record_round(start.elapsed());
             if is_moving {
                 self.counts.moved.fetch_add(1, Ordering::Relaxed);
-                self.solve(level, &known, &mut search).await?;
+                self.solve(level, &known, &mut search, &mut silence).await?;
                 quiet = Instant::now();
             } else if start.duration_since(quiet) >= needed {
                 // Answers that were given while it was at work are given once more.
                 let before = search.frontier();
                 search.ask_again();
-                slowest = slowest.max(self.solve(level, &known, &mut search).await?);
+                self.solve(level, &known, &mut search, &mut silence).await?;
                 // The same is missing after a whole time of silence: it will not come any more.
                 if search.frontier() == before {
                     break;
@@ -173,18 +201,18 @@ impl Stock {
         unanswered.iter().map(calls).collect()
     }
 
-    /// Asks until nothing is unknown; returns the longest time that one round of questions took.
+    /// Asks until nothing is unknown, and takes in how long each round of questions took.
     async fn solve(
         &self,
         level: &Level,
         known: &HashMap<PatternName, u64>,
         search: &mut ArrivalSearch,
-    ) -> Result<Duration, TrainError> {
-        let mut slowest = Duration::ZERO;
+        silence: &mut Silence,
+    ) -> Result<(), RemoteError> {
         loop {
             let questions = search.questions();
             if questions.is_empty() {
-                return Ok(slowest);
+                return Ok(());
             }
             let start = Instant::now();
             for (name, found) in ask_all(level, known, questions, self.settings.settle).await? {
@@ -192,7 +220,7 @@ impl Stock {
                     .record_answer(name, found)
                     .map_err(|error| too_many(level, error))?;
             }
-            slowest = slowest.max(start.elapsed());
+            silence.record_round(start.elapsed());
         }
     }
 
@@ -202,7 +230,7 @@ impl Stock {
         level: &Level,
         unanswered: &[UnansweredRequest],
         outcome: &[Vec<bool>],
-    ) -> Result<(), TrainError> {
+    ) -> Result<(), RemoteError> {
         let counts = &self.counts;
         let add = |count: &std::sync::atomic::AtomicU64, n: usize| {
             count.fetch_add(n as u64, Ordering::Relaxed);
@@ -242,7 +270,7 @@ pub(super) async fn ask_all(
     known: &HashMap<PatternName, u64>,
     mut names: Vec<PatternName>,
     settle: Duration,
-) -> Result<Vec<(PatternName, PatternAnswer)>, TrainError> {
+) -> Result<Vec<(PatternName, PatternAnswer)>, RemoteError> {
     let start = Instant::now();
     let mut found = Vec::new();
     loop {
@@ -278,7 +306,7 @@ pub(super) async fn ask_all(
 pub(super) async fn patterns(
     level: &Level,
     names: Vec<PatternName>,
-) -> Result<Vec<(PatternName, Option<PatternBody>)>, TrainError> {
+) -> Result<Vec<(PatternName, Option<PatternBody>)>, RemoteError> {
     let mut answers = stream::iter(names)
         .map(|name| async move { (name, level.client.pattern(&name).await) })
         .buffer_unordered(QUESTIONS);
@@ -290,16 +318,36 @@ pub(super) async fn patterns(
 }
 
 /// Creates the error that the server counted a pattern more often than it can have been taught.
-fn too_many(level: &Level, error: TooMany) -> TrainError {
+fn too_many(level: &Level, error: TooMany) -> RemoteError {
     let TooMany {
         name,
         excess,
         doubtful,
     } = error;
-    TrainError::Miscounted {
+    RemoteError::Miscounted {
         node: level.client.node_id().to_owned(),
         differences: vec![format!(
             "{excess} more learn calls of pattern {name} than are known to have been carried out, and {doubtful} were in doubt"
         )],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_silence_is_the_longest_of_what_asks_for_one() {
+        let seconds = Duration::from_secs;
+        let mut silence = Silence::new(seconds(5));
+        assert_eq!(silence.needed(seconds(1)), seconds(5));
+        assert_eq!(silence.needed(seconds(9)), seconds(9));
+        // The slowest round counts, whenever it was asked.
+        for took in [1, 4, 2] {
+            silence.record_round(seconds(took));
+        }
+        assert_eq!(silence.needed(seconds(9)), seconds(12));
+        silence.record_round(Duration::MAX);
+        assert_eq!(silence.needed(seconds(9)), Duration::MAX);
     }
 }

@@ -38,7 +38,7 @@ fn a_batch_costs_one_request_a_level() {
 
     let calls = backend.calls();
     assert_eq!(
-        calls.of(kato_client::CallKind::LearnBatch),
+        calls.of(kato_client::calls::CallKind::LearnBatch),
         4 * 3,
         "{calls:?}"
     );
@@ -66,8 +66,8 @@ fn a_document_costs_a_stock_server_about_a_request_for_each_odd_chunk() {
             let learned = plan.calls(node_idx).filter(|call| call.name.is_some());
             let (even, rest): (Vec<_>, Vec<_>) = learned.partition(|call| {
                 let length = match call.symbols {
-                    kato_learner::PlannedSymbols::Tokens(ids) => ids.len(),
-                    kato_learner::PlannedSymbols::Children(children) => children.len(),
+                    kato_learner::plan::PlannedSymbols::Tokens(ids) => ids.len(),
+                    kato_learner::plan::PlannedSymbols::Children(children) => children.len(),
                     other => panic_any(format!("{other:?}")),
                 };
                 length == node.chunk_size && !call.with_metadata
@@ -77,12 +77,12 @@ fn a_document_costs_a_stock_server_about_a_request_for_each_odd_chunk() {
         }
     }
     let calls = backend.calls();
-    let found = calls.of(kato_client::CallKind::ObserveSequence);
+    let found = calls.of(kato_client::calls::CallKind::ObserveSequence);
     // The first ones are small, until it is known how fast the server is.
     let first = 20;
     assert!(found <= runs + odd + first, "{runs} + {odd}: {calls:?}");
     // A new run asks whether its nodes are new, and an undisturbed one nothing else.
-    assert_eq!(calls.of(kato_client::CallKind::Node), 3, "{calls:?}");
+    assert_eq!(calls.of(kato_client::calls::CallKind::Node), 3, "{calls:?}");
     server.stop();
 }
 
@@ -119,15 +119,15 @@ fn a_probe_hears_every_request_and_how_long_each_level_takes() {
     let text = corpus(64);
     let dir = tempfile::tempdir().unwrap();
     let server = TestServer::start(&dir.path().join("data"), true);
-    let probe = kato_probe::Probe::on(kato_scheduler::STAGES);
+    let probe = kato_probe::Probe::on(kato_scheduler::stages::STAGES);
     let learner = crate::support::learner();
     let backend = kato_remote::RemoteBackend::builder(
         crate::support::client(server.addr),
         crate::support::RUN.parse().unwrap(),
         dir.path().join("state.json"),
     )
-    .batch(16.try_into().unwrap())
-    .probe(probe.clone())
+    .with_batch(16.try_into().unwrap())
+    .with_probe(probe.clone())
     .create(&learner, &kato_scheduler::RunConfiguration::of(&learner))
     .unwrap();
     let report = train_there(&backend, documents(&text), 1).unwrap();
@@ -140,10 +140,10 @@ fn a_probe_hears_every_request_and_how_long_each_level_takes() {
     let learned = learned.unwrap();
     assert_eq!(
         learned.latency.count(),
-        backend.calls().of(kato_client::CallKind::LearnBatch)
+        backend.calls().of(kato_client::calls::CallKind::LearnBatch)
     );
     assert_eq!((learned.in_flight, learned.failed), (0, 0));
     let timed = reading.nodes.iter().map(|node| node.latency.count());
-    assert!(timed.eq(report.levels.iter().map(|level| level.observations)));
+    assert!(timed.eq(report.levels.iter().map(|level| level.learns)));
     server.stop();
 }

@@ -1,4 +1,5 @@
-//! Training over the wire equals training in process: any server, any number of workers, any faults in between.
+//! Training over the wire equals training in process: any server, any number of workers, any faults
+//! in between.
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 

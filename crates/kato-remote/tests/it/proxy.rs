@@ -1,10 +1,12 @@
-//! A proxy that fails: it delays, resets, truncates, answers 503, and drops replies after the server has acted.
+//! A proxy that fails: it delays, resets, truncates, answers 503, and drops replies after the
+//! server has acted.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use kato_random::SplitMix64;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -49,7 +51,8 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let counts = Arc::new(Counts::default());
-        let draws = Arc::new(AtomicU64::new(seed));
+        // A step back: the first fault is what the seed itself is mixed to.
+        let draws = Arc::new(AtomicU64::new(seed.wrapping_sub(SplitMix64::INCREMENT)));
         let shared = Arc::clone(&counts);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -141,11 +144,8 @@ fn message_end(buffer: &[u8]) -> Option<usize> {
 }
 
 fn draw(draws: &AtomicU64, percent: u64) -> Fault {
-    // SplitMix64 over a counter.
-    let mut z = draws.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^= z >> 31;
+    let seed = draws.fetch_add(SplitMix64::INCREMENT, Ordering::Relaxed);
+    let z = SplitMix64::from_seed(seed).next_u64();
     if z % 100 >= percent {
         return Fault::None;
     }

@@ -5,12 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kato_remote::RemoteBackend;
-use kato_scheduler::{RunConfiguration, TrainError};
+use kato_learner::HierarchicalConceptLearner;
+use kato_learner::config::Recording;
+use kato_remote::{RemoteBackend, RemoteError};
+use kato_scheduler::{BackendErrorKind, RunConfiguration, TrainError};
 
 use crate::support::{
-    TestServer, assert_equal, backend, client, corpus, documents, learner, options, train_there,
-    train_there_with, trained_here,
+    TestServer, assert_equal, backend, client, corpus, documents, learner, options, own_error,
+    train_there, train_there_with, trained_here,
 };
 
 #[test]
@@ -66,7 +68,8 @@ fn work_that_was_done_behind_the_last_commit_counts_once_when_it_is_sent_again()
             let committed = files(&place);
             train(second, 2);
 
-            // As if the trainer had been killed before it could commit any of that; what was to be sent was written down before.
+            // As if the trainer had been killed before it could commit any of that; what was to be
+            // sent was written down before.
             for path in files(&place).into_keys() {
                 let is_journal = path
                     .extension()
@@ -133,8 +136,8 @@ fn a_stock_server_that_was_cleared_is_noticed() {
     server.end();
 }
 
-/// Where a session ended in the middle of a batch, it is cut there again, whatever the next one is told and however far the run
-/// goes back.
+/// Where a session ended in the middle of a batch, it is cut there again, whatever the next one is
+/// told and however far the run goes back.
 #[test]
 fn batches_are_cut_the_same_way_whatever_happened() {
     let text = corpus(40);
@@ -164,7 +167,11 @@ fn batches_are_cut_the_same_way_whatever_happened() {
             }
             let short = train(16, batch);
             if let Err(error) = short {
-                assert!(matches!(error, TrainError::Cut { .. }), "{how}: {error:?}");
+                let own = own_error(&error);
+                assert!(
+                    matches!(own, Some(RemoteError::Cut { .. })),
+                    "{how}: {error:?}"
+                );
             }
             train(limit, batch).unwrap();
             let expected: String = text
@@ -185,7 +192,7 @@ fn two_trainers_of_one_run_and_another_run_in_its_file_are_refused() {
     let first = backend(server.addr, &state, 4).unwrap();
     let second = backend(server.addr, &state, 4).map(|_| ());
     assert!(
-        matches!(second, Err(TrainError::State { action: "lock", .. })),
+        matches!(second, Err(RemoteError::State { action: "lock", .. })),
         "{second:?}"
     );
 
@@ -196,12 +203,42 @@ fn two_trainers_of_one_run_and_another_run_in_its_file_are_refused() {
         .unwrap();
     train_there(&other, documents(&corpus(3)), 1).unwrap();
     drop(other);
-    let other = backend(server.addr, &state, 4).map(|_| ());
+    let other = backend(server.addr, &state, 4).unwrap_err();
+    assert!(matches!(other, RemoteError::OtherRun { .. }), "{other:?}");
+    let message = other.to_string();
     assert!(
-        matches!(other, Err(TrainError::OtherConfiguration { .. })),
-        "{other:?}"
+        message.contains("state of run other_run and not of test_run: use that name"),
+        "{message}"
     );
     server.end();
+}
+
+/// No server keeps where a pattern was first seen, so that is refused before one is asked.
+#[test]
+fn what_no_server_keeps_is_refused_in_its_own_words() {
+    let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+        .with_chunk_sizes([4])
+        .with_recording(Recording {
+            provenance: true,
+            metadata: false,
+        })
+        .build()
+        .unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let nowhere = ([127, 0, 0, 1], 9).into();
+    let run = crate::support::RUN.parse().unwrap();
+    let error = RemoteBackend::builder(client(nowhere), run, dir.path().join("state.json"))
+        .create(&learner, &RunConfiguration::of(&learner))
+        .unwrap_err();
+    assert!(matches!(error, RemoteError::Provenance), "{error:?}");
+    let error = TrainError::from(error);
+    assert_eq!(
+        error.to_string(),
+        "a KATO server keeps no provenance: leave out `Recording::provenance`, or train into a store"
+    );
+    let is_unsupported =
+        matches!(&error, TrainError::Backend(own) if own.kind() == BackendErrorKind::Unsupported);
+    assert!(is_unsupported, "{error:?}");
 }
 
 /// The server keeps the run's record: it is resumed from anywhere, and its name is not used twice.
@@ -225,7 +262,7 @@ fn a_run_on_a_server_of_ours_is_known_by_the_server() {
     assert!(
         matches!(
             again,
-            Err(TrainError::State {
+            Err(RemoteError::State {
                 action: "begin",
                 ..
             })
@@ -260,7 +297,7 @@ fn resuming_what_nobody_knows_and_teaching_what_is_taught_are_errors() {
         };
         let unknown = builder("unknown", "a.json").open(&learner).map(|_| ());
         assert!(
-            matches!(unknown, Err(TrainError::State { action: "find", .. })),
+            matches!(unknown, Err(RemoteError::State { action: "find", .. })),
             "{unknown:?}"
         );
 
@@ -270,22 +307,25 @@ fn resuming_what_nobody_knows_and_teaching_what_is_taught_are_errors() {
             kato_client::SessionOptions::new("taken_node1"),
         );
         let others = others.build().unwrap();
-        let item = kato_client::BatchItem {
+        let item = kato_client::protocol::extension::BatchItem {
             events: vec![vec!["a".to_owned()], vec!["b".to_owned()]],
-            ..kato_client::BatchItem::default()
+            ..kato_client::protocol::extension::BatchItem::default()
         };
         let taught = server.runtime.block_on(others.learn_all(&[item], None));
         assert_eq!(taught.unwrap().names.len(), 1);
         let refused = builder("taken", "b.json")
             .create(&learner, &configuration)
-            .and_then(|backend| train_there(&backend, documents(&text), 1));
+            .map_err(TrainError::from)
+            .and_then(|backend| train_there(&backend, documents(&text), 1))
+            .unwrap_err();
         assert!(
-            matches!(refused, Err(TrainError::TaughtBefore { .. })),
+            matches!(own_error(&refused), Some(RemoteError::TaughtBefore { .. })),
             "{refused:?}"
         );
         let asked_for = builder("taken", "c.json")
-            .onto_taught(true)
+            .with_taught_nodes(true)
             .create(&learner, &configuration)
+            .map_err(TrainError::from)
             .and_then(|backend| train_there(&backend, documents(&text), 1));
         assert_eq!(asked_for.unwrap().samples_processed, 30);
         server.runtime.block_on(others.close()).unwrap();

@@ -4,8 +4,9 @@ use std::num::NonZeroUsize;
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_remote::RemoteBackend;
+use kato_scheduler::failure::OnFailure;
 use kato_scheduler::{
-    Distribution, OnFailure, RunConfiguration, TrainError, TrainingReport, loader_at_checkpoint,
+    Distribution, RunConfiguration, TrainError, TrainingReport, loader_at_checkpoint,
     train_parallel_with,
 };
 use kato_tokenizer::{Family, TokenizeError, Tokenizer, Vocabulary};
@@ -44,7 +45,7 @@ const DEADLY: &str = "{\"text\":\"a deadly document with quite some words in it\
 fn panicking() -> HierarchicalConceptLearner {
     let learner = crate::support::learner();
     HierarchicalConceptLearner::builder(Panicking(kato_tokenizer::gpt2(), "deadly"))
-        .config(learner.config().clone())
+        .with_config(learner.config().clone())
         .build()
         .unwrap()
 }
@@ -68,7 +69,7 @@ fn train(
         crate::support::RUN.parse().unwrap(),
         dir.path().join("s.json"),
     )
-    .batch(NonZeroUsize::new(4).unwrap())
+    .with_batch(NonZeroUsize::new(4).unwrap())
     .create(&learner, &RunConfiguration::of(&learner))
     .unwrap();
     let mut options = options(3);

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kato_client::{KatoClient, KatoClientBuilder, RetryPolicy, SessionOptions};
-use kato_learner::{HierarchicalConceptLearner, Recording};
+use kato_learner::HierarchicalConceptLearner;
+use kato_learner::config::Recording;
 use kato_loader::{StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit};
-use kato_model::{RunName, processor_id};
-use kato_remote::RemoteBackend;
+use kato_model::RunName;
+use kato_model::naming::processor_id;
+use kato_remote::{RemoteBackend, RemoteError};
 use kato_scheduler::{
     Backend, RunConfiguration, TrainError, TrainingOptions, TrainingReport, Workers,
     loader_at_checkpoint, train_parallel, train_parallel_with,
@@ -22,7 +24,8 @@ use tokio::sync::oneshot;
 
 pub(crate) const RUN: &str = "test_run";
 
-/// Documents of a few short paragraphs over few words, so that patterns repeat and tails have all lengths.
+/// Documents of a few short paragraphs over few words, so that patterns repeat and tails have all
+/// lengths.
 pub(crate) fn corpus(n_documents: u64) -> String {
     const WORDS: [&str; 12] = [
         "the", "cat", "sat", "on", "a", "mat", "and", "dog's", "\"bone\"", "café", "it", "ran",
@@ -44,8 +47,8 @@ pub(crate) fn corpus(n_documents: u64) -> String {
 
 pub(crate) fn learner() -> HierarchicalConceptLearner {
     HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
-        .chunk_sizes([4, 3, 2])
-        .recording(Recording {
+        .with_chunk_sizes([4, 3, 2])
+        .with_recording(Recording {
             provenance: false,
             metadata: true,
         })
@@ -142,27 +145,28 @@ impl TestServer {
 /// A client that does not give up soon and does not wait long.
 pub(crate) fn client(addr: SocketAddr) -> KatoClientBuilder {
     KatoClient::builder(format!("http://{addr}"), SessionOptions::new("unused"))
-        .request_timeout(Duration::from_secs(20))
-        .retry(RetryPolicy {
-            attempts: 40,
-            patience: Duration::from_secs(20),
-            base_backoff: Duration::from_millis(2),
-            max_backoff: Duration::from_millis(50),
-            settle: Duration::from_millis(50),
-            jitter_seed: Some(7),
-        })
+        .with_request_timeout(Duration::from_secs(20))
+        .with_retry(
+            RetryPolicy::default()
+                .with_attempts(40)
+                .with_patience(Duration::from_secs(20))
+                .with_first_wait(Duration::from_millis(2))
+                .with_longest_wait(Duration::from_millis(50))
+                .with_jitter_seed(7),
+        )
+        .with_settle(Duration::from_millis(50))
 }
 
 pub(crate) fn backend(
     addr: SocketAddr,
     state: &Path,
     batch: usize,
-) -> Result<RemoteBackend, TrainError> {
+) -> Result<RemoteBackend, RemoteError> {
     let learner = learner();
     let builder = RemoteBackend::builder(client(addr), RUN.parse().unwrap(), state)
-        .batch(NonZeroUsize::new(batch).unwrap())
-        .timeout(Duration::from_secs(20))
-        .settle(Duration::from_millis(50));
+        .with_batch(NonZeroUsize::new(batch).unwrap())
+        .with_timeout(Duration::from_secs(20))
+        .with_settle(Duration::from_millis(50));
     // A run that was killed before its first commit has taught nothing.
     match state.exists() {
         true => builder.open(&learner),
@@ -187,6 +191,14 @@ pub(crate) fn train_there_with(
 ) -> Result<TrainingReport, TrainError> {
     let mut loader = loader_at_checkpoint(documents, &backend.checkpoint())?;
     train_parallel_with(&mut loader, &learner(), backend, options, |_event| {})
+}
+
+/// The backend's own error behind that of a run.
+pub(crate) fn own_error(error: &TrainError) -> Option<&RemoteError> {
+    match error {
+        TrainError::Backend(error) => error.get_ref().downcast_ref(),
+        _ => None,
+    }
 }
 
 /// The first level at which two results differ, with the first line that does.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use crate::ExportedFile;
+use crate::manifest::ExportedFile;
 
 /// A reader or writer that counts and digests what passes through it.
 pub(super) struct Digesting<T> {

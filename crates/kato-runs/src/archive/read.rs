@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::Archive;
 use super::digesting::Digesting;
 use super::write::{importing, is_importing};
-use crate::{ExportContents, ExportedFile, ManifestFile, RunsError};
+use crate::manifest::{ExportContents, ExportedFile};
+use crate::{ManifestFile, RunsError};
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -69,7 +70,7 @@ fn check_store(archive: &Archive, store: &dyn PatternStore) -> Result<(), RunsEr
     }
     for knowledge_base in KnowledgeBase::all(store) {
         let totals = knowledge_base.totals().map_err(failed(&archive.dir))?;
-        if totals.observations > 0 || !store.checkpoint().is_null() {
+        if totals.learns > 0 || !store.checkpoint().is_null() {
             return Err(unsuitable("it holds a run already; use an empty one"));
         }
     }

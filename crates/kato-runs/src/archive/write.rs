@@ -11,8 +11,8 @@ use super::digesting::Digesting;
 use super::{Archive, CHECKPOINT};
 use crate::disk::{Disk, parent_of};
 use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock};
-use crate::manifest::training;
-use crate::{ExportContents, ExportedFile, ManifestFile, RunManifest, RunState, RunsError};
+use crate::manifest::{ExportContents, ExportedFile, RunState, training};
+use crate::{ManifestFile, RunManifest, RunsError};
 
 /// Writes a run to a new directory.
 pub(super) fn write(

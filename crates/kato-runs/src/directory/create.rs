@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_model::RunName;
-use kato_store::{EmbeddedOptions, EmbeddedStore};
+use kato_store::EmbeddedStore;
+use kato_store::embedded::EmbeddedOptions;
 
 use super::walk::scratch_path;
 use crate::disk::Disk;

@@ -1,9 +1,11 @@
-//! Operations that die between any two changes to the disk: the old state or the new one, and nothing left over.
+//! Operations that die between any two changes to the disk: the old state or the new one, and
+//! nothing left over.
 
 use std::fs;
 use std::path::Path;
 
-use kato_model::{BatchSymbol, LearnBatch, PatternName};
+use kato_model::batch::BatchSymbol;
+use kato_model::{LearnBatch, PatternName};
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -58,15 +60,15 @@ fn names(dir: &TempDir) -> Vec<String> {
         .unwrap();
     for run in &runs {
         assert_eq!(run.problem, None);
-        assert_eq!(run.manifest.state, crate::RunState::Interrupted);
+        assert_eq!(run.manifest.state, crate::manifest::RunState::Interrupted);
     }
     runs.iter()
         .map(|run| run.manifest.name.to_string())
         .collect()
 }
 
-/// Lets an operation die at every change in turn. What is there then is the old state or the new one, and the operation done again,
-/// if it was not done, leads to the new one with nothing beside.
+/// Lets an operation die at every change in turn. What is there then is the old state or the new
+/// one, and the operation done again, if it was not done, leads to the new one with nothing beside.
 fn dies_anywhere(
     act: impl Fn(&Runs, &Path) -> Result<(), RunsError>,
     new: &[&str],
@@ -182,7 +184,8 @@ fn an_export_that_dies_is_there_or_not() {
 #[test]
 fn a_disk_without_links_gets_copies() {
     let dir = place();
-    // One step is refused, as a file system without links would; the copy that takes its place is the next one.
+    // One step is refused, as a file system without links would; the copy that takes its place is
+    // the next one.
     let (from, to) = (dir.path().join("runs/a/MANIFEST"), dir.path().join("copy"));
     Disk::default().link(&from, &to).unwrap();
     assert!(

@@ -1,7 +1,8 @@
 //! The parts of a manifest.
 
 use kato_loader::CorpusIdentity;
-use kato_model::{AttributeLimits, RunName, processor_id};
+use kato_model::naming::processor_id;
+use kato_model::{AttributeLimits, RunName};
 use kato_scheduler::{Checkpoint, RunConfiguration, TrainingReport};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,7 +76,7 @@ impl RunBackend {
     /// follows, and what comes before an `@`, may be secret.
     ///
     /// ```
-    /// use kato_runs::{BackendKind, RunBackend};
+    /// use kato_runs::manifest::{BackendKind, RunBackend};
     ///
     /// let backend = RunBackend::new(BackendKind::Mongodb, "mongodb://ada:secret@a:27017,b/?tls=true");
     /// assert_eq!(backend.place, "mongodb://a:27017,b");
@@ -196,7 +197,8 @@ pub struct LevelResult {
     /// Name of the node.
     pub node: String,
     /// Learn calls.
-    pub observations: u64,
+    #[serde(alias = "observations")]
+    pub learns: u64,
     /// Distinct patterns, where they were counted.
     pub patterns: Option<u64>,
 }
@@ -206,7 +208,7 @@ impl RunResults {
     pub(crate) fn from_report(report: &TrainingReport) -> Self {
         let levels = report.levels.iter().map(|level| LevelResult {
             node: level.node.clone(),
-            observations: level.observations,
+            learns: level.learns,
             patterns: level.unique_patterns,
         });
         Self {
@@ -230,7 +232,7 @@ impl RunResults {
                 .and_then(|recorded| recorded.levels.iter().find(|was| was.node == level.node));
             // A number of distinct patterns holds for the learn calls at which it was counted, and
             // for no others.
-            if let Some(same) = same.filter(|was| was.observations == level.observations) {
+            if let Some(same) = same.filter(|was| was.learns == level.learns) {
                 level.patterns = level.patterns.or(same.patterns);
             }
         }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use kato_runs::{RunState, Runs, RunsError};
+use kato_runs::manifest::RunState;
+use kato_runs::{Runs, RunsError};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::support::{Place, learn, message, name, names, recorded};
@@ -120,7 +121,8 @@ fn a_clone_is_a_run_of_its_own() {
     assert_eq!(place.content("two"), original);
     assert_eq!(clone.manifest.lineage.len(), 1);
 
-    // Whatever happens to either does not happen to the other: files that are changed in place included.
+    // Whatever happens to either does not happen to the other: files that are changed in place
+    // included.
     let store = EmbeddedStore::open(&place.path("runs/two")).unwrap();
     learn(&store, &["c"]);
     store.compact().unwrap();
@@ -283,16 +285,10 @@ fn patterns_are_kept_where_counts_still_hold() {
             .levels
             .remove(0)
     };
-    assert_eq!(
-        (level(&runs).observations, level(&runs).patterns),
-        (1, Some(1))
-    );
+    assert_eq!((level(&runs).learns, level(&runs).patterns), (1, Some(1)));
     let store = EmbeddedStore::open(&dir).unwrap();
     learn(&store, &["b"]);
-    assert_eq!(store.totals(0).unwrap().observations, 2);
+    assert_eq!(store.totals(0).unwrap().learns, 2);
     drop(store);
-    assert_eq!(
-        (level(&runs).observations, level(&runs).patterns),
-        (2, None)
-    );
+    assert_eq!((level(&runs).learns, level(&runs).patterns), (2, None));
 }

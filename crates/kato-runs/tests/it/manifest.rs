@@ -2,7 +2,8 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use kato_runs::{BackendKind, RunBackend, RunId, RunManifest};
+use kato_runs::manifest::{BackendKind, RunBackend};
+use kato_runs::{RunId, RunManifest};
 use kato_scheduler::RunConfiguration;
 use proptest::prelude::*;
 use serde_json::{Value, json};

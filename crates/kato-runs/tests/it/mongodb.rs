@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kato_mongo_server::{ServerOptions, is_installed, shared};
 use kato_mongodb::{MongoStore, MongoStoreBuilder};
-use kato_runs::{Archive, BackendKind, RunLocation, RunState, Runs, RunsError};
+use kato_runs::manifest::{BackendKind, RunState};
+use kato_runs::{Archive, RunLocation, Runs, RunsError};
 use kato_scheduler::RunConfiguration;
 use kato_store::{EmbeddedStore, PatternStore};
 
@@ -63,14 +64,11 @@ fn a_run_tells_what_its_last_commit_says() {
     assert_eq!(run.manifest.results.unwrap().samples, N_DOCUMENTS / 2);
 
     let store = train(&place, &uri, &wiki, u64::MAX);
-    let learned = store.totals(0).unwrap().observations;
+    let learned = store.totals(0).unwrap().learns;
     drop(store);
     let run = runs.show(&wiki).unwrap();
     assert_eq!(run.manifest.state, RunState::Complete);
-    assert_eq!(
-        run.manifest.results.unwrap().levels[0].observations,
-        learned
-    );
+    assert_eq!(run.manifest.results.unwrap().levels[0].learns, learned);
     assert_eq!(run.manifest.corpus.unwrap().files, 1);
 }
 

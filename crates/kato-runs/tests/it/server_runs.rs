@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use kato_runs::{BackendKind, ManifestFile, RunLocation, RunState, RunsError};
+use kato_runs::manifest::{BackendKind, RunState};
+use kato_runs::{ManifestFile, RunLocation, RunsError};
 use serde_json::{Value, json};
 
 use crate::support::{Place, message, name, names};
@@ -35,7 +36,7 @@ fn a_state_file_is_a_run() {
     assert_eq!(run.manifest.levels[1].node_id, "wiki_node1");
     assert_eq!(run.manifest.configuration, Value::Null);
     let levels = run.manifest.results.unwrap().levels;
-    assert_eq!((levels[0].observations, levels[0].patterns), (12, Some(10)));
+    assert_eq!((levels[0].learns, levels[0].patterns), (12, Some(10)));
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
-use kato_model::{BatchSymbol, LearnBatch, PatternName, RunName};
+use kato_model::batch::BatchSymbol;
+use kato_model::{LearnBatch, PatternName, RunName};
 use kato_runs::{ManifestFile, RunManifest, Runs, RunsError};
 use kato_scheduler::{
     RunConfiguration, TrainingOptions, TrainingReport, loader_at_checkpoint, train_parallel,
@@ -80,7 +81,7 @@ impl Place {
 
 pub(crate) fn learner() -> HierarchicalConceptLearner {
     HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
-        .chunk_sizes([3, 2])
+        .with_chunk_sizes([3, 2])
         .build()
         .unwrap()
 }

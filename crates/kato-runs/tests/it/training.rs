@@ -1,6 +1,7 @@
 //! Runs that were trained: what their manifests tell, and that they go on wherever they are taken.
 
-use kato_runs::{Archive, BackendKind, ManifestFile, Origin, RunBackend, RunManifest, RunState};
+use kato_runs::manifest::{BackendKind, Origin, RunBackend, RunState};
+use kato_runs::{Archive, ManifestFile, RunManifest};
 use kato_scheduler::RunConfiguration;
 use kato_store::{EmbeddedStore, MemoryStore};
 
@@ -70,10 +71,7 @@ fn a_manifest_follows_its_run() {
     let results = run.manifest.results.unwrap();
     assert_eq!(results.samples, report.samples_processed);
     assert_eq!(results.tokens, report.tokens);
-    assert_eq!(
-        results.levels[1].observations,
-        report.levels[1].observations
-    );
+    assert_eq!(results.levels[1].learns, report.levels[1].learns);
     let corpus = run.manifest.corpus.unwrap();
     assert_eq!(corpus.files, 1);
     assert_eq!(corpus.digest.len(), 64);

@@ -4,22 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use kato_random::SplitMix64;
+
 use super::*;
 
-/// A SplitMix64 generator: a schedule is a function of its seed.
-struct Draw(u64);
+/// Random numbers by a seed: a schedule is a function of it.
+struct Draw(SplitMix64);
 
 impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     fn below(&mut self, n: u64) -> u64 {
-        self.next() % n.max(1)
+        self.0.next_u64() % n.max(1)
     }
 
     fn one_in(&mut self, n: u64) -> bool {
@@ -55,7 +49,7 @@ enum News {
 #[derive(Debug, Clone, Copy)]
 struct Schedule {
     seed: u64,
-    n_workers: usize,
+    num_workers: usize,
     n_batches: u64,
     distribution: Distribution,
     attempts: u32,
@@ -64,10 +58,10 @@ struct Schedule {
 impl Schedule {
     /// Draws the parameters of a schedule.
     fn from_seed(seed: u64) -> Self {
-        let mut draw = Draw(seed);
+        let mut draw = Draw(SplitMix64::from_seed(seed));
         Self {
             seed,
-            n_workers: 1 + draw.below(8) as usize,
+            num_workers: 1 + draw.below(8) as usize,
             n_batches: draw.below(60),
             distribution: Distribution::ALL[draw.below(3) as usize],
             attempts: 1 + draw.below(3) as u32,
@@ -103,7 +97,7 @@ impl Simulation {
     fn new(schedule: Schedule) -> Self {
         let Schedule {
             seed,
-            n_workers,
+            num_workers,
             distribution,
             attempts,
             ..
@@ -112,9 +106,11 @@ impl Simulation {
             schedule,
             // Not the generator that drew the parameters, or schedules of the same shape would
             // begin alike.
-            draw: Draw(seed ^ 0x5eed),
-            dispatch: Dispatch::new(distribution, n_workers, attempts),
-            workers: (0..n_workers).map(|_| SimulatedWorker::default()).collect(),
+            draw: Draw(SplitMix64::from_seed(seed ^ 0x5eed)),
+            dispatch: Dispatch::new(distribution, num_workers, attempts),
+            workers: (0..num_workers)
+                .map(|_| SimulatedWorker::default())
+                .collect(),
             news: VecDeque::new(),
             batches: Vec::new(),
             deadly: BTreeSet::new(),
@@ -408,7 +404,7 @@ fn check(seed: u64) {
         "{schedule:?}"
     );
     // What waits is bounded, however slow a worker is. What dead workers held comes on top.
-    let most = schedule.n_workers * (MOST_WAITING + 3) * 2 + 60;
+    let most = schedule.num_workers * (MOST_WAITING + 3) * 2 + 60;
     assert!(
         simulation.most_held <= most,
         "{schedule:?}: {} waited",
@@ -427,13 +423,13 @@ fn every_schedule_commits_every_sample_once_and_in_order() {
 /// Returns which worker gets which sample in a run without faults.
 fn who_gets_what(
     distribution: Distribution,
-    n_workers: usize,
+    num_workers: usize,
     pace: u64,
 ) -> BTreeMap<Sample, usize> {
-    let mut dispatch = Dispatch::new(distribution, n_workers, 1);
+    let mut dispatch = Dispatch::new(distribution, num_workers, 1);
     let mut simulation = Simulation::new(Schedule {
         seed: pace,
-        n_workers,
+        num_workers,
         n_batches: 30,
         distribution,
         attempts: 1,
@@ -475,8 +471,8 @@ fn who_gets_what(
 
 #[test]
 fn static_distributions_are_the_same_at_any_pace() {
-    for n_workers in [1, 2, 4, 8] {
-        let of = |distribution, pace| who_gets_what(distribution, n_workers, pace);
+    for num_workers in [1, 2, 4, 8] {
+        let of = |distribution, pace| who_gets_what(distribution, num_workers, pace);
         for distribution in [Distribution::RoundRobin, Distribution::Contiguous] {
             let first = of(distribution, 0);
             assert_eq!(first.len(), 150);
@@ -487,7 +483,7 @@ fn static_distributions_are_the_same_at_any_pace() {
         }
         let round_robin = of(Distribution::RoundRobin, 0);
         for ((batch, at), worker) in round_robin {
-            assert_eq!(worker, (batch as usize * 5 + at) % n_workers);
+            assert_eq!(worker, (batch as usize * 5 + at) % num_workers);
         }
         assert_eq!(of(Distribution::WorkStealing, 0).len(), 150);
     }

@@ -1,7 +1,9 @@
-//! Workers that panic: others take over their samples, and a sample that takes workers down is listed, not lost in silence.
+//! Workers that panic: others take over their samples, and a sample that takes workers down is
+//! listed, not lost in silence.
 
 use kato_learner::HierarchicalConceptLearner;
-use kato_scheduler::{Distribution, OnFailure, TrainError, TrainingEvent, TrainingOptions};
+use kato_scheduler::failure::OnFailure;
+use kato_scheduler::{Distribution, TrainError, TrainingEvent, TrainingOptions};
 use kato_store::PatternStore;
 use kato_tokenizer::{Family, TokenizeError, Tokenizer, Vocabulary, Whitespace};
 use proptest::prelude::*;
@@ -40,7 +42,7 @@ impl Tokenizer for Panicking {
 
 fn panicking() -> HierarchicalConceptLearner {
     HierarchicalConceptLearner::builder(Panicking(Whitespace::of_texts(WORDS)))
-        .config(LEARNER.config().clone())
+        .with_config(LEARNER.config().clone())
         .build()
         .unwrap()
 }
@@ -137,6 +139,8 @@ fn a_worker_that_dies_while_it_stages_is_replaced() {
                 )
                 .unwrap();
                 assert_eq!((report.worker_restarts, report.errors), (1, 0));
+                // It died over no sample, so none counts as tried again.
+                assert_eq!(report.retries, 0);
                 Oracle::of(&LEARNER, corpus.strict()).assert_learned(&store.healed());
             }
         });

@@ -1,6 +1,7 @@
-//! Corpora and hierarchies at the edges: nothing at all, next to nothing, as many levels as there may be.
+//! Corpora and hierarchies at the edges: nothing at all, next to nothing, as many levels as there
+//! may be.
 
-use kato_learner::MAX_NODES;
+use kato_learner::config::MAX_NODES;
 use kato_loader::Order;
 use kato_scheduler::train_parallel;
 

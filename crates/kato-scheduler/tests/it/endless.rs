@@ -1,4 +1,5 @@
-//! A corpus without an end: whatever goes wrong in one thread ends the whole run at once, and does not hang it.
+//! A corpus without an end: whatever goes wrong in one thread ends the whole run at once, and does
+//! not hang it.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -130,7 +131,8 @@ fn a_document_that_cannot_be_learned() {
     }
 }
 
-/// Expects a panic that comes through to the caller, and that what was committed before it can be gone on from.
+/// Expects a panic that comes through to the caller, and that what was committed before it can be
+/// gone on from.
 fn panics(
     expected: &str,
     store: MemoryStore,

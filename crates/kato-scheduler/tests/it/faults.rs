@@ -1,15 +1,13 @@
-//! A store that fails or panics at any moment: the run ends with that error or another worker takes over, it never hangs, and
-//! going on ends equal.
+//! A store that fails or panics at any moment: the run ends with that error or another worker takes
+//! over, it never hangs, and going on ends equal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use kato_scheduler::{Checkpoint, TrainError};
-use kato_store::{
-    EmbeddedStore, PatternStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern,
-    SymbolCounts, Totals,
-};
+use kato_store::contract::{Scan, StagedBatch, SymbolCounts, Totals};
+use kato_store::{EmbeddedStore, PatternStore, PatternVisitor, StoreError, StoredPattern};
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! Twenty real samples, trained with the original against its real server: every pattern, frequency and symbol count.
+//! Twenty real samples, trained with the original against its real server: every pattern, frequency
+//! and symbol count.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -6,11 +7,13 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
-use kato_learner::{HierarchicalConceptLearner, Recording, TextDocument};
+use kato_learner::config::Recording;
+use kato_learner::{HierarchicalConceptLearner, TextDocument};
 use kato_loader::StreamingDatasetLoader;
 use kato_model::PatternRecord;
 use kato_scheduler::{RunConfiguration, train_parallel};
-use kato_store::{KnowledgeBase, MemoryStore, PatternStore, SymbolCounts, Totals};
+use kato_store::contract::{SymbolCounts, Totals};
+use kato_store::{KnowledgeBase, MemoryStore, PatternStore};
 use serde_json::Value;
 
 use crate::support::{Settings, embedded_store, exports};
@@ -38,8 +41,8 @@ fn samples() -> impl Iterator<Item = (String, String)> {
 
 fn learner() -> HierarchicalConceptLearner {
     HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
-        .chunk_sizes([5, 7, 9])
-        .recording(Recording {
+        .with_chunk_sizes([5, 7, 9])
+        .with_recording(Recording {
             metadata: true,
             ..Recording::default()
         })
@@ -73,8 +76,8 @@ fn assert_golden(store: &dyn PatternStore) {
         let totals: Value = serde_json::from_reader(totals).unwrap();
         let count = |key: &str| totals[key].as_u64().unwrap();
         let totals = Totals {
-            observations: count("total_pattern_frequencies"),
-            symbols: count("total_symbol_frequencies"),
+            learns: count("total_pattern_frequencies"),
+            learned_symbols: count("total_symbol_frequencies"),
             member_symbols: count("total_symbols_in_patterns_frequencies"),
         };
         assert_eq!(node.totals().unwrap(), totals, "{}", node.name());
@@ -134,7 +137,7 @@ fn training_learns_what_the_original_learned() {
         let levels: Vec<_> = report
             .levels
             .iter()
-            .map(|level| (level.observations, level.unique_patterns.unwrap()))
+            .map(|level| (level.learns, level.unique_patterns.unwrap()))
             .collect();
         assert_eq!(levels, [(2023, 2003), (294, 294), (40, 40)]);
     }

@@ -1,4 +1,5 @@
-//! Documents that are held out: never learned, whatever the threads and interruptions, and the same ones on resume.
+//! Documents that are held out: never learned, whatever the threads and interruptions, and the same
+//! ones on resume.
 
 use kato_loader::Split;
 use kato_scheduler::{RunConfiguration, TrainError};

@@ -1,4 +1,5 @@
-//! A run that is stopped and resumed, any number of times and with other settings each time, ends like one that was not.
+//! A run that is stopped and resumed, any number of times and with other settings each time, ends
+//! like one that was not.
 
 use std::fs::OpenOptions;
 use std::io::Write;

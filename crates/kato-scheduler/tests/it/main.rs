@@ -1,4 +1,5 @@
-//! What training promises: the original's knowledge bases, and one result whatever the threads, sizes and interruptions.
+//! What training promises: the original's knowledge bases, and one result whatever the threads,
+//! sizes and interruptions.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,7 +1,9 @@
 //! A probe hears what a run does, and changes nothing of what is learned.
 
-use kato_probe::{Probe, Reading, StageReading};
-use kato_scheduler::{STAGES, TrainingReport};
+use kato_probe::reading::StageReading;
+use kato_probe::{Probe, Reading};
+use kato_scheduler::TrainingReport;
+use kato_scheduler::stages::STAGES;
 use kato_store::PatternStore;
 use proptest::prelude::*;
 
@@ -52,8 +54,8 @@ fn a_probe_counts_what_the_report_counts() {
     assert_eq!(names, STAGES);
     assert_eq!(stage(&reading, "load").items, report.samples_attempted);
     assert_eq!(stage(&reading, "learn").items, report.samples_processed);
-    let observations = reading.nodes.iter().map(|node| node.observations);
-    assert!(observations.eq(report.levels.iter().map(|level| level.observations)));
+    let observations = reading.nodes.iter().map(|node| node.learns);
+    assert!(observations.eq(report.levels.iter().map(|level| level.learns)));
     let nodes = reading.nodes.iter().map(|node| node.name.as_str());
     assert!(nodes.eq(report.levels.iter().map(|level| level.node.as_str())));
 }
@@ -65,11 +67,7 @@ fn some_learn_calls_of_every_level_are_timed() {
     trained(&corpus, &Settings::EAGER, probe.clone());
     for node in probe.read().unwrap().nodes {
         let timed = node.latency.count();
-        assert!(
-            timed > 0 && timed < node.observations,
-            "{}: {timed}",
-            node.name
-        );
+        assert!(timed > 0 && timed < node.learns, "{}: {timed}", node.name);
         assert!(node.latency.sum_seconds() > 0.0);
     }
 }

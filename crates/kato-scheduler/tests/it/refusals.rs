@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use kato_learner::{HierarchicalConceptLearner, LearnerBuilder, Recording, TailPolicy, TextMode};
+use kato_learner::config::{Recording, TextMode};
+use kato_learner::{HierarchicalConceptLearner, LearnerBuilder, TailPolicy};
 use kato_loader::StreamingDatasetLoaderBuilder;
 use kato_scheduler::{TrainError, loader_at_checkpoint, train_parallel};
 use kato_store::{MemoryStore, PatternStore};
@@ -49,22 +50,28 @@ fn refused(
 fn other_settings_of_the_learner() {
     type Change = fn(LearnerBuilder) -> LearnerBuilder;
     let cases: [(Change, &str); 6] = [
-        (|builder| builder.chunk_sizes([3, 2]), "nodes: it was [{"),
-        (|builder| builder.chunk_sizes([3, 2, 4]), "\"chunk_size\":4"),
         (
-            |builder| builder.min_paragraph_chars(9),
+            |builder| builder.with_chunk_sizes([3, 2]),
+            "nodes: it was [{",
+        ),
+        (
+            |builder| builder.with_chunk_sizes([3, 2, 4]),
+            "\"chunk_size\":4",
+        ),
+        (
+            |builder| builder.with_min_paragraph_chars(9),
             "min_paragraph_chars: it was 3, now it is 9",
         ),
         (
-            |builder| builder.tail_policy(TailPolicy::Promote),
+            |builder| builder.with_tail_policy(TailPolicy::Promote),
             "tail_policy: it was \"drop\", now it is \"promote\"",
         ),
         (
-            |builder| builder.text_mode(TextMode::sentences()),
+            |builder| builder.with_text_mode(TextMode::sentences()),
             "text_mode: it was {",
         ),
         (
-            |builder| builder.recording(Recording::default()),
+            |builder| builder.with_recording(Recording::default()),
             "recording.provenance: it was true, now it is false",
         ),
     ];
@@ -74,9 +81,9 @@ fn other_settings_of_the_learner() {
         let corpus = half_trained(store);
         for (change, expected) in cases {
             let same = HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
-                .chunk_sizes([3, 2, 2])
-                .min_paragraph_chars(3)
-                .recording(recording());
+                .with_chunk_sizes([3, 2, 2])
+                .with_min_paragraph_chars(3)
+                .with_recording(recording());
             let message = refused(
                 &corpus,
                 corpus.strict(),
@@ -93,7 +100,12 @@ fn other_settings_of_the_learner() {
 fn another_tokenizer() {
     let store = memory_store(&LEARNER);
     let corpus = half_trained(&store);
-    let build = |builder: LearnerBuilder| builder.config(LEARNER.config().clone()).build().unwrap();
+    let build = |builder: LearnerBuilder| {
+        builder
+            .with_config(LEARNER.config().clone())
+            .build()
+            .unwrap()
+    };
     let gpt2 = build(HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()));
     let message = refused(&corpus, corpus.strict(), &gpt2, &store);
     assert!(
@@ -207,8 +219,8 @@ fn a_loader_at_another_position() {
 #[test]
 fn tails_that_are_carried_from_document_to_document() {
     let learner = HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
-        .chunk_sizes([3, 2])
-        .tail_policy(TailPolicy::Carry)
+        .with_chunk_sizes([3, 2])
+        .with_tail_policy(TailPolicy::Carry)
         .build()
         .unwrap();
     let corpus = Corpus::new(&plain_records(3));

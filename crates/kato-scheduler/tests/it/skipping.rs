@@ -1,4 +1,5 @@
-//! Records that cannot be read and documents that cannot be learned: an end with an error, or each listed once.
+//! Records that cannot be read and documents that cannot be learned: an end with an error, or each
+//! listed once.
 
 use std::fs;
 

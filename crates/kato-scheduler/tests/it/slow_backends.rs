@@ -1,4 +1,5 @@
-//! Backends that wait: stalls are told with what they wait for, connections are counted, and memory that runs short slows down.
+//! Backends that wait: stalls are told with what they wait for, connections are counted, and memory
+//! that runs short slows down.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -7,15 +8,17 @@ use std::thread;
 use std::time::Duration;
 
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
+use kato_scheduler::activity::Activity;
+use kato_scheduler::backend::{RefusedSample, WorkSize};
+use kato_scheduler::workers::ConnectionBudget;
 use kato_scheduler::{
-    Activity, Backend, ConnectionBudget, Distribution, OnStall, RefusedSample, RunConfiguration,
-    Teacher, TrainError, TrainingEvent, TrainingOptions, WorkSize, Workers, loader_at_checkpoint,
-    train_parallel_with,
+    Backend, BackendErrorKind, Distribution, OnStall, RunConfiguration, Teacher, TrainError,
+    TrainingEvent, TrainingOptions, Workers, loader_at_checkpoint, train_parallel_with,
 };
 use serde_json::Value;
 
 use crate::support::{
-    Corpus, LEARNER, Oracle, Outcome, Settings, go_on, in_time, memory_store, plain_records,
+    Corpus, LEARNER, Oracle, Outcome, Record, Settings, go_on, in_time, memory_store, plain_records,
 };
 
 /// Nodes elsewhere that answer when they are let.
@@ -27,6 +30,8 @@ struct Elsewhere {
     is_stuck: AtomicBool,
     /// Sample that node 1 refuses.
     refused: Option<u64>,
+    /// Whether it refuses that sample twice, which no backend may.
+    refuses_twice: bool,
     pool: usize,
     open_teachers: AtomicUsize,
     most_teachers: AtomicUsize,
@@ -43,6 +48,7 @@ impl Elsewhere {
             configuration: RunConfiguration::of(&LEARNER).to_json(),
             is_stuck: AtomicBool::new(false),
             refused: None,
+            refuses_twice: false,
             pool,
             open_teachers: AtomicUsize::new(0),
             most_teachers: AtomicUsize::new(0),
@@ -91,7 +97,7 @@ impl Backend for Elsewhere {
     fn commit(&self, _parts: Vec<()>, _checkpoint: Value) -> Result<(), TrainError> {
         Ok(())
     }
-    fn observations(&self, _node_idx: usize) -> Result<u64, TrainError> {
+    fn learns(&self, _node_idx: usize) -> Result<u64, TrainError> {
         Ok(0)
     }
     fn count_patterns(&self, _node_idx: usize) -> Result<Option<u64>, TrainError> {
@@ -124,14 +130,13 @@ impl Teacher for ElsewhereTeacher<'_> {
             node_idx: 1,
             source: "too many symbols".into(),
         };
-        Ok(self
-            .0
-            .refused_in(&documents)
-            .map(refused)
-            .into_iter()
+        let times = 1 + usize::from(self.0.refuses_twice);
+        let sample = self.0.refused_in(&documents).into_iter();
+        Ok(sample
+            .flat_map(|sample_idx| (0..times).map(move |_| refused(sample_idx)))
             .collect())
     }
-    fn observations(&self, _node_idx: usize) -> u64 {
+    fn learns(&self, _node_idx: usize) -> u64 {
         0
     }
     fn heap_bytes(&self) -> usize {
@@ -222,6 +227,15 @@ fn what_a_node_refuses_is_listed_with_its_level() {
         options.ledger = Some(corpus.path("errors"));
         let report = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap();
         assert_eq!((report.samples_processed, report.failures.refused), (19, 1));
+        // Nothing of it is counted as learned: as if its text could not be learned at all.
+        let mut records = plain_records(20);
+        records[7] = Record::Unlearnable;
+        let oracle = Oracle::of(&LEARNER, Corpus::new(&records).strict()).outcome;
+        assert!(report.tokens > 0);
+        assert_eq!(
+            (report.tokens, report.dropped),
+            (oracle.tokens, oracle.dropped)
+        );
         let entries = crate::support::ledger_entries(&corpus.path("errors"));
         assert_eq!(entries.len(), 1);
         assert_eq!(
@@ -229,6 +243,26 @@ fn what_a_node_refuses_is_listed_with_its_level() {
             (&7.into(), &1.into())
         );
         assert_eq!(entries[0]["reason"], "too many symbols");
+    });
+}
+
+#[test]
+fn a_backend_that_refuses_a_sample_twice_ends_the_run() {
+    in_time(|| {
+        let corpus = Corpus::new(&plain_records(20));
+        let backend = Elsewhere {
+            refused: Some(7),
+            refuses_twice: true,
+            ..Elsewhere::new(100)
+        };
+        let options = Settings::EAGER.lenient();
+        let error = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap_err();
+        let is_other =
+            matches!(&error, TrainError::Backend(own) if own.kind() == BackendErrorKind::Other);
+        assert!(
+            is_other && error.to_string().contains("sample 7"),
+            "{error}"
+        );
     });
 }
 

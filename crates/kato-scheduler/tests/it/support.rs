@@ -1,21 +1,23 @@
 //! Corpora, learners, settings and the sequential oracle that the tests share.
 
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
-use kato_learner::{Dropped, HierarchicalConceptLearner, LearnError, Recording, TextDocument};
+use kato_learner::config::Recording;
+use kato_learner::{Dropped, HierarchicalConceptLearner, LearnError, TextDocument};
 use kato_loader::{OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_scheduler::failure::OnFailure;
 use kato_scheduler::{
-    Distribution, OnFailure, RunConfiguration, TrainError, TrainingEvent, TrainingOptions,
-    TrainingReport, Workers, loader_at_checkpoint, train_parallel,
+    Distribution, RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
+    Workers, loader_at_checkpoint, train_parallel,
 };
 use kato_store::conformance::assert_same_content;
-use kato_store::{EmbeddedOptions, EmbeddedStore, KnowledgeBase, MemoryStore, PatternStore};
+use kato_store::embedded::EmbeddedOptions;
+use kato_store::{EmbeddedStore, KnowledgeBase, MemoryStore, PatternStore};
 use kato_tokenizer::Whitespace;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -30,9 +32,9 @@ pub(crate) static LEARNER: LazyLock<HierarchicalConceptLearner> =
 
 pub(crate) fn learner(chunk_sizes: &[usize]) -> HierarchicalConceptLearner {
     HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
-        .chunk_sizes(chunk_sizes.iter().copied())
-        .min_paragraph_chars(3)
-        .recording(recording())
+        .with_chunk_sizes(chunk_sizes.iter().copied())
+        .with_min_paragraph_chars(3)
+        .with_recording(recording())
         .build()
         .unwrap()
 }
@@ -246,7 +248,7 @@ impl From<&TrainingReport> for Outcome {
         let levels = report
             .levels
             .iter()
-            .map(|level| (level.observations, level.unique_patterns.unwrap()));
+            .map(|level| (level.learns, level.unique_patterns.unwrap()));
         Self {
             samples: report.samples_processed,
             attempted: report.samples_attempted,
@@ -261,7 +263,8 @@ impl From<&TrainingReport> for Outcome {
     }
 }
 
-/// What one thread learns that takes one document after the other and knows nothing of batches, epochs and positions.
+/// What one thread learns that takes one document after the other and knows nothing of batches,
+/// epochs and positions.
 #[derive(Debug)]
 pub(crate) struct Oracle {
     pub(crate) store: MemoryStore,
@@ -321,7 +324,7 @@ impl Oracle {
         let counts = loader.counts();
         let level = |node: KnowledgeBase<'_>| {
             (
-                node.totals().unwrap().observations,
+                node.totals().unwrap().learns,
                 node.count_patterns().unwrap(),
             )
         };

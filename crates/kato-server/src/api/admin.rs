@@ -1,15 +1,14 @@
 //! Handlers for administrators: the list of sessions, and backups.
 
 use axum::http::StatusCode;
-use kato_service::{ListedSession, SessionPage};
+use kato_service::answer::{ListedSession, SessionPage};
 use serde_json::json;
 
 use crate::app::App;
 use crate::call::Call;
-use crate::query;
+use crate::compat::{query, timestamp};
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
-use crate::timestamp;
 
 /// Most sessions of one page.
 const PAGE: i64 = 1000;

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use crate::app::App;
 use crate::call::Call;
-use crate::openapi;
+use crate::compat::openapi;
 use crate::reply::{Outcome, Reply};
 
 /// The page, complete in itself: it loads the document and nothing else.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::StatusCode;
 use kato_engine::LearnOutcome;
 use kato_model::RunName;
-use kato_protocol::{
+use kato_protocol::extension::{
     BatchItemResult, Extensions, LearnBatchExtension, LearnBatchResult, RunRecord,
     RunRecordReplaced,
 };
@@ -29,8 +29,7 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         learn_batch: Some(LearnBatchExtension {
             max_sequences: app.service.options().max_batch_sequences,
-            // Not simply the largest body: a batch of this size is read whatever its sequences
-            // weigh.
+            // Not simply the largest body: a batch of this size is read whatever its events weigh.
             max_bytes: app.options.max_batch_bytes(),
         }),
         idempotency_keys: true,

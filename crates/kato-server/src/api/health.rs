@@ -2,15 +2,15 @@
 
 use std::time::SystemTime;
 
-use kato_service::Health;
+use kato_service::figures::Health;
 use serde_json::json;
 
 use crate::app::App;
 use crate::call::Call;
+use crate::compat::timestamp;
 use crate::meters::NAMES;
 use crate::refusal::os_error_suffix;
 use crate::reply::{Outcome, Reply};
-use crate::timestamp;
 
 /// The state of the server, in KATO's words.
 pub(super) struct HealthReport {

@@ -1,19 +1,18 @@
 //! Handlers for the life of sessions: creating, looking up, configuring, extending, deleting.
 
 use kato_engine::SessionConfig;
-use kato_protocol::{
+use kato_protocol::session::{
     ConfigAnswer, ConfigUpdated, Deleted, Exists, Extended, SessionCount, SessionInfo,
 };
-use kato_service::SessionView;
+use kato_service::answer::SessionView;
 use serde_json::{Map, Value};
 
 use super::{acknowledged, acknowledged_to_the_end};
 use crate::app::App;
 use crate::bodies;
 use crate::call::Call;
-use crate::query;
+use crate::compat::{query, timestamp};
 use crate::reply::{Outcome, Reply};
-use crate::timestamp;
 
 /// Handles `POST /sessions`.
 pub(crate) fn create(app: &App, call: &Call) -> Outcome {

@@ -3,17 +3,16 @@
 use std::time::SystemTime;
 
 use axum::http::StatusCode;
-use kato_protocol::Root;
+use kato_protocol::session::Root;
 use serde_json::{Map, Value, json};
 
 use super::health::{HealthReport, health_report};
 use crate::app::App;
 use crate::call::Call;
+use crate::compat::{query, timestamp};
 use crate::meters::{self, NAMES, Point};
-use crate::query;
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
-use crate::timestamp;
 
 /// The version of KATO whose behaviour this server has; clients adapt to it.
 pub(crate) const KATO_VERSION: &str = "3.10.1";
@@ -57,13 +56,18 @@ pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
-/// Returns the nodes in memory as KATO lists its processors.
+/// Most nodes that an answer lists.
+const LISTED_NODES: usize = 1000;
+
+/// Returns the nodes as KATO lists its processors: all of them, or those in memory where there are
+/// more than an answer lists.
 fn processors(app: &App) -> Value {
-    let nodes = app.service.nodes();
+    let n_nodes = app.service.n_nodes();
+    let nodes = app.service.some_nodes(LISTED_NODES);
     // The clock by which the nodes were stamped, not the machine's, which may have been set
     // meanwhile.
     let now = app.service.options().clock.now();
-    let processor = |node: &kato_service::NodeView| {
+    let processor = |node: &kato_service::answer::NodeView| {
         let idle = now.duration_since(node.last_accessed).unwrap_or_default();
         json!({
             "processor_id": node.processor_id,
@@ -76,7 +80,7 @@ fn processors(app: &App) -> Value {
         })
     };
     json!({
-        "total_processors": nodes.len(),
+        "total_processors": n_nodes,
         "max_processors": app.service.options().max_loaded_nodes,
         "eviction_ttl_seconds": app.service.options().session_ttl,
         "processors": nodes.iter().map(processor).collect::<Vec<_>>(),

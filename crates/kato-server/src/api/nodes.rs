@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kato_model::Metadata;
-use kato_protocol::{
-    NodeAffinities, NodeSymbols, PatternAnswer, PatternBody, PatternLookup, StoredEmotives,
-    SymbolAffinity, SymbolStats,
+use kato_protocol::node::{
+    NodeAffinities, NodeSymbols, PatternAnswer, PatternBody, PatternLookup, SymbolAffinity,
+    SymbolStats,
 };
+use kato_protocol::session::StoredEmotives;
 use serde_json::json;
 
 use super::sessions::no_cognition;

@@ -3,15 +3,14 @@
 
 use std::time::SystemTime;
 
-use kato_service::Health;
+use kato_service::figures::Health;
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::call::Call;
-use crate::query;
+use crate::compat::{query, timestamp};
 use crate::refusal::os_error_suffix;
 use crate::reply::{Outcome, Reply};
-use crate::timestamp;
 
 const NO_CACHE: &str = "knowledge bases are in memory: there is no cache";
 const NO_REDIS: &str = "sessions are kept by the server itself: there is no Redis";

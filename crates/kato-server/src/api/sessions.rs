@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use kato_engine::{Percept, SequenceStep};
+use kato_engine::session::{Percept, SequenceStep};
 use kato_model::{EmotiveMap, Event, PatternName};
-use kato_prediction::{FuturePotential, Prediction};
-use kato_protocol::{
-    Cleared, FinalizedTraining, LearnResult, ObservationResult, PredictionsAnswer,
-    SequenceItemResult, SequenceResult,
-};
+use kato_prediction::Prediction;
+use kato_prediction::prediction::FuturePotential;
+use kato_protocol::observation::{LearnResult, ObservationResult};
+use kato_protocol::prediction::PredictionsAnswer;
+use kato_protocol::sequence::{SequenceItemResult, SequenceResult};
+use kato_protocol::session::{Cleared, FinalizedTraining};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -87,12 +88,15 @@ pub(crate) fn stm(app: &App, call: &Call) -> Outcome {
         length: usize,
     }
 
-    let stm = app.service.stm(call.param())?;
-    call.written(&Answer {
-        stm: &stm,
-        session_id: call.param(),
-        length: stm.len(),
-    })
+    // Written where it is: it may be hundreds of megabytes, of which each request that asks at the
+    // same time would have a copy, and only what is written is paid for.
+    app.service.with_stm(call.param(), |stm| {
+        call.written(&Answer {
+            stm,
+            session_id: call.param(),
+            length: stm.len(),
+        })
+    })?
 }
 
 /// Handles `POST /sessions/{session_id}/learn`.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use kato_engine::{Lesson, Observation, Sequence, SequenceItem};
+use kato_engine::node::Lesson;
+use kato_engine::session::SequenceItem;
+use kato_engine::{Observation, Sequence};
 use kato_model::{EmotiveMap, Event, MetadataValue};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};

@@ -9,11 +9,11 @@ use tokio::time;
 
 use crate::app::App;
 use crate::budget::{BudgetError, Share};
-use crate::json::Weight;
 use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::stall::MIN_BYTES_PER_SECOND;
+use crate::weight::Weight;
 
 /// Longest time that a body waits for memory that others hold.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(5);

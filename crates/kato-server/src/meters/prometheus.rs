@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use kato_service::{Figures, Health};
+use kato_service::figures::{Figures, Health};
 
 use super::{BUCKETS, Counts};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use kato_service::Figures;
+use kato_service::figures::Figures;
 use serde::{Serialize, Serializer};
 
 use super::Machine;

@@ -1,5 +1,5 @@
-//! Pages of other origins, where they are allowed: as Starlette's middleware answers them, with credentials. Where they are not, see
-//! `access`.
+//! Pages of other origins, where they are allowed: as Starlette's middleware answers them, with
+//! credentials. Where they are not, see `access`.
 
 use kato_server::ServerBuilder;
 use kato_service::{Service, ServiceOptions};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kato_service::{Service, ServiceOptions};
 use serde_json::Value;
 
 use crate::support::{Request, Running};
@@ -70,6 +71,19 @@ fn collect(value: &Value, references: &mut BTreeSet<String>) {
         Value::Array(items) => items.iter().for_each(|item| collect(item, references)),
         _ => {}
     }
+}
+
+#[tokio::test]
+async fn the_status_of_a_copy_is_that_of_its_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Service::open(&dir.path().join("data"), ServiceOptions::default()).unwrap();
+    let backups = dir.path().join("backups");
+    let server = Running::of(service, |builder| builder.with_backups(&backups)).await;
+    let copied = server.send(Request::new("POST", "/admin/backups")).await;
+    let api = server.get("/openapi.json").await.json();
+    let responses = &api["paths"]["/admin/backups"]["post"]["responses"];
+    assert!(responses[copied.status.to_string()].is_object());
+    assert!(responses["200"].is_null());
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kato_service::{Service, ServiceOptions};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::time;
 
@@ -74,6 +74,43 @@ async fn sessions_are_announced_before_their_makers_get_an_answer() {
     assert_eq!((kind, &payload[..2]), (8, &1012_u16.to_be_bytes()[..]));
     drop(stream);
     assert!(stopped.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn what_is_done_while_the_server_stops_is_announced_before_the_stream_ends() {
+    let server = Running::memory().await;
+    let mut stream = server.connect().await;
+    assert_eq!(stream.send(&handshake("/ws/events")).await.status, 101);
+    event(&mut stream).await;
+    let mut maker = server.connect().await;
+    let late = Request::new("POST", "/sessions").json(&json!({"node_id": "late"}));
+    let late = late.bytes();
+    let (begun, rest) = late.split_at(late.len() - 5);
+    maker.stream.write_all(begun).await.unwrap();
+    // Long enough for the server to have begun with it before it stops, and to have stopped before
+    // it can go on.
+    time::sleep(Duration::from_millis(200)).await;
+    let stopped = server.stop();
+    time::sleep(Duration::from_millis(200)).await;
+    maker.stream.write_all(rest).await.unwrap();
+    assert_eq!(maker.answer(false).await.unwrap().status, 200);
+    assert_eq!(event(&mut stream).await["data"]["node_id"], "late");
+    let (kind, payload) = frame(&mut stream).await.unwrap();
+    assert_eq!((kind, &payload[..2]), (8, &1012_u16.to_be_bytes()[..]));
+    drop(stream);
+    assert!(stopped.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_frame_that_announces_too_much_ends_the_stream() {
+    let server = Running::memory().await;
+    let mut stream = server.connect().await;
+    assert_eq!(stream.send(&handshake("/ws/events")).await.status, 101);
+    event(&mut stream).await;
+    // The head of a masked text frame of 8 MiB, of which nothing follows.
+    let head = b"\x81\xff\0\0\0\0\0\x80\0\0\0\0\0\0";
+    stream.stream.write_all(head).await.unwrap();
+    while frame(&mut stream).await.is_some() {}
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Connections stay usable whatever body a request brings: what no route reads is read over, within bounds.
+//! Connections stay usable whatever body a request brings: what no route reads is read over, within
+//! bounds.
 
 use std::time::Duration;
 
@@ -34,7 +35,8 @@ async fn send_apart(connection: &mut Connection, request: &Request, gap: u64) ->
     answer.unwrap_or_else(|| panic!("{request:?} with {gap} ms before its body is not answered"))
 }
 
-/// Sends the request in two packets, each gap on a connection of its own, and another request behind it; the answer's status.
+/// Sends the request in two packets, each gap on a connection of its own, and another request
+/// behind it; the answer's status.
 async fn check(server: &Running, request: &Request) -> u16 {
     let mut status = 0;
     for gap in GAPS {

@@ -209,3 +209,20 @@ async fn shutdown_does_not_wait_for_ever() {
     }
     assert_eq!(server.stop().await.unwrap().unwrap().n_cut_off, 1);
 }
+
+#[tokio::test]
+async fn nodes_beyond_the_limit_are_refused_and_those_that_there_are_are_served() {
+    let service = Service::in_memory(ServiceOptions::default().with_max_nodes(1));
+    let server = Running::of(service, |builder| builder).await;
+    server.session("first").await;
+    for (target, body) in [
+        ("/sessions", json!({"node_id": "second"})),
+        ("/genes/update?node_id=second", json!({"colour": "green"})),
+    ] {
+        assert_eq!(server.post(target, body).await.status, 507);
+    }
+    server.session("first").await;
+    let nodes = server.get("/status").await.json()["processors"].clone();
+    assert_eq!(nodes["total_processors"], 1);
+    assert_eq!(nodes["processors"][0]["node_id"], "first");
+}

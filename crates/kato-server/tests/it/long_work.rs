@@ -1,11 +1,14 @@
-//! Predictions that take minutes: nobody else waits for them, and they end when nobody waits for them.
+//! Predictions that take minutes: nobody else waits for them, and they end when nobody waits for
+//! them.
 
 use std::time::Duration;
 
-use kato_engine::{Lesson, Observation, Sequence};
+use kato_engine::node::Lesson;
+use kato_engine::{Observation, Sequence};
 use kato_model::Event;
 use kato_server::ServerBuilder;
-use kato_service::{NewSession, Service, ServiceOptions};
+use kato_service::answer::NewSession;
+use kato_service::{Service, ServiceOptions};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::time;

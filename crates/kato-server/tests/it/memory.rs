@@ -1,4 +1,5 @@
-//! Memory that strangers can have the server take: for what they send, and for what they do not read.
+//! Memory that strangers can have the server take: for what they send, and for what they do not
+//! read.
 
 use std::time::Duration;
 
@@ -28,7 +29,8 @@ async fn remember(server: &Running, n_bytes: usize) -> String {
     id
 }
 
-/// Waits until a figure is as it should be: a request keeps its place for a moment after its answer was read.
+/// Waits until a figure is as it should be: a request keeps its place for a moment after its answer
+/// was read.
 async fn until(server: &Running, name: &str, is_right: impl Fn(f64) -> bool) {
     let reached = async {
         while !is_right(figure(server, name).await) {
@@ -204,7 +206,8 @@ async fn bodies_beyond_the_memory_for_all_are_told_to_come_back_and_small_ones_a
 
 /// Asks for a short-term memory and reads nothing of it.
 async fn ask(server: &Running, id: &str) -> TcpStream {
-    // With a small buffer the system takes little for the client, and every read lets the server send more.
+    // With a small buffer the system takes little for the client, and every read lets the server
+    // send more.
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut stream = socket.connect(server.addr).await.unwrap();

@@ -11,8 +11,8 @@ use crate::support::{Request, Running};
 /// A sample of Prometheus's text format: name with labels, value.
 type Samples = BTreeMap<String, f64>;
 
-/// Reads the text format, as strictly as its description: every sample belongs to a family that was announced with help and
-/// type, families come once, names and labels have their alphabet.
+/// Reads the text format, as strictly as its description: every sample belongs to a family that was
+/// announced with help and type, families come once, names and labels have their alphabet.
 fn parse(text: &str) -> (BTreeMap<String, String>, Samples) {
     assert!(text.ends_with('\n'));
     let is_name = |name: &str| {

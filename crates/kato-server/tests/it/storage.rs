@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kato_service::{Clock, Service, ServiceOptions};
+use kato_service::clock::Clock;
+use kato_service::{Service, ServiceOptions};
 use serde_json::json;
 
 use crate::support::{Request, Running};
@@ -278,7 +279,7 @@ async fn a_copy_never_takes_the_place_of_another_one() {
     let dirs = tempfile::tempdir().unwrap();
     let (data, backups) = (dirs.path().join("data"), dirs.path().join("backups"));
     // Time stands still, so both copies would have one name.
-    let clock = kato_service::ManualClock::at(UNIX_EPOCH);
+    let clock = kato_service::clock::ManualClock::at(UNIX_EPOCH);
     let options = ServiceOptions::default().with_clock(Arc::new(clock));
     let service = Service::open(&data, options).unwrap();
     let server = Running::of(service, |builder| builder.with_backups(&backups)).await;

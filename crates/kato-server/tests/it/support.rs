@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kato_server::{Server, ServerBuilder, ServerError, Stopped};
-use kato_service::{ManualClock, Service, ServiceOptions};
+use kato_service::clock::ManualClock;
+use kato_service::{Service, ServiceOptions};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

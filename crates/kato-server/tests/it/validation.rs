@@ -1,5 +1,5 @@
-//! Malformed and unusual requests, answered as FastAPI answers them: recorded from an application with KATO's schemas
-//! (FastAPI 0.116, pydantic 2.11, Python 3.11).
+//! Malformed and unusual requests, answered as FastAPI answers them: recorded from an application
+//! with KATO's schemas (FastAPI 0.116, pydantic 2.11, Python 3.11).
 
 use kato_service::{Service, ServiceOptions};
 use serde_json::Value;

@@ -10,7 +10,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use kato_server::Server;
-use kato_service::{NewSession, Service, ServiceOptions};
+use kato_service::answer::NewSession;
+use kato_service::{Service, ServiceOptions};
 use peak_alloc::PeakAlloc;
 use tokio::runtime::Runtime;
 

@@ -7,7 +7,7 @@
 //! (3, checksum, `FJL` 3). Zeros follow the last.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::mark::{Checksum, MARK_BYTES, MARK_KEY, Mark};
@@ -60,20 +60,12 @@ impl Fault {
     /// broken off there, and what follows can be saved.
     pub(super) fn is_followed_by_writes(&self, last: Option<Mark>) -> Result<bool, ServiceError> {
         let read = ServiceError::io("read", &self.path);
+        let mut trailers = Trailers::open(&self.path, self.at).map_err(read)?;
         let mut reader = LogReader::open(&self.path).map_err(read)?;
-        let mut bytes = vec![0; usize::try_from(self.bytes).unwrap_or(usize::MAX)];
-        reader.seek_to(self.at).map_err(read)?;
-        reader.read_exact(&mut bytes).map_err(read)?;
-        // A write begins where another ends: every trailer among the bytes may have a whole one
+        // A write begins where another ends: every trailer behind the fault may have a whole one
         // behind it.
-        for (idx, _) in bytes
-            .windows(TRAILER.len())
-            .enumerate()
-            .filter(|(_, found)| *found == TRAILER)
-        {
-            reader
-                .seek_to(self.at + (idx + TRAILER.len()) as u64)
-                .map_err(read)?;
+        while let Some(end) = trailers.next_end().map_err(read)? {
+            reader.seek_to(end).map_err(read)?;
             if let Next::Write(Write {
                 mark: Some(mark), ..
             }) = reader.next_write().map_err(read)?
@@ -247,6 +239,68 @@ struct LogReader {
     body: Vec<u8>,
 }
 
+/// A search for the trailers in a log file, in the memory of one buffer: what lies behind a fault
+/// may be as large as the file.
+struct Trailers {
+    reader: BufReader<File>,
+    /// The position of the reader.
+    at: u64,
+    /// The bytes of a trailer that were matched last.
+    n_matched: usize,
+}
+
+impl Trailers {
+    /// Begins to search at a position.
+    fn open(path: &Path, at: u64) -> io::Result<Self> {
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, File::open(path)?);
+        reader.seek(SeekFrom::Start(at))?;
+        Ok(Self {
+            reader,
+            at,
+            n_matched: 0,
+        })
+    }
+
+    /// Returns the end of the next trailer.
+    fn next_end(&mut self) -> io::Result<Option<u64>> {
+        loop {
+            let buffer = match self.reader.fill_buf() {
+                Ok([]) => return Ok(None),
+                Ok(buffer) => buffer,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let (n_bytes, is_found) = match search(buffer, &mut self.n_matched) {
+                Some(n_bytes) => (n_bytes, true),
+                None => (buffer.len(), false),
+            };
+            self.reader.consume(n_bytes);
+            self.at += n_bytes as u64;
+            if is_found {
+                return Ok(Some(self.at));
+            }
+        }
+    }
+}
+
+/// Returns how many of these bytes there are up to the end of the first trailer, of which some were
+/// matched at the end of the bytes before.
+fn search(bytes: &[u8], n_matched: &mut usize) -> Option<usize> {
+    for (idx, byte) in bytes.iter().enumerate() {
+        // The bytes of a trailer are all different, so one that does not go on with a trailer can
+        // only begin another.
+        *n_matched = match *n_matched {
+            n if *byte == TRAILER[n] => n + 1,
+            _ => usize::from(*byte == TRAILER[0]),
+        };
+        if *n_matched == TRAILER.len() {
+            *n_matched = 0;
+            return Some(idx + 1);
+        }
+    }
+    None
+}
+
 /// The reasons for which a write is not whole.
 const CUT_OFF: &str = "a write is cut off";
 const UNREADABLE: &str = "a write is damaged";
@@ -394,5 +448,47 @@ impl LogReader {
             }
             at += n as u64;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trailers_are_found_wherever_a_buffer_ends() {
+        let bytes = b"FJL\x03..FFJL\x03FJFJL\x03FJL";
+        let ends = [4, 11, 17];
+        for cut in 0..bytes.len() {
+            let (left, right) = bytes.split_at(cut);
+            let mut n_matched = 0;
+            let mut found = Vec::new();
+            for (part, begin) in [(left, 0), (right, cut)] {
+                let mut at = 0;
+                while let Some(n_bytes) = search(&part[at..], &mut n_matched) {
+                    at += n_bytes;
+                    found.push(begin + at);
+                }
+            }
+            assert_eq!(found, ends, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_search_takes_no_more_memory_than_a_buffer() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("0.jnl");
+        let mut bytes = vec![b'F'; 3 * BUFFER_BYTES];
+        for at in [BUFFER_BYTES - 2, 2 * BUFFER_BYTES + 7] {
+            bytes[at..at + TRAILER.len()].copy_from_slice(&TRAILER);
+        }
+        fs::write(&path, bytes).unwrap();
+        let mut trailers = Trailers::open(&path, 5).unwrap();
+        for at in [BUFFER_BYTES - 2, 2 * BUFFER_BYTES + 7] {
+            let end = (at + TRAILER.len()) as u64;
+            assert_eq!(trailers.next_end().unwrap(), Some(end));
+        }
+        assert_eq!(trailers.next_end().unwrap(), None);
+        assert!(trailers.reader.capacity() == BUFFER_BYTES);
     }
 }

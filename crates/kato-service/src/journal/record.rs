@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use kato_engine::{Lesson, SessionConfig, SessionState};
+use kato_engine::SessionConfig;
+use kato_engine::node::Lesson;
+use kato_engine::session::SessionState;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 

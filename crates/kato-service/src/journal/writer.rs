@@ -4,7 +4,7 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use crossbeam_channel::Receiver;
@@ -15,6 +15,10 @@ use crate::receipt::Acknowledgement;
 
 /// Bytes of a group above which it is written without looking for more.
 const GROUP_BYTES: usize = 8 << 20;
+
+/// Bytes of all entries in the queue above which one more waits: a session's memory may be many
+/// megabytes, and is written with each of its operations.
+const QUEUE_BYTES: usize = 64 << 20;
 
 /// The figures of the writer.
 #[derive(Debug, Default)]
@@ -40,6 +44,10 @@ pub(super) struct Writer {
     turn: Mutex<()>,
     /// Entries in the queue that are not written.
     n_queued: AtomicUsize,
+    /// Their bytes.
+    queued_bytes: Mutex<usize>,
+    /// Notified when there are less of them.
+    room: Condvar,
 }
 
 impl Writer {
@@ -54,12 +62,33 @@ impl Writer {
             figures,
             turn: Mutex::new(()),
             n_queued: AtomicUsize::new(0),
+            queued_bytes: Mutex::new(0),
+            room: Condvar::new(),
         }
     }
 
-    /// Counts an entry that is about to go into the queue.
-    pub(super) fn announce(&self) {
+    /// Counts an entry that is about to go into the queue, once there is room for its bytes. The
+    /// caller has a sender of the queue, so the thread that makes room goes on.
+    pub(super) fn announce(&self, entry: &Entry) {
+        let bytes = size(entry);
+        let mut queued = self.queued_bytes();
+        // One that is larger than that has the queue to itself.
+        while *queued > 0 && queued.saturating_add(bytes) > QUEUE_BYTES {
+            queued = self
+                .room
+                .wait(queued)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *queued += bytes;
+        drop(queued);
         self.n_queued.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns the bytes of the entries in the queue, locked.
+    fn queued_bytes(&self) -> MutexGuard<'_, usize> {
+        self.queued_bytes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes an entry at once, which saves two threads from waking up; gives it back if it needs a
@@ -144,6 +173,8 @@ impl Writer {
         // Only with the turn taken: until then an entry that is written at once would overtake this
         // group.
         self.n_queued.fetch_sub(group.len(), Ordering::SeqCst);
+        *self.queued_bytes() -= bytes;
+        self.room.notify_all();
         if let Some(failure) = self.failure.get() {
             return refuse(group, failure);
         }
@@ -206,5 +237,37 @@ fn refuse(group: Vec<Queued>, failure: &StorageFailure) {
     for Queued { reply, .. } in group {
         // Nobody may be waiting any more.
         let _ = reply.send(Err(failure.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::journal::{Journal, Table};
+
+    #[test]
+    fn the_queue_takes_a_bounded_number_of_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (journal, _) = Journal::open(dir.path(), false).unwrap();
+        let large = || {
+            let mut entry = Entry::default();
+            entry.put(Table::Runs, "run", vec![0; QUEUE_BYTES]);
+            entry
+        };
+        let writer = &journal.writer;
+        // Larger than the bound, and the only one.
+        writer.announce(&large());
+        thread::scope(|scope| {
+            let second = scope.spawn(|| writer.announce(&large()));
+            thread::sleep(Duration::from_millis(50));
+            assert!(!second.is_finished());
+            writer.write(Vec::new(), size(&large()));
+            second.join().unwrap();
+        });
+        writer.write(Vec::new(), size(&large()));
+        assert_eq!(*writer.queued_bytes(), 0);
     }
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
+use kato_store::contract::{Scan, StagedBatch, SymbolCounts, Totals};
+use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{
-    DamagePolicy, EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore, PatternVisitor, Scan,
-    StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals,
+    EmbeddedStore, MemoryStore, PatternStore, PatternVisitor, StoreError, StoredPattern,
 };
 use serde_json::{Value, json};
 

@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kato_engine::{Engine, EngineOptions, Lesson, Node};
+use kato_engine::node::Lesson;
+use kato_engine::{Engine, EngineOptions, Node};
 use serde_json::{Value, json};
 
 use super::lazy_store::{LazyStore, directory_of};

@@ -8,10 +8,9 @@ use std::sync::PoisonError;
 use kato_store::EmbeddedStore;
 
 use super::{NODES, Service};
-use crate::ServiceError;
 use crate::files::{remove_dir, sync_dir};
 use crate::journal::{self, Journal};
-use crate::loss;
+use crate::{ServiceError, loss};
 
 /// Name of the file that marks a copy as not finished.
 const UNFINISHED: &str = "UNFINISHED";
@@ -31,7 +30,8 @@ impl Service {
     /// removed; one that a kill broke off says so when it is opened.
     ///
     /// ```
-    /// use kato_service::{NewSession, Service, ServiceOptions};
+    /// use kato_service::answer::NewSession;
+    /// use kato_service::{Service, ServiceOptions};
     ///
     /// let dir = tempfile::tempdir()?;
     /// let service = Service::open(&dir.path().join("service"), ServiceOptions::default())?;

@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use kato_engine::{EngineError, LearnOutcome, Lesson};
+use kato_engine::node::Lesson;
+use kato_engine::{EngineError, LearnOutcome};
 use kato_model::Event;
 
 use super::Service;

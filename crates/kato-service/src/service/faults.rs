@@ -3,12 +3,15 @@
 
 use std::path::Path;
 
-use kato_engine::{Lesson, Observation};
+use kato_engine::Observation;
+use kato_engine::node::Lesson;
 use kato_model::Event;
 
 use super::Service;
+use crate::answer::NewSession;
+use crate::figures::Health;
 use crate::journal::Fault;
-use crate::{Health, NewSession, ServiceError, ServiceOptions};
+use crate::{ServiceError, ServiceOptions};
 
 fn open(dir: &Path) -> Service {
     Service::open(dir, ServiceOptions::default()).unwrap()

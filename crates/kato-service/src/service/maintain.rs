@@ -36,8 +36,8 @@ impl Service {
     /// # Errors
     ///
     /// The first of what went wrong, when everything was tried; it stays in
-    /// [`Figures::failure`](crate::Figures::failure) until a round succeeds. A store that cannot be
-    /// written loses nothing: its lessons stay in the journal.
+    /// [`Figures::failure`](crate::figures::Figures::failure) until a round succeeds. A store that
+    /// cannot be written loses nothing: its lessons stay in the journal.
     pub fn maintain(&self) -> Result<Maintained, ServiceError> {
         let shared = &*self.shared;
         let _maintaining = match shared.maintenance.try_lock() {
@@ -77,7 +77,7 @@ impl Service {
         now: Micros,
         done: &mut Maintained,
     ) -> Result<(), ServiceError> {
-        let nodes = self.shared.nodes.all();
+        let nodes = self.shared.nodes.registry().in_memory();
         let folded = nodes
             .iter()
             .map(|entry| self.fold_if_due(entry, journal, now))

@@ -12,7 +12,7 @@ use super::Service;
 use crate::answer::NodeView;
 use crate::compact_json::{CompactJson, check_size};
 use crate::journal::Entry;
-use crate::node::LoadedNode;
+use crate::node::{LoadedNode, NodeEntry};
 use crate::{Receipt, ServiceError, genes};
 
 impl Service {
@@ -97,7 +97,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::TooLarge`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
+    /// [`ServiceError::TooLarge`], [`ServiceError::TooManyNodes`],
+    /// [`ServiceError::NodeMemoryFull`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
     pub fn set_genes(
         &self,
         node_id: &str,
@@ -105,11 +106,8 @@ impl Service {
     ) -> Result<Receipt<()>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
-        let node = shared.nodes.enter(node_id, shared.now());
-        let mut written = Entry {
-            sync: true,
-            ..Entry::default()
-        };
+        let options = &shared.options;
+        let node = shared.nodes.enter_within(options, node_id, shared.now())?;
         {
             let mut genes = node.genes();
             let mut all = genes.to_map();
@@ -117,14 +115,14 @@ impl Service {
             let kept = CompactJson::new(&all);
             // Checked together with those that were set before: many small changes may not add up
             // to more.
-            check_size("bytes of genes", kept.len(), shared.options.max_kept_bytes)?;
-            *genes = kept;
-            node.record(&mut written, all);
-        }
-        for entry in shared.sessions.all() {
-            if !Arc::ptr_eq(&entry.node, &node) {
-                continue;
+            check_size("bytes of genes", kept.len(), options.max_kept_bytes)?;
+            // Fewer genes are always taken.
+            if let Some(more @ 1..) = kept.len().checked_sub(genes.len()) {
+                shared.nodes.check_memory(more, options.max_node_memory)?;
             }
+            node.set_genes(&mut genes, kept);
+        }
+        for entry in shared.sessions.of_node(node.processor_id()) {
             let mut body = entry.lock();
             // Taken out for the moment, as the settings are borrowed from the same body.
             let own = std::mem::take(&mut body.own);
@@ -140,28 +138,61 @@ impl Service {
                 drop(shared.append(header)?);
             }
         }
-        let pending = shared.append(written)?;
+        let pending = {
+            // As they are by now, and held until they are in the queue: of two changes side by side
+            // the journal must have the later one last, with both in it.
+            let genes = node.genes();
+            let mut written = Entry {
+                sync: true,
+                ..Entry::default()
+            };
+            node.record(&mut written, genes.to_map());
+            shared.append(written)?
+        };
         Ok(Receipt::new((), pending))
+    }
+
+    /// Returns the number of nodes that the service knows.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.shared.nodes.len()
     }
 
     /// Returns the nodes that the service knows, by processor id.
     #[must_use]
     pub fn nodes(&self) -> Vec<NodeView> {
-        let view = |entry: Arc<crate::node::NodeEntry>| NodeView {
-            processor_id: entry.processor_id().to_owned(),
-            node_id: entry.node_id().to_owned(),
-            created_at: entry.created().into(),
-            last_accessed: entry.accessed().into(),
-            totals: entry.in_memory().map(|node| node.node().totals()),
+        self.shared.nodes.all().iter().map(view).collect()
+    }
+
+    /// Returns nodes by processor id, `limit` at most: all of them, or some of those in memory
+    /// where there are more. What is left out and not in memory costs nothing.
+    #[must_use]
+    pub fn some_nodes(&self, limit: usize) -> Vec<NodeView> {
+        let nodes = &self.shared.nodes;
+        let mut some = match nodes.len() > limit {
+            true => nodes.registry().in_memory(),
+            false => nodes.all(),
         };
-        self.shared.nodes.all().into_iter().map(view).collect()
+        some.truncate(limit);
+        some.iter().map(view).collect()
     }
 
     /// Returns the node in memory; `None` if there is nothing of it.
     fn node(&self, node_id: &str) -> Result<Option<Arc<LoadedNode>>, ServiceError> {
         let shared = &self.shared;
         let entry = shared.nodes.find(node_id, shared.now());
-        let load = |entry: Arc<crate::node::NodeEntry>| entry.load(shared.source_for(&entry));
+        let load = |entry: Arc<NodeEntry>| entry.load(shared.source_for(&entry));
         entry.map(load).transpose()
+    }
+}
+
+/// Returns a node as it is shown.
+fn view(entry: &Arc<NodeEntry>) -> NodeView {
+    NodeView {
+        processor_id: entry.processor_id().to_owned(),
+        node_id: entry.node_id().to_owned(),
+        created_at: entry.created().into(),
+        last_accessed: entry.accessed().into(),
+        totals: entry.in_memory().map(|node| node.node().totals()),
     }
 }

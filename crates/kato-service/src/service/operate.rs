@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kato_engine::{Lesson, SessionConfig};
+use kato_engine::SessionConfig;
+use kato_engine::node::Lesson;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Service, Shared};
 use crate::clock::Micros;
 use crate::journal::{Entry, Journal, StoredAnswer};
-use crate::keys::{Claim, Claimed, Digest};
+use crate::keys::{Claim, Claimed, Digest, Kept};
 use crate::options::Durability;
 use crate::receipt::Acknowledgement;
 use crate::session::{Body, LoadedSession, SessionEntry};
@@ -132,8 +133,11 @@ impl Service {
         if let Some(journal) = &shared.journal {
             entry.record_state(&body, journal, &mut written)?;
         }
-        shared.keep(claimed, || (form.store)(&answer), &mut written);
+        let kept = shared.keep(claimed, || (form.store)(&answer), &mut written);
         let pending = shared.append(written)?;
+        if let Some(kept) = kept {
+            kept.publish();
+        }
         if let Some(guard) = guard {
             guard.done();
         }
@@ -242,16 +246,16 @@ impl Shared {
         ))
     }
 
-    /// Adds the request's key and its answer to the entry.
+    /// Adds the request's key and its answer to the entry; they are to be published when the entry
+    /// is in the queue.
     pub(super) fn keep(
         &self,
         claimed: Option<Claimed>,
         answer: impl FnOnce() -> StoredAnswer,
         written: &mut Entry,
-    ) {
-        let Some(claimed) = claimed else { return };
+    ) -> Option<Kept> {
         let entry = self.journal.is_some().then_some(&mut *written);
-        claimed.keep(answer(), entry);
+        claimed.map(|claimed| claimed.keep(answer(), entry))
     }
 
     /// Renews a session, as a write does.

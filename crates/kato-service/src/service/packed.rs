@@ -1,7 +1,8 @@
 //! The answer to a batch, kept in a bit a sequence: names are those of the request's own sequences,
 //! which come again with it.
 
-use kato_engine::{LearnOutcome, Lesson};
+use kato_engine::LearnOutcome;
+use kato_engine::node::Lesson;
 use serde::{Deserialize, Serialize};
 
 use super::batch::sort;

@@ -2,7 +2,6 @@
 //! limit allows, and those that were not used for longest make room for others, also while they
 //! have sessions.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Shared;
@@ -30,29 +29,22 @@ impl Shared {
     /// runs.
     pub(super) fn make_room(&self, journal: &Journal) -> usize {
         let most = Descriptors::of_process().nodes();
-        let mut loaded = self.nodes.all();
-        loaded.retain(|node| node.is_in_memory());
-        if loaded.len() < most {
+        let registry = self.nodes.registry();
+        if registry.n_in_memory() < most {
             return 0;
         }
+        let mut loaded = registry.in_memory();
         NodeEntry::sort_by_last_use(&mut loaded);
-        let wanted = loaded.len() - most + most.div_ceil(SPARE);
-        // Grouped by node in one pass, not searched for every node. Addresses are unique as keys,
-        // because `loaded` and the sessions keep their nodes alive.
-        let mut sessions: HashMap<*const NodeEntry, Vec<Arc<SessionEntry>>> = HashMap::new();
-        for session in self.sessions.all() {
-            let of_node = sessions.entry(Arc::as_ptr(&session.node));
-            of_node.or_default().push(session);
-        }
+        // Some may have left between the look at their number and now.
+        let wanted = loaded.len().saturating_sub(most) + most.div_ceil(SPARE);
         let mut n_gone = 0;
         for node in &loaded {
             if n_gone == wanted {
                 break;
             }
-            let sessions = sessions.get(&Arc::as_ptr(node)).map(Vec::as_slice);
+            let sessions = self.sessions.of_node(node.processor_id());
             // One that cannot be folded stays, and maintenance reports why.
-            let has_gone =
-                unload_node(node, sessions.unwrap_or_default(), journal).unwrap_or(false);
+            let has_gone = unload_node(node, &sessions, journal).unwrap_or(false);
             n_gone += usize::from(has_gone);
         }
         n_gone
@@ -83,4 +75,48 @@ fn unload_node(
         SessionEntry::deactivate(body);
     }
     node.evict(journal)
+}
+
+#[cfg(test)]
+mod tests {
+    use kato_engine::Observation;
+    use serde_json::Map;
+
+    use crate::answer::NewSession;
+    use crate::clock::Micros;
+    use crate::journal::NodeRecord;
+    use crate::{Service, ServiceOptions};
+
+    #[test]
+    fn upkeep_looks_at_nodes_in_memory_and_not_at_all_that_are_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = ServiceOptions::default().with_max_loaded_nodes(2);
+        let service = Service::open(dir.path(), options).unwrap();
+        let nodes = &service.shared.nodes;
+        for idx in 0..100_000 {
+            let record = NodeRecord {
+                node_id: format!("known{idx}"),
+                created: Micros(0),
+                genes: Map::new(),
+            };
+            nodes.insert_recorded(&format!("known{idx}_kato"), record, Micros(0));
+        }
+        for idx in 0..5 {
+            let made = service.create_session(NewSession::of(format!("used{idx}")));
+            let id = made.unwrap().wait().unwrap().session_id;
+            let observed = service.observe(&id, Observation::strings(["a"]), None);
+            observed.unwrap().wait().unwrap();
+            service.delete_session(&id).unwrap().wait().unwrap();
+        }
+        let before = nodes.registry().n_visited();
+        let done = service.maintain().unwrap();
+        let journal = service.shared.journal.as_ref().unwrap();
+        service.shared.make_room(journal);
+        let visited = nodes.registry().n_visited() - before;
+        assert!(visited <= 20, "{visited}");
+        assert_eq!(done.nodes_evicted, 3);
+        // Those that left memory and were taught nothing are forgotten.
+        assert_eq!(service.n_nodes(), 100_002);
+        assert_eq!(service.some_nodes(1000).len(), 2);
+    }
 }

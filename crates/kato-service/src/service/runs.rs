@@ -33,9 +33,9 @@ impl Service {
     ) -> Result<u64, ServiceError> {
         let shared = &self.shared;
         let _turn = shared.begin_write()?;
-        let durability = shared.options.durability;
+        let journal = shared.journal.as_ref();
         shared
             .runs
-            .replace((shared.journal.as_ref(), durability), run, version, record)
+            .replace(journal, &shared.options, run, version, record)
     }
 }

@@ -21,7 +21,8 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::TooLarge`], [`ServiceError::TooManySessions`], [`ServiceError::MemoryFull`],
-    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
+    /// [`ServiceError::TooManyNodes`], [`ServiceError::NodeMemoryFull`], [`ServiceError::Closed`],
+    /// [`ServiceError::StorageFailed`].
     pub fn create_session(&self, new: NewSession) -> Result<Receipt<SessionView>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
@@ -34,7 +35,9 @@ impl Service {
         let most = shared.options.max_kept_bytes;
         check_size("bytes of a node id and metadata", kept, most)?;
         let now = shared.now();
-        let node = shared.nodes.enter(&new.node_id, now);
+        let node = shared
+            .nodes
+            .enter_within(&shared.options, &new.node_id, now)?;
         let mut defaults = shared.options.defaults.clone();
         genes::apply(&node.genes().to_map(), &mut defaults, |_| false);
         let given = new.config.unwrap_or_default();

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use kato_engine::{EngineError, Observation, Percept, Sequence};
+use kato_engine::session::Percept;
+use kato_engine::{EngineError, Observation, Sequence};
 use kato_model::Event;
 use kato_prediction::{Cancel, Predictions};
 use serde_json::Value;
@@ -168,16 +169,22 @@ impl Service {
         shared.renew(&entry, shared.now());
         let Some(journal) = &shared.journal else {
             node.engine().clear(Value::Null)?;
-            shared.keep(claimed, || StoredAnswer::whole(&()), &mut Entry::default());
+            let kept = shared.keep(claimed, || StoredAnswer::whole(&()), &mut Entry::default());
+            if let Some(kept) = kept {
+                kept.publish();
+            }
             return Ok(Receipt::new((), None));
         };
         let mut written = Entry::default();
         entry.node.record_once(&mut written);
         entry.record_state(&body, journal, &mut written)?;
-        shared.keep(claimed, || StoredAnswer::whole(&()), &mut written);
+        let kept = shared.keep(claimed, || StoredAnswer::whole(&()), &mut written);
         // Also with `Durability::Os`: a store that is emptied must not run ahead of the journal.
         written.sync = true;
         node.clear(entry.node.processor_id(), journal, written)?;
+        if let Some(kept) = kept {
+            kept.publish();
+        }
         Ok(Receipt::new((), None))
     }
 
@@ -188,7 +195,21 @@ impl Service {
     /// [`ServiceError::SessionNotFound`]; [`ServiceError::Engine`] when the node cannot be loaded.
     /// So for all reads.
     pub fn stm(&self, id: &str) -> Result<Vec<Event>, ServiceError> {
-        self.read(id, |loaded, _| loaded.session.stm().to_vec())
+        self.with_stm(id, <[Event]>::to_vec)
+    }
+
+    /// Looks at the short-term memory where it is, which a copy of it may be too large for. Other
+    /// operations of the session wait meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`stm`](Self::stm).
+    pub fn with_stm<T>(
+        &self,
+        id: &str,
+        look: impl FnOnce(&[Event]) -> T,
+    ) -> Result<T, ServiceError> {
+        self.read(id, |loaded, _| look(loaded.session.stm()))
     }
 
     /// Returns the patterns that the short-term memory resembles, and what would come next. Other

@@ -1,13 +1,13 @@
 //! Copies of a running service.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
-use kato_engine::{Lesson, Observation};
+use kato_engine::Observation;
+use kato_engine::node::Lesson;
 use kato_service::{Receipt, Service, ServiceError, ServiceOptions};
 
 use crate::support::{create, frequency, known, lesson, teach};

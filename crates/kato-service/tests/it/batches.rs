@@ -1,6 +1,7 @@
 //! Learning in batches.
 
-use kato_engine::{Lesson, Observation};
+use kato_engine::Observation;
+use kato_engine::node::Lesson;
 use kato_model::{EmotiveMap, Event, MetadataValue};
 use kato_service::{Service, ServiceError, ServiceOptions};
 

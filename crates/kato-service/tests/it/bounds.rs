@@ -1,7 +1,8 @@
 //! What clients may have kept, and what all sessions may take.
 
 use kato_engine::Observation;
-use kato_service::{NewSession, Service, ServiceError, ServiceOptions};
+use kato_service::answer::NewSession;
+use kato_service::{Service, ServiceError, ServiceOptions};
 use serde_json::json;
 
 use crate::support::{create, object};
@@ -123,4 +124,88 @@ fn sessions_take_no_more_memory_than_all_may_and_give_it_back() {
             .unwrap();
         create(&service, "n");
     }
+}
+
+#[test]
+fn no_more_nodes_are_made_than_are_allowed_and_those_that_there_are_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || ServiceOptions::default().with_max_nodes(2);
+    let is_refused = |error: ServiceError| {
+        assert!(
+            matches!(error, ServiceError::TooManyNodes { limit: 2 }),
+            "{error}"
+        );
+    };
+    let genes = || object(json!({"colour": "green"}));
+    for service in [
+        Service::in_memory(options()),
+        Service::open(dir.path(), options()).unwrap(),
+    ] {
+        let first = create(&service, "first");
+        service
+            .set_genes("second", &genes())
+            .unwrap()
+            .wait()
+            .unwrap();
+        is_refused(service.create_session(NewSession::of("third")).unwrap_err());
+        is_refused(service.set_genes("third", &genes()).unwrap_err());
+        assert_eq!((service.n_nodes(), service.n_sessions()), (2, 1));
+        // Those that there are go on, also by another name of theirs.
+        let observed = service.observe(&first, Observation::strings(["a"]), None);
+        observed.unwrap().wait().unwrap();
+        create(&service, "second");
+        service
+            .set_genes("first", &genes())
+            .unwrap()
+            .wait()
+            .unwrap();
+    }
+    // Fewer than there are: all of them are known all the same.
+    let fewer = ServiceOptions::default().with_max_nodes(1);
+    let service = Service::open(dir.path(), fewer).unwrap();
+    assert_eq!(service.n_nodes(), 2);
+    create(&service, "first");
+    assert!(service.create_session(NewSession::of("third")).is_err());
+}
+
+#[test]
+fn a_node_of_which_nothing_was_kept_makes_room_for_another() {
+    let service = Service::in_memory(ServiceOptions::default().with_max_nodes(1));
+    let id = create(&service, "first");
+    assert!(service.create_session(NewSession::of("second")).is_err());
+    service.delete_session(&id).unwrap().wait().unwrap();
+    service.maintain().unwrap();
+    create(&service, "second");
+}
+
+#[test]
+fn names_and_genes_of_all_nodes_take_no_more_memory_than_they_may() {
+    let options = ServiceOptions::default().with_max_node_memory(10_000);
+    let service = Service::in_memory(options);
+    let genes = |bytes| object(json!({"colour": "x".repeat(bytes)}));
+    let set = |node: &str, bytes| {
+        let set = service.set_genes(node, &genes(bytes));
+        set.unwrap().wait().unwrap();
+    };
+    set("a", 7_000);
+    for refused in [
+        service.set_genes("b", &genes(7_000)).unwrap_err(),
+        service.set_genes("a", &genes(12_000)).unwrap_err(),
+        service
+            .create_session(NewSession::of("y".repeat(9_000)))
+            .map(drop)
+            .unwrap_err(),
+    ] {
+        assert!(
+            matches!(refused, ServiceError::NodeMemoryFull { limit: 10_000 }),
+            "{refused}"
+        );
+    }
+    assert_eq!(
+        service.genes("a")["colour"].as_str().map(str::len),
+        Some(7_000)
+    );
+    // Fewer are always taken, and leave room.
+    set("a", 10);
+    set("b", 7_000);
 }

@@ -1,12 +1,11 @@
 //! Kills at any moment: what was acknowledged is there, once.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{env, thread};
 
 use kato_engine::Observation;
 use kato_service::{Service, ServiceOptions};
@@ -22,11 +21,12 @@ fn options() -> ServiceOptions {
 }
 
 /// What a request with this key teaches.
-fn batch(key: &str) -> Vec<kato_engine::Lesson> {
+fn batch(key: &str) -> Vec<kato_engine::node::Lesson> {
     vec![lesson(["x", key]), lesson(["y", key])]
 }
 
-/// The process that is killed: learns in batches and by observing, folds all the while, and says what was acknowledged.
+/// The process that is killed: learns in batches and by observing, folds all the while, and says
+/// what was acknowledged.
 #[test]
 #[ignore = "started by the test that kills it"]
 fn child() {
@@ -119,7 +119,8 @@ fn a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing() {
             let again = service.learn_batch(&id, batch(key), Some(key)).unwrap();
             assert!(again.replayed(), "{key}");
         }
-        // What was not acknowledged is there as a whole or not at all, and repeating it makes it whole.
+        // What was not acknowledged is there as a whole or not at all, and repeating it makes it
+        // whole.
         for (key, counts) in symbols {
             if key.len() > 1 && keys.insert(key.clone()) {
                 assert_eq!(counts.frequency, 2, "{key}");

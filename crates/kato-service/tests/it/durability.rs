@@ -4,7 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use kato_engine::Observation;
-use kato_service::{Durability, NewSession, Service, ServiceError, ServiceOptions};
+use kato_service::answer::NewSession;
+use kato_service::{Durability, Service, ServiceError, ServiceOptions};
 use serde_json::json;
 
 use crate::support::{create, export, frequency, known, lesson, teach, timed};

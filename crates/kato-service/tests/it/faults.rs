@@ -1,4 +1,5 @@
-//! Real faults from outside: a disk with no room, and a panic at every step at which the service asks for the time.
+//! Real faults from outside: a disk with no room, and a panic at every step at which the service
+//! asks for the time.
 
 use std::env;
 use std::panic::{self, AssertUnwindSafe};
@@ -9,13 +10,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kato_engine::Observation;
-use kato_service::{Clock, Durability, Health, Service, ServiceError, ServiceOptions};
+use kato_service::clock::Clock;
+use kato_service::figures::Health;
+use kato_service::{Durability, Service, ServiceError, ServiceOptions};
 
 use crate::support::{create, lesson};
 
 const DIR: &str = "KATO_SERVICE_TEST_FULL_DIR";
 
-fn batch(key: &str) -> Vec<kato_engine::Lesson> {
+fn batch(key: &str) -> Vec<kato_engine::node::Lesson> {
     // Long enough to reach any limit soon.
     (0..20)
         .map(|n| lesson([&format!("{key}-{n}-{}", "x".repeat(100)), key]))

@@ -1,8 +1,11 @@
 //! Genes of nodes.
 
-use kato_engine::StmMode;
-use kato_service::{NewSession, Service, ServiceOptions};
-use serde_json::json;
+use std::thread;
+
+use kato_engine::config::StmMode;
+use kato_service::answer::NewSession;
+use kato_service::{Service, ServiceOptions};
+use serde_json::{Map, json};
 
 use crate::support::{create, object};
 
@@ -52,4 +55,28 @@ fn genes_are_settings_of_sessions_that_have_no_own() {
     check(&service);
     drop(service);
     check(&Service::open(dir.path(), ServiceOptions::default()).unwrap());
+}
+
+#[test]
+fn genes_that_are_set_side_by_side_are_all_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let service = open();
+    create(&service, "n");
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let service = &service;
+            scope.spawn(move || {
+                for idx in 0..20 {
+                    let mut genes = Map::new();
+                    genes.insert(format!("gene-{thread}-{idx}"), json!(idx));
+                    service.set_genes("n", &genes).unwrap().wait().unwrap();
+                }
+            });
+        }
+    });
+    let before = service.genes("n");
+    assert!(before.len() >= 160);
+    drop(service);
+    assert_eq!(open().genes("n"), before);
 }

@@ -219,7 +219,7 @@ fn the_answer_to_a_batch_is_the_first_one_whoever_asks_again() {
         let words = ["b", "a"].map(str::to_owned).to_vec();
         let event = kato_model::Event::in_given_order(words);
         vec![
-            kato_engine::Lesson::of([event]),
+            kato_engine::node::Lesson::of([event]),
             lesson(["x"]),
             lesson(["c", "d"]),
             lesson(["c", "d"]),
@@ -233,9 +233,9 @@ fn the_answer_to_a_batch_is_the_first_one_whoever_asks_again() {
         for (key, sorts) in [("sorted", true), ("given", false)] {
             let session = |sorts: bool| {
                 let config = crate::support::object(serde_json::json!({"sort_symbols": sorts}));
-                let new = kato_service::NewSession {
+                let new = kato_service::answer::NewSession {
                     config: Some(config),
-                    ..kato_service::NewSession::of("n")
+                    ..kato_service::answer::NewSession::of("n")
                 };
                 service
                     .create_session(new)

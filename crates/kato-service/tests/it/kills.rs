@@ -1,5 +1,5 @@
-//! Kills in the middle of scripts of all kinds of operations: afterwards each worker's sessions and node are as a service in
-//! memory has them after the same operations, each exactly once.
+//! Kills in the middle of scripts of all kinds of operations: afterwards each worker's sessions and
+//! node are as a service in memory has them after the same operations, each exactly once.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,8 @@ fn node_of(worker: usize) -> String {
     format!("n{worker}")
 }
 
-/// Carries out a worker's operation number `n`, the same whenever it is asked; whether it had been carried out before.
+/// Carries out a worker's operation number `n`, the same whenever it is asked; whether it had been
+/// carried out before.
 fn act(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError> {
     fn settle<T>(receipt: Receipt<T>) -> Result<bool, ServiceError> {
         let replayed = receipt.replayed();
@@ -70,7 +71,8 @@ fn act(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError> {
     }
 }
 
-/// The process that is killed: every worker goes on with its script where it is told to, and says what was acknowledged.
+/// The process that is killed: every worker goes on with its script where it is told to, and says
+/// what was acknowledged.
 #[test]
 #[ignore = "started by the test that kills it"]
 fn child() {
@@ -100,7 +102,8 @@ fn child() {
     });
 }
 
-/// Starts the child, kills it after so many acknowledgements, and moves the workers' next operations on.
+/// Starts the child, kills it after so many acknowledgements, and moves the workers' next
+/// operations on.
 fn run_and_kill(
     dir: &Path,
     durability: Durability,

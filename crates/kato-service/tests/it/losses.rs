@@ -1,11 +1,12 @@
-//! What was lost is told: every part of a service's directory is taken away, cut, turned or replaced once, and never is an empty
-//! or older state served as if nothing had been.
+//! What was lost is told: every part of a service's directory is taken away, cut, turned or
+//! replaced once, and never is an empty or older state served as if nothing had been.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_engine::Observation;
-use kato_service::{Loss, Service, ServiceError, ServiceOptions};
+use kato_service::figures::Loss;
+use kato_service::{Service, ServiceError, ServiceOptions};
 
 use crate::support::{copy, create, frequency, known, lesson, teach};
 
@@ -17,7 +18,8 @@ fn accept(dir: &Path) -> Service {
     Service::open(dir, ServiceOptions::default().with_accept_losses(true)).unwrap()
 }
 
-/// A directory with a folded node `n`, an unfolded one `m`, and a session of `n` with two words in its short-term memory.
+/// A directory with a folded node `n`, an unfolded one `m`, and a session of `n` with two words in
+/// its short-term memory.
 struct Filled {
     dir: tempfile::TempDir,
     session: String,
@@ -173,7 +175,8 @@ fn a_knowledge_base_from_an_older_copy_is_not_taken_for_the_newest() {
 #[test]
 fn a_gap_in_a_nodes_lessons_is_told() {
     let (dir, id) = taught_once();
-    // A copy made file by file: the knowledge base first, and the journal when lessons 2 and 3 had been folded.
+    // A copy made file by file: the knowledge base first, and the journal when lessons 2 and 3 had
+    // been folded.
     let copied = tempfile::tempdir().unwrap();
     copy(&dir.path().join("nodes"), &copied.path().join("nodes"));
     for word in ["c", "d"] {

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use fjall::{Database, KeyspaceCreateOptions, PersistMode};
-use kato_engine::{LearnOutcome, Lesson};
-use kato_service::{Loss, Service, ServiceError, ServiceOptions};
+use kato_engine::LearnOutcome;
+use kato_engine::node::Lesson;
+use kato_service::figures::Loss;
+use kato_service::{Service, ServiceError, ServiceOptions};
 
 use crate::support::{create, frequency, lesson};
 
@@ -23,7 +25,8 @@ fn batch() -> Vec<Lesson> {
     vec![lesson(["c", "d"]), lesson(["x"])]
 }
 
-/// Writes a journal in which node `n` was taught one pattern under each of these numbers, and answered a batch under key `k`.
+/// Writes a journal in which node `n` was taught one pattern under each of these numbers, and
+/// answered a batch under key `k`.
 fn write_old_journal(dir: &Path, numbers: &[u64]) {
     let db = Database::builder(dir.join("journal")).open().unwrap();
     let table = |name: &str| db.keyspace(name, KeyspaceCreateOptions::default).unwrap();

@@ -49,3 +49,29 @@ fn a_record_is_replaced_only_by_who_has_seen_it_and_outlives_the_process() {
     let found = open().run_record(&run).unwrap().unwrap();
     assert_eq!((found.version, found.record), (2, json!({"n": 2})));
 }
+
+#[test]
+fn there_are_no_more_records_than_are_allowed_and_those_that_there_are_are_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || ServiceOptions::default().with_max_runs(2);
+    let open = || Service::open(dir.path(), options()).unwrap();
+    let name = |name: &str| name.parse::<RunName>().unwrap();
+    for is_durable in [false, true] {
+        let service = match is_durable {
+            true => open(),
+            false => Service::in_memory(options()),
+        };
+        let replace =
+            |run: &str, version| service.replace_run_record(&name(run), version, json!({}));
+        assert_eq!(replace("first", 0).unwrap(), 1);
+        assert_eq!(replace("second", 0).unwrap(), 1);
+        assert!(matches!(
+            replace("third", 0),
+            Err(ServiceError::TooManyRuns { limit: 2 })
+        ));
+        assert_eq!(replace("first", 1).unwrap(), 2);
+    }
+    // They are counted anew.
+    let third = open().replace_run_record(&name("third"), 0, json!({}));
+    assert!(matches!(third, Err(ServiceError::TooManyRuns { .. })));
+}

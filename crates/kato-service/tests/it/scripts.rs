@@ -1,9 +1,12 @@
-//! Any script of operations, with the service closed or dropped and opened again anywhere in it, does what it does without.
+//! Any script of operations, with the service closed or dropped and opened again anywhere in it,
+//! does what it does without.
 
 use std::time::Duration;
 
 use kato_engine::{Observation, Sequence};
-use kato_service::{ManualClock, NewSession, Receipt, Service, ServiceError, ServiceOptions};
+use kato_service::answer::NewSession;
+use kato_service::clock::ManualClock;
+use kato_service::{Receipt, Service, ServiceError, ServiceOptions};
 use proptest::prelude::*;
 use serde_json::json;
 

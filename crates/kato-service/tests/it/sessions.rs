@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kato_engine::{Observation, StmMode};
-use kato_service::{
-    ListedSession, NewSession, Service, ServiceError, ServiceOptions, SessionPage, SystemClock,
-};
+use kato_engine::Observation;
+use kato_engine::config::StmMode;
+use kato_service::answer::{ListedSession, NewSession, SessionPage};
+use kato_service::clock::SystemClock;
+use kato_service::{Service, ServiceError, ServiceOptions};
 use serde_json::json;
 
 use crate::support::{create, object, teach, timed};
@@ -215,7 +216,8 @@ fn the_least_recently_used_session_makes_room_and_those_in_use_stay() {
     assert_eq!((figures.sessions, figures.sessions_evicted), (3, 1));
     drop(service);
 
-    // It has not come back, and sessions that were not written to for long are still known to be unused.
+    // It has not come back, and sessions that were not written to for long are still known to be
+    // unused.
     let service = Service::open(dir.path(), options).unwrap();
     assert_eq!(service.n_sessions(), 3);
     let fifth = make(&service).unwrap();

@@ -5,9 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use kato_engine::{Lesson, Observation, Sequence};
+use kato_engine::node::Lesson;
+use kato_engine::{Observation, Sequence};
 use kato_model::Event;
-use kato_service::{ManualClock, NewSession, Service, ServiceOptions};
+use kato_service::answer::NewSession;
+use kato_service::clock::ManualClock;
+use kato_service::{Service, ServiceOptions};
 use kato_store::{EmbeddedStore, KnowledgeBase};
 use serde_json::{Map, Value};
 

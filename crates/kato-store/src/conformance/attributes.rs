@@ -2,10 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use kato_model::{
-    AttributeLimits, Attributes, DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, FirstSeen,
-    LearnBatch, Metadata,
-};
+use kato_model::emotives::{DEFAULT_PERSISTENCE, EmotiveWindow};
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, FirstSeen, LearnBatch, Metadata};
 use serde_json::Value;
 
 use super::{Fixture, Lesson, Lessons, commit, content, create, learned, stage};

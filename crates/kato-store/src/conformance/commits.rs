@@ -7,10 +7,9 @@ use kato_model::{AttributeLimits, LearnBatch, PatternName, VectorName};
 use serde_json::{Value, json};
 
 use super::{Fixture, Lesson, Lessons, commit, content, create, learned, stage, teach};
-use crate::{
-    MemoryStore, PatternStore, PatternVisitor, SourceSymbols, StagedBatch, StoreError, Totals,
-    VisitedPattern,
-};
+use crate::contract::{StagedBatch, Totals};
+use crate::visit::{SourceSymbols, VisitedPattern};
+use crate::{MemoryStore, PatternStore, PatternVisitor, StoreError};
 
 /// Returns lessons of two patterns in one node.
 fn two_patterns() -> Lessons {

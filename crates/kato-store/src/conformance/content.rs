@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use kato_model::{PatternName, Symbol, VectorName};
 
 use super::visits::visited;
-use crate::{PatternStore, Scan, StoredPattern, SymbolCounts, Totals};
+use crate::contract::{Scan, SymbolCounts, Totals};
+use crate::{PatternStore, StoredPattern};
 
 /// The content of one node of a store.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,8 +144,8 @@ fn derived_totals(patterns: &[StoredPattern]) -> Totals {
     let mut totals = Totals::default();
     for pattern in patterns {
         totals.merge(Totals {
-            observations: pattern.frequency,
-            symbols: pattern
+            learns: pattern.frequency,
+            learned_symbols: pattern
                 .frequency
                 .saturating_mul(pattern.symbols.len() as u64),
             member_symbols: pattern

@@ -1,8 +1,8 @@
 //! Lessons: learn calls as plain data, from which batches of any grouping are made.
 
+use kato_model::batch::{BatchSymbol, Occurrence};
 use kato_model::{
-    AttributeLimits, Attributes, BatchSymbol, FirstSeen, LearnBatch, Occurrence, PatternName,
-    SealedBatch, VectorName,
+    AttributeLimits, Attributes, FirstSeen, LearnBatch, PatternName, SealedBatch, VectorName,
 };
 
 /// One learn call.

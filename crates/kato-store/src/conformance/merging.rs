@@ -1,6 +1,7 @@
 //! Tests that batches may be grouped and ordered in any way.
 
-use kato_model::{Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata, VectorName};
+use kato_model::emotives::EmotiveWindow;
+use kato_model::{Attributes, EmotiveMap, FirstSeen, Metadata, VectorName};
 use serde_json::{Value, json};
 
 use super::{Fixture, Lesson, Lessons, Part, assert_same_content, commit, create, learned, stage};
@@ -64,7 +65,7 @@ pub fn repeated_patterns_add_up(fixture: &impl Fixture) {
     assert_eq!(store.count_patterns(0).expect("patterns can be counted"), 1);
     let totals = store.totals(0).expect("totals can be read");
     assert_eq!(
-        (totals.observations, totals.symbols, totals.member_symbols),
+        (totals.learns, totals.learned_symbols, totals.member_symbols),
         (6, 12, 12)
     );
 }
@@ -127,7 +128,7 @@ fn varied() -> Lessons {
         ));
         let mut emotives = EmotiveWindow::default();
         let map = EmotiveMap::from([("joy".to_owned(), 0.1 + round as f64)]);
-        emotives.learn((round, 0), map, kato_model::DEFAULT_PERSISTENCE);
+        emotives.learn((round, 0), map, kato_model::emotives::DEFAULT_PERSISTENCE);
         let attributes = Attributes {
             emotives,
             extra_frequency: round,

@@ -3,7 +3,7 @@
 use kato_model::{Event, PatternName, Symbol};
 
 use super::{Fixture, Lesson, Lessons, Part, commit, content, create, learned, stage, teach};
-use crate::SymbolCounts;
+use crate::contract::SymbolCounts;
 
 /// Checks that names of patterns are the same symbols whether the node below learned them in the
 /// same batch, in another or never.

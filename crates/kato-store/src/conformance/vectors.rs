@@ -30,10 +30,7 @@ pub fn vectors_come_back_bit_for_bit(fixture: &impl Fixture) {
         for _ in 0..2 {
             let found = content(&store);
             assert_eq!((found[0].vectors.len(), &found[1].vectors), (0, &expected));
-            assert_eq!(
-                (found[1].totals.observations, found[1].patterns.len()),
-                (0, 0)
-            );
+            assert_eq!((found[1].totals.learns, found[1].patterns.len()), (0, 0));
             store = fixture.reopen(store);
         }
     }

@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use kato_model::{AttributeLimits, Attributes, PatternName, Symbol};
 
 use super::{Fixture, Lesson, Lessons, create, teach};
-use crate::{PatternStore, PatternVisitor, SourceSymbols, StoredPattern, VisitedPattern};
+use crate::visit::{SourceSymbols, VisitedPattern};
+use crate::{PatternStore, PatternVisitor, StoredPattern};
 
 /// Adds up what a visit shows of a node, and returns the patterns in name order.
 pub(super) fn visited(store: &dyn PatternStore, node_idx: usize) -> Vec<StoredPattern> {

@@ -26,21 +26,21 @@ impl EmbeddedStore {
     pub fn compact(&self) -> Result<(), StoreError> {
         self.writer()?;
         // Locked throughout, so that no commit comes between reading a generation and replacing it.
-        let mut state = self.state();
+        let writing = self.writing();
         let mut merged_any = false;
         loop {
-            let mut next = state.newest.clone();
+            let mut next = self.newest();
             let Some(mut merged) = self.merge_smallest(&mut next, usize::MAX)? else {
                 break;
             };
             // As in a commit: an error from here on does not say whether the manifest names the
             // file. Every merge is durable by itself, so an error keeps those before it.
             merged.keep();
-            self.replace(&mut state, next)?;
+            self.replace(&writing, next)?;
             merged_any = true;
         }
         if merged_any {
-            self.drop_previous_generation(&mut state);
+            self.drop_previous_generation(&writing);
         }
         Ok(())
     }
@@ -112,5 +112,34 @@ impl EmbeddedStore {
             patterns <= most
         });
         fitting.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kato_model::batch::BatchSymbol;
+    use kato_model::{LearnBatch, PatternName};
+    use serde_json::json;
+
+    use super::*;
+    use crate::PatternStore;
+
+    #[test]
+    fn readers_do_not_wait_for_a_merge() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::create(&dir.path().join("kb"), &["node0"], json!(null)).unwrap();
+        let mut batch = LearnBatch::new(1);
+        let symbol = BatchSymbol::Literal(batch.literal("a"));
+        let name = PatternName::of_events(&[["a"], ["a"]]);
+        batch.learn(0, name, [symbol, symbol]);
+        let staged = store.stage(batch.seal()).unwrap();
+        store.commit(vec![staged], json!(1)).unwrap();
+        // What a commit or a merge holds for as long as it takes.
+        let _writing = store.writing();
+        assert_eq!(store.checkpoint(), json!(1));
+        assert_eq!(store.count_patterns(0).unwrap(), 1);
+        assert!(store.pattern(0, &name).unwrap().is_some());
+        assert_eq!(store.totals(0).unwrap().learns, 1);
+        assert_eq!(store.n_segments(), 1);
     }
 }

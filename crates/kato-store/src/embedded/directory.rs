@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::lock;
 use super::manifest::{self, Manifest, SegmentEntry};
 use super::segment::{Segment, WrittenSegment};
-use crate::StoreError;
+use crate::{Place, StoreError};
 
 const SEGMENT_DIR: &str = "segments";
 const SEGMENT_EXTENSION: &str = "seg";
@@ -39,7 +39,7 @@ pub(super) fn parent_dir(dir: &Path) -> PathBuf {
 pub(super) fn ensure_unoccupied(dir: &Path) -> Result<(), StoreError> {
     if Manifest::exists(dir) {
         return Err(StoreError::Exists {
-            path: dir.to_owned(),
+            place: Place::from_path(dir),
         });
     }
     let entries = match fs::read_dir(dir) {
@@ -55,7 +55,7 @@ pub(super) fn ensure_unoccupied(dir: &Path) -> Result<(), StoreError> {
             .any(|ours| name == *ours);
         if !is_ours {
             return Err(StoreError::NotAKnowledgeBase {
-                path: dir.to_owned(),
+                place: Place::from_path(dir),
             });
         }
     }

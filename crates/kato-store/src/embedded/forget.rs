@@ -121,8 +121,8 @@ impl Forgotten {
         let mut cursor = NodeCursor::from_leading(Arc::clone(segment), node_idx, leading)?;
         while let Some(name) = cursor.name().filter(|_| sorted_names.0.peek().is_some()) {
             if sorted_names.contains(&name) {
-                // A segment has fewer than 2^32 numbers for the symbols of a node, ranks included.
-                found.ranks.push(cursor.rank() as u32);
+                let rank = u32::try_from(cursor.rank()).map_err(|_| segment.corrupt_block())?;
+                found.ranks.push(rank);
                 found.names.push(name);
             }
             cursor.advance()?;
@@ -194,7 +194,7 @@ impl<'a> SymbolRenumbering<'a> {
         below: &'a Forgotten,
     ) -> Result<Self, StoreError> {
         let dictionary = segment.dictionary(node_idx)?;
-        let n_below = segment.n_below(node_idx) as u32;
+        let n_below = segment.n_below(node_idx);
         let mut text_in_use = vec![false; dictionary.len()];
         let mut name_in_use = vec![false; below.ranks.len()];
         let mut remaining = RemainingPatterns::new(segment, node_idx, forgotten)?;
@@ -235,10 +235,12 @@ impl<'a> SymbolRenumbering<'a> {
                 Source::Forgotten(idx) => forgotten_ranks[idx] = Some(rank),
             }
         }
+        let n_forgotten = u32::try_from(below.ranks.len()).ok();
+        let n_remaining = n_forgotten.and_then(|forgotten| n_below.checked_sub(forgotten));
         Ok(Self {
             n_below,
             below,
-            n_remaining: n_below - below.ranks.len() as u32,
+            n_remaining: n_remaining.ok_or_else(|| segment.corrupt_block())?,
             texts: texts.into_iter().map(|(text, _)| text).collect(),
             text_ranks,
             forgotten_ranks,
@@ -252,7 +254,7 @@ impl<'a> SymbolRenumbering<'a> {
             None => match self.below.ranks.binary_search(&symbol) {
                 Ok(idx) => self.forgotten_ranks[idx],
                 // Its rank falls by the number of forgotten patterns with smaller ranks.
-                Err(before) => return Some(symbol - before as u32),
+                Err(before) => return symbol.checked_sub(u32::try_from(before).ok()?),
             },
         };
         Some(self.n_remaining + text?)

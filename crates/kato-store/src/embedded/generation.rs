@@ -2,16 +2,15 @@
 //! is damaged.
 
 use std::collections::HashSet;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use super::directory::{FileAccess, missing_is_corrupt, open_segments, remove_orphans};
 use super::manifest::{FILE, Manifest, PREVIOUS_FILE, SegmentEntry};
 use super::options::DamagePolicy;
 use super::segment::Segment;
-use crate::StoreError;
+use crate::{Place, StoreError};
 
 /// Number of times that the newest commit is looked for while a writer merges away what its
 /// manifest names.
@@ -92,7 +91,14 @@ pub(super) fn open_newest_or_previous(
     };
     // Only damage leads back. A later format or an error of the system does not show that the
     // newest commit is lost, and going back would give it up.
-    let (StoreError::Corrupt { path, reason }, DamagePolicy::GoBack) = (&damage, policy) else {
+    let (
+        StoreError::Corrupt {
+            place: Place::Path(path),
+            reason,
+        },
+        DamagePolicy::GoBack,
+    ) = (&damage, policy)
+    else {
         return Err(damage);
     };
     // If the commit before is not whole either, the damage of the newest one is what the caller has
@@ -150,7 +156,7 @@ fn open_newest(dir: &Path, access: FileAccess) -> NewestCommit {
             Err(StoreError::corrupt(&dir.join(FILE), "it is not there"))
         }
         Ok(None) => Err(StoreError::Missing {
-            path: dir.to_owned(),
+            place: Place::from_path(dir),
         }),
         Err(error) => Err(error),
     };

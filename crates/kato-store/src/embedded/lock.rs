@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
-use crate::StoreError;
+use crate::{Place, StoreError};
 
 /// The file that is locked. It is never removed: a second writer could otherwise lock a new file of
 /// the same name beside the first.
@@ -29,7 +29,7 @@ impl WriteLock {
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(StoreError::Locked {
-                path: dir.to_owned(),
+                place: Place::from_path(dir),
             }),
             Err(TryLockError::Error(source)) => Err(StoreError::io("lock", &path, source)),
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::segment::NodeTotals;
-use crate::StoreError;
+use crate::{Place, StoreError};
 
 /// Version of the files of a knowledge base.
 pub(crate) const FORMAT_VERSION: u64 = 1;
@@ -90,7 +90,7 @@ impl Manifest {
         // else.
         if found != FORMAT_VERSION {
             return Err(StoreError::Version {
-                path: path.to_owned(),
+                place: Place::from_path(path),
                 found,
                 supported: FORMAT_VERSION,
             });
@@ -128,7 +128,7 @@ impl Manifest {
             file.write_all(text.as_bytes())?;
             // Flushed before it is renamed: otherwise a power cut could leave the final name with
             // only a part of the content.
-            let _waiting = kato_probe::waiting(kato_probe::Wait::Disk);
+            let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Disk);
             file.sync_all()
         };
         write().map_err(|source| StoreError::io("write", &new, source))
@@ -179,7 +179,7 @@ fn rename(dir: &Path, from: &str, to: &str) -> Result<(), StoreError> {
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     // Windows cannot flush a directory and does not need to.
     if cfg!(unix) {
-        let _waiting = kato_probe::waiting(kato_probe::Wait::Disk);
+        let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Disk);
         File::open(dir)
             .and_then(|file| file.sync_all())
             .map_err(|source| StoreError::io("flush", dir, source))?;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use kato_model::{AttributeLimits, PatternName};
 
-use super::segment::{Extras, NodeCursor, RawRecord, Segment, SegmentWriter, WrittenSegment};
+use super::segment::{
+    Extras, NodeCursor, RawRecord, Segment, SegmentWriter, WrittenSegment, too_large,
+};
 use super::vectors::MergedVectors;
 use crate::StoreError;
 
@@ -143,8 +145,8 @@ pub(crate) fn merge_segments(
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
     for node_idx in 0..n_nodes {
         let literals = merge_dictionaries(segments, node_idx)?;
-        let numbered =
-            number_literals(literals.merged, segments, node_idx, writer.n_below() as u32)?;
+        let numbered = number_literals(literals.merged, segments, node_idx, writer.n_below()?)?
+            .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 symbols"))?;
         writer.begin_node(numbered.texts.iter().copied())?;
         let mut ranks: Vec<Vec<u32>> = segments
             .iter()
@@ -157,14 +159,14 @@ pub(crate) fn merge_segments(
             // Numbers have a meaning only within their segment, so symbols are renumbered by the
             // tables of the segment that the record is from.
             let (source, segment, record) = group.content()?;
-            let old_below = segment.n_below(node_idx) as u32;
+            let old_below = segment.n_below(node_idx);
             symbols.clear();
             for symbol in record.symbols(segment.width(node_idx)) {
                 let renumbered = match symbol.checked_sub(old_below) {
                     None => children[source].get(symbol as usize).copied(),
                     Some(literal) => literals.ranks[source]
                         .get(literal as usize)
-                        .map(|&rank| numbered.numbers[rank as usize]),
+                        .map(|&rank| numbered.numbers[rank]),
                 };
                 // A number out of bounds passes the checksum of a file that was written so: it is
                 // damage and must not panic.
@@ -209,7 +211,7 @@ struct MergedLiterals<'a> {
     /// All texts, ascending and distinct.
     merged: Vec<&'a str>,
     /// Rank in each segment's dictionary → rank in `merged`.
-    ranks: Vec<Vec<u32>>,
+    ranks: Vec<Vec<usize>>,
 }
 
 /// Merges the dictionaries of a node.
@@ -239,7 +241,7 @@ fn merge_dictionaries(
                     while merged[rank] < literal {
                         rank += 1;
                     }
-                    rank as u32
+                    rank
                 })
                 .collect()
         })
@@ -255,7 +257,7 @@ struct NumberedLiterals<'a> {
     numbers: Vec<u32>,
 }
 
-/// Numbers the merged literals.
+/// Numbers the merged literals; `None` if there are more than numbers.
 ///
 /// Names that some segment's node below holds become ranks: 3 to 4 bytes instead of 45.
 fn number_literals<'a>(
@@ -263,7 +265,7 @@ fn number_literals<'a>(
     segments: &[Arc<Segment>],
     node_idx: usize,
     n_below: u32,
-) -> Result<NumberedLiterals<'a>, StoreError> {
+) -> Result<Option<NumberedLiterals<'a>>, StoreError> {
     let mut numbers = vec![None; merged.len()];
     // Text of names is ordered as names are, so one walk over the node below serves them all.
     let mut names = (0..merged.len())
@@ -282,15 +284,17 @@ fn number_literals<'a>(
             rank += 1;
         }
     }
-    let mut next = n_below;
+    // Several segments together may have more texts than any of them could.
+    let mut next = Some(n_below);
     let mut texts = Vec::new();
     let numbers = numbers.into_iter().zip(merged).map(|(child, text)| {
-        child.unwrap_or_else(|| {
+        child.or_else(|| {
             texts.push(text);
-            next += 1;
-            next - 1
+            let number = next;
+            next = next.and_then(|next| next.checked_add(1));
+            number
         })
     });
-    let numbers = numbers.collect();
-    Ok(NumberedLiterals { texts, numbers })
+    let numbers: Option<Vec<u32>> = numbers.collect();
+    Ok(numbers.map(|numbers| NumberedLiterals { texts, numbers }))
 }

@@ -9,8 +9,8 @@ pub struct EmbeddedOptions {
     /// Segments above which a commit merges the smaller ones. More make commits cheaper and
     /// look-ups dearer: a look-up searches every segment. Default 64, at least 2.
     pub max_segments: usize,
-    /// Patterns of one node above which a segment is left alone. Merging takes four bytes of memory
-    /// for each. Default 24 million.
+    /// Patterns of one node above which a segment is left alone. Merging takes four bytes of
+    /// memory for each. Default 24 million.
     pub max_segment_patterns: u64,
     /// Limits on the attributes kept of a pattern; used when a knowledge base is created, ignored
     /// afterwards.
@@ -21,6 +21,7 @@ pub struct EmbeddedOptions {
 
 /// The reaction of opening to a newest commit that is damaged, where the one before it is whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DamagePolicy {
     /// Goes back to the commit before and says so
     /// ([`EmbeddedStore::recovered`](crate::EmbeddedStore::recovered)). Right for training, which

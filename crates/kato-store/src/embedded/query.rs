@@ -7,7 +7,8 @@ use kato_model::{AttributeLimits, PatternName, Symbol, VectorName};
 use super::merge::MergeCursor;
 use super::segment::{Extras, RawRecord, Segment};
 use super::vectors::MergedVectors;
-use crate::{Scan, StoreError, StoredPattern};
+use crate::contract::Scan;
+use crate::{StoreError, StoredPattern};
 
 /// Finds a pattern and adds up what the segments hold of it.
 pub(super) fn pattern(
@@ -122,7 +123,7 @@ fn symbols(
     let n_below = segment.n_below(node_idx);
     record
         .symbols(segment.width(node_idx))
-        .map(|symbol| match u64::from(symbol).checked_sub(n_below) {
+        .map(|symbol| match symbol.checked_sub(n_below) {
             // Numbers below `n_below` exist only above the lowest node, so there is a node below.
             None => segment.name_of_rank(node_idx - 1, symbol).map(Symbol::Name),
             Some(literal) => {

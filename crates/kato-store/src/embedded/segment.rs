@@ -24,12 +24,24 @@ mod record;
 mod vector;
 mod writer;
 
+use std::path::Path;
+
 pub(crate) use dictionary::Dictionary;
 pub(crate) use footer::NodeTotals;
 pub use handles::set_max_open_segments;
 pub(crate) use reader::{BlockBuffer, NodeCursor, Segment, VectorCursor};
 pub(crate) use record::{Extras, RawRecord};
 pub(crate) use writer::{SegmentWriter, WrittenSegment};
+
+use crate::{Place, StoreError, StoreErrorKind};
+
+/// Largest number of symbols of one node, ranks of the node below included: numbers have 32 bits.
+const MAX_NUMBERS: u64 = u32::MAX as u64;
+
+/// Creates the error for content that no segment can hold.
+pub(crate) fn too_large(path: &Path, reason: &'static str) -> StoreError {
+    StoreError::from_backend(StoreErrorKind::TooLarge, Place::from_path(path), reason)
+}
 
 /// Number of patterns in a full block. More make reads of one pattern slower, fewer make the index
 /// larger.

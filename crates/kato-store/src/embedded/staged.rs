@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use kato_model::{AttributeLimits, Attributes, NodeView, PatternName, SealedBatch, SealedSymbol};
+use kato_model::batch::{NodeView, SealedSymbol};
+use kato_model::{AttributeLimits, Attributes, PatternName, SealedBatch};
 
 use super::lock::WriteLock;
 use super::segment::{Extras, SegmentWriter, WrittenSegment};
@@ -140,7 +141,7 @@ impl<'a> Literals<'a> {
     /// learned in the same batch gets that pattern's, else a pattern could hold one symbol under
     /// two numbers.
     fn number(node: NodeView<'a>, below: Option<NodeView<'a>>) -> Self {
-        let n_below = below.map_or(0, |below| below.len()) as u32;
+        let n_below = number(below.map_or(0, |below| below.len()));
         let mut literals = Self {
             texts: Vec::new(),
             numbers: Vec::new(),
@@ -149,13 +150,19 @@ impl<'a> Literals<'a> {
             let child = below.and_then(|below| rank_of(below, PatternName::from_symbol(text)?));
             literals
                 .numbers
-                .push(child.unwrap_or(n_below + literals.texts.len() as u32));
+                .push(child.unwrap_or(n_below + number(literals.texts.len())));
             if child.is_none() {
                 literals.texts.push(text);
             }
         }
         literals
     }
+}
+
+/// Returns a rank within a batch as a symbol's number.
+fn number(rank: usize) -> u32 {
+    // With 31 bits each, the sum of the number of patterns and the rank of a text fits as well.
+    u32::try_from(rank).expect("a batch numbers patterns and literals with 31 bits each")
 }
 
 /// Returns the rank of a pattern by its name, if the node learned it.
@@ -165,7 +172,7 @@ fn rank_of(node: NodeView<'_>, name: PatternName) -> Option<u32> {
         let middle = low + (high - low) / 2;
         match node.pattern(middle).name.cmp(&name) {
             std::cmp::Ordering::Less => low = middle + 1,
-            std::cmp::Ordering::Equal => return Some(middle as u32),
+            std::cmp::Ordering::Equal => return Some(number(middle)),
             std::cmp::Ordering::Greater => high = middle,
         }
     }

@@ -13,7 +13,8 @@ use kato_model::{PatternName, Symbol};
 
 use super::query::fused;
 use super::segment::{NodeCursor, Segment};
-use crate::{Scan, StoreError, SymbolCounts};
+use crate::StoreError;
+use crate::contract::{Scan, SymbolCounts};
 
 /// Number of patterns of the node below that are counted in one pass: about 64 MB of counts.
 const RANGE_PATTERNS: u64 = 2_000_000;
@@ -29,7 +30,7 @@ pub(super) fn symbol_counts(
     // An upper bound, as segments may share patterns: a range then holds fewer than planned.
     let n_below: u64 = segments
         .iter()
-        .map(|segment| segment.n_below(node_idx))
+        .map(|segment| u64::from(segment.n_below(node_idx)))
         .sum();
     let n_ranges = n_below.div_ceil(RANGE_PATTERNS).max(1);
     let mut range = 0;
@@ -66,7 +67,7 @@ fn count_text(
     let mut counted = Counted::new();
     for segment in segments {
         let dictionary = segment.dictionary(node_idx)?;
-        let n_below = segment.n_below(node_idx);
+        let n_below = u64::from(segment.n_below(node_idx));
         let mut counts = vec![SymbolCounts::default(); dictionary.len()];
         count_symbols(
             segment,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use kato_model::{VectorName, smaller_vector};
+use kato_model::VectorName;
+use kato_model::vector::smaller_vector;
 
 use super::segment::{Segment, VectorCursor};
 use crate::StoreError;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use kato_model::PatternName;
 
 use super::segment::{BlockBuffer, Segment};
-use crate::{PatternVisitor, SourceSymbols, StoreError, VisitedPattern};
+use crate::visit::{SourceSymbols, VisitedPattern};
+use crate::{PatternVisitor, StoreError};
 
 /// Shows all segments' patterns of a node, or as many as the visitor wants.
 pub(super) fn visit(

@@ -2,10 +2,12 @@
 
 use std::io::Write;
 
-use kato_model::{NameScratch, PatternName, Symbol, name_of_names};
+use kato_model::naming::{NameScratch, name_of_names};
+use kato_model::{PatternName, Symbol};
 
 use super::ExchangeError;
-use crate::{Scan, StoreError, StoredPattern};
+use crate::contract::Scan;
+use crate::{StoreError, StoredPattern};
 
 /// Number of bytes that are written at once, so that the caller's writer needs no buffer.
 const CHUNK_BYTES: usize = 1 << 18;

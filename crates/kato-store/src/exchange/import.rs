@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, Read};
 
-use kato_model::{
-    AttributeLimits, Attributes, BatchSymbol, EmotiveMap, EmotiveWindow, Event, LearnBatch,
-    PatternRecord,
-};
+use kato_model::batch::BatchSymbol;
+use kato_model::emotives::EmotiveWindow;
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, Event, LearnBatch, PatternRecord};
 
 use super::ExchangeError;
-use crate::{PatternStore, StagedBatch, StoreError};
+use crate::contract::StagedBatch;
+use crate::{PatternStore, StoreError};
 
 /// Bytes of memory of a batch above which it is staged.
 const BATCH_BYTES: usize = 64 << 20;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use kato_model::{Attributes, FirstSeen, PatternName, Symbol};
 
-use crate::{PatternVisitor, SourceSymbols, StoredPattern, VisitedPattern};
+use crate::visit::{SourceSymbols, VisitedPattern};
+use crate::{PatternVisitor, StoredPattern};
 
 /// The patterns of a node as the one source of a visit.
 #[derive(Debug, Default)]

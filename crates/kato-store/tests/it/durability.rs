@@ -13,10 +13,9 @@ use std::path::Path;
 
 use kato_model::{Symbol, VectorName};
 use kato_store::conformance::Lessons;
-use kato_store::{
-    EmbeddedStore, PatternStore, PatternVisitor, SourceSymbols, StoreError, StoredPattern,
-    SymbolCounts, Totals, VisitedPattern,
-};
+use kato_store::contract::{SymbolCounts, Totals};
+use kato_store::visit::{SourceSymbols, VisitedPattern};
+use kato_store::{EmbeddedStore, PatternStore, PatternVisitor, StoreError, StoredPattern};
 use serde_json::{Value, json};
 
 use crate::support::{commit, two_levels};

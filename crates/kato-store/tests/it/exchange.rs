@@ -99,7 +99,7 @@ fn importing_adds_to_what_is_there_and_keeps_the_checkpoint() {
         .replace("{}", r#"{"book":["1","2"]}"#);
     assert_eq!(export(&store, 0), expected + "\n");
     assert_eq!(store.checkpoint(), json!({"samples": 7}));
-    assert_eq!(store.totals(0).unwrap().symbols, 3 * 83);
+    assert_eq!(store.totals(0).unwrap().learned_symbols, 3 * 83);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn readers_and_writers_that_fail_are_reported() {
 fn a_name_that_is_not_that_of_its_content_is_not_exported() {
     let store = MemoryStore::new(&["node0"], Value::Null);
     let mut batch = kato_model::LearnBatch::new(1);
-    let symbols = [kato_model::BatchSymbol::Literal(batch.literal("a"))];
+    let symbols = [kato_model::batch::BatchSymbol::Literal(batch.literal("a"))];
     batch.learn(0, PatternName::from_bytes([7; 20]), symbols);
     store
         .commit(vec![store.stage(batch.seal()).unwrap()], Value::Null)

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kato_model::{Attributes, BatchSymbol, FirstSeen, LearnBatch, Metadata, PatternName};
+use kato_model::batch::BatchSymbol;
+use kato_model::{Attributes, FirstSeen, LearnBatch, Metadata, PatternName};
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 use serde_json::{Value, json};
 

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use flate2::read::GzDecoder;
 use kato_model::{AttributeLimits, PatternRecord};
 use kato_store::conformance::{Fixture, assert_same_content};
-use kato_store::{KnowledgeBase, PatternStore, SymbolCounts, Totals};
+use kato_store::contract::{SymbolCounts, Totals};
+use kato_store::{KnowledgeBase, PatternStore};
 use serde_json::Value;
 
 use crate::support::{Embedded, InMemory, always_merging};
@@ -55,8 +56,8 @@ fn totals_and_symbol_counts_are_those_of_the_original() {
             .unwrap();
             let count = |key: &str| totals[key].as_u64().unwrap();
             let expected = Totals {
-                observations: count("total_pattern_frequencies"),
-                symbols: count("total_symbol_frequencies"),
+                learns: count("total_pattern_frequencies"),
+                learned_symbols: count("total_symbol_frequencies"),
                 member_symbols: count("total_symbols_in_patterns_frequencies"),
             };
             assert_eq!(node.totals().unwrap(), expected, "{}", node.name());
@@ -126,7 +127,7 @@ fn statistics_of_the_original_run() {
     let store = imported(&InMemory);
     let node0 = KnowledgeBase::of(&store, "node0").unwrap();
     let statistics = node0.statistics().unwrap();
-    assert_eq!((statistics.patterns, statistics.observations), (2003, 2023));
+    assert_eq!((statistics.patterns, statistics.learns), (2003, 2023));
     assert_eq!(
         (statistics.min, statistics.max, statistics.median),
         (Some(1), Some(3), Some(1.0))
@@ -139,7 +140,7 @@ fn statistics_of_the_original_run() {
     assert_eq!(bars, [(1, 1986), (2, 14), (3, 3)]);
     let json = serde_json::to_string(&statistics).unwrap();
     assert_eq!(
-        serde_json::from_str::<kato_store::FrequencyStatistics>(&json).unwrap(),
+        serde_json::from_str::<kato_store::statistics::FrequencyStatistics>(&json).unwrap(),
         statistics
     );
 

@@ -1,8 +1,7 @@
 //! Random lessons in random batches: every store holds what the plain store in memory holds.
 
-use kato_model::{
-    AttributeLimits, Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata, VectorName,
-};
+use kato_model::emotives::EmotiveWindow;
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, FirstSeen, Metadata, VectorName};
 use kato_store::conformance::{
     Fixture, Lesson, Lessons, Part, assert_same_content, forgets_the_same, teaches_the_same,
 };

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use kato_model::{AttributeLimits, VectorName};
 use kato_store::conformance::{Fixture, Lesson, Lessons};
-use kato_store::{EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore};
+use kato_store::embedded::EmbeddedOptions;
+use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::test_runner::Config as ProptestConfig;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -79,7 +80,8 @@ pub(crate) fn always_merging() -> EmbeddedOptions {
     options
 }
 
-/// Lessons of `n` different patterns and `n / 2` parents of two of them each, and a vector with every fourth.
+/// Lessons of `n` different patterns and `n / 2` parents of two of them each, and a vector with
+/// every fourth.
 pub(crate) fn two_levels(n: usize) -> Lessons {
     use kato_store::conformance::Part::Learned;
 
@@ -118,7 +120,8 @@ pub(crate) fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-/// Random cases of a property; `PROPTEST_CASES` overrides the number. Commits wait for the disk, so there are few.
+/// Random cases of a property; `PROPTEST_CASES` overrides the number. Commits wait for the disk, so
+/// there are few.
 pub(crate) fn cases(cases: u32) -> ProptestConfig {
     let cases = match std::env::var("PROPTEST_CASES") {
         Ok(text) => text.parse().unwrap(),

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::alphabet;
-use super::bpe::{Bpe, Merges};
+use crate::alphabet;
+use crate::bpe::{Bpe, Merges};
 
 /// Most bytes of a file. The limits keep a damaged file from asking for absurd memory.
 const MAX_FILE_BYTES: usize = 1 << 30;

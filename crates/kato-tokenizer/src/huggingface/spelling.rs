@@ -1,7 +1,6 @@
 //! The bytes that each token spells, and the check whether a list of tokens spells a text.
 
-use super::alphabet;
-use crate::Vocabulary;
+use crate::{Vocabulary, alphabet};
 
 /// The bytes of every id of a byte-level vocabulary.
 pub(super) struct Spelling {
@@ -83,8 +82,7 @@ impl Spelling {
             .flat_map(|&entry| self.token_bytes(entry))
             .copied()
             .collect();
-        String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        alphabet::text_of(bytes)
     }
 
     /// Returns the bytes of a token.

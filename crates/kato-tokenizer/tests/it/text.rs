@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Letters and digits that Unicode 17 added: the engine knows them, the oracle still has Unicode 16.
+/// Letters and digits that Unicode 17 added: the oracle still has Unicode 16.
 const NEW_IN_UNICODE_17: [(u32, u32); 26] = [
     (0x088F, 0x088F),
     (0x0C5C, 0x0C5C),
@@ -32,7 +32,7 @@ const NEW_IN_UNICODE_17: [(u32, u32); 26] = [
     (0x323B0, 0x33479),
 ];
 
-/// Whether engine and oracle must agree on what kind of character this is.
+/// Whether tokenizer and oracle must agree on what kind of character this is.
 pub(crate) fn is_settled(character: char) -> bool {
     let code = u32::from(character);
     !NEW_IN_UNICODE_17
@@ -55,7 +55,7 @@ impl Seeded {
     fn character(&mut self) -> Option<char> {
         // Half from the scripts in use, half from everywhere.
         let bound = [0x3000, 0x11_0000][self.below(2)];
-        char::from_u32(self.below(bound) as u32).filter(|&character| is_settled(character))
+        char::from_u32(self.below(bound) as u32)
     }
 
     fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
@@ -63,8 +63,15 @@ impl Seeded {
     }
 }
 
-/// Appends up to `pieces` pieces: words, digits, contractions, runs, control characters, any Unicode.
+/// Appends up to `pieces` pieces: words, digits, contractions, runs, control characters, any
+/// Unicode on which the oracle agrees.
 pub(crate) fn nonsense(random: &mut Seeded, pieces: usize, text: &mut String) {
+    any_nonsense(random, pieces, text);
+    text.retain(is_settled);
+}
+
+/// Appends the same with all of Unicode.
+pub(crate) fn any_nonsense(random: &mut Seeded, pieces: usize, text: &mut String) {
     const WORDS: [&str; 12] = [
         "the",
         " the",

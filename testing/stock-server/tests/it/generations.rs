@@ -93,7 +93,8 @@ fn sessions_of_2025_10_share_what_the_node_has() {
     assert_eq!(stm["stm"], json!([["b"]]));
     client.post(&format!("{two}/clear-stm"), &json!({}));
     client.post(&format!("{one}/clear-stm"), &json!({}));
-    // Time, settings, emotives and metadata: the second session learns after two events, for the first was told to.
+    // Time, settings, emotives and metadata: the second session learns after two events, for the
+    // first was told to.
     let answer = client.post(&format!("{one}/observe"), &with_extras("c", 0.0, "x"));
     assert_eq!(answer["time"], 2);
     client.post(&format!("{two}/observe"), &with_extras("a", 1.0, "y"));

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kato_model::{
-    AttributeLimits, Attributes, BatchSymbol, EmotiveWindow, LearnBatch, Metadata, MetadataValue,
-    PatternName,
-};
+use kato_model::batch::BatchSymbol;
+use kato_model::emotives::EmotiveWindow;
+use kato_model::{AttributeLimits, Attributes, LearnBatch, Metadata, MetadataValue, PatternName};
 use kato_stock_server::{Generation, StockOptions};
 use kato_store::{KnowledgeBase, MemoryStore, PatternStore};
 use serde_json::{Value, json};

@@ -125,7 +125,8 @@ pub(crate) fn observations<S: AsRef<str>>(symbols: &[S]) -> Value {
     observations.collect()
 }
 
-/// A sequence that learns so many chunks of two symbols, all different, in a session that learns after two.
+/// A sequence that learns so many chunks of two symbols, all different, in a session that learns
+/// after two.
 pub(crate) fn chunks(n: usize, label: &str) -> Value {
     let symbols: Vec<String> = (0..2 * n).map(|idx| format!("{label}{idx}")).collect();
     json!({ "observations": observations(&symbols) })

@@ -1,4 +1,5 @@
-//! HTTP: connections stay usable, bodies that mean nothing are read, what is wrong is refused in KATO's words.
+//! HTTP: connections stay usable, bodies that mean nothing are read, what is wrong is refused in
+//! KATO's words.
 
 use std::thread;
 use std::time::Duration;

@@ -127,7 +127,7 @@ fn act(
         path: uri.path().trim_matches('/').split('/').collect(),
         node,
         key: headers
-            .get(kato_protocol::IDEMPOTENCY_KEY)
+            .get(kato_protocol::extension::IDEMPOTENCY_KEY)
             .map(|key| key.to_str().unwrap()),
         body: &body,
     };
@@ -137,7 +137,10 @@ fn act(
 fn whole((status, body, replayed): (u16, Value, bool)) -> Response<Body> {
     Response::builder()
         .status(status)
-        .header(kato_protocol::IDEMPOTENCY_REPLAYED, replayed.to_string())
+        .header(
+            kato_protocol::extension::IDEMPOTENCY_REPLAYED,
+            replayed.to_string(),
+        )
         .body(Body::from(body.to_string()))
         .unwrap()
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use kato_client::{BatchItem, Observation, Sequence};
+use kato_client::protocol::extension::BatchItem;
+use kato_client::protocol::{Observation, Sequence};
 use kato_model::PatternName;
 use serde_json::{Map, Value, json};
 
@@ -67,8 +68,8 @@ impl World {
         }
     }
 
-    /// The session as it is before a request that takes its time; `None` for a server on which a session has one request at a
-    /// time, and the others wait.
+    /// The session as it is before a request that takes its time; `None` for a server on which a
+    /// session has one request at a time, and the others wait.
     pub(crate) fn put_off(&self, id: &str) -> Option<(String, MiniSession)> {
         let (id, session) = self.sessions.get_key_value(id)?;
         (self.kind != Kind::KatoRs).then(|| (id.clone(), session.clone()))

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use kato_client::{
-    BatchItem, CallKind, ClientError, Generation, KatoClient, Observation, Sequence,
-};
+use kato_client::calls::CallKind;
+use kato_client::protocol::extension::BatchItem;
+use kato_client::protocol::{Observation, Sequence};
+use kato_client::{ClientError, Generation, KatoClient};
 use kato_model::PatternName;
 use serde_json::{Map, json};
 
@@ -195,7 +196,7 @@ async fn without_its_token_nobody_is_served() {
     for token in [None, Some("wrong")] {
         let mut builder = server.builder(session());
         if let Some(token) = token {
-            builder = builder.bearer_token(token);
+            builder = builder.with_bearer_token(token);
         }
         let error = builder
             .build()
@@ -208,7 +209,7 @@ async fn without_its_token_nobody_is_served() {
     }
     let client = server
         .builder(session())
-        .bearer_token("right")
+        .with_bearer_token("right")
         .build()
         .unwrap();
     client.observe(Observation::strings(["a"])).await.unwrap();

@@ -1,7 +1,7 @@
 //! The stream of events over a real WebSocket.
 
 use futures_util::StreamExt as _;
-use kato_client::ServerEvent;
+use kato_client::protocol::event::ServerEvent;
 
 use super::{Running, session};
 
@@ -40,7 +40,7 @@ async fn a_stream_takes_the_token_too() {
     let server = Running::in_memory(|server| server.with_token("right")).await;
     let client = server
         .builder(session())
-        .bearer_token("right")
+        .with_bearer_token("right")
         .build()
         .unwrap();
     assert!(client.events().await.unwrap().next().await.is_some());

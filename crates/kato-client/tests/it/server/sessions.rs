@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use kato_client::{BatchItem, CallKind, KatoClient, Observation};
+use kato_client::KatoClient;
+use kato_client::calls::CallKind;
+use kato_client::protocol::Observation;
+use kato_client::protocol::extension::BatchItem;
 use kato_model::PatternName;
 use kato_service::{Service, ServiceOptions};
 
 use super::{Running, any_port, session};
 
-/// Waits until the client has asked for its session's extension with a request that began after now.
+/// Waits until the client has asked for its session's extension with a request that began after
+/// now.
 async fn extended_anew(client: &KatoClient) {
     let before = client.calls().of(CallKind::Session);
     while client.calls().of(CallKind::Session) < before + 2 {
@@ -19,7 +23,7 @@ async fn extended_anew(client: &KatoClient) {
 #[tokio::test]
 async fn a_session_that_is_kept_alive_outlives_its_time() {
     let (server, clock) = Running::manual().await;
-    let kept = session().keep_alive(Duration::from_millis(1));
+    let kept = session().with_keep_alive(Duration::from_millis(1));
     let client = server.builder(kept).build().unwrap();
     client.observe(Observation::strings(["a"])).await.unwrap();
     let id = client.session_id().await.unwrap();
@@ -53,10 +57,10 @@ async fn a_session_that_expires_during_work_changes_nothing() {
         let (server, clock) = Running::manual().await;
         let calm = server
             .builder(session())
-            .use_extensions(extended)
+            .with_extensions(extended)
             .build()
             .unwrap();
-        let node = kato_client::SessionOptions::new("other").ttl(Duration::from_secs(60));
+        let node = kato_client::SessionOptions::new("other").with_ttl(Duration::from_secs(60));
         let lively = calm.fork_with(node);
         for observation in work() {
             calm.observe(observation).await.unwrap();

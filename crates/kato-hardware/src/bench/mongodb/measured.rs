@@ -11,9 +11,10 @@ use mongodb::{Client, Collection, Database, IndexModel};
 use tokio::time::timeout;
 
 use super::MongoResults;
+use crate::Allowance;
+use crate::figure::{Finding, Measured, Method, Unit};
 use crate::meter::{Meter, NO_TIME};
 use crate::step::cancelled;
-use crate::{Allowance, Finding, Measured, Method, Unit};
 
 /// Prefix of the names of databases that are made here.
 const PREFIX: &str = "kato_hardware_";

@@ -5,16 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kato_model::{LearnBatch, LiteralTable, NameScratch, PatternName, SymbolTable, name_of_ids};
+use kato_model::naming::{LiteralTable, NameScratch, name_of_ids};
+use kato_model::{LearnBatch, PatternName, SymbolTable};
 use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::json;
 
 use super::{LENGTHS, StoreResults};
+use crate::Allowance;
 use crate::bench::random::Random;
 use crate::bench::room;
 use crate::bench::text::Words;
+use crate::figure::{Measured, Method, Unit};
 use crate::meter::{Meter, NO_TIME, figure, windows};
-use crate::{Allowance, Measured, Method, Unit};
 
 /// Patterns between two commits.
 const BATCH: usize = 20_000;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::Gpu;
-use crate::Finding;
+use crate::figure::Finding;
 
 pub(super) const AMD_SMI_ARGUMENTS: [&str; 5] =
     ["static", "--asic", "--driver", "--vram", "--json"];

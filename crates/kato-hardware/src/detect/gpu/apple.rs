@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Gpu;
-use crate::Finding;
+use crate::figure::Finding;
 
 pub(super) const ARGUMENTS: [&str; 2] = ["SPDisplaysDataType", "-json"];
 

@@ -1,7 +1,7 @@
 //! The answer of `nvidia-smi`.
 
 use super::Gpu;
-use crate::Finding;
+use crate::figure::Finding;
 
 pub(super) const ARGUMENTS: [&str; 2] = [
     "--query-gpu=name,memory.total,driver_version",

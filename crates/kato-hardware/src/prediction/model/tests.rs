@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Unit;
+use crate::figure::Unit;
 use crate::profile::sample;
 
 fn expected(workload: &Workload) -> Range {
@@ -18,7 +18,7 @@ fn embedded() -> Workload {
 #[test]
 fn the_sum_of_measured_costs_is_the_processors_time() {
     // 8 tokens a pattern on one level: 125 calls for 1,000 tokens.
-    let workload = Workload::new(1000, 8, 1).tokens_per_sample(1000);
+    let workload = Workload::new(1000, 8, 1).with_tokens_per_sample(1000);
     let prediction = predict(&sample::profile(), &workload);
     assert_eq!(prediction.calls, [125]);
     let loading = 1000.0 * 4.3 * 1.05 / 900e6;
@@ -69,7 +69,7 @@ fn what_is_slow_is_the_bottleneck() {
     for (backend, change, resource) in cases {
         let mut profile = sample::profile();
         change(&mut profile);
-        let prediction = predict(&profile, &embedded().backend(backend));
+        let prediction = predict(&profile, &embedded().with_backend(backend));
         assert_eq!(
             prediction.bottleneck,
             Finding::Known(resource),
@@ -80,7 +80,7 @@ fn what_is_slow_is_the_bottleneck() {
 
 #[test]
 fn backends_order_as_their_costs_do() {
-    let rate = |backend| expected(&embedded().backend(backend)).expected;
+    let rate = |backend| expected(&embedded().with_backend(backend)).expected;
     assert!(rate(Backend::Embedded) > rate(Backend::MongoDb));
     assert!(rate(Backend::MongoDb) > rate(Backend::Kato));
 }
@@ -89,7 +89,7 @@ fn backends_order_as_their_costs_do() {
 fn a_backend_that_was_not_measured_is_unknown_and_says_which_figure_is_missing() {
     let mut profile = sample::profile();
     profile.benchmarks.mongodb.bulk_upsert = Finding::unknown("no MongoDB was named");
-    let prediction = predict(&profile, &embedded().backend(Backend::MongoDb));
+    let prediction = predict(&profile, &embedded().with_backend(Backend::MongoDb));
     let reason = prediction.samples_per_second.reason().unwrap();
     assert!(
         reason.contains("upserts into MongoDB (no MongoDB was named)"),
@@ -106,7 +106,9 @@ fn a_backend_that_was_not_measured_is_unknown_and_says_which_figure_is_missing()
 
 #[test]
 fn samples_without_a_pattern_for_a_server_have_no_speed() {
-    let workload = embedded().backend(Backend::Kato).tokens_per_sample(1);
+    let workload = embedded()
+        .with_backend(Backend::Kato)
+        .with_tokens_per_sample(1);
     let prediction = predict(&sample::profile(), &workload);
     assert_eq!(prediction.calls, [0; 4]);
     // Reading and tokenizing is all there is to do.
@@ -154,7 +156,7 @@ proptest! {
         tokens in 20_u64..20_000,
         backend in prop_oneof![Just(Backend::Embedded), Just(Backend::MongoDb), Just(Backend::Kato)],
     ) {
-        let workload = Workload::new(size, chunk, levels).tokens_per_sample(tokens).backend(backend);
+        let workload = Workload::new(size, chunk, levels).with_tokens_per_sample(tokens).with_backend(backend);
         let prediction = predict(&sample::profile(), &workload);
         let rate = *prediction.samples_per_second.known().unwrap();
         prop_assert!(0.0 < rate.low && rate.low <= rate.expected && rate.expected <= rate.high);
@@ -173,7 +175,7 @@ proptest! {
         tokens in 20_u64..5_000,
     ) {
         let rate = |levels, tokens| {
-            expected(&Workload::new(1000, chunk, levels).tokens_per_sample(tokens)).expected
+            expected(&Workload::new(1000, chunk, levels).with_tokens_per_sample(tokens)).expected
         };
         prop_assert!(rate(levels + 1, tokens) <= rate(levels, tokens));
         prop_assert!(rate(levels, tokens * 2) < rate(levels, tokens));

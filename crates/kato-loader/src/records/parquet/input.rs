@@ -17,7 +17,7 @@ use crate::remote::RemoteParquet;
 
 /// A local or remote file; cheap to clone.
 #[derive(Clone)]
-pub(crate) enum ParquetInput {
+pub(super) enum ParquetInput {
     Local(LocalParquet),
     #[cfg(feature = "remote")]
     Remote(RemoteParquet),
@@ -26,7 +26,7 @@ pub(crate) enum ParquetInput {
 /// A file on the disk, open only while it is read: a corpus may have more files than a process may
 /// have open.
 #[derive(Clone)]
-pub(crate) struct LocalParquet {
+pub(super) struct LocalParquet {
     path: Arc<Path>,
     file: Option<Arc<File>>,
     len: u64,
@@ -35,7 +35,7 @@ pub(crate) struct LocalParquet {
 
 impl LocalParquet {
     /// Opens the file and notes its size and time.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         Ok(Self {
@@ -47,7 +47,7 @@ impl LocalParquet {
     }
 
     /// Returns the size when it was opened, in bytes.
-    pub(crate) fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         self.len
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use kato_prediction::{Filter, PredictionConfig};
+use kato_prediction::PredictionConfig;
+use kato_prediction::config::Filter;
 use serde::Deserialize;
 
 use super::fit::{meets_threshold, similarity};
@@ -96,7 +97,8 @@ struct Row {
     signature: Vec<u32>,
 }
 
-/// Recorded signatures of single symbols: a set's signature is the least of its symbols', value by value.
+/// Recorded signatures of single symbols: a set's signature is the least of its symbols', value by
+/// value.
 static SIGNATURES: LazyLock<BTreeMap<String, Vec<u32>>> = LazyLock::new(|| {
     golden::rows::<Row>(include_str!("../../data/minhash.jsonl"))
         .into_iter()

@@ -1,4 +1,5 @@
-//! What relates predictions to each other and to the node: entropies, probabilities, futures, potential.
+//! What relates predictions to each other and to the node: entropies, probabilities, futures,
+//! potential.
 
 use std::collections::BTreeSet;
 

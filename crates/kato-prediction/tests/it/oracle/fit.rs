@@ -1,8 +1,9 @@
-//! One pattern against the state: similarity, the cut into past, present and future, and what follows from them alone.
+//! One pattern against the state: similarity, the cut into past, present and future, and what
+//! follows from them alone.
 
 use std::collections::BTreeMap;
 
-use kato_model::mean_emotives;
+use kato_model::emotives::mean_emotives;
 use kato_prediction::PredictionConfig;
 
 use super::{Answer, Events, Known, Oracle, or_zero};
@@ -54,8 +55,9 @@ pub(super) fn of_one(
     answer
 }
 
-/// For a longer state; `None` if the pattern is below the threshold. Holds the sum of its potential without the ensemble's
-/// part as number `fit`, of the pattern with its own values, and the weighted one as `weighted_fit`.
+/// For a longer state; `None` if the pattern is below the threshold. Holds the sum of its potential
+/// without the ensemble's part as number `fit`, of the pattern with its own values, and the
+/// weighted one as `weighted_fit`.
 pub(super) fn of_many(
     oracle: &Oracle,
     known: &Known,
@@ -223,7 +225,8 @@ impl Weights {
     }
 }
 
-/// Sets the weighted metrics; returns evidence, confidence and signal-to-noise ratio as the potential takes them.
+/// Sets the weighted metrics; returns evidence, confidence and signal-to-noise ratio as the
+/// potential takes them.
 fn with_weights(answer: &mut Answer, weights: Option<&Weights>) -> [f64; 3] {
     let names = ["similarity", "evidence", "confidence", "snr"];
     let values = weights.map(|w| {

@@ -26,14 +26,14 @@ impl Dictionary {
         (end == text.len()).then_some(Self { text, ends })
     }
 
-    /// Returns the bytes of a dictionary.
-    pub(super) fn encode<'a>(literals: impl Iterator<Item = &'a str> + Clone) -> Vec<u8> {
-        let mut bytes: Vec<u8> = literals
-            .clone()
-            .flat_map(|literal| (literal.len() as u32).to_le_bytes())
-            .collect();
+    /// Returns the bytes of a dictionary; `None` if the length of a text does not fit 32 bits.
+    pub(super) fn encode<'a>(literals: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for literal in literals.clone() {
+            bytes.extend_from_slice(&encode_length(literal.len())?);
+        }
         literals.for_each(|literal| bytes.extend_from_slice(literal.as_bytes()));
-        bytes
+        Some(bytes)
     }
 
     /// Returns the number of texts.
@@ -54,6 +54,12 @@ impl Dictionary {
     }
 }
 
+/// Returns the bytes of a text's length; `None` if it does not fit.
+fn encode_length(length: usize) -> Option<[u8; 4]> {
+    // A length that is cut would shift all texts behind it, in a file whose checksums match.
+    u32::try_from(length).ok().map(u32::to_le_bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,11 +67,18 @@ mod tests {
     #[test]
     fn a_dictionary_reads_back_and_refuses_other_bytes() {
         let literals = ["", "a", "Ġcat", "Ġ猫"];
-        let bytes = Dictionary::encode(literals.into_iter());
+        let bytes = Dictionary::encode(literals.into_iter()).unwrap();
         let dictionary = Dictionary::decode(&bytes, 4).unwrap();
         assert_eq!(dictionary.iter().collect::<Vec<_>>(), literals);
         assert!(Dictionary::decode(&bytes, 3).is_none());
         assert!(Dictionary::decode(&bytes[..bytes.len() - 1], 4).is_none());
         assert!(Dictionary::decode(&bytes, usize::MAX).is_none());
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_length_that_does_not_fit_is_refused_and_not_cut() {
+        assert_eq!(encode_length(u32::MAX as usize), Some([0xff; 4]));
+        assert_eq!(encode_length(u32::MAX as usize + 1), None);
     }
 }

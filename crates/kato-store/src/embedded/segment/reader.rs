@@ -13,7 +13,7 @@ use super::block::{BlockIndex, name_at};
 use super::file::SegmentFile;
 use super::footer::{Footer, NodeFooter, NodeTotals};
 use super::record::{RawRecord, width_for};
-use super::{BLOCK_PATTERNS, Dictionary, MAGIC};
+use super::{BLOCK_PATTERNS, Dictionary, MAGIC, MAX_NUMBERS};
 use crate::StoreError;
 pub(crate) use vectors::VectorCursor;
 
@@ -34,7 +34,7 @@ pub(crate) struct Segment {
 struct SegmentNode {
     index: BlockIndex,
     width: usize,
-    n_below: u64,
+    n_below: u32,
     dictionary: OnceLock<Dictionary>,
     /// Blocks whose checksum was seen to match, so that single names can be read without the whole
     /// block.
@@ -89,7 +89,7 @@ impl Segment {
     }
 
     /// Returns the number of patterns of the node below: symbols from this number on are text.
-    pub(crate) fn n_below(&self, node_idx: usize) -> u64 {
+    pub(crate) fn n_below(&self, node_idx: usize) -> u32 {
         self.nodes.get(node_idx).map_or(0, |node| node.n_below)
     }
 
@@ -448,8 +448,13 @@ fn open_node(
         .ok()
         .and_then(|n_patterns| BlockIndex::decode(&bytes, n_patterns, footer.blocks_end));
     let index = decoded.ok_or_else(|| file.corrupt("its block index does not decode"))?;
+    let n_numbers = n_below.saturating_add(footer.n_literals);
+    let n_below = u32::try_from(n_below)
+        .ok()
+        .filter(|_| n_numbers <= MAX_NUMBERS)
+        .ok_or_else(|| file.corrupt("it has more symbols than there are numbers"))?;
     // The width is not stored: it follows from the number of symbols, as in the writer.
-    let width = width_for(n_below.saturating_add(footer.n_literals));
+    let width = width_for(n_numbers);
     let checked = index
         .entries
         .iter()

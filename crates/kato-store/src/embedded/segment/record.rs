@@ -173,14 +173,20 @@ fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes an unsigned LEB128 number off the front; `None` if it does not end within ten bytes.
+/// Takes an unsigned LEB128 number off the front; `None` if it does not end within ten bytes, or
+/// does not fit 64 bits.
 fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
-        // Of a tenth byte only the lowest bit fits. Writers set no others.
-        value |= u64::from(byte & 0x7f) << shift;
+        let bits = u64::from(byte & 0x7f);
+        // Of a tenth byte only the lowest bit fits. Writers set no others, and to drop them would
+        // read another number than the bytes say.
+        if bits > u64::MAX >> shift {
+            return None;
+        }
+        value |= bits << shift;
         if byte < 0x80 {
             return Some(value);
         }
@@ -232,6 +238,21 @@ mod tests {
                 let _ = record.extras();
                 prop_assert!(record.symbols(width).len() <= bytes.len());
             }
+        }
+    }
+
+    #[test]
+    fn a_number_beyond_64_bits_is_none() {
+        let nine = [0xff_u8; 9];
+        for (last, expected) in [
+            (0x00, Some(u64::MAX >> 1)),
+            (0x01, Some(u64::MAX)),
+            (0x02, None),
+            (0x7f, None),
+            (0x81, None),
+        ] {
+            let bytes = [nine.as_slice(), &[last]].concat();
+            assert_eq!(take_varint(&mut bytes.as_slice()), expected, "{last:#x}");
         }
     }
 

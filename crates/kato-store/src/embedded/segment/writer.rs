@@ -9,7 +9,7 @@ use kato_model::{PatternName, VectorName};
 use super::block::{BlockEntry, BlockIndex};
 use super::footer::{Extent, Footer, NodeFooter, NodeTotals, Part};
 use super::record::{Extras, push_record, width_for};
-use super::{BLOCK_PATTERNS, Dictionary, MAGIC, vector};
+use super::{BLOCK_PATTERNS, Dictionary, MAGIC, MAX_NUMBERS, too_large, vector};
 use crate::StoreError;
 
 /// A writer of one segment file.
@@ -60,14 +60,24 @@ impl SegmentWriter {
         literals: impl Iterator<Item = &'a str> + Clone,
     ) -> Result<(), StoreError> {
         let n_literals = literals.clone().count() as u64;
-        let dictionary = self.write_part(&Dictionary::encode(literals))?;
+        let n_below = u64::from(self.n_below()?);
+        // Beyond it numbers would wrap, and patterns hold other symbols than were learned.
+        if n_below + n_literals > MAX_NUMBERS {
+            return Err(too_large(
+                &self.path,
+                "a node has more than 2^32 - 1 symbols",
+            ));
+        }
+        let dictionary = Dictionary::encode(literals)
+            .ok_or_else(|| too_large(&self.path, "a text symbol has 4 GiB or more"))?;
+        let dictionary = self.write_part(&dictionary)?;
         self.node = NodeInProgress {
             footer: NodeFooter {
                 dictionary,
                 n_literals,
                 ..NodeFooter::default()
             },
-            width: width_for(self.n_below() + n_literals),
+            width: width_for(n_below + n_literals),
             ..NodeInProgress::default()
         };
         Ok(())
@@ -75,11 +85,10 @@ impl SegmentWriter {
 
     /// Returns the number of patterns of the node below the one in progress, which is where its
     /// dictionary's numbers begin.
-    pub(crate) fn n_below(&self) -> u64 {
-        self.footer
-            .nodes
-            .last()
-            .map_or(0, |below| below.totals.patterns)
+    pub(crate) fn n_below(&self) -> Result<u32, StoreError> {
+        let below = self.footer.nodes.last();
+        u32::try_from(below.map_or(0, |below| below.totals.patterns))
+            .map_err(|_| too_large(&self.path, "a node has more than 2^32 - 1 patterns"))
     }
 
     /// Appends a pattern; names must ascend strictly.
@@ -170,7 +179,9 @@ impl SegmentWriter {
         self.write(&footer)?;
         // A node takes some hundred bytes of the footer, so 32 bits are enough for millions of
         // nodes.
-        self.write(&(footer.len() as u32).to_le_bytes())?;
+        let length = u32::try_from(footer.len())
+            .map_err(|_| too_large(&self.path, "there are too many nodes"))?;
+        self.write(&length.to_le_bytes())?;
         self.write(&crc32fast::hash(&footer).to_le_bytes())?;
         self.write(&MAGIC)?;
         let Self {
@@ -248,7 +259,7 @@ pub(crate) struct WrittenSegment {
 impl WrittenSegment {
     /// Waits until the disk holds the file.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        let _waiting = kato_probe::waiting(kato_probe::Wait::Disk);
+        let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Disk);
         self.file
             .sync_all()
             .map_err(|source| StoreError::io("flush", &self.path, source))

@@ -1,10 +1,11 @@
-//! Crashes at every step of an operation: the directory as it is between two steps opens to the last commit, and
-//! to the one before when the newest manifest is damaged as well.
+//! Crashes at every step of an operation: the directory as it is between two steps opens to the
+//! last commit, and to the one before when the newest manifest is damaged as well.
 
 use std::fs;
 
 use kato_store::conformance::Lessons;
-use kato_store::{EmbeddedOptions, EmbeddedStore, PatternStore, StoreError};
+use kato_store::embedded::EmbeddedOptions;
+use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use serde_json::json;
 
 use super::{Everything, Files, files, open_and_read, read_everything, write};
@@ -34,7 +35,8 @@ fn check(files: &Files, lessons: &Lessons, expected: &Everything, what: &str) {
     );
 }
 
-/// Checks that these files, with a newest manifest that is cut off, open to an earlier commit if there is one.
+/// Checks that these files, with a newest manifest that is cut off, open to an earlier commit if
+/// there is one.
 fn check_damaged(files: &Files, lessons: &Lessons, history: &[Everything], what: &str) {
     let dir = tempfile::tempdir().unwrap();
     let mut files = files.clone();
@@ -55,9 +57,9 @@ fn check_damaged(files: &Files, lessons: &Lessons, history: &[Everything], what:
     }
 }
 
-/// A crash after each step of an operation, as the directory is then: new segment files grow, the new manifest grows beside
-/// the old one, which gets the previous one's name, then the new one the newest's; a previous one that is given up is
-/// replaced; files that are not named any more go.
+/// A crash after each step of an operation, as the directory is then: new segment files grow, the
+/// new manifest grows beside the old one, which gets the previous one's name, then the new one the
+/// newest's; a previous one that is given up is replaced; files that are not named any more go.
 fn check_every_crash(
     before: &Files,
     after: &Files,

@@ -1,4 +1,5 @@
-//! Damaged files: found, and never believed. What a commit before the newest one is good for is in `generations`.
+//! Damaged files: found, and never believed. What a commit before the newest one is good for is in
+//! `generations`.
 
 use std::fs;
 use std::path::Path;

@@ -1,12 +1,12 @@
-//! The commit before the newest one: what opens when the newest is damaged, and what a run comes to that goes on from there.
+//! The commit before the newest one: what opens when the newest is damaged, and what a run comes to
+//! that goes on from there.
 
 use std::fs;
 use std::path::Path;
 
 use kato_store::conformance::{Lessons, assert_same_content};
-use kato_store::{
-    DamagePolicy, EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore, StoreError,
-};
+use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
+use kato_store::{EmbeddedStore, MemoryStore, PatternStore, StoreError};
 use serde_json::{Value, json};
 
 use super::{Everything, Files, files, open_and_read, read_everything, small, write};
@@ -236,7 +236,8 @@ fn a_run_that_goes_on_after_damage_ends_with_equal_content() {
             let dir = tempfile::tempdir().unwrap();
             let kb = dir.path().join("kb");
             drop(EmbeddedStore::create_with(&kb, &NODES, Value::Null, options).unwrap());
-            // Damage again and again, also right after going back, where one commit more is needed to have two.
+            // Damage again and again, also right after going back, where one commit more is needed
+            // to have two.
             for until in (2..=lessons.len()).step_by(2) {
                 let store = EmbeddedStore::open_with(&kb, options).unwrap();
                 go_on(&store, &lessons, until);

@@ -30,7 +30,7 @@ fn a_second_writer_is_refused_while_readers_are_welcome() {
     let writer = EmbeddedStore::open(dir.path()).unwrap();
     for _ in 0..2 {
         assert!(
-            matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Locked { path }) if path == dir.path())
+            matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Locked { place }) if place.path() == Some(dir.path()))
         );
         assert!(matches!(
             EmbeddedStore::create(dir.path(), &["node0"], Value::Null),
@@ -66,7 +66,9 @@ fn creating_over_a_knowledge_base_is_refused_and_leaves_it_alone() {
     small(dir.path());
     let before = files(dir.path());
     let refused = EmbeddedStore::create(dir.path(), &["node0"], Value::Null);
-    assert!(matches!(refused, Err(StoreError::Exists { path }) if path == dir.path()));
+    assert!(
+        matches!(refused, Err(StoreError::Exists { place }) if place.path() == Some(dir.path()))
+    );
     assert_eq!(files(dir.path()), before);
 }
 

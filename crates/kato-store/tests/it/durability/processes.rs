@@ -1,6 +1,7 @@
 //! Real processes: killed while they write, or without room to write.
 //!
-//! The tests start this test binary again and let it run one test, which does nothing unless it is told where.
+//! The tests start this test binary again and let it run one test, which does nothing unless it is
+//! told where.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kato_store::conformance::{Lesson, Lessons};
-use kato_store::{EmbeddedOptions, EmbeddedStore, PatternStore, StoreError};
+use kato_store::embedded::EmbeddedOptions;
+use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use serde_json::json;
 
 use crate::support::{always_merging, commit, two_levels};
@@ -73,7 +75,7 @@ fn a_killed_writer_loses_nothing_that_it_reported() {
             done >= enough,
             "{done} commits are there, {enough} were reported"
         );
-        let learned = store.totals(0).unwrap().observations + store.totals(1).unwrap().observations;
+        let learned = store.totals(0).unwrap().learns + store.totals(1).unwrap().learns;
         assert_eq!(learned, done, "patterns and checkpoint belong together");
         for idx in 0..done.min(400) as usize {
             assert!(
@@ -152,7 +154,8 @@ fn a_writer_without_room_loses_nothing_and_can_go_on() {
     commit(&store, &first, &[0], json!("before"));
     drop(store);
 
-    // The unit of `ulimit -f` is 512 bytes in some shells and 1024 in others: no file grows beyond 16 KiB, or 32 KiB...
+    // The unit of `ulimit -f` is 512 bytes in some shells and 1024 in others: no file grows beyond
+    // 16 KiB, or 32 KiB...
     let limit = |blocks: u32| {
         let script = format!("ulimit -f {blocks} && trap '' XFSZ && exec \"$@\"");
         let exe = env::current_exe().unwrap();

@@ -1,0 +1,153 @@
+//! What is read: inputs, mixtures of datasets, formats and fields.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::StreamingDatasetLoaderBuilder;
+use crate::inputs::Input;
+use crate::mixture::WhenExhausted;
+use crate::options::{Compression, Format, TextUnit};
+#[cfg(feature = "remote")]
+use crate::remote;
+
+impl StreamingDatasetLoaderBuilder {
+    /// Adds a file, a directory, a glob, `-` for standard input, or a remote location.
+    ///
+    /// With the feature `remote`: `hf://DATASET[/CONFIG][@REVISION][:SPLIT]` for a dataset of the
+    /// Hugging Face Hub, `https://…` for one file, `s3://BUCKET/KEY`, `gs://…` and `az://…` for
+    /// objects or, ending in `/` or as a glob, for all below a prefix. How they are reached is set
+    /// by [`with_fetcher`](Self::with_fetcher).
+    ///
+    /// A directory stands for all files below it with a known [`Format`] extension (`.txt`,
+    /// `.text`, `.md`, `.markdown`, `.rst`, `.tex`, `.log`, and those of the other formats, each
+    /// also with `.gz` or `.zst` where text is compressed), sorted by path; the others are listed
+    /// by [`ignored_files`](crate::StreamingDatasetLoader::ignored_files). With an explicit format,
+    /// all files are taken. Hidden files are not looked at. A name with `*`, `?`, `[` or `{` is a
+    /// glob unless a file has that very name; `**` crosses directories.
+    #[must_use]
+    pub fn with_input(mut self, path: impl AsRef<Path>) -> Self {
+        self.inputs.push(Input::Path(path.as_ref().to_owned()));
+        self
+    }
+
+    /// Adds several inputs, as by [`with_input`](Self::with_input).
+    #[must_use]
+    pub fn with_inputs<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.inputs
+            .extend(paths.into_iter().map(|path| Input::Path(path.into())));
+        self
+    }
+
+    /// Adds a stream under a name, whose extension decides the format like that of a file.
+    ///
+    /// A stream is read once; resuming reads a new one from its beginning and skips what was
+    /// read before.
+    #[must_use]
+    pub fn with_reader(
+        mut self,
+        name: impl Into<String>,
+        reader: impl Read + Send + 'static,
+    ) -> Self {
+        self.inputs
+            .push(Input::Reader(name.into(), Box::new(reader)));
+        self
+    }
+
+    /// Mixes in another dataset with a weight, instead of reading inputs of its own.
+    ///
+    /// Records are drawn from the datasets at random by weight: a function of
+    /// [`with_mixing_seed`](Self::with_mixing_seed) and of the record's number in the mixture. A
+    /// dataset brings what decides its records: inputs, format, fields, order, sample, minimum and
+    /// filter. What concerns the stream as a whole is set on this builder.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kato_loader::{StreamingDatasetLoader, TextUnit};
+    ///
+    /// let dataset = |name: &str, word: &str| {
+    ///     StreamingDatasetLoader::builder()
+    ///         .with_reader(name, std::io::Cursor::new(format!("{word}\n").repeat(1000)))
+    ///         .with_text_unit(TextUnit::Line)
+    /// };
+    /// let loader = StreamingDatasetLoader::builder()
+    ///     .with_mixed(0.9, dataset("prose.txt", "prose"))
+    ///     .with_mixed(0.1, dataset("code.txt", "code"))
+    ///     .with_mixing_seed(7)
+    ///     .with_max_documents(1000)
+    ///     .build()?;
+    /// let code = loader.filter(|document| document.as_ref().is_ok_and(|document| document.text == "code"));
+    /// assert_eq!(code.count(), 112);
+    /// # Ok::<(), kato_loader::LoadError>(())
+    /// ```
+    #[must_use]
+    pub fn with_mixed(mut self, weight: f64, dataset: Self) -> Self {
+        self.mixed.push((weight, dataset));
+        self
+    }
+
+    /// Sets the seed that decides from which dataset of a mixture each record comes. Default: 0.
+    #[must_use]
+    pub fn with_mixing_seed(mut self, seed: u64) -> Self {
+        self.mixing.seed = seed;
+        self
+    }
+
+    /// Sets what a mixture does when one of its datasets ends. Default:
+    /// [`WhenExhausted::Continue`].
+    #[must_use]
+    pub fn when_exhausted(mut self, policy: WhenExhausted) -> Self {
+        self.mixing.when_exhausted = policy;
+        self
+    }
+
+    /// Sets how remote inputs are reached: endpoint, token, retries, timeouts, cache. Default:
+    /// public access without a cache.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn with_fetcher(mut self, fetcher: kato_fetch::Fetcher) -> Self {
+        self.remote = remote::Access::with_fetcher(fetcher);
+        self
+    }
+
+    /// Reads all inputs in one format, whatever their extensions. Default: by extension.
+    #[must_use]
+    pub fn with_format(mut self, format: Format) -> Self {
+        self.selection.format = Some(format);
+        self
+    }
+
+    /// Decompresses all inputs in one way, whatever their extensions. Default: by extension.
+    #[must_use]
+    pub fn with_compression(mut self, compression: Compression) -> Self {
+        self.selection.compression = Some(compression);
+        self
+    }
+
+    /// Sets what one document is in plain text. Default: the whole file.
+    #[must_use]
+    pub fn with_text_unit(mut self, unit: TextUnit) -> Self {
+        self.selection.text_unit = unit;
+        self
+    }
+
+    /// Sets the field or column that holds the text. Default: `text`.
+    ///
+    /// In JSON and Parquet, dots lead into nested objects and structs; a JSON key or CSV column
+    /// that itself contains the dots is found too.
+    #[must_use]
+    pub fn with_text_field(mut self, field: impl Into<String>) -> Self {
+        self.selection.text_field = field.into();
+        self
+    }
+
+    /// Sets the field or column, of text or integers, that names the documents. Default: none, and
+    /// documents are named `path#record`.
+    ///
+    /// Plain text has no fields and keeps those names. A record without the field is bad.
+    #[must_use]
+    pub fn with_id_field(mut self, field: impl Into<String>) -> Self {
+        self.selection.id_field = Some(field.into());
+        self
+    }
+}

@@ -1,0 +1,83 @@
+//! Documents and vectors, which KATO's layout has no place for: upserts that may be done twice.
+
+use std::sync::Arc;
+
+use kato_store::StoreError;
+use mongodb::bson::RawDocumentBuf;
+
+use crate::layout::{BsonWriter, sample_key, vector_key, vector_prefix};
+use crate::record::{DOCUMENTS, OpenRun, VECTORS};
+use crate::staging::{BatchSource, BlobKind};
+
+/// Upserts of one command.
+const CHUNK: usize = 500;
+
+/// Applies the documents and vectors of a commit.
+pub(crate) fn apply_documents_and_vectors(
+    run: &OpenRun,
+    sources: &[BatchSource],
+) -> Result<(), StoreError> {
+    for source in sources {
+        for idx in 0..source.record.documents as usize {
+            let documents: Vec<(u64, String)> = source.read(run, BlobKind::Documents, idx)?;
+            for chunk in documents.chunks(CHUNK) {
+                // Of several ids of a sample the smallest counts, and `$min` may be repeated.
+                let write = |(sample_idx, id): &(u64, String), out: &mut BsonWriter| {
+                    out.document("q", |out| out.integer("_id", sample_key(*sample_idx)));
+                    out.document("u", |out| {
+                        out.document("$min", |out| out.text("id", id));
+                    });
+                };
+                upsert(run, command(DOCUMENTS, chunk, write))?;
+            }
+        }
+        for node_idx in 0..run.nodes.len() {
+            for idx in 0..source.record.vectors[node_idx] as usize {
+                let kind = BlobKind::Vectors(node_idx);
+                let vectors: Vec<(String, Vec<f64>)> = source.read(run, kind, idx)?;
+                let write = |(name, vector): &(String, Vec<f64>), out: &mut BsonWriter| {
+                    let id = format!("{}{name}", vector_prefix(node_idx));
+                    out.document("q", |out| out.text("_id", &id));
+                    out.document("u", |out| {
+                        out.document("$min", |out| out.binary("vector", &vector_key(vector)));
+                    });
+                };
+                for chunk in vectors.chunks(CHUNK) {
+                    upsert(run, command(VECTORS, chunk, write))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Builds the command that upserts items into a collection.
+fn command<T>(
+    collection: &str,
+    items: &[T],
+    mut write: impl FnMut(&T, &mut BsonWriter),
+) -> RawDocumentBuf {
+    let mut out = BsonWriter::new();
+    out.text("update", collection);
+    out.array("updates", |out| {
+        for (idx, item) in items.iter().enumerate() {
+            out.document_at(idx, |out| {
+                write(item, out);
+                out.boolean("upsert", true);
+            });
+        }
+    });
+    out.boolean("ordered", false);
+    out.document("writeConcern", |out| out.text("w", "majority"));
+    out.finish()
+}
+
+/// Sends a command of upserts, which may be done twice.
+fn upsert(run: &OpenRun, command: RawDocumentBuf) -> Result<(), StoreError> {
+    let database = run.database.clone();
+    run.block_on(|server: Arc<_>| async move {
+        let write = || server.write(&database, command.clone(), None);
+        server.retry("keep documents and vectors", write).await
+    })
+    .map(drop)
+}

@@ -1,0 +1,107 @@
+//! Query strings, as Starlette reads them: the last of equal names counts, an empty value is a
+//! value.
+
+use serde_json::Value;
+
+use crate::bodies::ttl_in_range;
+use crate::compat::json::excerpt_of_text;
+use crate::compat::validate::{Check, integer_of_text};
+use crate::refusal::Refusal;
+
+/// Returns the value of a parameter, decoded.
+pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
+    let mut found = None;
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if decode_form(key) == name {
+            found = Some(value);
+        }
+    }
+    found.map(decode_form)
+}
+
+/// Returns an integer parameter, or its default.
+pub(crate) fn integer(query: &str, name: &str, default: i64) -> Result<i64, Refusal> {
+    checked(query, name, default, |_, value, _| {
+        // Python's integers have no bound; for what these parameters mean the nearest one does as
+        // well.
+        i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
+    })
+}
+
+/// Returns a lifetime in seconds, or its default.
+pub(crate) fn ttl_seconds(query: &str, name: &str, default: i64) -> Result<i64, Refusal> {
+    checked(query, name, default, |check, value, input| {
+        ttl_in_range(check, value, input)
+    })
+}
+
+/// Returns an integer parameter that a further check accepts, or its default.
+fn checked(
+    query: &str,
+    name: &str,
+    default: i64,
+    accept: impl FnOnce(&mut Check, i128, &Value) -> i64,
+) -> Result<i64, Refusal> {
+    let Some(text) = parameter(query, name) else {
+        return Ok(default);
+    };
+    let mut check = Check::new("query");
+    let input = Value::from(excerpt_of_text(&text));
+    let value = check.at(name, |check| match integer_of_text(&text) {
+        Ok(value) => accept(check, value, &input),
+        Err(fault) => {
+            check.fault_with(fault, input, None);
+            0
+        }
+    });
+    check
+        .finish(value)
+        .map_err(|details| Refusal::invalid(&details))
+}
+
+/// Decodes a form value, in which `+` is a space.
+fn decode_form(text: &str) -> String {
+    decode(&text.replace('+', " "))
+}
+
+/// Decodes percent signs; what is no UTF-8 becomes U+FFFD, and a percent sign that begins no code
+/// stays.
+pub(crate) fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        let code = (byte == b'%').then(|| hex_pair(tail)).flatten();
+        bytes.push(code.unwrap_or(byte));
+        rest = if code.is_some() {
+            tail.get(2..).unwrap_or_default()
+        } else {
+            tail
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Returns the byte that two hexadecimal digits stand for.
+fn hex_pair(bytes: &[u8]) -> Option<u8> {
+    let digit = |idx: usize| {
+        bytes
+            .get(idx)
+            .and_then(|byte| char::from(*byte).to_digit(16))
+    };
+    u8::try_from(digit(0)? * 16 + digit(1)?).ok()
+}
+
+/// Encodes a path for a header, except for the characters that a path may hold.
+pub(crate) fn encode_path(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        // The characters that Starlette leaves as they are in redirects.
+        if byte.is_ascii_alphanumeric() || b"-._~:/%#?=@[]!$&'()*+,;".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
+}

@@ -1,0 +1,89 @@
+//! Replacing the newest generation by another one, and removing the files that no generation names.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, Weak};
+
+use super::directory::{remove_files, segment_dir};
+use super::manifest::{PREVIOUS_FILE, SegmentEntry, sync_dir};
+use super::segment::Segment;
+use super::{EmbeddedStore, Generation, State};
+use crate::StoreError;
+
+impl EmbeddedStore {
+    /// Makes another generation the newest, durably, and removes the files of the one before the
+    /// newest.
+    pub(super) fn replace(
+        &self,
+        _writing: &MutexGuard<'_, ()>,
+        mut next: Generation,
+    ) -> Result<(), StoreError> {
+        // Beyond the numbers of batches that are only staged, too: a later commit may still name
+        // their files.
+        next.manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
+        // The segments are flushed already; their names must be durable before a manifest mentions
+        // them.
+        sync_dir(&segment_dir(&self.dir))?;
+        next.manifest.commit(&self.dir)?;
+        // Only now, as a commit that failed leaves the last one valid.
+        let mut state = self.state();
+        let Generation { manifest, segments } = std::mem::replace(&mut state.newest, next);
+        let dropped = std::mem::replace(&mut state.previous, manifest.segments);
+        state.retired.extend(segments.iter().map(Arc::downgrade));
+        // Without this hold on them, segments are alive only if they are in the newest generation
+        // or someone is reading from them.
+        drop(segments);
+        self.remove_unreferenced(&mut state, &dropped);
+        Ok(())
+    }
+
+    /// Drops the previous generation, so that the files of what was merged or forgotten are removed
+    /// at once.
+    pub(super) fn drop_previous_generation(&self, _writing: &MutexGuard<'_, ()>) {
+        // Best effort, as what was asked for is done: if it fails, the files are removed with the
+        // next commit.
+        let manifest = self.newest().manifest;
+        if manifest.replace(&self.dir, PREVIOUS_FILE).is_ok() {
+            let mut state = self.state();
+            let dropped = std::mem::replace(&mut state.previous, manifest.segments);
+            self.remove_unreferenced(&mut state, &dropped);
+        }
+    }
+
+    /// Removes the files of dropped segments that no generation names.
+    fn remove_unreferenced(&self, state: &mut State, dropped: &[SegmentEntry]) {
+        let State {
+            newest,
+            previous,
+            retired,
+        } = state;
+        let previous = previous.iter().map(|entry| entry.file.as_str());
+        let referenced: HashSet<&str> = newest.manifest.files().chain(previous).collect();
+        let dropped = dropped.iter().map(|entry| entry.file.as_str());
+        let removable = dropped.filter(|file| !referenced.contains(file));
+        remove_files(
+            &self.dir,
+            removable.filter(|file| hold_for_readers(retired, file)),
+        );
+        // Segments that nobody reads need no attention any more; those of the newest generation
+        // come back to the list when it is replaced.
+        let is_in_newest = |segment: &Weak<Segment>| {
+            let newest = newest.segments.iter();
+            newest
+                .map(Arc::as_ptr)
+                .any(|newest| newest == segment.as_ptr())
+        };
+        retired.retain(|segment| segment.strong_count() > 0 && !is_in_newest(segment));
+    }
+}
+
+/// Holds a dropped segment open for whoever still reads from it, and returns whether its file may
+/// be removed.
+///
+/// A file that cannot be held open stays and is removed by the next writer.
+fn hold_for_readers(retired: &[Weak<Segment>], file: &str) -> bool {
+    let is_file = |segment: &Segment| segment.path().file_name().is_some_and(|name| name == file);
+    let live = retired.iter().filter_map(Weak::upgrade);
+    live.filter(|segment| is_file(segment))
+        .all(|segment| segment.hold().is_ok())
+}
