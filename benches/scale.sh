@@ -56,7 +56,7 @@ for number in "$repeats" "$workers"; do
 done
 
 like="$(realpath -- "$like")"
-cargo build --quiet --profile dist --manifest-path "$root/Cargo.toml" -p kato-cli
+cargo build --quiet --profile dist --manifest-path "$root/Cargo.toml" -p kato-cli --features full
 target="$(cargo metadata --manifest-path "$root/Cargo.toml" --format-version 1 --no-deps |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')"
 program="$target/dist/kato"

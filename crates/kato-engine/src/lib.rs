@@ -16,6 +16,9 @@
 //! [`Lesson`]: node::Lesson
 //! [`Limits`]: options::Limits
 
+// A number that a cast has cut is another number, in a file whose checksums match.
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 pub mod config;
 mod engine;
 mod error;

@@ -25,6 +25,10 @@ pub struct Occurrence(u32);
 
 impl Occurrence {
     /// Creates the occurrence at a position within a part.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "`NodeBatch::learn` sees to it that the index has 24 bits, and a part has 7"
+    )]
     fn new(part_idx: usize, idx: usize) -> Self {
         // The part takes 7 bits above the 24 of the index, so the top bit is never set: packed
         // symbols mark literals with it.
@@ -57,7 +61,7 @@ const PART_LIMIT: usize = 1 << PART_SHIFT;
 fn part_index(name: &PatternName) -> usize {
     // Names are digests, so their leading bits spread learn calls evenly. The same bits decide the
     // order of names, so all names of a part precede those of the next.
-    (name.leading_u64() >> (u64::BITS - N_PARTS.ilog2())) as usize
+    usize::from(name.as_bytes()[0] >> (u8::BITS - N_PARTS.ilog2()))
 }
 
 /// The bit that marks a packed symbol as a literal; without it the symbol is a child.
@@ -101,10 +105,10 @@ struct NodeBatch {
     attributes: Vec<(Occurrence, Attributes)>,
     vectors: Vectors,
     latest: Option<Occurrence>,
-    n_calls: u64,
+    n_calls: usize,
     n_symbols: usize,
     /// Learn calls whose first sighting was recorded.
-    n_seen: u64,
+    n_seen: usize,
 }
 
 /// The learn calls whose names have the same leading bits, one entry a call.
@@ -153,15 +157,15 @@ impl NodeBatch {
         part.symbols.extend(symbols);
         // These bounds keep the index of an occurrence within its 24 bits and every end in `ends`
         // within 32. Checked after the symbols are in, as an iterator need not know its length.
-        assert!(
-            part.names.len() < PART_LIMIT && u32::try_from(part.symbols.len()).is_ok(),
-            "a batch is sealed long before it holds billions of entries"
-        );
+        let end = u32::try_from(part.symbols.len())
+            .ok()
+            .filter(|_| part.names.len() < PART_LIMIT)
+            .expect("a batch is sealed long before it holds billions of entries");
         self.n_symbols += part.symbols.len() - before;
         self.n_calls += 1;
         let occurrence = Occurrence::new(part_idx, part.names.len());
         part.names.push(name);
-        part.ends.push(part.symbols.len() as u32);
+        part.ends.push(end);
         self.latest = Some(occurrence);
         occurrence
     }
@@ -268,7 +272,7 @@ impl LearnBatch {
     /// When there is no such node.
     #[must_use]
     pub fn learns(&self, node_idx: usize) -> u64 {
-        self.nodes[node_idx].n_calls
+        self.nodes[node_idx].n_calls as u64
     }
 
     /// Returns the heap bytes that the batch's content takes, without the shared vocabulary.
@@ -280,10 +284,9 @@ impl LearnBatch {
             .nodes
             .iter()
             .map(|node| {
-                let (n_calls, n_seen) = (node.n_calls as usize, node.n_seen as usize);
-                n_calls * CALL_BYTES
+                node.n_calls * CALL_BYTES
                     + node.n_symbols * size_of::<u32>()
-                    + n_seen * size_of::<FirstSeen>()
+                    + node.n_seen * size_of::<FirstSeen>()
                     + node.vectors.heap_bytes()
             })
             .sum();
@@ -316,7 +319,7 @@ impl LearnBatch {
         name: PatternName,
         symbols: impl IntoIterator<Item = BatchSymbol>,
     ) -> Occurrence {
-        let n_literals = (self.vocabulary.len() + self.literals.len()) as u32;
+        let n_literals = self.vocabulary.len() + self.literals.len();
         // The node below is read while this one is written, so the nodes are borrowed apart.
         let (below, nodes) = self.nodes.split_at_mut(node_idx);
         let below = below.last();
@@ -327,7 +330,10 @@ impl LearnBatch {
                 // again, so foreign ones are refused here.
                 match symbol {
                     BatchSymbol::Literal(id) => {
-                        assert!(id < n_literals, "a literal comes from this batch")
+                        assert!(
+                            (id as usize) < n_literals,
+                            "a literal comes from this batch"
+                        );
                     }
                     BatchSymbol::Child(child) => {
                         assert!(
@@ -349,9 +355,9 @@ impl LearnBatch {
     ///
     /// As [`LearnBatch::learn`].
     pub fn learn_tokens(&mut self, name: PatternName, token_ids: &[u32]) -> Occurrence {
-        let n_literals = self.vocabulary.len() as u32;
+        let n_literals = self.vocabulary.len();
         assert!(
-            token_ids.iter().all(|&id| id < n_literals),
+            token_ids.iter().all(|&id| (id as usize) < n_literals),
             "a token id comes from the vocabulary"
         );
         // Token ids are literal ids, since the vocabulary's symbols are the first literals.
@@ -439,9 +445,10 @@ impl LearnBatch {
 
     /// Returns the text of a literal.
     fn literal_text(&self, id: u32) -> &str {
-        let text = match (id as usize).checked_sub(self.vocabulary.len()) {
+        let first_local = u32::try_from(self.vocabulary.len()).ok();
+        let text = match first_local.and_then(|first| id.checked_sub(first)) {
             None => self.vocabulary.text(id),
-            Some(local) => self.literals.text(local as u32),
+            Some(local) => self.literals.text(local),
         };
         text.expect("learn() checks that literals exist")
     }
@@ -450,6 +457,19 @@ impl LearnBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_belongs_to_the_part_of_its_seven_leading_bits() {
+        let part_of = |first: u8, others: u8| {
+            let mut bytes = [others; PatternName::BYTES];
+            bytes[0] = first;
+            part_index(&PatternName::from_bytes(bytes))
+        };
+        assert_eq!(part_of(0x00, 0xff), 0);
+        assert_eq!(part_of(0x01, 0xff), 0);
+        assert_eq!(part_of(0x02, 0x00), 1);
+        assert_eq!(part_of(0xff, 0x00), N_PARTS - 1);
+    }
 
     #[test]
     fn a_literal_keeps_clear_of_its_mark() {

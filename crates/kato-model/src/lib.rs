@@ -17,6 +17,9 @@
 //! [`EmotiveWindow`]: emotives::EmotiveWindow
 //! [`processor_id`]: naming::processor_id
 
+// A number that a cast has cut is another number, in a file whose checksums match.
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 mod attributes;
 pub mod batch;
 pub mod emotives;

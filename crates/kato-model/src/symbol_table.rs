@@ -97,11 +97,10 @@ impl SymbolTable {
     pub fn push(&mut self, text: &str) -> u32 {
         // Ids fit 31 bits, because a learn batch marks literals with the top bit of a packed
         // symbol.
-        assert!(
-            self.ends.len() < 1 << 31,
-            "a symbol table holds at most 2^31 symbols"
-        );
-        let id = self.ends.len() as u32;
+        let id = u32::try_from(self.ends.len())
+            .ok()
+            .filter(|&id| id < 1 << 31)
+            .expect("a symbol table holds at most 2^31 symbols");
         let is_new = self.id(text).is_none();
         self.text.push_str(text);
         self.ends.push(self.text.len());

@@ -14,6 +14,9 @@
 //! [`ServerEvent`]: event::ServerEvent
 //! [`BatchItem`]: extension::BatchItem
 
+// A number that a cast has cut is another number, and nobody notices.
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 pub mod error;
 pub mod event;
 pub mod extension;

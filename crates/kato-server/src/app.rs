@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use axum::body::Bytes;
@@ -29,6 +29,9 @@ pub(crate) struct App {
     pub(crate) request_memory: Arc<Budget>,
     /// Memory for answers until they are sent.
     pub(crate) answer_memory: Arc<Budget>,
+    /// Held while something is copied that can only be paid for once it is there, so that there is
+    /// one such copy at a time.
+    pub(crate) copying: Mutex<()>,
     /// Bounds the log lines about requests that failed for a reason that only the log may name.
     pub(crate) failed_requests: LogThrottle,
     pub(crate) started: Instant,
@@ -56,6 +59,7 @@ impl App {
             in_flight: InFlight::new(options.max_concurrent_requests),
             request_memory: Budget::new(options.max_request_memory),
             answer_memory: Budget::new(options.max_answer_memory),
+            copying: Mutex::default(),
             failed_requests: LogThrottle::default(),
             started: Instant::now(),
             openapi: OnceLock::new(),

@@ -33,8 +33,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const EVENTS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bytes that a connection reads at once, and the most that it reads of a request's head: a longer
-/// one is answered with status 431.
-const MAX_BUFFER: usize = 64 << 10;
+/// one is answered with status 431. No budget is behind it, so it is small: hyper's buffer grows to
+/// twice as much, which is 512 MiB for the 16,384 connections that there are at most by default.
+const MAX_BUFFER: usize = 16 << 10;
 
 /// The connections of a server.
 #[derive(Debug)]

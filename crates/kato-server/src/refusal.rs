@@ -107,7 +107,7 @@ impl From<AnswerMemoryError> for Refusal {
             ),
             BudgetError::TooLarge => Self::new(
                 StatusCode::INSUFFICIENT_STORAGE,
-                "the answer is larger than the server's memory for answers; ask for less, such as fewer predictions",
+                "the answer, or what it is made of, is larger than the server's memory for answers; ask for less, such as fewer predictions",
             ),
         }
     }
@@ -175,7 +175,8 @@ impl From<ServiceError> for Refusal {
             ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {
                 Self::overloaded(&error_chain(&error))
             }
-            ServiceError::TooLarge { .. } => {
+            // Not "try again later" either: it takes as much until it is cleared.
+            ServiceError::TooLarge { .. } | ServiceError::SessionMemoryFull { .. } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, error_chain(&error))
             }
             ServiceError::TtlNegative { .. }

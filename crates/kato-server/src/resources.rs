@@ -35,6 +35,16 @@ impl RequestResources {
         })
     }
 
+    /// Pays for a copy that an answer is made of, until that is written; for so many bytes in all,
+    /// however often it is called. Like an answer, one of up to 64 KiB costs nothing.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), AnswerMemoryError> {
+        let more = bytes.saturating_sub(self.answer.bytes());
+        if bytes <= SMALL || more == 0 {
+            return Ok(());
+        }
+        self.answer.grow(more).map_err(AnswerMemoryError)
+    }
+
     /// Writes an answer as JSON, and pays for it while it grows, so that one for which there is no
     /// room never exists as a whole.
     pub(crate) fn write<T: Serialize + ?Sized>(
@@ -44,6 +54,7 @@ impl RequestResources {
         let mut buffer = BudgetedBuffer {
             bytes: Vec::new(),
             share: &self.answer,
+            reserved: self.answer.bytes(),
             refused: None,
         };
         let written = serde_json::to_writer(&mut buffer, value);
@@ -70,7 +81,8 @@ impl RequestResources {
         }
         // The body has been worked off; a large answer is paid for from the budget of answers.
         self.request.shrink_to(0);
-        // `write` has paid for its buffer already; other answers pay here.
+        // `write` has paid for its buffer already, and for what that was made of; other answers pay
+        // here.
         let more = bytes.saturating_sub(self.answer.bytes());
         self.answer.grow(more).map_err(AnswerMemoryError)?;
         self.answer.shrink_to(bytes);
@@ -82,6 +94,8 @@ impl RequestResources {
 struct BudgetedBuffer<'a> {
     bytes: Vec<u8>,
     share: &'a Share,
+    /// Bytes of the share that are those of something else.
+    reserved: usize,
     refused: Option<BudgetError>,
 }
 
@@ -92,8 +106,9 @@ impl io::Write for BudgetedBuffer<'_> {
             // By a quarter rather than to the double: the spare room is charged as well.
             let capacity = needed.saturating_add(needed / 4);
             // Small answers are free, see `charge_answer`.
+            let total = self.reserved.saturating_add(capacity);
             let more = match capacity > SMALL {
-                true => capacity.saturating_sub(self.share.bytes()),
+                true => total.saturating_sub(self.share.bytes()),
                 false => 0,
             };
             if let Err(error) = self.share.grow(more) {

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task;
 
-use self::periodic::{Periodic, maintain, sample};
+use self::periodic::{Periodic, keep_room, maintain, sample};
 use crate::app::App;
 use crate::connection::Connections;
 use crate::dispatch;
@@ -87,9 +87,9 @@ settings! {
     /// which there is no room beside others with status 503 and `Retry-After`. Default 512 MiB.
     with_max_request_memory max_request_memory: usize;
     /// Sets the maximum total size in bytes of all answers together that clients have not read yet,
-    /// those up to 64 KiB not counted. Reads for whose answers there is no room get status 503 and
-    /// `Retry-After`, those larger than seven eighths alone status 507; writes are never refused
-    /// for it. Default 256 MiB.
+    /// and of the copies that they are being made of, those up to 64 KiB not counted. Reads for
+    /// whose answers there is no room get status 503 and `Retry-After`, those larger than seven
+    /// eighths alone status 507; writes are never refused for it. Default 256 MiB.
     with_max_answer_memory max_answer_memory: usize;
     /// Sets the maximum number of requests that are answered at a time, up to the last byte of
     /// their answers, those that wait for a thread included; others get status 503 and
@@ -292,6 +292,7 @@ impl BoundServer {
         // more.
         let ending = watch::Sender::new(false);
         let maintaining = Periodic::spawn(maintain(Arc::clone(&app), ending.subscribe()));
+        let keeping_room = Periodic::spawn(keep_room(Arc::clone(&app), ending.subscribe()));
         let sampling = Periodic::spawn(sample(Arc::clone(&app), ending.subscribe()));
         let mut connections = Connections::new(Arc::clone(&app));
         #[cfg(feature = "tls")]
@@ -305,6 +306,7 @@ impl BoundServer {
         app.workers.finish().await;
         ending.send_replace(true);
         maintaining.finish().await;
+        keeping_room.finish().await;
         sampling.finish().await;
         let service = app.service.clone();
         // Folds everything into the stores, which takes disk and time.

@@ -32,6 +32,11 @@ impl Charges {
 }
 
 impl Charge {
+    /// Returns the bytes that the session takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// Sets the bytes that the session takes.
     pub(crate) fn set(&self, bytes: usize) {
         let before = self.bytes.swap(bytes, Ordering::Relaxed);

@@ -81,6 +81,16 @@ pub enum ServiceError {
         /// The most.
         limit: usize,
     },
+    /// A session takes as much memory as one may.
+    #[error(
+        "keep more of a session: it takes {found} bytes of memory, and one may take {limit}; learn from it, clear it or use another one"
+    )]
+    SessionMemoryFull {
+        /// The bytes that it takes.
+        found: usize,
+        /// The most.
+        limit: usize,
+    },
     /// Something that would be kept is larger than allowed.
     #[error("keep {found} {what}: the limit is {limit}; send less")]
     TooLarge {

@@ -7,6 +7,9 @@ use kato_engine::{EngineOptions, SessionConfig};
 
 use crate::clock::{Clock, SystemClock};
 
+/// Divisor of the memory of all sessions that gives what one of them may take.
+const SESSION_SHARE: usize = 16;
+
 /// The durability of a write when it is acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -71,7 +74,9 @@ pub struct ServiceOptions {
     /// id and metadata of a session, its settings, genes of a node. Default 64 KiB each.
     pub max_kept_bytes: usize,
     /// Bytes of memory at most that all sessions take together, about; beyond it nothing more is
-    /// observed and no session made until others are cleared, deleted or over. Default 512 MiB.
+    /// observed and no session made until others are cleared, deleted or over. One session may take
+    /// a sixteenth: every write of a session writes down all of it, so a large one makes even its
+    /// smallest write a large one. Default 512 MiB.
     pub max_session_memory: usize,
     /// Nodes at most; those that there are go on. Default 1,000,000.
     pub max_nodes: usize,
@@ -154,6 +159,11 @@ setters! {
 }
 
 impl ServiceOptions {
+    /// Returns the bytes of memory that one session may take.
+    pub(crate) const fn max_memory_of_session(&self) -> usize {
+        self.max_session_memory / SESSION_SHARE
+    }
+
     /// Sets [`service_name`](Self::service_name).
     #[must_use]
     pub fn with_service_name(mut self, service_name: impl Into<String>) -> Self {

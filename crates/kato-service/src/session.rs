@@ -1,7 +1,7 @@
 //! One session: its identity, its end and its memory, which is in memory or at rest in the journal.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use kato_engine::session::SessionState;
@@ -31,6 +31,8 @@ pub(crate) struct SessionEntry {
     /// When an operation used it last.
     used: AtomicU64,
     charge: Charge,
+    /// Bytes of its memory when that was last looked at, also while it rests.
+    remembered: AtomicUsize,
     body: Mutex<Body>,
 }
 
@@ -66,17 +68,17 @@ fn settings_bytes(config: &SessionConfig) -> usize {
 }
 
 impl SessionEntry {
-    /// Creates a session at rest.
+    /// Creates a session at rest, whose memory takes so many bytes in the journal.
     pub(crate) fn new(
         id: String,
         header: SessionHeader,
         (expires, used): (Micros, Micros),
         node: Arc<NodeEntry>,
-        charges: &Charges,
+        (charges, remembered): (&Charges, usize),
     ) -> Self {
         let metadata = CompactJson::new(&header.metadata);
         let names = OVERHEAD + 2 * header.node_id.len() + metadata.len();
-        let charge = charges.charge(names + settings_bytes(&header.config));
+        let charge = charges.charge(names + settings_bytes(&header.config) + remembered);
         Self {
             id,
             node_id: header.node_id,
@@ -85,6 +87,7 @@ impl SessionEntry {
             ttl_seconds: header.ttl_seconds,
             metadata,
             charge,
+            remembered: AtomicUsize::new(remembered),
             expires: AtomicU64::new(expires.0),
             used: AtomicU64::new(used.0),
             body: Mutex::new(Body {
@@ -168,12 +171,23 @@ impl SessionEntry {
         }
     }
 
+    /// Returns the bytes that the session takes, or will take when it comes into memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.charge.bytes()
+    }
+
     /// Charges the session with what it takes now.
     pub(crate) fn update_charge(&self, body: &Body) {
         let remembered = match &body.phase {
-            Phase::Loaded(loaded) => loaded.session.state().memory_bytes(),
-            // The memory of a session at rest is in the journal.
-            Phase::Unloaded(_) | Phase::Ended => 0,
+            Phase::Loaded(loaded) => {
+                let bytes = loaded.session.state().memory_bytes();
+                self.remembered.store(bytes, Ordering::Relaxed);
+                bytes
+            }
+            // It is in the journal, and any look at the session brings it back: were it free
+            // meanwhile, others could take its place.
+            Phase::Unloaded(_) => self.remembered.load(Ordering::Relaxed),
+            Phase::Ended => 0,
         };
         let names = OVERHEAD + 2 * self.node_id.len() + self.metadata.len();
         let settings = body.config().map_or(0, settings_bytes);
@@ -258,6 +272,8 @@ impl SessionEntry {
             // operation.
             session.record_lessons(true);
             body.phase = Phase::Loaded(Box::new(LoadedSession { session, node }));
+            // In memory it takes another number of bytes than in the journal.
+            self.update_charge(body);
         }
         match &mut body.phase {
             Phase::Loaded(loaded) => Ok(loaded),

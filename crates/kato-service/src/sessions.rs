@@ -62,6 +62,7 @@ impl Sessions {
             // The greatest lifetime may have been lowered since, and holds for all sessions.
             header.ttl_seconds = header.ttl_seconds.min(max_ttl_seconds);
             let state = tables.get(Table::States, &key)?;
+            let remembered = state.as_deref().map_or(0, <[u8]>::len);
             let expires = state
                 .and_then(|record| StateRecord::expiry(&record))
                 .ok_or_else(|| ServiceError::corrupt("read a session", "it has no end"))?;
@@ -70,8 +71,8 @@ impl Sessions {
             let used = expires.minus_seconds(header.ttl_seconds);
             let used = used.max(header.created).min(now);
             let node = nodes.enter(&header.node_id, now);
-            let entry =
-                SessionEntry::new(id.to_owned(), header, (expires, used), node, &self.charges);
+            let charges = (&self.charges, remembered);
+            let entry = SessionEntry::new(id.to_owned(), header, (expires, used), node, charges);
             self.write().insert(Arc::new(entry));
         }
         Ok(())

@@ -19,6 +19,9 @@
 //! [`EmbeddedOptions`]: embedded::EmbeddedOptions
 //! [`Recovery`]: embedded::Recovery
 
+// A number that a cast has cut is another number, in a file whose checksums match.
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod contract;

@@ -255,7 +255,7 @@ impl PatternStore for MemoryStore {
     fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError> {
         check_node(&self.nodes, node_idx)?;
         // Copied first: a visitor may use the store.
-        let snapshot = Snapshot::from_patterns(self.state().nodes[node_idx].patterns.values());
+        let snapshot = Snapshot::from_patterns(self.state().nodes[node_idx].patterns.values())?;
         snapshot.visit(visitor);
         Ok(())
     }

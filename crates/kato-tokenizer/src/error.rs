@@ -22,7 +22,7 @@ pub enum LoadError {
     /// The name is not built in, and this build reads no files.
     #[error(
         "find tokenizer `{name}`: this build knows `gpt2` alone; \
-         build with the feature `huggingface` of kato or kato-tokenizer to read a tokenizer.json"
+         build kato-cli, kato or kato-tokenizer with the feature `huggingface` to read a tokenizer.json"
     )]
     Unsupported {
         /// The name that the user gave.

@@ -5,8 +5,11 @@
 //! - [`Training`] trains; everything that it can be told is in [`learner`], [`loader`] and
 //!   [`scheduler`].
 //! - [`open`] and [`from_store`] give a [`Hierarchy`]: [`activate`](Hierarchy::activate),
-//!   [`unravel`](Hierarchy::unravel), [`generate`](Hierarchy::generate). A single node is asked
-//!   through [`Hierarchy::nodes`] and its sessions ([`engine`]).
+//!   [`unravel`](Hierarchy::unravel), [`generate`](Hierarchy::generate),
+//!   [`source`](Hierarchy::source). A single node is asked through [`Hierarchy::nodes`] and its
+//!   sessions ([`engine`]).
+//! - What comes back has more fields than the tables above: [`Activation`], [`Prediction`],
+//!   [`Generation`], [`TrainingReport`].
 //! - Each library stands for itself and is re-exported whole: [`model`], [`tokenizer`], [`loader`],
 //!   [`learner`], [`store`], [`scheduler`], [`prediction`], [`engine`], [`hierarchy`], [`probe`].
 
@@ -54,6 +57,7 @@ pub use kato_hierarchy::{
 };
 pub use kato_learner::HierarchicalConceptLearner;
 pub use kato_loader::{Order, Split, StreamingDatasetLoader};
+pub use kato_prediction::Prediction;
 pub use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
 pub use open::{from_store, open, tokenizer_of};
 pub use training::Training;
@@ -61,9 +65,13 @@ pub use training::Training;
 /// What most programs use, for `use kato::prelude::*`.
 pub mod prelude {
     pub use crate::engine::{Engine, Observation, Sequence, SessionConfig};
-    pub use crate::hierarchy::{ActivationOptions, GenerationOptions, Hierarchy, Strategy};
+    pub use crate::hierarchy::{
+        Activation, ActivationOptions, Generation, GenerationOptions, Hierarchy, Strategy,
+    };
     pub use crate::learner::HierarchicalConceptLearner;
+    pub use crate::learner::config::Recording;
     pub use crate::loader::{Order, Split, StreamingDatasetLoader};
+    pub use crate::prediction::Prediction;
     pub use crate::scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
     pub use crate::store::{EmbeddedStore, PatternStore};
     pub use crate::tokenizer::Tokenizer;

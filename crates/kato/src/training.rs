@@ -70,8 +70,11 @@ impl<'a> Training<'a> {
     }
 
     /// Adds a file, directory or glob to the corpus: plain text, JSON Lines or CSV, also
-    /// compressed; with the feature `parquet` also Parquet, with `remote` also `hf://`, `https://` and object
-    /// stores.
+    /// compressed; with the feature `parquet` also Parquet, with `remote` also `hf://`, `https://`
+    /// and object stores.
+    ///
+    /// A text file is one document; [`with_corpus`](Self::with_corpus) can cut it into lines or
+    /// paragraphs. To go on with a run, name the same sources in the same way.
     pub fn with_source(mut self, source: impl AsRef<Path>) -> Self {
         self.corpus = self.corpus.with_input(source);
         self
@@ -111,13 +114,14 @@ impl<'a> Training<'a> {
     }
 
     /// Sets what changes no result: workers, memory, commits, what happens when a document cannot
-    /// be learned.
+    /// be learned; takes the place of an earlier [`with_stop`](Self::with_stop).
     pub fn with_options(mut self, options: TrainingOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Sets the switch that ends the run early, with everything committed.
+    /// Sets the switch that ends the run early, with everything committed. No signal of the
+    /// operating system is handled here: a handler of the program's own can hold a clone of it.
     pub fn with_stop(mut self, stop: StopSignal) -> Self {
         self.options.stop = stop;
         self
@@ -138,13 +142,15 @@ impl<'a> Training<'a> {
     }
 
     /// Trains until the corpus is read, [`with_stop`](Self::with_stop) says so, or something goes
-    /// wrong.
+    /// wrong. A run that is complete learns nothing more.
     ///
     /// # Errors
     ///
     /// [`Error::Settings`] and [`Error::Source`] before anything is written; [`Error::Train`] also
-    /// when the knowledge base was begun with other settings or another corpus;
-    /// [`Error::Store`]. What was committed before is safe: call it again.
+    /// when the knowledge base was begun with other settings
+    /// ([`OtherConfiguration`](kato_scheduler::TrainError::OtherConfiguration)) or another corpus
+    /// ([`OtherCorpus`](kato_scheduler::TrainError::OtherCorpus)); [`Error::Store`]. What was
+    /// committed before is safe: call it again.
     pub fn run(self) -> Result<TrainingReport, Error> {
         let learner = match self.learner {
             Some(learner) => learner,

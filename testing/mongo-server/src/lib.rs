@@ -14,7 +14,7 @@
 //!
 //! The program is what the environment variable `KATO_SECANTUSD` names, else `secantusd-py` in
 //! `PATH`, else the one in `target/secantus-venv` of the workspace. Where there is none, tests that
-//! need a server say so and pass, unless `KATO_REQUIRE_SERVERS` is set: then they fail.
+//! need a server say so and pass, unless `KATO_REQUIRE_PROGRAMS` is set: then they fail.
 
 #![expect(clippy::panic, reason = "tests whose server does not run fail")]
 

@@ -10,7 +10,7 @@
 //! assert!(program.is_file());
 //! ```
 //!
-//! The environment variable `KATO_REQUIRE_SERVERS`, set to whatever value, says that no test may be
+//! The environment variable `KATO_REQUIRE_PROGRAMS`, set to whatever value, says that no test may be
 //! passed over for want of a program: then it fails.
 
 use std::env;
@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread;
 
-const REQUIRE: &str = "KATO_REQUIRE_SERVERS";
+const REQUIRE: &str = "KATO_REQUIRE_PROGRAMS";
 
 /// Hands on what a test needs. Where it is missing, the test is to pass over what needs it, itself
 /// as a rule, and a line says why and how to get it.

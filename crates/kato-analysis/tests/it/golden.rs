@@ -2,21 +2,19 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 use kato_analysis::cleanup::References;
 use kato_analysis::{CleanupOptions, CleanupPlan, Snapshot, SnapshotOptions};
 use kato_store::{KnowledgeBase, MemoryStore};
+use kato_test_data::training_20;
 use serde_json::Value;
 
 use crate::support::NODES;
 
 fn lines(node: &str) -> impl BufRead {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/training-20")
-        .join(format!("{node}.jsonl.gz"));
-    BufReader::new(GzDecoder::new(File::open(path).unwrap()))
+    let file = File::open(training_20(&format!("{node}.jsonl.gz"))).unwrap();
+    BufReader::new(GzDecoder::new(file))
 }
 
 fn learned() -> MemoryStore {

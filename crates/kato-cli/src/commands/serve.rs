@@ -95,11 +95,12 @@ pub(crate) struct Args {
     /// refused, another one waits for room.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     max_request_memory: ByteSize,
-    /// Memory for all answers that clients have not read yet; reads that would need more are
-    /// refused.
+    /// Memory for all answers that clients have not read yet, and for what they are being made of;
+    /// reads that would need more are refused.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     max_answer_memory: ByteSize,
-    /// Memory for all that sessions remember; beyond it nothing more is observed.
+    /// Memory for all that sessions remember; beyond it nothing more is observed. One session may
+    /// take a sixteenth of it.
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     max_session_memory: ByteSize,
     /// Memory for the names and genes of all nodes; beyond it no node is made and no genes grow.

@@ -121,7 +121,7 @@ impl Campaign {
             let name = self.backend.name();
             eprintln!(
                 "\n{name}, seed {seed}, failed: {}\n\nthe schedule: {schedule:#?}\n\nwhat happened:\n{}\n\n\
-                 replay it: {BACKEND}={name} {SEED}={seed} cargo test -p kato-cli --test chaos -- --nocapture\n",
+                 replay it: {BACKEND}={name} {SEED}={seed} cargo test -p kato-cli --features huggingface --test chaos -- --nocapture\n",
                 cause.unwrap_or("it panicked"),
                 run.story(),
             );

@@ -6,7 +6,7 @@
 //! seed, the backend and the schedule, and one schedule alone is replayed with
 //!
 //! ```text
-//! KATO_CHAOS_BACKEND=embedded KATO_CHAOS_SEED=17 cargo test -p kato-cli --test chaos
+//! KATO_CHAOS_BACKEND=embedded KATO_CHAOS_SEED=17 cargo test -p kato-cli --features huggingface --test chaos
 //! ```
 //!
 //! which also keeps its folder when it fails. `KATO_CHAOS_SCHEDULES=n` runs `n` schedules for every

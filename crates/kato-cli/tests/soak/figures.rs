@@ -31,6 +31,8 @@ pub(crate) struct Figures {
     took: Vec<Duration>,
     /// Those of them that are the last tenth of each client.
     took_late: Vec<Duration>,
+    /// Those of them that are the first of a session, whose node may have to be loaded.
+    took_first: Vec<Duration>,
     /// Answers by status, and whether those that refuse say when to come again.
     statuses: BTreeMap<(u16, bool), u64>,
     n_learned: u64,
@@ -41,6 +43,7 @@ impl Figures {
         let late = other.took.len() - other.took.len() / 10;
         self.took_late.extend(&other.took[late..]);
         self.took.extend(other.took);
+        self.took_first.extend(other.took_first);
         for (status, n) in other.statuses {
             *self.statuses.entry(status).or_default() += n;
         }
@@ -54,9 +57,12 @@ impl Figures {
             .or_default() += 1;
     }
 
-    pub(crate) fn count_short(&mut self, reply: &Reply, took: Duration) {
+    pub(crate) fn count_short(&mut self, reply: &Reply, took: Duration, is_first: bool) {
         self.count(reply);
         self.took.push(took);
+        if is_first {
+            self.took_first.push(took);
+        }
     }
 
     pub(crate) fn count_learned(&mut self, n: u64) {
@@ -88,12 +94,13 @@ impl fmt::Display for Figures {
         write!(
             f,
             "{} short requests, half within {:.1?}, 99 of 100 within {:.1?} (of the last tenth \
-             {:.1?}), 999 of 1,000 within {:.1?}; {} learned; answers by status and \
-             whether they say when to come again: {:?}",
+             {:.1?}, of the first ones of sessions {:.1?}), 999 of 1,000 within {:.1?}; {} learned; \
+             answers by status and whether they say when to come again: {:?}",
             self.took.len(),
             all_but_one_in(&self.took, 2),
             self.p99(),
             all_but_one_in(&self.took_late, 100),
+            all_but_one_in(&self.took_first, 100),
             all_but_one_in(&self.took, 1000),
             self.n_learned,
             self.statuses

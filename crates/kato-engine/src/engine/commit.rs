@@ -277,6 +277,8 @@ fn event_lengths(events: &[Event]) -> Option<Box<[u32]>> {
     if events.iter().all(|event| event.len() == 1) {
         return None;
     }
-    // The index holds at most 2³¹ symbols a pattern.
-    Some(events.iter().map(|event| event.len() as u32).collect())
+    let length = |event: &Event| {
+        u32::try_from(event.len()).expect("the index holds less than 2^31 symbols a pattern")
+    };
+    Some(events.iter().map(length).collect())
 }

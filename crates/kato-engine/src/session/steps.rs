@@ -122,8 +122,12 @@ impl Session {
             StmMode::Clear => 0,
             // As in KATO, a memory of one event becomes empty in both modes.
             StmMode::Rolling if self.state.stm.len() == 1 => 0,
-            // The length is above 0 and at most the number of events, or no learn would be due.
-            StmMode::Rolling => self.config.max_pattern_length as usize - 1,
+            // The length is above 0, or no learn would be due.
+            StmMode::Rolling => {
+                usize::try_from(self.config.max_pattern_length)
+                    .expect("a learn is due when there are as many events in memory")
+                    - 1
+            }
         };
         truncate_front(&mut self.state.stm, kept);
         self.stm_bytes = self.state.stm.iter().map(bytes_of).sum();

@@ -103,9 +103,10 @@ impl SealedNode {
         // The working memory of sorting, reused from part to part.
         let mut keys = Vec::new();
         for part in &learned.parts {
-            // Parts are in name order, so ranks continue from one to the next. An occurrence has 31
-            // bits, so no rank exceeds a `u32`.
-            let part = SealedPart::new(part, sealed.n_patterns as u32, &mut keys);
+            // Parts are in name order, so ranks continue from one to the next.
+            let first_rank = u32::try_from(sealed.n_patterns)
+                .expect("an occurrence has 31 bits, so there are no more patterns");
+            let part = SealedPart::new(part, first_rank, &mut keys);
             sealed.n_patterns += part.firsts.len();
             sealed.parts.push(part);
         }
@@ -130,8 +131,11 @@ impl SealedNode {
                 in_use[id as usize] = true;
             }
         }
-        let mut used: Vec<u32> = (0..n_literals as u32)
-            .filter(|&id| in_use[id as usize])
+        let mut used: Vec<u32> = in_use
+            .iter()
+            .zip(0..)
+            .filter(|&(&in_use, _)| in_use)
+            .map(|(_, id)| id)
             .collect();
         used.sort_by(|&a, &b| batch.literal_text(a).cmp(batch.literal_text(b)));
         // Nodes above the lowest mostly hold children alone and are spared the table of ranks.
@@ -149,7 +153,9 @@ impl SealedNode {
             if !repeats {
                 self.dictionary.push(id);
             }
-            self.literal_ranks[id as usize] = self.dictionary.len() as u32 - 1;
+            let rank = u32::try_from(self.dictionary.len() - 1)
+                .expect("a literal has 31 bits, so no more texts are in use");
+            self.literal_ranks[id as usize] = rank;
         }
     }
 
@@ -187,6 +193,9 @@ impl SealedPart {
         // Equal names are neighbours and in the order of learning, so the first of each run is the
         // first call of its pattern.
         let mut previous: Option<&PatternName> = None;
+        // Counted, as this runs for every learn call. The first call begins a pattern, so the rank
+        // of the pattern at hand is one less.
+        let mut next_rank = first_rank;
         for &(_, idx) in &*keys {
             let name = &part.names[idx as usize];
             match sealed.frequencies.last_mut() {
@@ -195,10 +204,11 @@ impl SealedPart {
                 _ => {
                     sealed.firsts.push(idx);
                     sealed.frequencies.push(1);
+                    next_rank += 1;
                     previous = Some(name);
                 }
             }
-            sealed.ranks[idx as usize] = first_rank + sealed.firsts.len() as u32 - 1;
+            sealed.ranks[idx as usize] = next_rank - 1;
         }
         sealed.merge_first_seen(part);
         sealed
@@ -327,8 +337,9 @@ impl<'a> NodeView<'a> {
             .flat_map(move |part_idx| {
                 (0..view.sealed.parts[part_idx].firsts.len()).map(move |idx| (part_idx, idx))
             })
-            .map(move |(part_idx, idx)| {
-                let rank = view.sealed.parts[part_idx].first_rank + idx as u32;
+            // Ranks continue from one part to the next.
+            .zip(0_u32..)
+            .map(move |((part_idx, idx), rank)| {
                 let attributes = attributes
                     .next_if(|(attributed, _)| *attributed == rank)
                     .map(|(_, attributes)| attributes);

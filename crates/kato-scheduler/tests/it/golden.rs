@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 use kato_learner::config::Recording;
@@ -14,18 +13,13 @@ use kato_model::PatternRecord;
 use kato_scheduler::{RunConfiguration, train_parallel};
 use kato_store::contract::{SymbolCounts, Totals};
 use kato_store::{KnowledgeBase, MemoryStore, PatternStore};
+use kato_test_data::training_20;
 use serde_json::Value;
 
 use crate::support::{Settings, embedded_store, exports};
 
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/training-20")
-        .join(name)
-}
-
 fn lines(name: &str) -> impl Iterator<Item = Value> {
-    let file = File::open(path(&format!("{name}.jsonl.gz"))).unwrap();
+    let file = File::open(training_20(&format!("{name}.jsonl.gz"))).unwrap();
     BufReader::new(GzDecoder::new(file))
         .lines()
         .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
@@ -72,7 +66,7 @@ fn expected_exports() -> Vec<String> {
 fn assert_golden(store: &dyn PatternStore) {
     assert_eq!(exports(store), expected_exports());
     for node in KnowledgeBase::all(store) {
-        let totals = File::open(path(&format!("{}.totals.json", node.name()))).unwrap();
+        let totals = File::open(training_20(&format!("{}.totals.json", node.name()))).unwrap();
         let totals: Value = serde_json::from_reader(totals).unwrap();
         let count = |key: &str| totals[key].as_u64().unwrap();
         let totals = Totals {

@@ -1,19 +1,31 @@
 //! Handlers for what nodes have learned: patterns, symbols, affinities.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 
-use kato_model::Metadata;
-use kato_protocol::node::{
-    NodeAffinities, NodeSymbols, PatternAnswer, PatternBody, PatternLookup, SymbolAffinity,
-    SymbolStats,
-};
+use kato_model::{EmotiveMap, Metadata};
+use kato_prediction::IndexedSymbolCounts;
+use kato_protocol::node::{PatternAnswer, PatternBody, PatternLookup, SymbolAffinity};
 use kato_protocol::session::StoredEmotives;
+use kato_service::ServiceError;
+use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::sessions::no_cognition;
 use crate::app::App;
 use crate::call::Call;
+use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
+
+/// Bytes that a symbol and its counts take beside its text while all of them are copied and sorted,
+/// roughly.
+const SYMBOL: usize = 160;
+
+/// Bytes that a map of emotives takes beside its entries, roughly.
+const EMOTIVES: usize = 384;
+
+/// Bytes that an emotive and its sum take beside its name, roughly.
+const EMOTIVE: usize = 96;
 
 /// Handles `GET /pattern/{pattern_id}`.
 pub(crate) fn pattern(app: &App, call: &Call) -> Outcome {
@@ -62,29 +74,88 @@ fn listed(metadata: &Metadata) -> BTreeMap<String, Vec<String>> {
 
 /// Handles `GET /symbols/stats`.
 pub(crate) fn symbols(app: &App, call: &Call) -> Outcome {
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        symbols: SymbolList<'a>,
+        node_id: String,
+    }
+
     let node_id = call.node_id();
-    let symbols = app.service.symbols(&node_id)?.into_iter();
-    let stats = symbols.map(|(name, counts)| {
-        let stats = SymbolStats {
-            name: name.clone(),
-            frequency: counts.frequency,
-            pattern_member_frequency: counts.n_patterns,
-        };
-        (name, stats)
-    });
-    call.written(&NodeSymbols {
-        symbols: stats.collect(),
+    let copy = || app.service.symbols(&node_id);
+    let symbols = paid_copy(app, call, (&node_id, SYMBOL), copy, |symbols| {
+        symbols.keys().map(|symbol| SYMBOL + symbol.len()).sum()
+    })?;
+    call.written(&Answer {
+        symbols: SymbolList(&symbols),
         node_id: app.service.processor_id(&node_id),
     })
 }
 
 /// Handles `GET /symbols/affinity`.
 pub(crate) fn affinities(app: &App, call: &Call) -> Outcome {
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        affinities: &'a BTreeMap<String, EmotiveMap>,
+        node_id: String,
+    }
+
     let node_id = call.node_id();
-    call.written(&NodeAffinities {
-        affinities: app.service.affinities(&node_id)?.into_iter().collect(),
+    let copy = || app.service.affinities(&node_id);
+    // Most symbols have none, so that their number says nothing.
+    let affinities = paid_copy(app, call, (&node_id, 0), copy, |affinities| {
+        let bytes = affinities.iter().map(|(symbol, sums)| {
+            let sums = sums.keys().map(|emotive| EMOTIVE + emotive.len());
+            SYMBOL + symbol.len() + EMOTIVES + sums.sum::<usize>()
+        });
+        bytes.sum()
+    })?;
+    call.written(&Answer {
+        affinities: &affinities,
         node_id: app.service.processor_id(&node_id),
     })
+}
+
+/// Copies something of all symbols of a node and pays for the copy: first by the number of symbols,
+/// each of which takes at least so many bytes, and by what it measures when it is there.
+fn paid_copy<T>(
+    app: &App,
+    call: &Call,
+    (node_id, least): (&str, usize),
+    copy: impl FnOnce() -> Result<T, ServiceError>,
+    bytes: impl FnOnce(&T) -> usize,
+) -> Result<T, Refusal> {
+    // Without the lock, also because it may bring the node into memory.
+    let n_symbols = usize::try_from(app.service.n_symbols(node_id)?).unwrap_or(usize::MAX);
+    call.resources.reserve(n_symbols.saturating_mul(least))?;
+    // The lengths of texts are not known before: what is not paid for is one copy, whoever asks.
+    let _one_at_a_time = app.copying.lock().unwrap_or_else(PoisonError::into_inner);
+    let copied = copy()?;
+    call.resources.reserve(bytes(&copied))?;
+    Ok(copied)
+}
+
+/// The counts of symbols as KATO lists them, written from where they are: a map of such entries
+/// would have every text twice more.
+struct SymbolList<'a>(&'a BTreeMap<String, IndexedSymbolCounts>);
+
+impl Serialize for SymbolList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Stats<'a> {
+            name: &'a str,
+            frequency: u64,
+            pattern_member_frequency: u64,
+        }
+
+        serializer.collect_map(self.0.iter().map(|(name, counts)| {
+            let stats = Stats {
+                name,
+                frequency: counts.frequency,
+                pattern_member_frequency: counts.n_patterns,
+            };
+            (name, stats)
+        }))
+    }
 }
 
 /// Handles `GET /symbols/{symbol}/affinity`.

@@ -17,6 +17,7 @@ use super::acknowledged;
 use crate::app::App;
 use crate::bodies;
 use crate::call::Call;
+use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 
 /// Handles `POST /sessions/{session_id}/observe`.
@@ -142,6 +143,7 @@ fn cleared(call: &Call, scope: Option<&'static str>) -> impl FnOnce(()) -> Reply
 
 /// Handles `GET /sessions/{session_id}/predictions`.
 pub(crate) fn predictions(app: &App, call: &Call) -> Outcome {
+    reserve_copy(app, call)?;
     let found = app.service.predictions_unless(call.param(), &call.cancel)?;
     call.written(&PredictionsAnswer::<Prediction, FuturePotential> {
         count: found.predictions.len(),
@@ -192,6 +194,7 @@ pub(crate) fn percept_data(app: &App, call: &Call) -> Outcome {
     }
 
     let node_id = app.service.session(call.param())?.node_id;
+    reserve_copy(app, call)?;
     let percept = app.service.percept(call.param())?;
     call.written(&Answer {
         percept_data: percept.map_or(Last::Nothing {}, Last::Observed),
@@ -224,6 +227,7 @@ pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
         node_id: &'a str,
     }
 
+    reserve_copy(app, call)?;
     let cognition = app.service.cognition_unless(call.param(), &call.cancel)?;
     let events = cognition.short_term_memory.iter();
     call.written(&Answer {
@@ -242,6 +246,13 @@ pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
         session_id: call.param(),
         node_id: &cognition.node_id,
     })
+}
+
+/// Pays for a copy of what a session remembers, which its answer is made from while other
+/// operations of the session go on.
+fn reserve_copy(app: &App, call: &Call) -> Result<(), Refusal> {
+    let bytes = app.service.session_bytes(call.param());
+    call.resources.reserve(bytes).map_err(Refusal::from)
 }
 
 /// Returns the empty data of the endpoints that those of sessions have replaced.

@@ -156,7 +156,7 @@ fn write_all(
         ),
         (
             "answer_memory_bytes",
-            "Bytes of answers that clients have not read, small ones not counted.",
+            "Bytes of answers that clients have not read, and of what they are made of, small ones not counted.",
             now.answer_memory as f64,
         ),
         (

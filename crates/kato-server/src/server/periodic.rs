@@ -15,6 +15,10 @@ use crate::refusal::error_chain;
 /// Time between two rounds of the service's maintenance.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Time between two looks for room for nodes: shorter than it takes clients to fill what is kept
+/// free.
+const ROOM_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Time between two samples of the machine's load, as in KATO.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -92,6 +96,17 @@ pub(super) async fn maintain(app: Arc<App>, mut ending: watch::Receiver<bool>) {
                 }
             }
         }
+    }
+}
+
+/// Keeps room for nodes until the server ends.
+pub(super) async fn keep_room(app: Arc<App>, mut ending: watch::Receiver<bool>) {
+    let mut interval = time::interval(ROOM_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while next(&mut interval, &mut ending).await {
+        let service = app.service.clone();
+        // A panic is one of a node's store, which requests for that node tell as well.
+        let _ = task::spawn_blocking(move || service.keep_room()).await;
     }
 }
 

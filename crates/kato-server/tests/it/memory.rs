@@ -278,6 +278,55 @@ async fn an_answer_larger_than_all_memory_for_answers_is_not_to_be_had() {
 }
 
 #[tokio::test]
+async fn what_predictions_are_made_of_is_paid_for() {
+    let server = Running::of(in_memory(), |builder| builder.with_max_answer_memory(MIB)).await;
+    let id = remember(&server, 2 * MIB).await;
+    let predictions = format!("/sessions/{id}/predictions");
+    let refused = server.get(&predictions).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (507, None));
+    server
+        .post(&format!("/sessions/{id}/clear-stm"), json!({}))
+        .await;
+    assert_eq!(server.get(&predictions).await.status, 200);
+    until(&server, "kato_answer_memory_bytes", |held| held == 0.0).await;
+}
+
+/// Teaches a node one pattern of so many symbols, all of which have an affinity then.
+async fn teach_symbols(server: &Running, node_id: &str, n_symbols: usize) {
+    let id = server.session(node_id).await;
+    let symbols: Vec<_> = (0..n_symbols).map(|idx| format!("s{idx}")).collect();
+    let body = json!({"strings": symbols, "emotives": {"joy": 0.5}});
+    assert_eq!(server.send(observe(&id).json(&body)).await.status, 200);
+    let learn = format!("/sessions/{id}/learn");
+    assert_eq!(server.post(&learn, json!({})).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_lists_of_symbols_are_made_of_is_paid_for() {
+    let server = Running::of(in_memory(), |builder| builder.with_max_answer_memory(MIB)).await;
+    teach_symbols(&server, "few", 100).await;
+    // The answers themselves would have less than half as many bytes as there is memory for.
+    for (target, n_symbols, length) in [
+        ("/symbols/stats", 6_000, 500_000),
+        ("/symbols/affinity", 1_500, 100_000),
+    ] {
+        let node_id = format!("many{n_symbols}");
+        teach_symbols(&server, &node_id, n_symbols).await;
+        let of = |node_id: &str| format!("{target}?node_id={node_id}");
+        let few = server.get(&of("few")).await;
+        assert_eq!(few.status, 200);
+        assert!(few.body.len() * n_symbols / 100 < length);
+        let refused = server.get(&of(&node_id)).await;
+        assert_eq!(
+            (refused.status, refused.header("retry-after")),
+            (507, None),
+            "{target}"
+        );
+    }
+    until(&server, "kato_answer_memory_bytes", |held| held == 0.0).await;
+}
+
+#[tokio::test]
 async fn a_write_that_was_carried_out_is_answered_whatever_others_do_not_read() {
     let server = Running::of(in_memory(), |builder| {
         builder.with_max_answer_memory(SMALLEST)

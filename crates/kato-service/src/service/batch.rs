@@ -67,6 +67,9 @@ impl Service {
             &form,
             |_| true,
             |loaded, entry| {
+                if let Err(full) = self.shared.check_session_memory(entry) {
+                    return (Err(full), Vec::new());
+                }
                 // In KATO the setting of a session has no effect: the process decides for all of
                 // them.
                 let sorts = match options.engine.session_sort_symbols {

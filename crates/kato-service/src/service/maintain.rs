@@ -70,6 +70,19 @@ impl Service {
         worked.map(|()| done)
     }
 
+    /// Takes the nodes that were not used for longest out of memory, until there is room for some
+    /// more; returns how many went. To be called often, at least ten times a second: it does nothing
+    /// while there is room, and requests that find none make it themselves, and wait.
+    #[expect(clippy::must_use_candidate, reason = "the number is a by-product")]
+    pub fn keep_room(&self) -> usize {
+        // A turn, so that closing waits for it.
+        let Ok(_turn) = self.shared.begin_write() else {
+            return 0;
+        };
+        let journal = self.shared.journal.as_ref();
+        journal.map_or(0, |journal| self.shared.keep_room(journal))
+    }
+
     /// Does what is due on the disk; returns the first error, when everything was tried.
     fn maintain_disk(
         &self,
@@ -86,7 +99,7 @@ impl Service {
             // the others.
             .fold(Ok(()), Result::and);
         let evicted = self.evict_idle(nodes, journal, done);
-        done.nodes_evicted += self.shared.make_room(journal);
+        done.nodes_evicted += self.shared.keep_room(journal);
         let forgotten = Self::forget_keys(journal, now, done);
         let witnessed = journal.tables().witness_log_files();
         folded.and(evicted).and(forgotten).and(witnessed)

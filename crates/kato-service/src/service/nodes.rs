@@ -43,6 +43,16 @@ impl Service {
         }
     }
 
+    /// Returns the number of distinct symbols of a node.
+    ///
+    /// # Errors
+    ///
+    /// As [`pattern`](Self::pattern).
+    pub fn n_symbols(&self, node_id: &str) -> Result<u64, ServiceError> {
+        let node = self.node(node_id)?;
+        Ok(node.map_or(0, |node| node.node().totals().distinct_symbols))
+    }
+
     /// Returns the counts of all symbols.
     ///
     /// # Errors

@@ -162,6 +162,22 @@ impl Shared {
         Ok(entry)
     }
 
+    /// Refuses what would take more memory for a session, or for all of them, than there is.
+    pub(super) fn check_memory_for(&self, entry: &SessionEntry) -> Result<(), ServiceError> {
+        self.check_session_memory(entry)?;
+        self.check_memory()
+    }
+
+    /// Refuses what leaves a session as it is that takes more memory than one may: all of it would
+    /// be written again, however little was asked for.
+    pub(super) fn check_session_memory(&self, entry: &SessionEntry) -> Result<(), ServiceError> {
+        let (found, limit) = (entry.bytes(), self.options.max_memory_of_session());
+        if found < limit {
+            return Ok(());
+        }
+        Err(ServiceError::SessionMemoryFull { found, limit })
+    }
+
     /// Refuses what would take more memory for sessions than there is.
     pub(super) fn check_memory(&self) -> Result<(), ServiceError> {
         let limit = self.options.max_session_memory;

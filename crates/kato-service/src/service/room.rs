@@ -11,32 +11,40 @@ use crate::journal::{Entry, Journal};
 use crate::node::{NodeEntry, Source};
 use crate::session::SessionEntry;
 
-/// Number of nodes of which one goes beyond what must, so that the next to come find room.
-const SPARE: usize = 8;
+/// Share of the nodes in memory, as a divisor, that is kept free, so that who comes next finds room.
+/// Small, because those that are in use must fit into the rest.
+const SPARE: usize = 16;
 
 impl Shared {
     /// Returns where the knowledge of a node comes from that is about to be used, and makes room
     /// for it if it has to be loaded.
     pub(super) fn source_for(&self, node: &NodeEntry) -> Source<'_> {
         if let Some(journal) = self.journal.as_ref().filter(|_| !node.is_in_memory()) {
-            self.make_room(journal);
+            // Rarely any work: room is kept free beside the requests. Whoever has to wait for it
+            // waits for one node and not for a share of all.
+            self.make_room(journal, 1);
         }
         self.source()
     }
 
-    /// Takes nodes out of memory until there is room for some more; returns how many. Those that
+    /// Takes nodes out of memory until some room is kept free; returns how many.
+    pub(super) fn keep_room(&self, journal: &Journal) -> usize {
+        self.make_room(journal, Descriptors::of_process().nodes().div_ceil(SPARE))
+    }
+
+    /// Takes nodes out of memory until there is room for so many more; returns how many. Those that
     /// are being used stay, so there may be more than there should be, by one an operation that
     /// runs.
-    pub(super) fn make_room(&self, journal: &Journal) -> usize {
-        let most = Descriptors::of_process().nodes();
+    fn make_room(&self, journal: &Journal, free: usize) -> usize {
+        let most = Descriptors::of_process().nodes().saturating_sub(free);
         let registry = self.nodes.registry();
-        if registry.n_in_memory() < most {
+        if registry.n_in_memory() <= most {
             return 0;
         }
         let mut loaded = registry.in_memory();
         NodeEntry::sort_by_last_use(&mut loaded);
         // Some may have left between the look at their number and now.
-        let wanted = loaded.len().saturating_sub(most) + most.div_ceil(SPARE);
+        let wanted = loaded.len().saturating_sub(most);
         let mut n_gone = 0;
         for node in &loaded {
             if n_gone == wanted {
@@ -111,7 +119,7 @@ mod tests {
         let before = nodes.registry().n_visited();
         let done = service.maintain().unwrap();
         let journal = service.shared.journal.as_ref().unwrap();
-        service.shared.make_room(journal);
+        service.shared.keep_room(journal);
         let visited = nodes.registry().n_visited() - before;
         assert!(visited <= 20, "{visited}");
         assert_eq!(done.nodes_evicted, 3);

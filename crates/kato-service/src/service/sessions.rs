@@ -39,7 +39,10 @@ impl Service {
             .nodes
             .enter_within(&shared.options, &new.node_id, now)?;
         let mut defaults = shared.options.defaults.clone();
-        genes::apply(&node.genes().to_map(), &mut defaults, |_| false);
+        // Held until the session is one of the node's: genes that are set side by side are either
+        // read here, or set when the session can be found, and reach it like all others.
+        let set = node.genes();
+        genes::apply(&set.to_map(), &mut defaults, |_| false);
         let given = new.config.unwrap_or_default();
         // As in KATO, one setting that is out of range makes all of them count as not given, and
         // the session is created all the same.
@@ -66,13 +69,14 @@ impl Service {
             id,
             header,
             (expires, now),
-            node,
-            &shared.sessions.charges,
+            Arc::clone(&node),
+            (&shared.sessions.charges, 0),
         ));
         // Locked before others can find it, so that nothing of it is in the journal before its
         // creation.
         let body = entry.lock();
         shared.sessions.insert(Arc::clone(&entry), limit)?;
+        drop(set);
         let mut written = Entry::default();
         if let Some(journal) = &shared.journal {
             entry.record_header(&body, &mut written);
@@ -126,6 +130,14 @@ impl Service {
         self.shared.find_session(id).is_ok()
     }
 
+    /// Returns the bytes of memory that a session takes, about, also while it is in the journal
+    /// alone; 0 if there is no such session. Waits for no operation of it.
+    #[must_use]
+    pub fn session_bytes(&self, id: &str) -> usize {
+        let entry = self.shared.sessions.get(id);
+        entry.map_or(0, |entry| entry.bytes())
+    }
+
     /// Returns the number of sessions; those whose time was over at the last
     /// [`maintain`](Self::maintain) are not among them.
     #[must_use]
@@ -163,7 +175,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::TtlNegative`], and as [`delete_session`](Self::delete_session).
+    /// [`ServiceError::TtlNegative`], [`ServiceError::SessionMemoryFull`] for more than 0 seconds,
+    /// and as [`delete_session`](Self::delete_session).
     pub fn extend_session(&self, id: &str, ttl_seconds: i64) -> Result<Receipt<u64>, ServiceError> {
         let seconds =
             u64::try_from(ttl_seconds).map_err(|_| ServiceError::TtlNegative { ttl_seconds })?;
@@ -174,6 +187,9 @@ impl Service {
         let body = entry.lock();
         if body.config().is_none() {
             return Err(entry.not_found());
+        }
+        if seconds > 0 {
+            shared.check_session_memory(&entry)?;
         }
         entry.set_expiry(shared.now().plus_seconds(seconds));
         let mut written = Entry::default();
@@ -222,8 +238,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Config`], [`ServiceError::TooLarge`], and as
-    /// [`delete_session`](Self::delete_session).
+    /// [`ServiceError::Config`], [`ServiceError::TooLarge`], [`ServiceError::SessionMemoryFull`],
+    /// and as [`delete_session`](Self::delete_session).
     pub fn update_config(
         &self,
         id: &str,
@@ -234,6 +250,7 @@ impl Service {
         let entry = shared.find_session(id)?;
         let mut body = entry.lock();
         let config = body.config_mut().ok_or_else(|| entry.not_found())?;
+        shared.check_session_memory(&entry)?;
         // Changed in a copy: a refusal leaves the settings as they were.
         let mut changed = config.clone();
         changed.update(changes)?;

@@ -22,9 +22,10 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::MemoryFull`], [`ServiceError::SessionNotFound`], [`ServiceError::Engine`],
-    /// [`ServiceError::KeyReused`], [`ServiceError::KeyInvalid`], [`ServiceError::Closed`],
-    /// [`ServiceError::StorageFailed`]. So for all writes.
+    /// [`ServiceError::MemoryFull`], [`ServiceError::SessionMemoryFull`],
+    /// [`ServiceError::SessionNotFound`], [`ServiceError::Engine`], [`ServiceError::KeyReused`],
+    /// [`ServiceError::KeyInvalid`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`]. So
+    /// for all writes; but learning and clearing go on whatever sessions take.
     pub fn observe(
         &self,
         id: &str,
@@ -43,7 +44,7 @@ impl Service {
             |loaded, entry| {
                 // Checked here and not first, so that the repetition of a request that was carried
                 // out gets its answer all the same.
-                if let Err(full) = self.shared.check_memory() {
+                if let Err(full) = self.shared.check_memory_for(entry) {
                     return (Err(full), Vec::new());
                 }
                 run_operation(
@@ -89,7 +90,7 @@ impl Service {
             request,
             |config| learns || config.max_pattern_length > 0,
             |loaded, entry| {
-                if let Err(full) = self.shared.check_memory() {
+                if let Err(full) = self.shared.check_memory_for(entry) {
                     return (Err(full), Vec::new());
                 }
                 run_operation(
@@ -317,10 +318,7 @@ impl Service {
         let entry = self.shared.find_session(id)?;
         let mut body = entry.lock();
         let loaded = entry.activate(&mut body, self.shared.source_for(&entry.node))?;
-        let found = look(loaded, &entry);
-        // It may have come into memory just now, with what it remembers.
-        entry.update_charge(&body);
-        Ok(found)
+        Ok(look(loaded, &entry))
     }
 }
 

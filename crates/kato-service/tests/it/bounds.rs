@@ -1,11 +1,11 @@
 //! What clients may have kept, and what all sessions may take.
 
-use kato_engine::Observation;
+use kato_engine::{Observation, Sequence};
 use kato_service::answer::NewSession;
 use kato_service::{Service, ServiceError, ServiceOptions};
 use serde_json::json;
 
-use crate::support::{create, object};
+use crate::support::{create, lesson, object, words};
 
 fn is_too_large<T>(result: &Result<T, ServiceError>) -> bool {
     matches!(result, Err(ServiceError::TooLarge { limit: 2000, .. }))
@@ -89,7 +89,7 @@ fn sessions_take_no_more_memory_than_all_may_and_give_it_back() {
     let is_full =
         |error: &ServiceError| matches!(error, ServiceError::MemoryFull { limit: 1_000_000 });
     let observe = |service: &Service, id: &str| {
-        let receipt = service.observe(id, Observation::strings(["x".repeat(100_000)]), Some("k"));
+        let receipt = service.observe(id, Observation::strings(["x".repeat(25_000)]), Some("k"));
         receipt.map(|receipt| drop(receipt.wait().unwrap()))
     };
     for service in [
@@ -98,8 +98,8 @@ fn sessions_take_no_more_memory_than_all_may_and_give_it_back() {
     ] {
         let first = create(&service, "first");
         observe(&service, &first).unwrap();
-        let others: Vec<_> = (0..20).map(|_| create(&service, "other")).collect();
-        let large = || Observation::strings(["x".repeat(100_000)]);
+        let others: Vec<_> = (0..40).map(|_| create(&service, "other")).collect();
+        let large = || Observation::strings(["x".repeat(25_000)]);
         let observed = others.iter().map(|id| service.observe(id, large(), None));
         let mut refused = observed.zip(&others).filter_map(|(observed, id)| {
             let error = observed.err()?;
@@ -124,6 +124,71 @@ fn sessions_take_no_more_memory_than_all_may_and_give_it_back() {
             .unwrap();
         create(&service, "n");
     }
+}
+
+fn is_full<T>(result: &Result<T, ServiceError>) -> bool {
+    matches!(
+        result,
+        Err(ServiceError::SessionMemoryFull { limit: 100_000, .. })
+    )
+}
+
+#[test]
+fn one_session_takes_no_more_than_a_sixteenth_of_the_memory_of_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || ServiceOptions::default().with_max_session_memory(1_600_000);
+    for service in [
+        Service::in_memory(options()),
+        Service::open(dir.path(), options()).unwrap(),
+    ] {
+        let id = create(&service, "n");
+        let observe = |n_bytes| {
+            let observation = Observation::strings(["x".repeat(n_bytes)]);
+            service.observe(&id, observation, None)
+        };
+        // It is remembered twice: as an event, and as what was observed last.
+        observe(60_000).unwrap().wait().unwrap();
+        let sequence = Sequence::of(words(["a", "b"])).learn_at_end();
+        let lessons = || vec![lesson(["a", "b"])];
+        let settings = object(json!({"max_predictions": 7}));
+        assert!(is_full(&observe(1)));
+        assert!(is_full(&service.observe_sequence(&id, sequence, None)));
+        assert!(is_full(&service.learn_batch(&id, lessons(), None)));
+        assert!(is_full(&service.update_config(&id, &settings)));
+        assert!(is_full(&service.extend_session(&id, 10)));
+        assert_eq!(service.stm(&id).unwrap().len(), 1, "nothing was taken in");
+        assert!(service.symbols("n").unwrap().is_empty());
+        // Others have room, and what makes it smaller goes on.
+        let other = create(&service, "n");
+        let taught = service.learn_batch(&other, lessons(), None);
+        taught.unwrap().wait().unwrap();
+        service.learn(&id, None).unwrap().wait().unwrap();
+        observe(60_000).unwrap().wait().unwrap();
+        assert!(is_full(&observe(1)));
+        service.clear_stm(&id, None).unwrap().wait().unwrap();
+        observe(1).unwrap().wait().unwrap();
+        observe(60_000).unwrap().wait().unwrap();
+        service.delete_session(&id).unwrap().wait().unwrap();
+        assert_eq!(service.session_bytes(&id), 0);
+    }
+}
+
+#[test]
+fn a_session_whose_memory_is_in_the_journal_alone_takes_as_much_of_what_there_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || ServiceOptions::default().with_max_session_memory(1_600_000);
+    let service = Service::open(dir.path(), options()).unwrap();
+    let id = create(&service, "n");
+    let large = Observation::strings(["x".repeat(60_000)]);
+    service.observe(&id, large, None).unwrap().wait().unwrap();
+    service.close().unwrap();
+    drop(service);
+    let service = Service::open(dir.path(), options()).unwrap();
+    assert!(service.session_bytes(&id) > 100_000);
+    assert!(is_full(&service.extend_session(&id, 10)));
+    service.clear_stm(&id, None).unwrap().wait().unwrap();
+    assert!(service.session_bytes(&id) < 10_000);
+    service.extend_session(&id, 10).unwrap().wait().unwrap();
 }
 
 #[test]

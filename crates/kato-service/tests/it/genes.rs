@@ -58,6 +58,38 @@ fn genes_are_settings_of_sessions_that_have_no_own() {
 }
 
 #[test]
+fn sessions_that_are_made_while_genes_are_set_have_them() {
+    let service = Service::in_memory(ServiceOptions::default());
+    // Settings that take a while to look through: genes are set in the middle of it.
+    let filters = object(json!({"filter_pipeline": vec!["zzz"; 1000]}));
+    let make = || {
+        let new = NewSession {
+            config: Some(filters.clone()),
+            ..NewSession::of("n")
+        };
+        let made = service.create_session(new).unwrap();
+        made.wait().unwrap().session_id
+    };
+    for length in 1..=20 {
+        let made: Vec<_> = thread::scope(|scope| {
+            let make_some = || (0..10).map(|_| make()).collect::<Vec<_>>();
+            let makers: Vec<_> = (0..4).map(|_| scope.spawn(make_some)).collect();
+            while service.n_sessions() == 0 && !makers[0].is_finished() {
+                thread::yield_now();
+            }
+            let genes = object(json!({"max_pattern_length": length}));
+            service.set_genes("n", &genes).unwrap().wait().unwrap();
+            let made = makers.into_iter().map(|maker| maker.join().unwrap());
+            made.flatten().collect()
+        });
+        for id in made {
+            assert_eq!(service.config(&id).unwrap().max_pattern_length, length);
+            service.delete_session(&id).unwrap().wait().unwrap();
+        }
+    }
+}
+
+#[test]
 fn genes_that_are_set_side_by_side_are_all_there_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let open = || Service::open(dir.path(), ServiceOptions::default()).unwrap();

@@ -217,13 +217,11 @@ impl Lessons {
         }
         let mut attributes = lesson.attributes.clone();
         if lesson.events.iter().any(|event| event.len() != 1) {
-            attributes.event_lengths = Some(
-                lesson
-                    .events
-                    .iter()
-                    .map(|event| event.len() as u32)
-                    .collect(),
-            );
+            let lengths = lesson
+                .events
+                .iter()
+                .map(|event| u32::try_from(event.len()).expect("lessons are short"));
+            attributes.event_lengths = Some(lengths.collect());
         }
         if attributes != Attributes::default() {
             batch.attach(lesson.node_idx, occurrence, attributes);

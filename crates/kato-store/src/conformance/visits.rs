@@ -45,7 +45,8 @@ impl PatternVisitor for Sum {
     fn source(&mut self, symbols: &SourceSymbols<'_>, n_patterns: u64) -> ControlFlow<()> {
         assert_eq!(self.left, 0, "a source shows as many patterns as it says");
         assert!(n_patterns > 0, "a source has patterns");
-        let table: Vec<Symbol> = (0..symbols.len() as u32)
+        let n_symbols = u32::try_from(symbols.len()).expect("numbers have 32 bits");
+        let table: Vec<Symbol> = (0..n_symbols)
             .filter_map(|number| symbols.get(number))
             .map(|symbol| symbol.to_symbol())
             .collect();
@@ -58,7 +59,7 @@ impl PatternVisitor for Sum {
                 == table.len(),
             "every symbol has one number"
         );
-        assert_eq!(symbols.get(symbols.len() as u32), None);
+        assert_eq!(symbols.get(n_symbols), None);
         (self.last, self.left) = (None, n_patterns);
         ControlFlow::Continue(())
     }

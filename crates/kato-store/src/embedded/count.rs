@@ -42,21 +42,13 @@ pub(super) fn count_patterns(
             if range >= n_ranges {
                 return Ok(total);
             }
-            // The product of a range and 2^64 needs 128 bits; the quotient fits 64, as the range is
-            // below the number of ranges.
-            let bound = |range: u64| ((u128::from(range) << 64) / u128::from(n_ranges)) as u64;
-            // The bound after the last range would be 2^64.
-            let last = if range + 1 == n_ranges {
-                u64::MAX
-            } else {
-                bound(range + 1) - 1
-            };
-            total += count_range(segments, node_idx, bound(range), last, &mut names)?;
+            let (first, last) = leading_range(range, n_ranges);
+            total += count_range(segments, node_idx, first, last, &mut names)?;
         }
     };
     let n_threads = thread::available_parallelism()
         .map_or(1, NonZeroUsize::get)
-        .min(n_ranges as usize);
+        .min(usize::try_from(n_ranges).unwrap_or(usize::MAX));
     thread::scope(|scope| {
         let others: Vec<_> = (1..n_threads).map(|_| scope.spawn(count)).collect();
         let mut total = count()?;
@@ -67,6 +59,18 @@ pub(super) fn count_patterns(
         }
         Ok(total)
     })
+}
+
+/// Returns the smallest and the largest leading bytes of names in one of `n_ranges` equal ranges.
+///
+/// Names are digests, so equal ranges hold about as many.
+pub(super) fn leading_range(range: u64, n_ranges: u64) -> (u64, u64) {
+    // The product of a range and 2^64 needs 128 bits.
+    let start = |range: u64| (u128::from(range) << 64) / u128::from(n_ranges);
+    let leading = |bound: u128| {
+        u64::try_from(bound).expect("the last range ends before 2^64, and those before it earlier")
+    };
+    (leading(start(range)), leading(start(range + 1) - 1))
 }
 
 /// Counts the distinct names whose leading bytes lie between `first` and `last`.
@@ -97,4 +101,23 @@ fn key(name: &[u8; PatternName::BYTES]) -> Key {
     });
     let pair = |high: u32, low: u32| u64::from(high) << u32::BITS | u64::from(low);
     (pair(a, b), pair(c, d), e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_follow_each_other_and_hold_every_name() {
+        for n_ranges in [1, 2, 3, 1000] {
+            let mut next = Some(0);
+            for range in 0..n_ranges {
+                let (first, last) = leading_range(range, n_ranges);
+                assert_eq!(Some(first), next, "range {range} of {n_ranges}");
+                assert!(first < last, "range {range} of {n_ranges}");
+                next = last.checked_add(1);
+            }
+            assert_eq!(next, None, "nothing is left after {n_ranges}");
+        }
+    }
 }

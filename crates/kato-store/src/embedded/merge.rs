@@ -150,7 +150,7 @@ pub(crate) fn merge_segments(
         writer.begin_node(numbered.texts.iter().copied())?;
         let mut ranks: Vec<Vec<u32>> = segments
             .iter()
-            .map(|segment| Vec::with_capacity(segment.totals(node_idx).patterns as usize))
+            .map(|segment| Vec::with_capacity(segment.n_patterns(node_idx)))
             .collect();
         let mut merge = MergeCursor::new(segments, node_idx)?;
         let mut symbols = Vec::new();

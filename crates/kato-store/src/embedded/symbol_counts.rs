@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use kato_model::{PatternName, Symbol};
 
+use super::count::leading_range;
 use super::query::fused;
 use super::segment::{NodeCursor, Segment};
 use crate::StoreError;
@@ -42,16 +43,8 @@ pub(super) fn symbol_counts(
             if range == n_ranges {
                 return Ok(None);
             }
-            // Names are digests, so equal ranges hold about as many. The product needs 128 bits;
-            // the quotient fits 64, as the range is below the number of ranges.
-            let bound = |range: u64| ((u128::from(range) << 64) / u128::from(n_ranges)) as u64;
-            // The bound after the last range would be 2^64.
-            let last = if range + 1 == n_ranges {
-                u64::MAX
-            } else {
-                bound(range + 1) - 1
-            };
-            ready = count_names(&segments, node_idx, bound(range), last, &foreign)?;
+            let (first, last) = leading_range(range, n_ranges);
+            ready = count_names(&segments, node_idx, first, last, &foreign)?;
             range += 1;
         }
     }))
@@ -170,8 +163,9 @@ fn count_symbols(
         // Sorted, because a symbol that a pattern holds several times counts once as its member.
         symbols.sort_unstable();
         for same in symbols.chunk_by(|a, b| a == b) {
-            let counts = &mut counts[(u64::from(same[0]) - range.start) as usize];
-            counts.merge(SymbolCounts::for_pattern(
+            let idx = usize::try_from(u64::from(same[0]) - range.start)
+                .expect("the caller has counts in memory for every number of the range");
+            counts[idx].merge(SymbolCounts::for_pattern(
                 record.frequency,
                 same.len() as u64,
             ));

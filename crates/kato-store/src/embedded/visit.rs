@@ -74,7 +74,7 @@ fn visit_segment(
 fn names_below(segment: &Segment, node_idx: usize) -> Result<Vec<PatternName>, StoreError> {
     let mut names = Vec::new();
     if let Some(below) = node_idx.checked_sub(1) {
-        names.reserve_exact(segment.totals(below).patterns as usize);
+        names.reserve_exact(segment.n_patterns(below));
         segment.names_between(below, 0, u64::MAX, &mut BlockBuffer::default(), |name| {
             names.push(PatternName::from_bytes(*name));
         })?;

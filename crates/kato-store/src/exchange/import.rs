@@ -165,8 +165,10 @@ fn event_lengths(events: &[Event]) -> Option<Box<[u32]>> {
     if events.iter().all(|event| event.len() == 1) {
         return None;
     }
-    // A line is shorter than 2³² bytes, so an event has fewer symbols.
-    Some(events.iter().map(|event| event.len() as u32).collect())
+    let length = |event: &Event| {
+        u32::try_from(event.len()).expect("an event has fewer symbols than its line has bytes")
+    };
+    Some(events.iter().map(length).collect())
 }
 
 /// Returns the window that learns the maps in order, before anything that training learns.

@@ -1,11 +1,11 @@
 //! A copy of a node's patterns for a visitor, compact: symbols by number, each once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 
 use kato_model::{Attributes, FirstSeen, PatternName, Symbol};
 
 use crate::visit::{SourceSymbols, VisitedPattern};
-use crate::{PatternVisitor, StoredPattern};
+use crate::{PatternVisitor, Place, StoreError, StoreErrorKind, StoredPattern};
 
 /// The patterns of a node as the one source of a visit.
 #[derive(Debug, Default)]
@@ -30,17 +30,18 @@ impl Snapshot {
     /// Copies patterns, numbering each of their symbols once.
     pub(super) fn from_patterns<'a>(
         patterns: impl Iterator<Item = &'a StoredPattern> + Clone,
-    ) -> Self {
+    ) -> Result<Self, StoreError> {
         let mut snapshot = Self::default();
         let mut numbers = HashMap::new();
         // Names first, as sources number them.
         for names in [true, false] {
             let symbols = patterns.clone().flat_map(|pattern| &pattern.symbols);
             for symbol in symbols.filter(|symbol| matches!(symbol, Symbol::Name(_)) == names) {
-                numbers.entry(symbol).or_insert_with(|| {
+                if let hash_map::Entry::Vacant(entry) = numbers.entry(symbol) {
+                    let number = u32::try_from(snapshot.table.len());
+                    entry.insert(number.map_err(|_| too_many_symbols())?);
                     snapshot.table.push(symbol.clone());
-                    snapshot.table.len() as u32 - 1
-                });
+                }
             }
         }
         for pattern in patterns {
@@ -54,7 +55,7 @@ impl Snapshot {
                 attributes: pattern.attributes(),
             });
         }
-        snapshot
+        Ok(snapshot)
     }
 
     /// Shows all patterns, or as many as the visitor wants.
@@ -93,4 +94,13 @@ impl Snapshot {
             }
         }
     }
+}
+
+/// Creates the error for a node that has more symbols than a source has numbers.
+fn too_many_symbols() -> StoreError {
+    StoreError::from_backend(
+        StoreErrorKind::TooLarge,
+        Place::from_address("memory"),
+        "a node has more than 2^32 symbols",
+    )
 }

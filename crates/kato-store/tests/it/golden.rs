@@ -2,28 +2,22 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 use kato_model::{AttributeLimits, PatternRecord};
 use kato_store::conformance::{Fixture, assert_same_content};
 use kato_store::contract::{SymbolCounts, Totals};
 use kato_store::{KnowledgeBase, PatternStore};
+use kato_test_data::training_20;
 use serde_json::Value;
 
 use crate::support::{Embedded, InMemory, always_merging};
 
 const NODES: [&str; 3] = ["node0", "node1", "node2"];
 
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/training-20")
-        .join(name)
-}
-
 fn lines(name: &str) -> impl BufRead {
     BufReader::new(GzDecoder::new(
-        File::open(path(&format!("{name}.jsonl.gz"))).unwrap(),
+        File::open(training_20(&format!("{name}.jsonl.gz"))).unwrap(),
     ))
 }
 
@@ -51,7 +45,7 @@ fn totals_and_symbol_counts_are_those_of_the_original() {
     for store in &stores {
         for node in KnowledgeBase::all(store.as_ref()) {
             let totals: Value = serde_json::from_reader(
-                File::open(path(&format!("{}.totals.json", node.name()))).unwrap(),
+                File::open(training_20(&format!("{}.totals.json", node.name()))).unwrap(),
             )
             .unwrap();
             let count = |key: &str| totals[key].as_u64().unwrap();

@@ -18,7 +18,7 @@ use crate::StoreError;
 pub(crate) use vectors::VectorCursor;
 
 /// Number of bytes after the footer: its length, its CRC-32, the magic.
-const TAIL_BYTES: u64 = 4 + 4 + MAGIC.len() as u64;
+const TAIL_BYTES: usize = 4 + 4 + MAGIC.len();
 
 /// A segment that can be read. Holds the block indexes in memory (0.08 bytes a pattern) and
 /// dictionaries once they are used.
@@ -86,6 +86,13 @@ impl Segment {
             .get(node_idx)
             .map(|node| node.totals)
             .unwrap_or_default()
+    }
+
+    /// Returns the number of patterns of one node.
+    pub(crate) fn n_patterns(&self, node_idx: usize) -> usize {
+        self.nodes
+            .get(node_idx)
+            .map_or(0, |node| node.index.n_patterns)
     }
 
     /// Returns the number of patterns of the node below: symbols from this number on are text.
@@ -247,7 +254,8 @@ impl Segment {
         let (start, end) = index.range(block_idx).ok_or_else(|| self.corrupt_block())?;
         // Offsets ascend and lie within the file, which opening has checked: a block is never
         // larger than that.
-        block.bytes.resize((end - start) as usize, 0);
+        let length = usize::try_from(end - start).map_err(|_| self.corrupt_block())?;
+        block.bytes.resize(length, 0);
         self.file.read_at(&mut block.bytes, start)?;
         if crc32fast::hash(&block.bytes) != index.entries[block_idx].crc32 {
             return Err(self.file.corrupt(format!(
@@ -397,11 +405,12 @@ impl NodeCursor {
 /// Reads the footer, after checking the first and the last bytes of the file.
 fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
     let bytes = file.bytes()?;
-    if bytes < MAGIC.len() as u64 + TAIL_BYTES {
+    if bytes < (MAGIC.len() + TAIL_BYTES) as u64 {
         return Err(file.corrupt("it is too short to be a segment"));
     }
-    let mut tail = [0; TAIL_BYTES as usize];
-    file.read_at(&mut tail, bytes - TAIL_BYTES)?;
+    let tail_at = bytes - TAIL_BYTES as u64;
+    let mut tail = [0; TAIL_BYTES];
+    file.read_at(&mut tail, tail_at)?;
     let (numbers, magic) = tail.split_at(8);
     let mut head = [0; MAGIC.len()];
     file.read_at(&mut head, 0)?;
@@ -417,7 +426,7 @@ fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
         ])
     };
     let length = u64::from(word(0));
-    let Some(offset) = (bytes - TAIL_BYTES).checked_sub(length) else {
+    let Some(offset) = tail_at.checked_sub(length) else {
         return Err(file.corrupt("its footer is longer than the file"));
     };
     let part = super::footer::Part {

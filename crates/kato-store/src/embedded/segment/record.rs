@@ -166,11 +166,14 @@ pub(crate) fn width_for(count: u64) -> usize {
 
 /// Appends an unsigned LEB128 number.
 fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+    // The top bit of a byte says that more follow, whatever the number has in its place.
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        let [lowest, ..] = value.to_le_bytes();
+        out.push(lowest | 0x80);
         value >>= 7;
     }
-    out.push(value as u8);
+    let [last, ..] = value.to_le_bytes();
+    out.push(last);
 }
 
 /// Takes an unsigned LEB128 number off the front; `None` if it does not end within ten bytes, or

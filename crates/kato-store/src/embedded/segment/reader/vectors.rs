@@ -74,7 +74,8 @@ impl VectorCursor {
         self.next = elements_at;
         // Checked before memory is taken for as many elements as the head announces.
         let after = self.offset_after(n_bytes)?;
-        let mut elements = vec![0; n_bytes as usize];
+        let length = usize::try_from(n_bytes).map_err(|_| self.segment.corrupt_vector())?;
+        let mut elements = vec![0; length];
         self.segment.file.read_at(&mut elements, elements_at)?;
         let decoded = vector::decode(&head_bytes, head.crc32, &elements);
         let elements = decoded.ok_or_else(|| self.segment.corrupt_vector())?;
