@@ -16,6 +16,7 @@ mod interrupt;
 mod knowledge_base;
 mod learning;
 mod logging;
+mod memory_limit;
 mod meter;
 mod open;
 mod output;

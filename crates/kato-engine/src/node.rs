@@ -195,6 +195,13 @@ impl Node {
         Ok(stored.map(|pattern| pattern.metadata).unwrap_or_default())
     }
 
+    /// Returns the bytes of memory that the events of a pattern take once they are read, about; 0 if
+    /// the node never learned it.
+    #[must_use]
+    pub fn bytes_of_events(&self, name: &PatternName) -> usize {
+        self.cell().read().index().bytes_of_events(name)
+    }
+
     /// Returns the events of a pattern; `None` if the node never learned it. Reads memory only.
     #[must_use]
     pub fn events(&self, name: &PatternName) -> Option<Vec<Event>> {
@@ -205,6 +212,13 @@ impl Node {
     #[must_use]
     pub fn frequency(&self, name: &PatternName) -> u64 {
         self.cell().read().index().frequency(name)
+    }
+
+    /// Returns the bytes of memory that what the node has learned takes, about: its patterns and
+    /// symbols. Emotives, vectors and metadata are not counted.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.cell().read().index().heap_bytes()
     }
 
     /// Returns the totals of what the node has learned.

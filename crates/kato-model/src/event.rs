@@ -79,6 +79,12 @@ impl Event {
         &self.symbols
     }
 
+    /// Returns the symbols, without the event.
+    #[must_use]
+    pub fn into_symbols(self) -> Vec<String> {
+        self.symbols
+    }
+
     /// Returns the number of symbols, duplicates included.
     #[must_use]
     pub fn len(&self) -> usize {

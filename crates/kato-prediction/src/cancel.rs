@@ -1,5 +1,7 @@
-//! Cancelling predictions whose answer nobody waits for any more.
+//! Cancelling predictions whose answer nobody waits for any more, or for whose answer there is no
+//! memory.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,7 +27,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Option<Arc<AtomicBool>>);
+pub struct Cancel(Option<Arc<Flag>>);
+
+/// What the clones of a [`Cancel`] share.
+#[derive(Default)]
+struct Flag {
+    is_set: AtomicBool,
+    allows: Option<Box<Allowance>>,
+}
+
+/// A function that is given the bytes that a prediction is about to take, and returns whether it
+/// may.
+type Allowance = dyn Fn(usize) -> bool + Send + Sync;
+
+impl fmt::Debug for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flag")
+            .field("is_set", &self.is_set)
+            .field("has_allowance", &self.allows.is_some())
+            .finish()
+    }
+}
 
 /// The error of a prediction that was cancelled before it was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +61,38 @@ impl Cancel {
         Self(Some(Arc::default()))
     }
 
+    /// Creates a flag whose predictions ask before they take memory for the texts of their answers:
+    /// `allows` is given the bytes of each part, about, and returns whether they may be taken. Where
+    /// it does not, the flag is set.
+    ///
+    /// The texts are what is large: an answer of a hundred patterns has each of them about three
+    /// times, as strings, however compact the index is.
+    ///
+    /// ```
+    /// use kato_prediction::{Cancel, Cancelled, PatternIndex, PredictionConfig};
+    /// use kato_model::Event;
+    ///
+    /// let mut index = PatternIndex::new();
+    /// let pattern = ["a", "b", "c"].map(|symbol| Event::new([symbol]));
+    /// index.learn(&pattern)?;
+    ///
+    /// let config = PredictionConfig::default();
+    /// let predict = |limit: usize| {
+    ///     let cancel = Cancel::with_allowance(move |bytes| bytes <= limit);
+    ///     index.predict_unless(&pattern, &config, &cancel)
+    /// };
+    /// assert_eq!(predict(100_000)?.predictions.len(), 1);
+    /// assert_eq!(predict(100), Err(Cancelled));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_allowance(allows: impl Fn(usize) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(Flag {
+            is_set: AtomicBool::new(false),
+            allows: Some(Box::new(allows)),
+        })))
+    }
+
     /// Creates a flag that can never be set, which is also what [`default`](Self::default) returns.
     #[must_use]
     pub const fn never() -> Self {
@@ -50,9 +104,9 @@ impl Cancel {
     ///
     /// Does nothing to a flag of [`never`](Self::never).
     pub fn cancel(&self) {
-        if let Some(is_cancelled) = &self.0 {
+        if let Some(flag) = &self.0 {
             // Relaxed, as no other memory is published by the flag: its readers only stop.
-            is_cancelled.store(true, Ordering::Relaxed);
+            flag.is_set.store(true, Ordering::Relaxed);
         }
     }
 
@@ -60,8 +114,18 @@ impl Cancel {
     #[inline]
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        let is_cancelled = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+        let is_cancelled = |flag: &Arc<Flag>| flag.is_set.load(Ordering::Relaxed);
         self.0.as_ref().is_some_and(is_cancelled)
+    }
+
+    /// Asks for memory, where somebody has to be asked; only then are the bytes counted.
+    pub(crate) fn take(&self, bytes: impl FnOnce() -> usize) -> Result<(), Cancelled> {
+        let allows = self.0.as_ref().and_then(|flag| flag.allows.as_ref());
+        if allows.is_some_and(|allows| !allows(bytes())) {
+            self.cancel();
+            return Err(Cancelled);
+        }
+        Ok(())
     }
 
     /// Fails once the flag is set; cheap enough for every step of a loop.

@@ -14,6 +14,7 @@ pub(crate) use self::page_set::{Pages, Place};
 use crate::collections::HashMap;
 use crate::page::PAGE_PATTERNS;
 use crate::page_class::PageClass;
+use crate::predict::text_bytes;
 use crate::symbols::{SymbolSnapshot, Symbols};
 use crate::{IndexError, SymbolId};
 
@@ -274,6 +275,18 @@ impl PatternIndex {
     #[must_use]
     pub fn events(&self, name: &PatternName) -> Option<Vec<Event>> {
         Some(self.events_at(self.place(name)?))
+    }
+
+    /// Returns the bytes of memory that the [`events`](Self::events) of a pattern take, about, which
+    /// are many times those that it takes in the index; 0 if it is unknown.
+    #[must_use]
+    pub fn bytes_of_events(&self, name: &PatternName) -> usize {
+        let Some(place) = self.place(name) else {
+            return 0;
+        };
+        let mut symbols = Vec::new();
+        self.pages().read_symbols(place, &mut symbols);
+        text_bytes(&symbols, &self.symbols)
     }
 
     /// Returns how often a pattern was learned; 0 if never.

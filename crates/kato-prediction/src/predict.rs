@@ -9,6 +9,7 @@ mod texts;
 use kato_model::{Event, PatternName};
 
 use self::ensemble::Ensemble;
+pub(crate) use self::texts::text_bytes;
 use crate::cancel::{Cancel, Cancelled, unwrap_uncancelled};
 use crate::candidate::Candidates;
 use crate::config::RankMetric;

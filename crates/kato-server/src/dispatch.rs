@@ -243,7 +243,7 @@ async fn route(
                 },
                 resources: Arc::clone(resources),
                 headers: parts.headers.clone(),
-                cancel: Cancel::new(),
+                cancel: paid_by(resources),
             };
             let node = node_of(app, route, &call);
             let cancel = call.cancel.clone();
@@ -287,6 +287,13 @@ async fn in_session(
         (session, act(&app_of_job))
     };
     app.workers.run(work, node, cancel, job).await
+}
+
+/// Returns a flag that ends a prediction when nobody waits for it, and when there is no memory for
+/// its answer.
+fn paid_by(resources: &Arc<RequestResources>) -> Cancel {
+    let resources = Arc::clone(resources);
+    Cancel::with_allowance(move |bytes| resources.reserve_part(bytes))
 }
 
 /// Returns the knowledge base that a request works on, by which threads are shared out; empty if

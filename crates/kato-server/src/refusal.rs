@@ -169,7 +169,9 @@ impl From<ServiceError> for Refusal {
                 Self::new(StatusCode::CONFLICT, error_chain(&error))
             }
             // Not "try again later": nodes stay.
-            ServiceError::TooManyNodes { .. } | ServiceError::NodeMemoryFull { .. } => {
+            ServiceError::TooManyNodes { .. }
+            | ServiceError::NodeMemoryFull { .. }
+            | ServiceError::KnowledgeMemoryFull { .. } => {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(&error))
             }
             ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {

@@ -2,7 +2,8 @@
 //! and memory.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use serde::Serialize;
@@ -18,6 +19,10 @@ pub(crate) struct RequestResources {
     pub(crate) request: Share,
     /// Memory for the answer, where that for the request is not enough.
     answer: Share,
+    /// Bytes of the parts that an answer is made of, paid for one by one.
+    parts: AtomicUsize,
+    /// Why a part was refused, if one was.
+    refused: OnceLock<BudgetError>,
     _permit: InFlightPermit,
 }
 
@@ -31,6 +36,8 @@ impl RequestResources {
         Arc::new(Self {
             request: app.request_memory.share(),
             answer: app.answer_memory.share(),
+            parts: AtomicUsize::new(0),
+            refused: OnceLock::new(),
             _permit: permit,
         })
     }
@@ -43,6 +50,29 @@ impl RequestResources {
             return Ok(());
         }
         self.answer.grow(more).map_err(AnswerMemoryError)
+    }
+
+    /// Pays for one more part of what an answer is made of, until that is written; returns whether
+    /// there is room. The first 64 KiB of all parts cost nothing.
+    pub(crate) fn reserve_part(&self, bytes: usize) -> bool {
+        let before = self.parts.fetch_add(bytes, Ordering::Relaxed);
+        let all = before.saturating_add(bytes);
+        let due = match (before > SMALL, all > SMALL) {
+            (true, _) => bytes,
+            (false, true) => all,
+            (false, false) => 0,
+        };
+        let paid = self.answer.grow(due);
+        if let Err(error) = paid {
+            self.refused.get_or_init(|| error);
+        }
+        paid.is_ok()
+    }
+
+    /// Fails if a part of the answer was refused.
+    pub(crate) fn check_parts(&self) -> Result<(), AnswerMemoryError> {
+        let refused = self.refused.get().copied();
+        refused.map_or(Ok(()), |error| Err(AnswerMemoryError(error)))
     }
 
     /// Writes an answer as JSON, and pays for it while it grows, so that one for which there is no

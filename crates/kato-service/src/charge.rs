@@ -1,13 +1,13 @@
-//! Accounting of the memory that sessions take of what there is for all of them.
+//! Accounting of the memory that sessions, and nodes, take of what there is for all of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes that all sessions take.
+/// The bytes that all holders take.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Charges(Arc<AtomicUsize>);
 
-/// The bytes that one session takes; given back when it is dropped.
+/// The bytes that one holder takes; given back when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     all: Charges,
@@ -15,12 +15,12 @@ pub(crate) struct Charge {
 }
 
 impl Charges {
-    /// Returns the bytes that all sessions take.
+    /// Returns the bytes that all holders take.
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Charges one more session.
+    /// Charges one more holder.
     pub(crate) fn charge(&self, bytes: usize) -> Charge {
         let charge = Charge {
             all: self.clone(),
@@ -32,12 +32,12 @@ impl Charges {
 }
 
 impl Charge {
-    /// Returns the bytes that the session takes.
+    /// Returns the bytes that the holder takes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Sets the bytes that the session takes.
+    /// Sets the bytes that the holder takes.
     pub(crate) fn set(&self, bytes: usize) {
         let before = self.bytes.swap(bytes, Ordering::Relaxed);
         // A smaller charge is added as a difference that wraps around, which leaves the right sum.

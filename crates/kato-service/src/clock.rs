@@ -140,6 +140,12 @@ impl Micros {
         Self(self.0.saturating_sub(micros))
     }
 
+    /// Returns the time so much earlier; 1970 at the earliest.
+    pub(crate) fn minus(self, duration: Duration) -> Self {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_sub(micros))
+    }
+
     /// Returns how long this is after another time; zero if before.
     pub(crate) fn since(self, other: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(other.0))

@@ -73,6 +73,16 @@ pub enum ServiceError {
         /// The most.
         limit: usize,
     },
+    /// A node, or what all of them have learned, takes as much memory as it may.
+    #[error(
+        "learn more: what was learned takes {found} bytes of memory, and may take {limit}; use another node, clear this one, or have the server allow more"
+    )]
+    KnowledgeMemoryFull {
+        /// The bytes that it takes.
+        found: usize,
+        /// The most.
+        limit: usize,
+    },
     /// Sessions take as much memory as they may.
     #[error(
         "take in more: the sessions take {limit} bytes of memory already, the most that is allowed; clear or delete some, or try again later"

@@ -32,7 +32,10 @@ pub struct Figures {
     pub nodes: usize,
     /// Nodes in memory.
     pub nodes_loaded: usize,
-    /// Learns of all nodes in memory that are in the journal and not in a store yet.
+    /// Bytes of memory that the knowledge of the nodes in memory takes, about.
+    pub knowledge_bytes: usize,
+    /// Learns that are in the journal and not in a store yet, of nodes in memory and of those that
+    /// have left it since the service was opened.
     pub uncommitted_learns: u64,
     /// Folds of a node's lessons into its store.
     pub folds: u64,

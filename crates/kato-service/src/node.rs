@@ -193,8 +193,25 @@ impl NodeEntry {
         if let Some(registry) = &registry {
             registry.enter(self);
         }
-        match LoadedNode::load(&self.processor_id, &self.node_id, source) {
+        // Without a registry nobody asks for the sum any more.
+        let knowledge = registry
+            .as_ref()
+            .map(|registry| registry.knowledge.clone())
+            .unwrap_or_default();
+        match LoadedNode::load(
+            &self.processor_id,
+            &self.node_id,
+            source,
+            knowledge.charge(0),
+        ) {
             Ok(node) => {
+                if let Some(registry) = &registry {
+                    // It left memory without a fold, which is not due before its time.
+                    if let Some(since) = registry.unfolded_since(self) {
+                        node.gate().set_since(since);
+                    }
+                    registry.drop_unfolded(self);
+                }
                 let node = Arc::new(node);
                 *loaded = Some(Arc::clone(&node));
                 Ok(node)
@@ -225,17 +242,31 @@ impl NodeEntry {
             .is_some_and(|node| Arc::strong_count(&node) == 2)
     }
 
-    /// Folds the node and takes it out of memory, unless somebody uses it; returns whether it did.
-    pub(crate) fn evict(&self, journal: &Journal) -> Result<bool, ServiceError> {
+    /// Takes the node out of memory, unless somebody uses it; returns whether it did. What its store
+    /// lacks stays in the journal, and is folded when it is due; at once where there are too many
+    /// such nodes.
+    pub(crate) fn evict(self: &Arc<Self>, journal: &Journal) -> Result<bool, ServiceError> {
         let mut loaded = self.lock();
         match &*loaded {
             // References are cloned only under the lock that is held here: no user can come
             // meanwhile.
             Some(node) if Arc::strong_count(node) == 1 => {
-                node.fold(&self.processor_id, journal)?;
+                let registry = self.registry.upgrade();
+                if let Some(unfolded) = node.unfolded() {
+                    let is_kept = registry
+                        .as_ref()
+                        .is_some_and(|registry| registry.keep_unfolded(self, unfolded));
+                    if is_kept {
+                        // Who loads it next reads the tables, and what is in the queue is not there
+                        // yet.
+                        journal.append_and_wait(Entry::default())?;
+                    } else {
+                        node.fold(&self.processor_id, journal)?;
+                    }
+                }
                 *loaded = None;
                 // With the lock still in hand, so that it cannot come again in between.
-                if let Some(registry) = self.registry.upgrade() {
+                if let Some(registry) = registry {
                     registry.leave(self);
                 }
                 Ok(true)

@@ -83,6 +83,12 @@ pub struct ServiceOptions {
     /// Bytes of memory at most that the names and genes of all nodes take together, about; beyond
     /// it no node is made and no genes grow. Default 1 GiB.
     pub max_node_memory: usize,
+    /// Bytes of memory at most that the knowledge of the nodes in memory takes together, about:
+    /// beyond it those leave memory that were not used for longest, and come back when they are
+    /// used. One node may take three quarters, and then learns no more; in a service in memory no
+    /// node does, once they take all of it. Nodes that are in use at the same time may take more
+    /// together. Default: no limit.
+    pub max_knowledge_memory: usize,
     /// Records of training runs at most. Default 100,000.
     pub max_runs: usize,
     /// Whether to go on without what is [lost](crate::figures::Loss), for good: it is written down
@@ -114,6 +120,7 @@ impl Default for ServiceOptions {
             max_session_memory: 512 << 20,
             max_nodes: 1_000_000,
             max_node_memory: 1 << 30,
+            max_knowledge_memory: usize::MAX,
             max_runs: 100_000,
             accept_losses: false,
             clock: Arc::new(SystemClock::new()),
@@ -153,6 +160,7 @@ setters! {
     with_max_session_memory max_session_memory: usize,
     with_max_nodes max_nodes: usize,
     with_max_node_memory max_node_memory: usize,
+    with_max_knowledge_memory max_knowledge_memory: usize,
     with_max_runs max_runs: usize,
     with_accept_losses accept_losses: bool,
     with_clock clock: Arc<dyn Clock>,

@@ -238,7 +238,9 @@ impl Service {
             replays: counters.replays.get(),
             nodes: shared.nodes.len(),
             nodes_loaded: loaded.len(),
-            uncommitted_learns: uncommitted.sum(),
+            knowledge_bytes: shared.nodes.registry().knowledge.bytes(),
+            uncommitted_learns: uncommitted.sum::<u64>()
+                + shared.nodes.registry().n_unfolded_learns(),
             folds: counters.folds.get(),
             disk_bytes: store_bytes,
             losses: shared.losses.all().len(),

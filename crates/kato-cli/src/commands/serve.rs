@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::interrupt::on_interrupt;
+use crate::memory_limit::memory_limit;
 use crate::tokens::read_tokens;
 
 /// Runs a server that speaks KATO's HTTP API (3.10.1, and what the 2025-10 generation has beyond
@@ -106,6 +107,11 @@ pub(crate) struct Args {
     /// Memory for the names and genes of all nodes; beyond it no node is made and no genes grow.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_node_memory: ByteSize,
+    /// Memory for what the nodes in memory have learned: beyond it those leave that were not used
+    /// for longest, and come back when they are used; one that takes three quarters learns no more.
+    /// Default: half of the memory that this machine has, or its container.
+    #[arg(long, value_name = "SIZE")]
+    max_knowledge_memory: Option<ByteSize>,
     /// Requests in flight at most; others are told to come back later.
     #[arg(long, value_name = "N", default_value_t = 4096)]
     max_requests: usize,
@@ -190,6 +196,7 @@ fn open(args: &Args) -> Result<Service> {
         .with_max_sessions(args.max_sessions)
         .with_max_nodes(args.max_nodes)
         .with_max_node_memory(bytes("--max-node-memory", args.max_node_memory)?)
+        .with_max_knowledge_memory(knowledge_memory(args)?)
         .with_max_runs(args.max_runs)
         .with_accept_losses(args.accept_losses)
         .with_max_session_memory(bytes("--max-session-memory", args.max_session_memory)?);
@@ -197,6 +204,18 @@ fn open(args: &Args) -> Result<Service> {
         Some(dir) => Service::open(dir, options)?,
         None => Service::in_memory(options),
     })
+}
+
+/// Returns the memory for what the nodes have learned.
+fn knowledge_memory(args: &Args) -> Result<usize> {
+    if let Some(size) = args.max_knowledge_memory {
+        return bytes("--max-knowledge-memory", size);
+    }
+    let half = memory_limit().map(|bytes| bytes / 2);
+    // Where the system tells nothing, nothing is known that could be kept to.
+    Ok(half
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .unwrap_or(usize::MAX))
 }
 
 /// Sets what the arguments say of the server.

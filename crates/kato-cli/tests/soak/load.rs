@@ -16,12 +16,15 @@ const SESSIONS: usize = 10;
 /// Requests of one session before the next one of another node takes its place.
 const REQUESTS: usize = 12;
 
-/// One session in so many is left behind, the others are ended by their clients: not more of them
-/// live than a server may have.
+/// Different patterns of a kind that are taught to a node: after some minutes all are known, and
+/// what is learned is counted. A load that taught new ones for ever would make any server grow.
+const TAUGHT: usize = 41;
+
+/// One session in so many is left behind and ends by itself, the others are ended by their clients.
 const LEFT_BEHIND: u64 = 10;
 
-/// Predictions that are asked for by one session: it ends when nothing was written to it for an
-/// hour.
+/// Predictions that are asked for by one session: it ends when nothing was written to it for ten
+/// minutes.
 const ASKED_BY_ONE: usize = 100;
 
 /// The node with long patterns.
@@ -120,7 +123,7 @@ impl Load {
 
 fn use_session(client: &mut Client, session: &mut Session, round: usize, figures: &mut Figures) {
     let path = format!("/sessions/{}", session.id);
-    let word = |place: usize| format!("word{}", (round * 31 + place * 7) % 5000);
+    let word = |place: usize| format!("word{}", (round % TAUGHT * 31 + place * 7) % 5000);
     let key = format!("key-{round}-{}", session.n);
     let (line, key, body) = match session.n % 6 {
         0..=2 => (

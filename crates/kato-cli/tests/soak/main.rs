@@ -35,6 +35,12 @@ const SECONDS: u64 = 15;
 /// minute included.
 const STEADY: u64 = 300;
 
+/// Time between two looks at what the server takes.
+const SAMPLED: Duration = Duration::from_millis(500);
+
+/// Looks that make a minute, and a line.
+const TOLD: usize = 120;
+
 /// Open files at most: the server's shares of 1,024 for nodes and segments, what is kept back, and
 /// the connections of the test.
 const MOST_FILES: usize = 512;
@@ -63,8 +69,12 @@ fn a_server_on_little_stays_flat_and_refuses_nothing_but_by_its_rules() {
             .collect();
         let mut samples = Vec::new();
         while Instant::now() < until {
-            thread::sleep(Duration::from_millis(500));
+            thread::sleep(SAMPLED);
             samples.push(served.sample());
+            if samples.len().is_multiple_of(TOLD) {
+                let minute = &samples[samples.len() - TOLD..];
+                println!("minute {}: {}", samples.len() / TOLD, peak(minute));
+            }
         }
         is_over.store(true, Ordering::Relaxed);
         let mut figures = Figures::default();
@@ -122,7 +132,7 @@ fn assert_flat(samples: &[Sample]) {
         after.files <= before.files + before.files / 10 + 8,
         "{before}, then {after}"
     );
-    // What is learned is kept in memory, too.
+    // The first half begins with nothing.
     let allowed = before.resident_kb + before.resident_kb / 4 + (64 << 10);
     assert!(after.resident_kb <= allowed, "{before}, then {after}");
 }

@@ -31,6 +31,9 @@ impl Served {
                 "127.0.0.1:0",
                 "--durability",
                 "os",
+                // Sessions that clients leave behind are as many after ten minutes as after an hour.
+                "--session-ttl",
+                "600",
             ])
             .current_dir(dir)
             .stdin(Stdio::null())

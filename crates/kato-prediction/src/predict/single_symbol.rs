@@ -3,6 +3,7 @@
 use kato_model::Event;
 
 use super::best;
+use super::texts::text_bytes;
 use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::similarity;
 use crate::config::RankMetric;
@@ -43,24 +44,34 @@ pub(super) fn predict(
     }
     let characters =
         (!config.single_symbol_token_matching).then(|| CharacterProfile::new(state.texts[0]));
-    let mut predictions: Vec<Option<Prediction>> = top
-        .into_sorted()
+    let ranked = top.into_sorted();
+    let predictions: Vec<Prediction> = ranked
         .iter()
-        .map(|ranked| {
-            let characters = characters.as_ref();
-            prediction(index, state, config, characters, ranked, cancel).map(Some)
-        })
+        .map(|ranked| rate(index, state, config, characters.as_ref(), ranked, cancel))
         .collect::<Result<_, _>>()?;
     let order = best(
-        predictions.iter().flatten(),
+        predictions.iter(),
         RankMetric::Potential,
         config.max_predictions,
     );
+    // Texts are made last, for the predictions of the answer alone: with weights every pattern that
+    // begins with the symbol was rated.
+    let mut kept: Vec<Option<Prediction>> = predictions.into_iter().map(Some).collect();
+    let with_texts = |idx: usize| {
+        let prediction = kept[idx].take()?;
+        Some(fill_texts(
+            index,
+            state,
+            prediction,
+            ranked[idx].place,
+            cancel,
+        ))
+    };
     Ok(Predictions {
         predictions: order
             .into_iter()
-            .filter_map(|idx| predictions[idx].take())
-            .collect(),
+            .filter_map(with_texts)
+            .collect::<Result<_, _>>()?,
         future_potentials: Vec::new(),
     })
 }
@@ -126,8 +137,8 @@ fn potential(length: usize) -> f64 {
     )
 }
 
-/// Computes the whole prediction of a pattern that was found.
-fn prediction(
+/// Computes the prediction of a pattern that was found, without its texts.
+fn rate(
     index: &PatternIndex,
     state: &State<'_>,
     config: &PredictionConfig,
@@ -139,15 +150,7 @@ fn prediction(
     let table = index.symbol_table();
     let mut symbols = Vec::new();
     index.pages().read_symbols(ranked.place, &mut symbols);
-    let text = |symbol: &SymbolId| table.text(*symbol).into_owned();
-    let single = |symbol: &SymbolId| Event::in_given_order(vec![text(symbol)]);
     let mut prediction = Prediction::new(ranked.name, index.pages().frequency(ranked.place));
-    prediction.emotives = index.emotives_of(&ranked.name);
-    prediction.matches = vec![state.texts[0].to_owned()];
-    prediction.present = vec![Event::in_given_order(prediction.matches.clone())];
-    // KATO cuts the pattern by symbols here and not by events.
-    prediction.future = symbols[1..].iter().map(single).collect();
-    prediction.sequence = index.events_at(ranked.place);
     prediction.similarity = similarity(&symbols, state, table, characters, || Ok(1), cancel)?;
     prediction.evidence = evidence(1, symbols.len());
     prediction.confidence = confidence(1, 1);
@@ -170,5 +173,30 @@ fn prediction(
         weighted.snr.unwrap_or(prediction.snr),
         cohesion(1),
     );
+    Ok(prediction)
+}
+
+/// Adds the texts and emotives of a prediction that is part of the answer.
+fn fill_texts(
+    index: &PatternIndex,
+    state: &State<'_>,
+    mut prediction: Prediction,
+    place: Place,
+    cancel: &Cancel,
+) -> Result<Prediction, Cancelled> {
+    cancel.check()?;
+    let table = index.symbol_table();
+    let mut symbols = Vec::new();
+    index.pages().read_symbols(place, &mut symbols);
+    // In the sequence and in the future.
+    cancel.take(|| 2 * text_bytes(&symbols, table))?;
+    let text = |symbol: &SymbolId| table.text(*symbol).into_owned();
+    let single = |symbol: &SymbolId| Event::in_given_order(vec![text(symbol)]);
+    prediction.emotives = index.emotives_of(&prediction.name);
+    prediction.matches = vec![state.texts[0].to_owned()];
+    prediction.present = vec![Event::in_given_order(prediction.matches.clone())];
+    // KATO cuts the pattern by symbols here and not by events.
+    prediction.future = symbols[1..].iter().map(single).collect();
+    prediction.sequence = index.events_at(place);
     Ok(prediction)
 }

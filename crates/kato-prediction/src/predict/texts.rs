@@ -9,7 +9,33 @@ use crate::state::State;
 use crate::symbols::Symbols;
 use crate::{Prediction, SymbolId};
 
+/// Bytes that a text takes beside its own, as an event of one symbol: two vectors, a string, and
+/// what the allocator adds.
+const TEXT: usize = 112;
+
+/// Returns the bytes of memory that the texts of symbols take, about, each as an event of its own.
+pub(crate) fn text_bytes(symbols: &[SymbolId], table: &Symbols) -> usize {
+    let bytes = symbols
+        .iter()
+        .map(|&symbol| TEXT + table.text(symbol).len());
+    bytes.sum()
+}
+
 impl Survivor<'_> {
+    /// Returns the bytes of memory that [`with_texts`](Self::with_texts) takes, about, and not less.
+    pub(super) fn bytes_with_texts(&self, state: &State<'_>, table: &Symbols) -> usize {
+        // A symbol of the pattern is in the sequence, in past, present or future, perhaps among
+        // those that are missing; one of the state among matches or extras, perhaps in an anomaly.
+        let of_state = state.texts.iter().map(|text| TEXT + text.len());
+        3 * text_bytes(&self.symbols, table) + 2 * of_state.sum::<usize>()
+    }
+
+    /// Returns the bytes of memory that the texts of the future take, about.
+    pub(super) fn bytes_of_future(&self, table: &Symbols) -> usize {
+        let future = self.events(self.split.future.clone());
+        future.map(|event| text_bytes(event, table)).sum()
+    }
+
     /// Returns the prediction with all its texts.
     pub(super) fn with_texts(&self, state: &State<'_>, table: &Symbols) -> Prediction {
         let text = |&symbol: &SymbolId| table.text(symbol).into_owned();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
-use kato_model::{EmotiveMap, Metadata};
+use kato_model::{EmotiveMap, Event, Metadata};
 use kato_prediction::IndexedSymbolCounts;
 use kato_protocol::node::{PatternAnswer, PatternBody, PatternLookup, SymbolAffinity};
 use kato_protocol::session::StoredEmotives;
@@ -31,6 +31,8 @@ const EMOTIVE: usize = 96;
 pub(crate) fn pattern(app: &App, call: &Call) -> Outcome {
     let node_id = call.node_id();
     let asked = call.param();
+    call.resources
+        .reserve(app.service.bytes_of_pattern(&node_id, asked)?)?;
     let found = app.service.pattern(&node_id, asked)?;
     let pattern = match found {
         Some(record) => PatternLookup::Okay {
@@ -39,9 +41,9 @@ pub(crate) fn pattern(app: &App, call: &Call) -> Outcome {
                 length: record.pattern.length(),
                 pattern_data: record
                     .pattern
-                    .events()
-                    .iter()
-                    .map(|e| e.symbols().to_vec())
+                    .into_events()
+                    .into_iter()
+                    .map(Event::into_symbols)
                     .collect(),
                 frequency: record.frequency,
                 emotives: StoredEmotives(record.emotives),

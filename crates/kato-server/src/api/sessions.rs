@@ -144,7 +144,10 @@ fn cleared(call: &Call, scope: Option<&'static str>) -> impl FnOnce(()) -> Reply
 /// Handles `GET /sessions/{session_id}/predictions`.
 pub(crate) fn predictions(app: &App, call: &Call) -> Outcome {
     reserve_copy(app, call)?;
-    let found = app.service.predictions_unless(call.param(), &call.cancel)?;
+    let found = app.service.predictions_unless(call.param(), &call.cancel);
+    // Before what it did: a prediction for which there was no memory says that it was cancelled.
+    call.resources.check_parts()?;
+    let found = found?;
     call.written(&PredictionsAnswer::<Prediction, FuturePotential> {
         count: found.predictions.len(),
         predictions: found.predictions,
@@ -228,7 +231,9 @@ pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
     }
 
     reserve_copy(app, call)?;
-    let cognition = app.service.cognition_unless(call.param(), &call.cancel)?;
+    let cognition = app.service.cognition_unless(call.param(), &call.cancel);
+    call.resources.check_parts()?;
+    let cognition = cognition?;
     let events = cognition.short_term_memory.iter();
     call.written(&Answer {
         cognition_data: Data {

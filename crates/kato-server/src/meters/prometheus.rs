@@ -110,6 +110,11 @@ fn write_all(
             figures.nodes_loaded as f64,
         ),
         (
+            "knowledge_memory_bytes",
+            "Memory that the knowledge of the nodes in memory takes, about.",
+            figures.knowledge_bytes as f64,
+        ),
+        (
             "uncommitted_learns",
             "Learns in the journal alone.",
             figures.uncommitted_learns as f64,

@@ -291,6 +291,33 @@ async fn what_predictions_are_made_of_is_paid_for() {
     until(&server, "kato_answer_memory_bytes", |held| held == 0.0).await;
 }
 
+#[tokio::test]
+async fn what_patterns_become_as_texts_is_paid_for_before_they_are_made() {
+    let server = Running::of(in_memory(), |builder| builder.with_max_answer_memory(MIB)).await;
+    for (n_events, status) in [(100, 200), (10_000, 507)] {
+        let id = server.session(&format!("n{n_events}")).await;
+        let events: Vec<_> = (0..n_events).map(|_| ["a"]).collect();
+        let batch = json!({"sequences": [{"events": events}]});
+        let learned = server
+            .post(&format!("/sessions/{id}/learn-batch"), batch)
+            .await
+            .json();
+        for symbol in ["a", "a"] {
+            let body = json!({"strings": [symbol]});
+            server.send(observe(&id).json(&body)).await;
+        }
+        let config = json!({"config": {"recall_threshold": 0.0}});
+        server.post(&format!("/sessions/{id}/config"), config).await;
+        // As JSON it has a tenth of the memory that there is.
+        let predictions = server.get(&format!("/sessions/{id}/predictions")).await;
+        assert_eq!(predictions.status, status, "{}", predictions.text());
+        let name = learned["results"][0]["pattern_name"].as_str().unwrap();
+        let pattern = format!("/pattern/{}?node_id=n{n_events}", name.replace('|', "%7C"));
+        assert_eq!(server.get(&pattern).await.status, status);
+    }
+    until(&server, "kato_answer_memory_bytes", |held| held == 0.0).await;
+}
+
 /// Teaches a node one pattern of so many symbols, all of which have an affinity then.
 async fn teach_symbols(server: &Running, node_id: &str, n_symbols: usize) {
     let id = server.session(node_id).await;

@@ -4,6 +4,7 @@
 use std::sync::PoisonError;
 
 use super::loaded::{LoadedNode, checkpoint, record_folded};
+use super::registry::Unfolded;
 use crate::ServiceError;
 use crate::clock::Micros;
 use crate::error::StorageFailure;
@@ -19,6 +20,13 @@ impl LoadedNode {
         let since = self.gate().since;
         since.is_some_and(|since| now.since(since) >= options.fold_interval)
             || self.node().totals().uncommitted >= options.fold_after_learns.max(1)
+    }
+
+    /// Returns what the journal alone has; `None` if that is nothing.
+    pub(super) fn unfolded(&self) -> Option<Unfolded> {
+        let since = self.gate().since?;
+        let n_learns = self.node().totals().uncommitted;
+        Some(Unfolded { since, n_learns })
     }
 
     /// Makes the store have everything that was taught so far, and the journal forget it; returns

@@ -12,6 +12,7 @@ use super::lazy_store::{LazyStore, directory_of};
 use super::lineage::{self, Lineage};
 use super::{Disk, Source};
 use crate::ServiceError;
+use crate::charge::Charge;
 use crate::clock::Micros;
 use crate::journal::{Entry, LessonsRecord, Table, key_of_lessons, sequence_of};
 use crate::loss::Loss;
@@ -26,6 +27,8 @@ pub(crate) struct LoadedNode {
     engine: Engine,
     node: Node,
     gate: Mutex<Gate>,
+    /// The memory that its knowledge takes of that for all nodes.
+    charge: Charge,
     /// Held while folding or clearing.
     pub(super) folding: Mutex<()>,
 }
@@ -61,6 +64,13 @@ impl Gate {
         );
     }
 
+    /// Says when the oldest lessons were taught that the store lacks, if it lacks any.
+    pub(super) const fn set_since(&mut self, since: Micros) {
+        if self.since.is_some() {
+            self.since = Some(since);
+        }
+    }
+
     /// Adds to an entry that everything before is forgotten.
     pub(super) fn record_cleared(&mut self, processor_id: &str, entry: &mut Entry) {
         // In the write that says that they are forgotten: what is read back has all lessons or
@@ -80,17 +90,19 @@ impl LoadedNode {
         processor_id: &str,
         node_id: &str,
         source: Source<'_>,
+        charge: Charge,
     ) -> Result<Self, ServiceError> {
         let mut options = *source.engine;
         // The service decides when to fold: a commit of the engine's own would have no sequence
         // number.
         options.commit_after = None;
         let Some(disk) = source.disk else {
-            return Self::new(Engine::in_memory_with(&[node_id], options), Gate::default());
+            let engine = Engine::in_memory_with(&[node_id], options);
+            return Ok(Self::new(engine, charge));
         };
         let dir = directory_of(disk.nodes_dir, processor_id);
         let engine = open(node_id, &dir, options)?;
-        let loaded = Self::new(engine, Gate::default())?;
+        let loaded = Self::new(engine, charge);
         let lineage = Lineage::new(node_id, &dir);
         match loaded.replay(processor_id, lineage, disk) {
             Err(ServiceError::Lost { loss }) => {
@@ -101,21 +113,33 @@ impl LoadedNode {
             replayed => replayed?,
         }
         disk.losses.mended(&dir);
+        loaded.measure();
         Ok(loaded)
     }
 
     /// Creates a node in memory from its engine.
-    fn new(engine: Engine, gate: Gate) -> Result<Self, ServiceError> {
+    fn new(engine: Engine, charge: Charge) -> Self {
         let node = engine
             .nodes()
             .next()
             .expect("an engine of one node is opened");
-        Ok(Self {
+        Self {
             engine,
             node,
-            gate: Mutex::new(gate),
+            gate: Mutex::default(),
+            charge,
             folding: Mutex::default(),
-        })
+        }
+    }
+
+    /// Charges the node with the memory that its knowledge takes now.
+    pub(crate) fn measure(&self) {
+        self.charge.set(self.node.memory_bytes());
+    }
+
+    /// Returns the bytes of memory that the knowledge took when it was last measured.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.charge.bytes()
     }
 
     /// Learns what the journal has and the store has not. Everything must be there, unless losses
@@ -159,7 +183,7 @@ impl LoadedNode {
                         self.node.teach(lesson)?;
                     }
                     // When they were taught is not recorded: 1970 makes them due at the next round
-                    // of maintenance.
+                    // of maintenance, unless somebody remembers it.
                     gate.since.get_or_insert_default();
                 }
                 LessonsRecord::Cleared => {

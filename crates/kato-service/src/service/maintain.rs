@@ -98,6 +98,7 @@ impl Service {
             // All of them, whatever becomes of one: a store that cannot be written must not hold up
             // the others.
             .fold(Ok(()), Result::and);
+        let folded = folded.and(self.fold_absent(journal, now, done));
         let evicted = self.evict_idle(nodes, journal, done);
         done.nodes_evicted += self.shared.keep_room(journal);
         let forgotten = Self::forget_keys(journal, now, done);
@@ -120,6 +121,22 @@ impl Service {
             }
             _ => Ok(false),
         }
+    }
+
+    /// Folds the nodes that have left memory with lessons that are due by now; returns the first
+    /// error, when everything was tried.
+    fn fold_absent(
+        &self,
+        journal: &Journal,
+        now: Micros,
+        done: &mut Maintained,
+    ) -> Result<(), ServiceError> {
+        let latest = now.minus(self.shared.options.fold_interval);
+        let due = self.shared.nodes.registry().unfolded_before(latest);
+        due.iter()
+            .map(|entry| self.fold_unless_lost(entry, journal))
+            .map(|folded| folded.map(|folded| done.nodes_folded += usize::from(folded)))
+            .fold(Ok(()), Result::and)
     }
 
     /// Takes nodes that nobody uses out of memory, the least recently used first, until no more are
@@ -179,28 +196,37 @@ impl Service {
 
     /// Folds all nodes, those included that are not in memory.
     pub(super) fn fold_everything(&self, journal: &Journal) -> Result<(), ServiceError> {
-        let shared = &self.shared;
         // What is in the queue may be the first that a node was taught, and is not in the tables
         // yet.
         journal.sync()?;
-        let unfolded = shared.nodes.unfolded(journal);
-        let fold = |entry: &Arc<NodeEntry>| {
-            let was_in_memory = entry.is_in_memory();
-            let node = match entry.load(shared.source()) {
-                // It is reported, and what is left of the node stays where it is.
-                Err(ServiceError::Lost { .. }) => return Ok(()),
-                loaded => loaded?,
-            };
-            let folded = node.fold(entry.processor_id(), journal)?;
-            shared.counters.folds.add(u64::from(folded));
-            drop(node);
-            if !was_in_memory {
-                // Loaded for this alone, and there may be more of them than fit into memory.
-                entry.evict(journal)?;
-            }
-            Ok(())
+        let unfolded = self.shared.nodes.unfolded(journal);
+        unfolded
+            .iter()
+            .map(|entry| self.fold_unless_lost(entry, journal).map(drop))
+            .fold(Ok(()), Result::and)
+    }
+
+    /// Folds a node, in memory or not; returns whether there was something to fold.
+    fn fold_unless_lost(
+        &self,
+        entry: &Arc<NodeEntry>,
+        journal: &Journal,
+    ) -> Result<bool, ServiceError> {
+        let shared = &self.shared;
+        let was_in_memory = entry.is_in_memory();
+        let node = match entry.load(shared.source_for(entry)) {
+            // It is reported, and what is left of the node stays where it is.
+            Err(ServiceError::Lost { .. }) => return Ok(false),
+            loaded => loaded?,
         };
-        unfolded.iter().map(fold).fold(Ok(()), Result::and)
+        let folded = node.fold(entry.processor_id(), journal)?;
+        shared.counters.folds.add(u64::from(folded));
+        drop(node);
+        if !was_in_memory {
+            // Loaded for this alone, and there may be more of them than fit into memory.
+            entry.evict(journal)?;
+        }
+        Ok(folded)
     }
 }
 

@@ -43,6 +43,20 @@ impl Service {
         }
     }
 
+    /// Returns the bytes of memory that the events of a [`pattern`](Self::pattern) take, about; 0 if
+    /// there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`pattern`](Self::pattern).
+    pub fn bytes_of_pattern(&self, node_id: &str, name: &str) -> Result<usize, ServiceError> {
+        let Ok(name) = name.parse::<PatternName>() else {
+            return Ok(0);
+        };
+        let node = self.node(node_id)?;
+        Ok(node.map_or(0, |node| node.node().bytes_of_events(&name)))
+    }
+
     /// Returns the number of distinct symbols of a node.
     ///
     /// # Errors

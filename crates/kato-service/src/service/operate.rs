@@ -96,11 +96,20 @@ impl Service {
         // Held until the entry is in the queue, so that lessons have one order in the node and in
         // the journal. Only by what may teach: a gate makes all sessions of a node wait for each
         // other.
-        let mut gate = can_teach(loaded.session.config()).then(|| node.gate());
+        let mut gate = match can_teach(loaded.session.config()) {
+            true => {
+                shared.check_knowledge(&node)?;
+                Some(node.gate())
+            }
+            false => None,
+        };
         // From here on memory may have what the journal lacks: a panic or an error that returns
         // early drops this, which ends all writing.
         let guard = shared.journal.as_ref().map(Journal::begin_operation);
         let (outcome, lessons) = act(loaded, &entry);
+        if !lessons.is_empty() {
+            node.measure();
+        }
         let now = shared.now();
         shared.counters.learns.add(lessons.len() as u64);
         let mut written = Entry::default();

@@ -1,6 +1,6 @@
-//! Room for nodes in memory: each takes a file descriptor, so there may be as many as the process's
-//! limit allows, and those that were not used for longest make room for others, also while they
-//! have sessions.
+//! Room for nodes in memory: each takes a file descriptor and the memory of what it has learned, so
+//! there may be as many as the process's limit allows and as fit into the memory for them, and those
+//! that were not used for longest make room for others, also while they have sessions.
 
 use std::sync::Arc;
 
@@ -8,12 +8,15 @@ use super::Shared;
 use crate::ServiceError;
 use crate::descriptors::Descriptors;
 use crate::journal::{Entry, Journal};
-use crate::node::{NodeEntry, Source};
+use crate::node::{LoadedNode, NodeEntry, Source};
 use crate::session::SessionEntry;
 
 /// Share of the nodes in memory, as a divisor, that is kept free, so that who comes next finds room.
 /// Small, because those that are in use must fit into the rest.
 const SPARE: usize = 16;
+
+/// Share of the memory for knowledge, as a divisor, that one node leaves to the others.
+const OTHERS: usize = 4;
 
 impl Shared {
     /// Returns where the knowledge of a node comes from that is about to be used, and makes room
@@ -27,6 +30,20 @@ impl Shared {
         self.source()
     }
 
+    /// Refuses what a node is to learn that takes as much memory as it may, or that cannot leave
+    /// memory while all nodes take as much as they may.
+    pub(super) fn check_knowledge(&self, node: &LoadedNode) -> Result<(), ServiceError> {
+        let all = self.options.max_knowledge_memory;
+        let (found, limit) = match self.journal {
+            Some(_) => (node.memory_bytes(), all - all / OTHERS),
+            None => (self.nodes.registry().knowledge.bytes(), all),
+        };
+        if found <= limit {
+            return Ok(());
+        }
+        Err(ServiceError::KnowledgeMemoryFull { found, limit })
+    }
+
     /// Takes nodes out of memory until some room is kept free; returns how many.
     pub(super) fn keep_room(&self, journal: &Journal) -> usize {
         self.make_room(journal, Descriptors::of_process().nodes().div_ceil(SPARE))
@@ -38,7 +55,8 @@ impl Shared {
     fn make_room(&self, journal: &Journal, free: usize) -> usize {
         let most = Descriptors::of_process().nodes().saturating_sub(free);
         let registry = self.nodes.registry();
-        if registry.n_in_memory() <= most {
+        let fits = || registry.knowledge.bytes() <= self.options.max_knowledge_memory;
+        if registry.n_in_memory() <= most && fits() {
             return 0;
         }
         let mut loaded = registry.in_memory();
@@ -47,7 +65,7 @@ impl Shared {
         let wanted = loaded.len().saturating_sub(most);
         let mut n_gone = 0;
         for node in &loaded {
-            if n_gone == wanted {
+            if n_gone >= wanted && fits() {
                 break;
             }
             let sessions = self.sessions.of_node(node.processor_id());
@@ -62,7 +80,7 @@ impl Shared {
 /// Puts all sessions of a node to rest and takes it out of memory, unless it is in use; returns
 /// whether it did.
 fn unload_node(
-    node: &NodeEntry,
+    node: &Arc<NodeEntry>,
     sessions: &[Arc<SessionEntry>],
     journal: &Journal,
 ) -> Result<bool, ServiceError> {

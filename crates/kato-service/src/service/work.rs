@@ -170,6 +170,7 @@ impl Service {
         shared.renew(&entry, shared.now());
         let Some(journal) = &shared.journal else {
             node.engine().clear(Value::Null)?;
+            node.measure();
             let kept = shared.keep(claimed, || StoredAnswer::whole(&()), &mut Entry::default());
             if let Some(kept) = kept {
                 kept.publish();
@@ -183,6 +184,7 @@ impl Service {
         // Also with `Durability::Os`: a store that is emptied must not run ahead of the journal.
         written.sync = true;
         node.clear(entry.node.processor_id(), journal, written)?;
+        node.measure();
         if let Some(kept) = kept {
             kept.publish();
         }

@@ -243,6 +243,83 @@ fn a_node_of_which_nothing_was_kept_makes_room_for_another() {
     create(&service, "second");
 }
 
+/// Teaches a session's node so many patterns of its own.
+fn teach_many(service: &Service, id: &str, n_patterns: usize) -> Result<(), ServiceError> {
+    let batch = (0..n_patterns).map(|idx| lesson([&format!("a{idx}"), &format!("b{idx}")]));
+    let batch = batch.collect();
+    service.learn_batch(id, batch, None)?.wait()?;
+    Ok(())
+}
+
+#[test]
+fn nodes_leave_memory_when_what_they_learned_fills_it_and_a_large_one_learns_no_more() {
+    let knowledge = |service: &Service| service.figures().knowledge_bytes;
+    let dir = tempfile::tempdir().unwrap();
+    let open = |limit| {
+        let options = ServiceOptions::default().with_max_knowledge_memory(limit);
+        Service::open(dir.path(), options).unwrap()
+    };
+    let service = open(usize::MAX);
+    let ids: Vec<String> = ["a", "b"].map(|node| create(&service, node)).into();
+    teach_many(&service, &ids[0], 2_000).unwrap();
+    assert!(knowledge(&service) > 2_000 * 2 * 20);
+    service.close().unwrap();
+    drop(service);
+    // It takes somewhat more when it is loaded at once.
+    let service = open(usize::MAX);
+    service.stm(&ids[0]).unwrap();
+    let of_one = knowledge(&service);
+    drop(service);
+
+    // Room for one and a half.
+    let limit = of_one + of_one / 2;
+    let service = open(limit);
+    let in_memory = || service.figures().nodes_loaded;
+    service.stm(&ids[0]).unwrap();
+    assert_eq!((knowledge(&service), service.keep_room()), (of_one, 0));
+    teach_many(&service, &ids[1], 2_000).unwrap();
+    assert!(knowledge(&service) > limit);
+    assert_eq!((service.keep_room(), in_memory()), (1, 1));
+    assert!(knowledge(&service) <= limit);
+
+    // One node may take three quarters; it is asked as before.
+    let mut refused = None;
+    for round in 0..100 {
+        refused = teach_many(&service, &ids[1], 2_000 + round * 100).err();
+        if refused.is_some() {
+            break;
+        }
+    }
+    assert!(
+        matches!(refused, Some(ServiceError::KnowledgeMemoryFull { .. })),
+        "{refused:?}"
+    );
+    assert!(service.stm(&ids[1]).unwrap().is_empty());
+    // Clearing it makes room.
+    service.clear_all(&ids[1], None).unwrap().wait().unwrap();
+    teach_many(&service, &ids[1], 10).unwrap();
+    // The other one comes back with all that it knows.
+    service.stm(&ids[0]).unwrap();
+    service.keep_room();
+    let view = service.nodes().into_iter().find(|view| view.node_id == "a");
+    assert_eq!(view.unwrap().totals.unwrap().patterns, 2_000);
+}
+
+#[test]
+fn a_service_in_memory_learns_no_more_than_fits_into_it() {
+    let options = ServiceOptions::default().with_max_knowledge_memory(1 << 20);
+    let service = Service::in_memory(options);
+    let ids: Vec<String> = ["a", "b"].map(|node| create(&service, node)).into();
+    let n_rounds = (1..1_000).take_while(|round| {
+        let id = &ids[round % 2];
+        teach_many(&service, id, round * 100).is_ok()
+    });
+    let n_rounds = n_rounds.count();
+    assert!((2..900).contains(&n_rounds), "{n_rounds}");
+    service.clear_all(&ids[0], None).unwrap().wait().unwrap();
+    teach_many(&service, &ids[0], 10).unwrap();
+}
+
 #[test]
 fn names_and_genes_of_all_nodes_take_no_more_memory_than_they_may() {
     let options = ServiceOptions::default().with_max_node_memory(10_000);

@@ -80,6 +80,42 @@ fn idle_nodes_leave_memory_and_come_back() {
 }
 
 #[test]
+fn a_node_leaves_memory_without_a_fold_and_is_folded_when_it_is_due() {
+    let dir = tempfile::tempdir().unwrap();
+    let (options, clock) = timed();
+    let options = options
+        .with_fold_interval(Duration::from_secs(60))
+        .with_max_loaded_nodes(0);
+    let service = Service::open(dir.path(), options.clone()).unwrap();
+    let id = create(&service, "a");
+    let name = teach(&service, &id, ["x", "y"]);
+    service.delete_session(&id).unwrap().wait().unwrap();
+    let store = dir.path().join("nodes").join("a_kato");
+
+    let maintained = service.maintain().unwrap();
+    assert_eq!((maintained.nodes_evicted, maintained.nodes_folded), (1, 0));
+    assert!(!EmbeddedStore::exists(&store));
+    assert_eq!(service.figures().uncommitted_learns, 1);
+
+    // It comes back with what the journal alone has, and is not due before its time.
+    clock.advance(Duration::from_secs(30));
+    assert_eq!(frequency(&service, "a", &name), 1);
+    assert_eq!(service.maintain().unwrap().nodes_folded, 0);
+
+    clock.advance(Duration::from_secs(31));
+    let maintained = service.maintain().unwrap();
+    assert_eq!(maintained.nodes_folded, 1);
+    assert!(EmbeddedStore::exists(&store));
+    assert_eq!(service.figures().uncommitted_learns, 0);
+    assert_eq!(service.maintain().unwrap().nodes_folded, 0);
+
+    // Nothing of it is counted twice when all is read again.
+    drop(service);
+    let service = Service::open(dir.path(), options).unwrap();
+    assert_eq!(frequency(&service, "a", &name), 1);
+}
+
+#[test]
 fn a_node_that_nobody_used_is_forgotten() {
     let dir = tempfile::tempdir().unwrap();
     let service = Service::open(
