@@ -33,6 +33,12 @@ mod training;
 
 use std::process::ExitCode;
 
+/// The allocator, in the place of the system's: that of glibc kept more than four times what a
+/// server of many nodes had in use after an hour, and ever more (docs/server.md).
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Runs the program and returns its exit code.
 fn main() -> ExitCode {
     program::main()
