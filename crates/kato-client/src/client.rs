@@ -1,5 +1,8 @@
 //! The client: one session of one node.
 
+#[cfg(feature = "events")]
+mod events;
+mod learn_all;
 mod monitoring;
 mod node;
 mod session;
