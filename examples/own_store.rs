@@ -65,7 +65,7 @@ fn main() -> anyhow::Result<()> {
     let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2())
         .with_chunk_sizes([5, 7, 9])
         .build()?;
-    let configuration = RunConfiguration::of(&learner).to_json();
+    let configuration = RunConfiguration::from_learner(&learner).to_json();
     let store = ReportingStore(MemoryStore::new(&learner.node_names(), configuration));
     let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());
     let options = TrainingOptions::default();
