@@ -1,7 +1,7 @@
 //! The profile of a machine: everything that an analysis found out.
 
 #[cfg(test)]
-pub(crate) mod sample;
+pub(crate) mod test_fixtures;
 
 use serde::{Deserialize, Serialize};
 
