@@ -35,7 +35,7 @@ impl PatternStore for ReportingStore {
         self.0.commit(staged, checkpoint)?;
         drop(writeln!(
             io::stdout(),
-            "{n_batches} batches committed, position {position}"
+            "{n_batches} batches committed, at {position}"
         ));
         Ok(())
     }
@@ -65,17 +65,11 @@ fn main() -> anyhow::Result<()> {
     let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2())
         .with_chunk_sizes([5, 7, 9])
         .build()?;
-    let configuration = RunConfiguration::of(&learner).to_json();
+    let configuration = RunConfiguration::from_learner(&learner).to_json();
     let store = ReportingStore(MemoryStore::new(&learner.node_names(), configuration));
     let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());
     let options = TrainingOptions::default();
-    train_parallel(
-        &mut corpus.build()?,
-        &learner,
-        &store,
-        &options,
-        |_event| {},
-    )?;
+    train_parallel(&mut corpus.build()?, &learner, &store, &options, |_| {})?;
     let kb = kato::from_store(Arc::new(store))?;
     let generation = kb.generate("kato-rs learns", &GenerationOptions::default())?;
     writeln!(io::stdout(), "{}", generation.whole_text)?;

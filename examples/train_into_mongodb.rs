@@ -25,7 +25,7 @@ fn main() -> anyhow::Result<()> {
         true => builder.open()?,
         false => builder.create(
             &learner.node_names(),
-            RunConfiguration::of(&learner).to_json(),
+            RunConfiguration::from_learner(&learner).to_json(),
         )?,
     };
     let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());

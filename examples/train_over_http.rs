@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
     let builder = RemoteBackend::builder(client, run, &state);
     let backend = match state.exists() {
         true => builder.open(&learner)?,
-        false => builder.create(&learner, &RunConfiguration::of(&learner))?,
+        false => builder.create(&learner, &RunConfiguration::from_learner(&learner))?,
     };
     let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());
     let mut loader = loader_at_checkpoint(corpus, &backend.checkpoint())?;

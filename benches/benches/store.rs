@@ -81,7 +81,7 @@ fn write(c: &mut Criterion) {
 fn read(c: &mut Criterion) {
     for n_segments in [1, 64] {
         let ((_dir, store), patterns) = filled(n_segments);
-        let node = KnowledgeBase::of(&store, "node0").expect("the store has this node");
+        let node = KnowledgeBase::new(&store, "node0").expect("the store has this node");
         let n_patterns = node.count_patterns().expect("the store can be read");
         let mut group = group(c, &format!("store/read {n_segments} segments"), N_LOOK_UPS);
         let names = patterns.names(N_LOOK_UPS);

@@ -62,7 +62,7 @@ fn run(
     let store = EmbeddedStore::create(
         kb,
         &learner.node_names(),
-        RunConfiguration::of(learner).to_json(),
+        RunConfiguration::from_learner(learner).to_json(),
     )
     .expect("the folder is empty");
     let mut loader = StreamingDatasetLoader::builder()

@@ -92,7 +92,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 pub fn http(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let service = Service::in_memory(ServiceOptions::default());
-    let created = service.create_session(NewSession::of("n"));
+    let created = service.create_session(NewSession::new("n"));
     let session = created
         .and_then(kato_service::Receipt::wait)
         .expect("there is room for one");

@@ -31,13 +31,13 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| write().expect("a directory
 /// Teaches a node a pattern, and returns the session and the pattern's name.
 fn teach(service: &Service, node: &str) -> Result<(String, String), ServiceError> {
     let session = service
-        .create_session(NewSession::of(node))?
+        .create_session(NewSession::new(node))?
         .wait()?
         .session_id;
     let words = ["a", "b", "c"]
         .map(|word| Observation::strings([word]))
         .to_vec();
-    let sequence = Sequence::of(words).learn_at_end();
+    let sequence = Sequence::new(words).learn_at_end();
     let taught = service
         .observe_sequence(&session, sequence, Some("key"))?
         .wait()?;

@@ -93,7 +93,7 @@ fn export(dir: &Path) -> Result<[Vec<u8>; 2], Box<dyn std::error::Error>> {
     let store = EmbeddedStore::open_read_only(dir)?;
     let mut exported = [const { Vec::new() }; 2];
     for (name, out) in NODES.iter().zip(&mut exported) {
-        let base = KnowledgeBase::of(&store, name)?;
+        let base = KnowledgeBase::new(&store, name)?;
         base.export(&mut *out)?;
     }
     Ok(exported)

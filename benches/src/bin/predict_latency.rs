@@ -62,7 +62,7 @@ struct Arguments {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let store = EmbeddedStore::open_read_only(&arguments.kb)?;
-    let node_idx = KnowledgeBase::of(&store, &arguments.node)?.node_idx();
+    let node_idx = KnowledgeBase::new(&store, &arguments.node)?.node_idx();
     let config = PredictionConfig {
         recall_threshold: arguments.recall_threshold,
         max_predictions: arguments.max_predictions,

@@ -186,7 +186,7 @@ fn scheduled(
 
 /// Creates a knowledge base.
 fn store(learner: &HierarchicalConceptLearner, dir: &Path) -> Result<EmbeddedStore> {
-    let configuration = RunConfiguration::of(learner).to_json();
+    let configuration = RunConfiguration::from_learner(learner).to_json();
     let nodes = learner.node_names();
     Ok(EmbeddedStore::create(
         &dir.join("kb"),
@@ -218,12 +218,12 @@ fn handing_out(lines: &Path, work_size: WorkSize) -> Result<f64> {
         }
     }
     let reading = start.elapsed().as_secs_f64();
-    let learner = HierarchicalConceptLearner::builder(Whitespace::of_texts(["a"]))
+    let learner = HierarchicalConceptLearner::builder(Whitespace::from_texts(["a"]))
         .with_chunk_sizes([2])
         .build()?;
     let nothing = Nothing {
         nodes: vec!["node0".to_owned()],
-        configuration: RunConfiguration::of(&learner).to_json(),
+        configuration: RunConfiguration::from_learner(&learner).to_json(),
         work_size,
     };
     let mut options = TrainingOptions::default();

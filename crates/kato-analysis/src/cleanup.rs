@@ -120,7 +120,7 @@ impl CleanupPlan {
     /// [`AnalysisError::Node`] when the store lacks a node that the options name,
     /// [`AnalysisError::Read`] when any node cannot be read, [`AnalysisError::ChangedMeanwhile`]
     /// when the store is written to at the same time.
-    pub fn of(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Self, AnalysisError> {
+    pub fn new(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Self, AnalysisError> {
         let applies_threshold = applies_threshold(store, options)?;
         // Taken before the patterns are read: if the store is written to meanwhile, they no longer
         // match when the plan is applied, and it is refused.
@@ -227,7 +227,7 @@ fn applies_threshold(
     };
     let mut applies_threshold = vec![false; store.nodes().len()];
     for name in names {
-        let node = KnowledgeBase::of(store, name);
+        let node = KnowledgeBase::new(store, name);
         let node = node.map_err(|source| AnalysisError::Node { source })?;
         applies_threshold[node.node_idx()] = true;
     }

@@ -57,7 +57,7 @@ pub struct MetricDifference {
 impl Comparison {
     /// Compares two snapshots.
     #[must_use]
-    pub fn of(before: &Snapshot, after: &Snapshot) -> Self {
+    pub fn new(before: &Snapshot, after: &Snapshot) -> Self {
         let total = |metric, number: fn(&Snapshot) -> u64| {
             MetricDifference::new(
                 metric,

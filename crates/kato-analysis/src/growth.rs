@@ -40,12 +40,12 @@ impl Growth {
     /// use kato_analysis::growth::{Growth, GrowthPoint};
     ///
     /// let points = [1, 4, 16, 64].map(|n| GrowthPoint { samples: n * n, patterns: 10 * n });
-    /// let growth = Growth::of(&points).expect("four points");
+    /// let growth = Growth::from_points(&points).expect("four points");
     /// assert!((growth.exponent - 0.5).abs() < 1e-12 && (growth.factor - 10.0).abs() < 1e-9);
-    /// assert_eq!(Growth::of(&points[..2]), None);
+    /// assert_eq!(Growth::from_points(&points[..2]), None);
     /// ```
     #[must_use]
-    pub fn of(points: &[GrowthPoint]) -> Option<Self> {
+    pub fn from_points(points: &[GrowthPoint]) -> Option<Self> {
         // Zero has no logarithm.
         let usable = points
             .iter()
@@ -91,7 +91,7 @@ mod tests {
 
     fn growth_of(points: &[(u64, u64)]) -> Option<Growth> {
         let point = |&(samples, patterns)| GrowthPoint { samples, patterns };
-        Growth::of(&points.iter().map(point).collect::<Vec<_>>())
+        Growth::from_points(&points.iter().map(point).collect::<Vec<_>>())
     }
 
     #[test]

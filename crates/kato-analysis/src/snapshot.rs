@@ -86,7 +86,10 @@ impl Snapshot {
     ///
     /// [`AnalysisError::Read`] when any node cannot be read, [`AnalysisError::ChangedMeanwhile`]
     /// when the store is written to at the same time.
-    pub fn of(store: &dyn PatternStore, options: &SnapshotOptions) -> Result<Self, AnalysisError> {
+    pub fn from_store(
+        store: &dyn PatternStore,
+        options: &SnapshotOptions,
+    ) -> Result<Self, AnalysisError> {
         let mut nodes: Vec<NodeSnapshot> = Vec::new();
         let mut links = Vec::new();
         // Only two neighbouring levels are in memory: a link needs the names of both, nothing needs
@@ -126,7 +129,7 @@ impl Snapshot {
             digest: digest.finalize().to_hex().to_string(),
             nodes,
             links,
-            growth: Growth::of(&options.growth),
+            growth: Growth::from_points(&options.growth),
         })
     }
 

@@ -1,7 +1,7 @@
 //! The view of a machine's profile, with predictions of trainings on it.
 
 use kato_hardware::HardwareProfile;
-use kato_hardware::prediction::Prediction;
+use kato_hardware::prediction::SpeedForecast;
 use kato_hardware::step::StepEvent;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub(crate) struct Analysis {
     #[serde(flatten)]
     pub(crate) profile: HardwareProfile,
     /// A training into each of the stores that were measured.
-    pub(crate) predictions: Vec<Prediction>,
+    pub(crate) predictions: Vec<SpeedForecast>,
 }
 
 impl View for Analysis {

@@ -1,5 +1,8 @@
 //! The client: one session of one node.
 
+#[cfg(feature = "events")]
+mod events;
+mod learn_all;
 mod monitoring;
 mod node;
 mod session;
@@ -18,7 +21,7 @@ use crate::builder::KatoClientBuilder;
 use crate::calls::{Calls, Counters};
 use crate::session::Session;
 use crate::transport::Transport;
-use crate::{ClientError, Generation, SessionOptions};
+use crate::{ClientError, ServerGeneration, SessionOptions};
 
 /// A client of a KATO server, with one session of its own.
 ///
@@ -124,7 +127,7 @@ impl KatoClient {
     /// # Errors
     ///
     /// When the server cannot be reached or is no KATO server.
-    pub async fn generation(&self) -> Result<Generation, ClientError> {
+    pub async fn generation(&self) -> Result<ServerGeneration, ClientError> {
         self.transport.generation().await
     }
 

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use kato_protocol::error::ValidationDetail;
 
-use crate::Generation;
+use crate::ServerGeneration;
 
 type Source = Box<dyn StdError + Send + Sync>;
 
@@ -142,7 +142,7 @@ pub enum ClientError {
         /// What was asked for.
         what: &'static str,
         /// The server's generation.
-        generation: Generation,
+        generation: ServerGeneration,
     },
     /// A blocking call inside an async context would stop its thread. Use the async client there.
     #[error("make a blocking call inside an async context: use the async client")]

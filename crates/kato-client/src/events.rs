@@ -15,10 +15,11 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream};
+use url::Url;
 
+use crate::ClientError;
 use crate::call::Call;
 use crate::calls::CallKind;
-use crate::{ClientError, KatoClient};
 
 const PATH: &str = "/ws/events";
 
@@ -51,7 +52,8 @@ pub struct TimedEvent {
     pub event: ServerEvent,
 }
 
-/// The events of a server as they happen, returned by [`KatoClient::events`].
+/// The events of a server as they happen, returned by
+/// [`KatoClient::events`](crate::KatoClient::events).
 ///
 /// Ends when the connection ends; events until the next connection are lost, and connecting again
 /// is up to the caller. The first event is a snapshot of the server.
@@ -65,61 +67,41 @@ impl fmt::Debug for EventStream {
     }
 }
 
-impl KatoClient {
-    /// Opens the server's stream of events: sessions that are created and deleted, by any client.
-    ///
-    /// # Errors
-    ///
-    /// No connection; a refusal.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: kato_client::KatoClient) -> Result<(), kato_client::ClientError> {
-    /// let mut events = client.events().await?;
-    /// while let Some(event) = events.next_event().await {
-    ///     println!("{:?}", event?.event);
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn events(&self) -> Result<EventStream, ClientError> {
-        let pool = &self.transport.pool;
-        let call = Call::new(
+impl EventStream {
+    /// Opens the stream of a server.
+    pub(crate) async fn open(base: &Url, sockets: &SocketOptions) -> Result<Self, ClientError> {
+        let mut url = Call::new(
             CallKind::Monitoring,
             reqwest::Method::GET,
-            &pool.base,
+            base,
             &["ws", "events"],
-        );
-        self.transport.counters.count(CallKind::Monitoring);
-        let mut url = call.url;
+        )
+        .url;
         let secure = url.scheme() == "https";
         // Cannot fail: http, https, ws and wss may be exchanged for each other.
         let _ = url.set_scheme(if secure { "wss" } else { "ws" });
         let mut request = url.as_str().into_client_request().map_err(not_open)?;
-        for (name, value) in &pool.sockets.headers {
+        for (name, value) in &sockets.headers {
             request.headers_mut().insert(name.clone(), value.clone());
         }
         let connector = if secure {
-            Connector::Rustls(Arc::clone(&pool.sockets.tls))
+            Connector::Rustls(Arc::clone(&sockets.tls))
         } else {
             Connector::Plain
         };
         let opening =
             tokio_tungstenite::connect_async_tls_with_config(request, None, true, Some(connector));
         // Bounds the opening alone: an open stream may be silent for as long as nothing happens.
-        let (socket, _) = tokio::time::timeout(pool.sockets.timeout, opening)
+        let (socket, _) = tokio::time::timeout(sockets.timeout, opening)
             .await
             .map_err(|_| ClientError::Timeout {
                 method: "GET",
                 path: PATH.to_owned(),
             })?
             .map_err(not_open)?;
-        Ok(EventStream { socket })
+        Ok(Self { socket })
     }
-}
 
-impl EventStream {
     /// Asks the server for a sign of life. Its answer is no event; a connection that is dead ends
     /// the stream.
     ///

@@ -8,14 +8,14 @@ use kato_protocol::session::Root;
 /// A generation of KATO servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Generation {
+pub enum ServerGeneration {
     /// The MongoDB generation of October 2025, whose API says version 1.0.0.
     October2025,
     /// 3.10.x and compatible servers, kato-rs included.
     V3_10,
 }
 
-impl Generation {
+impl ServerGeneration {
     /// Returns the generation of a server that describes itself like this.
     pub(crate) fn from_root(root: &Root) -> Self {
         let major = root.version.split('.').next().unwrap_or_default();
@@ -27,7 +27,7 @@ impl Generation {
     }
 }
 
-impl fmt::Display for Generation {
+impl fmt::Display for ServerGeneration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::October2025 => "2025-10",
@@ -39,7 +39,7 @@ impl fmt::Display for Generation {
 /// The facts about the server behind a pool of connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
-    pub(crate) generation: Generation,
+    pub(crate) generation: ServerGeneration,
     pub(crate) extensions: Option<Extensions>,
 }
 

@@ -36,7 +36,7 @@ mod transport;
 pub use builder::KatoClientBuilder;
 pub use client::{KatoClient, Predictions};
 pub use error::ClientError;
-pub use generation::Generation;
+pub use generation::ServerGeneration;
 pub use kato_protocol as protocol;
 pub use kato_retry::{Jitter, RetryPolicy};
 pub use learn_session::LearnSession;

@@ -20,7 +20,7 @@ pub(crate) use answer::{Answer, Failure, Meaning};
 use crate::call::Call;
 use crate::calls::{CallKind, Counters};
 use crate::generation::Server;
-use crate::{ClientError, Generation};
+use crate::{ClientError, ServerGeneration};
 
 /// The state that the clients of one pool share.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl Transport {
                     None
                 };
                 Ok(Server {
-                    generation: Generation::from_root(&root),
+                    generation: ServerGeneration::from_root(&root),
                     extensions,
                 })
             })
@@ -171,7 +171,7 @@ impl Transport {
     }
 
     /// Returns the generation of the server.
-    pub(crate) async fn generation(&self) -> Result<Generation, ClientError> {
+    pub(crate) async fn generation(&self) -> Result<ServerGeneration, ClientError> {
         Ok(self.server().await?.generation)
     }
 }

@@ -39,7 +39,7 @@ use crate::{EngineError, EngineOptions, Node};
 /// let path = dir.path().join("kb");
 /// let engine = Engine::open(Arc::new(EmbeddedStore::create(&path, &["node0"], json!({}))?))?;
 /// let mut session = engine.node("node0")?.session(SessionConfig::default());
-/// session.observe_sequence(Sequence::of(["a", "b", "c"].map(|word| Observation::strings([word]))).learn_at_end())?;
+/// session.observe_sequence(Sequence::new(["a", "b", "c"].map(|word| Observation::strings([word]))).learn_at_end())?;
 /// engine.commit()?;
 /// drop((session, engine));
 ///
@@ -216,9 +216,9 @@ impl Engine {
     /// let store = Arc::new(MemoryStore::new(&["node0"], Value::Null));
     /// let engine = Engine::open(Arc::clone(&store) as Arc<dyn PatternStore>)?;
     /// let node = engine.node("node0")?;
-    /// node.teach(&Lesson::of([Event::new(["a", "b"])]))?;
+    /// node.teach(&Lesson::new([Event::new(["a", "b"])]))?;
     /// let pending = engine.begin_commit();
-    /// node.teach(&Lesson::of([Event::new(["c", "d"])]))?;
+    /// node.teach(&Lesson::new([Event::new(["c", "d"])]))?;
     /// pending.finish(json!({"learns": 1}))?;
     /// assert_eq!(store.count_patterns(0)?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

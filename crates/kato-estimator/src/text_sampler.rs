@@ -15,7 +15,7 @@ use crate::{CorpusSample, EstimateError, EstimatedHierarchy, SampleBuilder};
 /// use kato_learner::HierarchicalConceptLearner;
 /// use kato_tokenizer::Whitespace;
 ///
-/// let words = Whitespace::of_texts(["one two three"]);
+/// let words = Whitespace::from_texts(["one two three"]);
 /// let learner = HierarchicalConceptLearner::builder(words).with_chunk_sizes([3, 2]).build()?;
 /// let mut sample = TextSampler::new(&learner)?;
 /// sample.add("one two three three two one\n\none two three")?;

@@ -57,7 +57,7 @@ mod tests {
             for _ in 0..times {
                 let events = words.split(' ').map(|word| Observation::strings([word]));
                 session
-                    .observe_sequence(Sequence::of(events).learn_at_end())
+                    .observe_sequence(Sequence::new(events).learn_at_end())
                     .unwrap();
             }
         }

@@ -15,7 +15,7 @@ pub use workload::{Backend, Workload};
 /// The predicted speed of a training, with the resource that bounds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Prediction {
+pub struct SpeedForecast {
     /// The training that was asked for.
     pub workload: Workload,
     /// Learn calls of a sample, level by level, from the bottom.
@@ -75,7 +75,7 @@ pub struct Demand {
     pub utilization: f64,
 }
 
-impl Prediction {
+impl SpeedForecast {
     /// Predicts a training from the figures of a profile.
     pub(crate) fn from_profile(
         profile: &HardwareProfile,
@@ -146,7 +146,7 @@ impl fmt::Display for Range {
     }
 }
 
-impl fmt::Display for Prediction {
+impl fmt::Display for SpeedForecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let work = &self.workload;
         writeln!(

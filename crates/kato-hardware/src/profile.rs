@@ -1,7 +1,7 @@
 //! The profile of a machine: everything that an analysis found out.
 
 #[cfg(test)]
-pub(crate) mod sample;
+pub(crate) mod test_fixtures;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::facts::{
     CpuFacts, DiskFacts, Gpus, Limits, MemoryFacts, NetworkInterface, Virtualization,
 };
 use crate::figure::{Finding, Measured};
-use crate::prediction::{Prediction, Workload};
+use crate::prediction::{SpeedForecast, Workload};
 use crate::results::{
     DiskResults, KatoResults, MemoryResults, MongoResults, NamingResults, StoreResults,
 };
@@ -133,7 +133,7 @@ impl HardwareProfile {
         dataset_size: u64,
         chunk_size: usize,
         num_nodes: usize,
-    ) -> Result<Prediction, HardwareError> {
+    ) -> Result<SpeedForecast, HardwareError> {
         self.predict(&Workload::new(dataset_size, chunk_size, num_nodes))
     }
 
@@ -142,7 +142,7 @@ impl HardwareProfile {
     /// # Errors
     ///
     /// [`HardwareError::OutOfRange`] for a size that no training has.
-    pub fn predict(&self, workload: &Workload) -> Result<Prediction, HardwareError> {
-        Prediction::from_profile(self, workload)
+    pub fn predict(&self, workload: &Workload) -> Result<SpeedForecast, HardwareError> {
+        SpeedForecast::from_profile(self, workload)
     }
 }

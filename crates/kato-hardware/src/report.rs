@@ -276,11 +276,11 @@ fn gigabytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use crate::figure::Finding;
-    use crate::profile::sample;
+    use crate::profile::test_fixtures;
 
     #[test]
     fn a_profile_reads_as_a_report() {
-        let mut profile = sample::profile();
+        let mut profile = test_fixtures::profile();
         profile.benchmarks.kato = crate::results::KatoResults::unknown("no KATO server was named");
         profile.benchmarks.disk.random_read = Finding::unknown("the disk failed");
         insta::assert_snapshot!(profile);
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_profile_is_json_and_reads_back() {
-        let profile = sample::profile();
+        let profile = test_fixtures::profile();
         let json = profile.to_json().unwrap();
         assert_eq!(
             serde_json::from_str::<crate::HardwareProfile>(&json).unwrap(),
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_prediction_reads_as_text() {
-        let prediction = sample::profile()
+        let prediction = test_fixtures::profile()
             .predict_bottleneck(1_000_000, 8, 4)
             .unwrap();
         insta::assert_snapshot!(prediction);

@@ -209,7 +209,7 @@ impl fmt::Display for Tier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::sample;
+    use crate::profile::test_fixtures;
 
     #[test]
     fn every_threshold_of_the_table_belongs_to_the_class_above_it() {
@@ -226,11 +226,11 @@ mod tests {
 
     #[test]
     fn the_weakest_criterion_decides() {
-        let mut profile = sample::profile();
+        let mut profile = test_fixtures::profile();
         let memory = Finding::Known(256_000_000_000);
         let before = Rating::from_results(&profile.benchmarks, &memory);
         assert_eq!(before.tier, Finding::Known(Tier::Medium), "{before:?}");
-        profile.benchmarks.disk.flush_latency = sample::figure(50_000.0, Unit::Microseconds);
+        profile.benchmarks.disk.flush_latency = test_fixtures::figure(50_000.0, Unit::Microseconds);
         let after = Rating::from_results(&profile.benchmarks, &memory);
         assert_eq!(after.tier, Finding::Known(Tier::Low));
         let held: Vec<&str> = after.held_by().map(|held| &*held.name).collect();
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_cached_is_told_and_makes_the_class_unknown() {
-        let mut profile = sample::profile();
+        let mut profile = test_fixtures::profile();
         let memory = Finding::unknown("no such file");
         if let Finding::Known(figure) = &mut profile.benchmarks.disk.random_read {
             figure.validity.method = Method::Cached;
@@ -257,9 +257,9 @@ mod tests {
 
     #[test]
     fn a_machine_that_one_measurement_shows_to_be_low_is_low_whatever_is_missing() {
-        let mut profile = sample::profile();
+        let mut profile = test_fixtures::profile();
         profile.benchmarks.disk.sequential_write = Finding::unknown("x");
-        profile.benchmarks.naming.tokens_all_cores = sample::figure(1e6, Unit::PerSecond);
+        profile.benchmarks.naming.tokens_all_cores = test_fixtures::figure(1e6, Unit::PerSecond);
         let rating = Rating::from_results(&profile.benchmarks, &Finding::unknown("x"));
         assert_eq!(rating.tier, Finding::Known(Tier::Low));
     }

@@ -239,7 +239,7 @@ pub struct TransferOutcome {
 ///
 /// let engine = Engine::in_memory(&["node0", "node1"]);
 /// let mut source = engine.node("node0")?.session(SessionConfig::default());
-/// source.observe_sequence(Sequence::of(["a", "b", "c"].map(|word| Observation::strings([word]))).learn_at_end())?;
+/// source.observe_sequence(Sequence::new(["a", "b", "c"].map(|word| Observation::strings([word]))).learn_at_end())?;
 /// source.observe(Observation::strings(["a"]))?;
 /// let mut target = engine.node("node1")?.session(SessionConfig::default());
 /// let done = transfer_predictions(&source, &mut target, TransferField::Future, &Transfer::All, 5)?;

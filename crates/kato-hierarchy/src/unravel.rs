@@ -86,7 +86,7 @@ pub(crate) struct ResolvedPattern {
 ///
 /// let engine = Engine::in_memory(&["node0"]);
 /// let mut session = engine.node("node0")?.session(SessionConfig::default());
-/// session.observe_sequence(Sequence::of(["The", "Ġcat"].map(|token| Observation::strings([token]))))?;
+/// session.observe_sequence(Sequence::new(["The", "Ġcat"].map(|token| Observation::strings([token]))))?;
 /// let name = session.learn()?.name().expect("it has two symbols");
 ///
 /// let settings = LearnerConfig::new(vec![HierarchicalNode::new("node0", 2)]);

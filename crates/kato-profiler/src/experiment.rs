@@ -121,7 +121,7 @@ impl ThrottleExperiment {
     ///
     /// [`ProfileError::Experiment`] if the verdict names no stage, or a wait for input, which
     /// cannot be slowed.
-    pub fn of(verdict: &Verdict) -> Result<Self, ProfileError> {
+    pub fn from_verdict(verdict: &Verdict) -> Result<Self, ProfileError> {
         match (&verdict.stage, verdict.cause) {
             (None, _) => Err(experiment_error(
                 "the verdict names no stage; give the pipeline a probe",

@@ -24,12 +24,12 @@ pub mod experiment;
 mod export;
 mod loopback;
 mod point;
-#[cfg(test)]
-mod sample;
 pub mod snapshot;
 pub mod source;
 mod stage_tracker;
 pub mod summary;
+#[cfg(test)]
+mod test_fixtures;
 pub mod timeline;
 mod tracker;
 pub mod trend;

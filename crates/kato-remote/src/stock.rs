@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kato_client::{Generation, KatoClient};
+use kato_client::{KatoClient, ServerGeneration};
 use kato_model::PatternName;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::{Checkpoint, TrainError};
@@ -71,7 +71,7 @@ pub(crate) struct StockSettings {
 #[derive(Debug)]
 pub(crate) struct Stock {
     settings: StockSettings,
-    generation: Generation,
+    generation: ServerGeneration,
     store: EmbeddedStore,
     ledger: Mutex<Ledger>,
     levels: Vec<Level>,
@@ -134,7 +134,7 @@ impl Stock {
         dir: &Path,
         journal: Journal,
         (nodes, configuration): (&[String], &Value),
-        (clients, generation): (Vec<KatoClient>, Generation),
+        (clients, generation): (Vec<KatoClient>, ServerGeneration),
         settings: StockSettings,
     ) -> Result<Self, RemoteError> {
         let store = match EmbeddedStore::exists(dir) {

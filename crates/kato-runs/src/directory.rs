@@ -154,7 +154,7 @@ impl RunPlace for DirectoryPlace {
         // not disturbed.
         let store = EmbeddedStore::open_read_only(dir).map_err(RunsError::store(dir))?;
         let recorded = ManifestFile::in_knowledge_base(dir).read()?;
-        let facts = RunFacts::of_store(&store, backend_at(dir), false);
+        let facts = RunFacts::from_store(&store, backend_at(dir), false);
         let facts = facts.map_err(RunsError::store(dir))?;
         let mut manifest = facts.manifest(recorded, &run.manifest.name, None);
         manifest.id = run.manifest.id.clone();
@@ -222,7 +222,7 @@ fn read_run(location: RunLocation) -> Run {
 fn read_knowledge_base(dir: &Path, is_locked: bool) -> Result<Run, RunsError> {
     let recorded = ManifestFile::in_knowledge_base(dir).read()?;
     let store = EmbeddedStore::open_read_only(dir).map_err(RunsError::store(dir))?;
-    let facts = RunFacts::of_store(&store, backend_at(dir), is_locked);
+    let facts = RunFacts::from_store(&store, backend_at(dir), is_locked);
     let facts = facts.map_err(RunsError::store(dir))?;
     Ok(Run {
         is_recorded: recorded.is_some(),

@@ -34,7 +34,7 @@ impl RunFacts {
     /// # Errors
     ///
     /// When it cannot be read.
-    pub fn of_store(
+    pub fn from_store(
         store: &dyn PatternStore,
         backend: RunBackend,
         is_locked: bool,
@@ -94,7 +94,7 @@ impl RunFacts {
         ));
         manifest.corpus = checkpoint
             .as_ref()
-            .map(|checkpoint| CorpusDigest::of(&checkpoint.corpus));
+            .map(|checkpoint| CorpusDigest::from_identity(&checkpoint.corpus));
         manifest.state = match checkpoint {
             // First, because a run that is complete can be trained on.
             _ if self.is_locked => RunState::Running,

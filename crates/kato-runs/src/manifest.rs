@@ -41,7 +41,7 @@ const FORMAT_VERSION: u64 = 1;
 ///     .with_chunk_sizes([5, 7])
 ///     .build()?;
 /// let backend = RunBackend::new(BackendKind::Embedded, "runs/wiki");
-/// let manifest = RunManifest::begin("wiki".parse()?, &RunConfiguration::of(&learner), backend)
+/// let manifest = RunManifest::begin("wiki".parse()?, &RunConfiguration::from_learner(&learner), backend)
 ///     .with_option("num_workers", 4);
 /// assert_eq!(manifest.state, RunState::Running);
 /// assert_eq!(manifest.levels[1].database, "wiki_node1_kato");
@@ -150,7 +150,7 @@ impl RunManifest {
     /// Sets the corpus that the run reads.
     #[must_use]
     pub fn with_corpus(mut self, corpus: &CorpusIdentity) -> Self {
-        self.corpus = Some(CorpusDigest::of(corpus));
+        self.corpus = Some(CorpusDigest::from_identity(corpus));
         self
     }
 

@@ -147,7 +147,7 @@ impl MongoPlace {
     ) -> Run {
         let levels = store
             .and_then(|store| {
-                let read = RunFacts::of_store(&store, facts.backend.clone(), facts.is_locked)?;
+                let read = RunFacts::from_store(&store, facts.backend.clone(), facts.is_locked)?;
                 Ok(read.levels)
             })
             .map_err(self.failed(run));
@@ -262,7 +262,7 @@ impl RunPlace for MongoPlace {
             Err(error) => return Err(error),
         };
         let store = store.map_err(self.failed(name.as_str()))?;
-        let facts = RunFacts::of_store(&store, self.backend.clone(), false);
+        let facts = RunFacts::from_store(&store, self.backend.clone(), false);
         let facts = facts.map_err(self.failed(name.as_str()))?;
         let manifest = facts.manifest(Some(run.manifest.clone()), name, None);
         Archive::export(&store, &manifest, out)

@@ -25,7 +25,7 @@ pub struct RunConfiguration {
 impl RunConfiguration {
     /// Creates the configuration of a run with this learner that holds no document out.
     #[must_use]
-    pub fn of(learner: &HierarchicalConceptLearner) -> Self {
+    pub fn from_learner(learner: &HierarchicalConceptLearner) -> Self {
         Self {
             tokenizer: learner.tokenizer().name().to_owned(),
             tokenizer_fingerprint: learner.tokenizer().fingerprint().to_owned(),
@@ -123,7 +123,7 @@ mod tests {
                 .with_min_paragraph_chars(min_chars)
                 .build()
                 .unwrap();
-            RunConfiguration::of(&learner)
+            RunConfiguration::from_learner(&learner)
         };
         let was = build(&[5, 7], 10);
         assert!(was.diff(&was).is_empty());

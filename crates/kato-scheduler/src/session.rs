@@ -43,7 +43,7 @@ use crate::{Checkpoint, Distribution, RunConfiguration, TrainError, TrainingOpti
 /// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
 ///     .with_chunk_sizes([5, 7, 9])
 ///     .build()?;
-/// let store = MemoryStore::new(&learner.node_names(), RunConfiguration::of(&learner).to_json());
+/// let store = MemoryStore::new(&learner.node_names(), RunConfiguration::from_learner(&learner).to_json());
 /// let text = "It was the best of times, it was the worst of times.";
 /// let mut loader = StreamingDatasetLoader::builder().with_reader("tale.txt", text.as_bytes()).build()?;
 ///
@@ -231,7 +231,8 @@ fn check_resumable(
     }
     let was = RunConfiguration::from_json(backend.configuration())
         .map_err(|source| TrainError::Checkpoint { source })?;
-    let mut differences = was.diff(&RunConfiguration::of(learner).with_split(loader.split()));
+    let mut differences =
+        was.diff(&RunConfiguration::from_learner(learner).with_split(loader.split()));
     if backend.nodes() != learner.node_names() {
         let (was, now) = (backend.nodes().join(", "), learner.node_names().join(", "));
         differences.push(format!(

@@ -72,7 +72,7 @@ fn long_sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> 
                 check.model(item).map(|map| check_item(check, map))
             })
         });
-        sequence = Sequence::of_items(items.into_iter().flatten());
+        sequence = Sequence::from_items(items.into_iter().flatten());
         sequence.learn_after_each = check.field(map, "learn_after_each", Check::boolean);
         sequence.learn_at_end = check.field(map, "learn_at_end", Check::boolean);
         sequence.clear_stm_between = check.field(map, "clear_stm_between", Check::boolean);
@@ -239,7 +239,7 @@ fn check_lesson(check: &mut Check, map: &[(Text, Json)]) -> Lesson {
     });
     let emotives = check.field(map, "emotives", Check::emotives);
     let metadata: BTreeMap<_, _> = check.field(map, "metadata", Check::metadata);
-    Lesson::of(events.into_iter().map(Event::new))
+    Lesson::new(events.into_iter().map(Event::new))
         .with_emotives(emotives)
         .with_metadata(&metadata)
 }

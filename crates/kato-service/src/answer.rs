@@ -27,7 +27,7 @@ pub struct NewSession {
 
 impl NewSession {
     /// Creates a request for a session with a node, with defaults for the rest.
-    pub fn of(node_id: impl Into<String>) -> Self {
+    pub fn new(node_id: impl Into<String>) -> Self {
         Self {
             node_id: node_id.into(),
             ..Self::default()

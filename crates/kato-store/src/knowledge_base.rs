@@ -17,7 +17,7 @@ use crate::{ExchangeError, PatternStore, StoreError, StoredPattern, exchange, st
 /// use serde_json::json;
 ///
 /// let store = MemoryStore::new(&["node0", "node1"], json!(null));
-/// let node0 = KnowledgeBase::of(&store, "node0")?;
+/// let node0 = KnowledgeBase::new(&store, "node0")?;
 /// node0.import(
 ///     br#"{"name":"b98534b32c1d7489d4ce1a48724aa65aeecbdba9","pattern_data":[["a"],["b"],["c"]],"length":3,"frequency":4}
 /// {"name":"395314cc2f2880a00c3e6e11f1e02d8b8c45a0e4","pattern_data":[["a","b"]],"length":2,"frequency":1}
@@ -35,7 +35,7 @@ use crate::{ExchangeError, PatternStore, StoreError, StoredPattern, exchange, st
 /// assert_eq!(node0.export(&mut lines)?, 2);
 /// assert!(lines.starts_with(br#"{"name":"395314cc2f2880a00c3e6e11f1e02d8b8c45a0e4","#));
 ///
-/// let error = KnowledgeBase::of(&store, "node7").unwrap_err();
+/// let error = KnowledgeBase::new(&store, "node7").unwrap_err();
 /// assert_eq!(error.to_string(), r#"there is no node "node7" here; the nodes are node0, node1"#);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -51,7 +51,7 @@ impl<'a> KnowledgeBase<'a> {
     /// # Errors
     ///
     /// [`StoreError::UnknownNode`], which lists the nodes there are.
-    pub fn of(store: &'a dyn PatternStore, node: &str) -> Result<Self, StoreError> {
+    pub fn new(store: &'a dyn PatternStore, node: &str) -> Result<Self, StoreError> {
         match store.nodes().iter().position(|name| name == node) {
             Some(node_idx) => Ok(Self { store, node_idx }),
             None => Err(StoreError::UnknownNode {
@@ -137,7 +137,7 @@ impl<'a> KnowledgeBase<'a> {
     /// ```
     /// # use kato_store::{KnowledgeBase, MemoryStore};
     /// # let store = MemoryStore::new(&["node0"], serde_json::json!(null));
-    /// # let node0 = KnowledgeBase::of(&store, "node0")?;
+    /// # let node0 = KnowledgeBase::new(&store, "node0")?;
     /// # node0.import(br#"{"name":"b98534b32c1d7489d4ce1a48724aa65aeecbdba9","pattern_data":[["a"],["b"],["c"]],"length":3,"frequency":4}"#.as_slice())?;
     /// let found = node0.with_name_prefix("b98534", 2)?;
     /// assert_eq!(found[0].name.to_string(), "b98534b32c1d7489d4ce1a48724aa65aeecbdba9");

@@ -32,7 +32,7 @@ use crate::{PatternStore, StoreError, StoredPattern};
 /// batch.learn(1, phrase, symbols);
 /// store.commit(vec![store.stage(batch.seal())?], json!(null))?;
 ///
-/// let trace = KnowledgeBase::of(&store, "node1")?.trace(&phrase)?.expect("it was just learned");
+/// let trace = KnowledgeBase::new(&store, "node1")?.trace(&phrase)?.expect("it was just learned");
 /// let children: Vec<_> = trace.children().collect();
 /// assert!(matches!(children[0], TraceChild::Pattern(child) if child.node() == "node0"));
 /// assert!(matches!(children[1], TraceChild::Text("sat")));

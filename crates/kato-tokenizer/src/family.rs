@@ -21,12 +21,12 @@ impl Family {
     ///
     /// ```
     /// use kato_tokenizer::Family;
-    /// assert_eq!(Family::of_name("roberta-base"), Family::Gpt2);
-    /// assert_eq!(Family::of_name("distilbert-base-uncased"), Family::Bert);
-    /// assert_eq!(Family::of_name("t5-small"), Family::Other);
+    /// assert_eq!(Family::from_name("roberta-base"), Family::Gpt2);
+    /// assert_eq!(Family::from_name("distilbert-base-uncased"), Family::Bert);
+    /// assert_eq!(Family::from_name("t5-small"), Family::Other);
     /// ```
     #[must_use]
-    pub fn of_name(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         const GPT2: [&str; 6] = ["gpt2", "gpt-2", "roberta", "bart", "llama", "phi"];
         const BERT: [&str; 4] = ["bert", "albert", "electra", "deberta"];
         let name = name.to_lowercase();
@@ -50,7 +50,7 @@ mod tests {
     fn names_the_original_documents() {
         let check = |family, names: &[&str]| {
             for name in names {
-                assert_eq!(Family::of_name(name), family, "{name}");
+                assert_eq!(Family::from_name(name), family, "{name}");
             }
         };
         check(

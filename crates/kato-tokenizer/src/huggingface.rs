@@ -70,7 +70,7 @@ impl HfTokenizer {
         })?;
         Ok(Self {
             name: name.into(),
-            family: Family::of_name(name),
+            family: Family::from_name(name),
             engine: Arc::new(engine),
         })
     }

@@ -9,7 +9,7 @@ use crate::{Family, TokenizeError, Tokenizer, Vocabulary};
 ///
 /// ```
 /// use kato_tokenizer::{Tokenizer, Whitespace};
-/// let tokenizer = Whitespace::of_texts(["b a", "a c"]);
+/// let tokenizer = Whitespace::from_texts(["b a", "a c"]);
 /// assert_eq!(tokenizer.encode("a b\n c")?, [1, 0, 2]);
 /// assert_eq!(tokenizer.decode(&[1, 0, 2]), "a b c");
 /// # Ok::<(), kato_tokenizer::TokenizeError>(())
@@ -23,7 +23,7 @@ pub struct Whitespace {
 impl Whitespace {
     /// Creates a tokenizer that knows every word of these texts; ids in the order
     /// of first appearance.
-    pub fn of_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
+    pub fn from_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
         let mut words: Vec<String> = Vec::new();
         let mut known = std::collections::HashSet::new();
         for text in texts {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn an_unknown_word_is_an_error_that_leaves_the_ids_alone() {
-        let tokenizer = Whitespace::of_texts(["a b"]);
+        let tokenizer = Whitespace::from_texts(["a b"]);
         let mut ids = vec![7];
         let error = tokenizer.encode_into("a x b", &mut ids).unwrap_err();
         assert!(matches!(error, TokenizeError::UnknownWord { word } if word == "x"));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_fingerprint_depends_on_words_and_their_order() {
-        let of = |text| Whitespace::of_texts([text]).fingerprint().to_owned();
+        let of = |text| Whitespace::from_texts([text]).fingerprint().to_owned();
         assert_eq!(of("a b a"), of(" a\tb"));
         assert_ne!(of("a b"), of("b a"));
         assert_ne!(of("ab"), of("a b"));

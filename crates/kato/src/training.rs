@@ -172,7 +172,7 @@ impl<'a> Training<'a> {
         } else {
             // First, so that a source that is not there leaves no empty knowledge base behind.
             let loader = corpus.build()?;
-            let configuration = RunConfiguration::of(&learner).with_split(self.split);
+            let configuration = RunConfiguration::from_learner(&learner).with_split(self.split);
             let nodes = learner.node_names();
             let store = EmbeddedStore::create(&self.kb, &nodes, configuration.to_json())?;
             (loader, store)

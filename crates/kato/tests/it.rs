@@ -146,14 +146,14 @@ fn what_was_not_trained_here_cannot_be_asked() {
 
 #[test]
 fn a_tokenizer_that_is_not_at_hand_is_named() {
-    let words = Whitespace::of_texts(["a b c"]);
+    let words = Whitespace::from_texts(["a b c"]);
     let learner = HierarchicalConceptLearner::builder(words)
         .with_chunk_sizes([2])
         .build()
         .unwrap();
     let store = MemoryStore::new(
         &learner.node_names(),
-        RunConfiguration::of(&learner).to_json(),
+        RunConfiguration::from_learner(&learner).to_json(),
     );
     let mut loader = StreamingDatasetLoader::builder()
         .with_reader("text.txt", &b"a b c a b"[..])

@@ -194,7 +194,7 @@ impl World {
                 observation,
                 unique_id: Some(idx.to_string()),
             });
-        let mut sequence = Sequence::of_items(items);
+        let mut sequence = Sequence::from_items(items);
         sequence.learn_after_each = input.is_one_in(3);
         sequence.learn_at_end = input.is_one_in(2);
         sequence.clear_stm_between = input.is_one_in(3);

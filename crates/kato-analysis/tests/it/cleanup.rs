@@ -11,7 +11,7 @@ use crate::oracle::{dangling, doomed, held};
 use crate::support::{NODES, cases, hierarchies, small};
 
 fn plan(store: &dyn PatternStore, threshold: u64, references: References) -> CleanupPlan {
-    CleanupPlan::of(store, &CleanupOptions::new(threshold, references)).unwrap()
+    CleanupPlan::new(store, &CleanupOptions::new(threshold, references)).unwrap()
 }
 
 /// Removed, kept by reference, removed by cascade.
@@ -40,7 +40,7 @@ fn keeping_follows_references_from_the_top_down() {
     // Where the threshold counts only below, all above keep what they refer to.
     let mut options = CleanupOptions::new(100, References::Keep);
     options.nodes = Some(vec!["node0".to_owned(), "node1".to_owned()]);
-    let below = CleanupPlan::of(&store, &options).unwrap();
+    let below = CleanupPlan::new(&store, &options).unwrap();
     assert_eq!(figures(&below), [(2, 4, 0), (1, 2, 0), (0, 0, 0)]);
     assert_eq!(below.nodes()[0].learns_removed, 5 + 6);
 }
@@ -53,7 +53,7 @@ fn cascading_follows_references_from_the_bottom_up() {
     // Also into nodes that the threshold does not count for.
     let mut options = CleanupOptions::new(2, References::Cascade);
     options.nodes = Some(vec!["node0".to_owned()]);
-    let above = CleanupPlan::of(&store, &options).unwrap();
+    let above = CleanupPlan::new(&store, &options).unwrap();
     assert_eq!(figures(&above), [(1, 0, 0), (1, 0, 1), (1, 0, 1)]);
 }
 
@@ -119,7 +119,7 @@ fn a_plan_for_another_state_is_refused() {
 fn unknown_nodes_are_named() {
     let mut options = CleanupOptions::new(2, References::Keep);
     options.nodes = Some(vec!["node9".to_owned()]);
-    let refused = CleanupPlan::of(&small().in_memory(), &options).unwrap_err();
+    let refused = CleanupPlan::new(&small().in_memory(), &options).unwrap_err();
     let source = std::error::Error::source(&refused).unwrap().to_string();
     assert_eq!(
         source,
@@ -162,7 +162,7 @@ proptest! {
         let store = hierarchy.in_memory();
         let (_dir, embedded) = hierarchy.embedded();
         let before = held(&store);
-        let made = CleanupPlan::of(&store, &options).unwrap();
+        let made = CleanupPlan::new(&store, &options).unwrap();
         let expected = doomed(&before, threshold, references, &chosen);
         for (node_idx, expected) in expected.iter().enumerate() {
             let expected: Vec<_> = expected.iter().copied().collect();
@@ -185,11 +185,11 @@ proptest! {
         prop_assert_eq!(left, node.learns - node.learns_removed);
 
         // Once is enough.
-        let again = CleanupPlan::of(&store, &options).unwrap();
+        let again = CleanupPlan::new(&store, &options).unwrap();
         prop_assert_eq!(again.removed(), 0);
 
         // Every store does the same.
-        let same = CleanupPlan::of(&embedded, &options).unwrap();
+        let same = CleanupPlan::new(&embedded, &options).unwrap();
         prop_assert_eq!(same.nodes(), made.nodes());
         same.apply(&embedded).unwrap();
         assert_same_content(&embedded, &store, hierarchy.lessons.len() as u64);

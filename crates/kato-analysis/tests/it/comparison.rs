@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::small;
 
 fn snapshot(store: &dyn PatternStore) -> Snapshot {
-    Snapshot::of(store, &SnapshotOptions::default()).unwrap()
+    Snapshot::from_store(store, &SnapshotOptions::default()).unwrap()
 }
 
 fn metric<'a>(comparison: &'a Comparison, level: usize, name: &str) -> &'a MetricDifference {
@@ -20,7 +20,7 @@ fn metric<'a>(comparison: &'a Comparison, level: usize, name: &str) -> &'a Metri
 #[test]
 fn a_snapshot_equals_itself_and_that_of_another_store() {
     let (_dir, embedded) = small().embedded();
-    let comparison = Comparison::of(&snapshot(&small().in_memory()), &snapshot(&embedded));
+    let comparison = Comparison::new(&snapshot(&small().in_memory()), &snapshot(&embedded));
     assert!(comparison.equal && comparison.levels.iter().all(|level| level.equal));
     let metrics = comparison.levels.iter().flat_map(|level| &level.metrics);
     assert!(
@@ -34,7 +34,7 @@ fn a_snapshot_equals_itself_and_that_of_another_store() {
 fn names_of_nodes_make_no_difference_to_the_knowledge() {
     let renamed = MemoryStore::new(&["run_node0", "run_node1", "run_node2"], Value::Null);
     small().teach(&renamed);
-    let comparison = Comparison::of(&snapshot(&small().in_memory()), &snapshot(&renamed));
+    let comparison = Comparison::new(&snapshot(&small().in_memory()), &snapshot(&renamed));
     assert!(comparison.equal);
     let level = &comparison.levels[1];
     assert_eq!(
@@ -47,9 +47,9 @@ fn names_of_nodes_make_no_difference_to_the_knowledge() {
 fn differences_are_absolute_and_relative() {
     let store = small().in_memory();
     let before = snapshot(&store);
-    let plan = CleanupPlan::of(&store, &CleanupOptions::new(3, References::Keep)).unwrap();
+    let plan = CleanupPlan::new(&store, &CleanupOptions::new(3, References::Keep)).unwrap();
     plan.apply(&store).unwrap();
-    let comparison = Comparison::of(&before, &snapshot(&store));
+    let comparison = Comparison::new(&before, &snapshot(&store));
     assert!(!comparison.equal && !comparison.levels[2].equal);
     // Only the parent learned three times, its child, and what is frequent enough are left.
     let patterns = metric(&comparison, 0, "patterns");
@@ -74,7 +74,7 @@ fn differences_are_absolute_and_relative() {
 #[test]
 fn hierarchies_of_different_height_are_compared_as_far_as_they_go() {
     let low = MemoryStore::new(&["node0"], Value::Null);
-    let comparison = Comparison::of(&snapshot(&low), &snapshot(&small().in_memory()));
+    let comparison = Comparison::new(&snapshot(&low), &snapshot(&small().in_memory()));
     assert_eq!((comparison.levels.len(), comparison.equal), (3, false));
     assert_eq!(comparison.levels[1].before, None);
     let patterns = metric(&comparison, 1, "patterns");

@@ -20,7 +20,7 @@ fn lines(node: &str) -> impl BufRead {
 fn learned() -> MemoryStore {
     let store = MemoryStore::new(&NODES, Value::Null);
     for node in NODES {
-        let node = KnowledgeBase::of(&store, node).unwrap();
+        let node = KnowledgeBase::new(&store, node).unwrap();
         node.import(lines(node.name())).unwrap();
     }
     store
@@ -30,14 +30,14 @@ fn learned() -> MemoryStore {
 fn the_snapshot_of_twenty_samples() {
     let mut options = SnapshotOptions::default();
     options.top = 3;
-    let snapshot = Snapshot::of(&learned(), &options).unwrap();
+    let snapshot = Snapshot::from_store(&learned(), &options).unwrap();
     insta::assert_json_snapshot!(rounded(serde_json::to_value(snapshot).unwrap()));
 }
 
 /// A snapshot and its fields had other names once, and people have files of them.
 #[test]
 fn snapshots_of_older_builds_are_read() {
-    let snapshot = Snapshot::of(&learned(), &SnapshotOptions::default()).unwrap();
+    let snapshot = Snapshot::from_store(&learned(), &SnapshotOptions::default()).unwrap();
     let now = serde_json::to_string(&snapshot).unwrap();
     let then = now
         .replace(r#""learns":"#, r#""observations":"#)
@@ -66,7 +66,7 @@ fn rounded(value: Value) -> Value {
 fn what_a_clean_up_of_twenty_samples_would_do() {
     let store = learned();
     let plan = |references| {
-        let plan = CleanupPlan::of(&store, &CleanupOptions::new(2, references)).unwrap();
+        let plan = CleanupPlan::new(&store, &CleanupOptions::new(2, references)).unwrap();
         plan.nodes().to_vec()
     };
     insta::assert_json_snapshot!("keep", plan(References::Keep));

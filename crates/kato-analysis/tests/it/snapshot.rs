@@ -14,7 +14,7 @@ use crate::oracle::{Held, children, dangling, entropy, held, joint, marginal};
 use crate::support::{cases, hierarchies, small};
 
 fn snapshot(store: &dyn PatternStore) -> Snapshot {
-    Snapshot::of(store, &SnapshotOptions::default()).unwrap()
+    Snapshot::from_store(store, &SnapshotOptions::default()).unwrap()
 }
 
 fn assert_close(found: Option<f64>, expected: Option<f64>, what: &str) {
@@ -221,11 +221,11 @@ proptest! {
         let mut options = SnapshotOptions::default();
         options.seed = seed;
         options.pairs = 3;
-        let in_memory = Snapshot::of(&hierarchy.in_memory(), &options).unwrap();
+        let in_memory = Snapshot::from_store(&hierarchy.in_memory(), &options).unwrap();
         let (_dir, embedded) = hierarchy.embedded();
-        prop_assert_eq!(&Snapshot::of(&embedded, &options).unwrap(), &in_memory);
+        prop_assert_eq!(&Snapshot::from_store(&embedded, &options).unwrap(), &in_memory);
         embedded.compact().unwrap();
-        prop_assert_eq!(&Snapshot::of(&embedded, &options).unwrap(), &in_memory);
+        prop_assert_eq!(&Snapshot::from_store(&embedded, &options).unwrap(), &in_memory);
         let json = serde_json::to_string(&in_memory).unwrap();
         prop_assert_eq!(Snapshot::from_json(&json).unwrap(), in_memory);
     }
@@ -252,7 +252,7 @@ fn growth_is_that_of_the_points_given() {
     });
     let mut options = SnapshotOptions::default();
     options.growth = growth.into();
-    let found = Snapshot::of(&small().in_memory(), &options).unwrap();
+    let found = Snapshot::from_store(&small().in_memory(), &options).unwrap();
     assert_close(
         found.growth.map(|growth| growth.exponent),
         Some(1.0),

@@ -13,7 +13,7 @@ use crate::support::small;
 fn a_node_that_cannot_be_read_is_an_error_for_all() {
     let (_dir, store) = small().embedded();
     store.compact().unwrap();
-    let made = CleanupPlan::of(&store, &CleanupOptions::new(2, References::Keep)).unwrap();
+    let made = CleanupPlan::new(&store, &CleanupOptions::new(2, References::Keep)).unwrap();
     for entry in fs::read_dir(store.dir().join("segments")).unwrap() {
         let path = entry.unwrap().path();
         let length = fs::metadata(&path).unwrap().len();
@@ -23,11 +23,11 @@ fn a_node_that_cannot_be_read_is_an_error_for_all() {
     }
     let is_read = |error: AnalysisError| matches!(error, AnalysisError::Read { node, .. } if node == "node0" || node == "node2");
     assert!(is_read(
-        Snapshot::of(&store, &SnapshotOptions::default()).unwrap_err()
+        Snapshot::from_store(&store, &SnapshotOptions::default()).unwrap_err()
     ));
     for references in [References::Keep, References::Cascade] {
         let options = CleanupOptions::new(2, references);
-        assert!(is_read(CleanupPlan::of(&store, &options).unwrap_err()));
+        assert!(is_read(CleanupPlan::new(&store, &options).unwrap_err()));
     }
     assert!(is_read(made.apply(&store).unwrap_err()));
 }
@@ -36,7 +36,7 @@ fn a_node_that_cannot_be_read_is_an_error_for_all() {
 fn a_store_that_cannot_be_written_is_an_error() {
     let (_dir, store) = small().embedded();
     let reader = EmbeddedStore::open_read_only(store.dir()).unwrap();
-    let made = CleanupPlan::of(&reader, &CleanupOptions::new(2, References::Keep)).unwrap();
+    let made = CleanupPlan::new(&reader, &CleanupOptions::new(2, References::Keep)).unwrap();
     let refused = made.apply(&reader);
     assert!(
         matches!(refused, Err(AnalysisError::Forget { .. })),

@@ -80,7 +80,7 @@ impl Bench {
 
     /// Returns the configuration that the run records.
     fn configuration(&self) -> RunConfiguration {
-        RunConfiguration::of(&self.learner)
+        RunConfiguration::from_learner(&self.learner)
     }
 
     /// Measures a training into a temporary directory.

@@ -81,7 +81,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 /// Takes a snapshot, or compares two.
 fn run(args: &Args) -> Result<()> {
     if let Some([before, after]) = args.compare.as_deref() {
-        let comparison = Comparison::of(&read(before)?, &read(after)?);
+        let comparison = Comparison::new(&read(before)?, &read(after)?);
         return show(&comparison, args.json);
     }
     let store = args.knowledge_base.open(Access::Read)?;
@@ -92,7 +92,7 @@ fn run(args: &Args) -> Result<()> {
     options.top = args.top;
     options.pairs = args.pairs;
     options.seed = args.seed;
-    let snapshot = Snapshot::of(store.as_ref(), &options)?;
+    let snapshot = Snapshot::from_store(store.as_ref(), &options)?;
     spinner.finish_and_clear();
     if let Some(file) = &args.snapshot {
         let json = serde_json::to_string(&snapshot)? + "\n";

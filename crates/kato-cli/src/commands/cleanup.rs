@@ -94,7 +94,7 @@ fn run(args: &Args) -> Result<()> {
     };
     let mut options = CleanupOptions::new(args.threshold, references);
     options.nodes = (!args.nodes.is_empty()).then(|| args.nodes.clone());
-    let plan = CleanupPlan::of(store.as_ref(), &options)?;
+    let plan = CleanupPlan::new(store.as_ref(), &options)?;
     let mut cleanup = Cleanup::planned(
         args.knowledge_base.to_string(),
         args.threshold,

@@ -132,7 +132,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
 /// Returns the node to export or import: the one that was named, or the lowest.
 fn one_node<'a>(store: &'a EmbeddedStore, args: &Args) -> Result<KnowledgeBase<'a>> {
     Ok(match &args.node {
-        Some(node) => KnowledgeBase::of(store, node)?,
+        Some(node) => KnowledgeBase::new(store, node)?,
         None => KnowledgeBase::at(store, 0)?,
     })
 }

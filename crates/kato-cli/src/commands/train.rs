@@ -158,7 +158,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         provenance: args.provenance,
         metadata: args.metadata,
     })?;
-    let configuration = RunConfiguration::of(&learner).with_split(split(args));
+    let configuration = RunConfiguration::from_learner(&learner).with_split(split(args));
     // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run
     // reads what was opened here: listing a remote source twice would take twice as long, and could
     // find two revisions.

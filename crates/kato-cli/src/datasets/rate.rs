@@ -55,7 +55,7 @@ impl Rate {
             .with_reader("measured.jsonl", Cursor::new(text))
             .with_format(Format::JsonLines)
             .build()?;
-        let configuration = RunConfiguration::of(&learner).to_json();
+        let configuration = RunConfiguration::from_learner(&learner).to_json();
         let store = MemoryStore::new(&learner.node_names(), configuration);
         let options = TrainingOptions::default();
         // The run is stopped from within, by its own events, so it ends with a report like any

@@ -19,7 +19,7 @@ const MIN_DIGITS: usize = 6;
 /// the store cannot be read.
 pub(crate) fn find(store: &dyn PatternStore, node: Option<&str>, typed: &str) -> Result<Trace> {
     let preferred = node
-        .map(|node| KnowledgeBase::of(store, node))
+        .map(|node| KnowledgeBase::new(store, node))
         .transpose()?;
     // The preferred node comes twice, which costs a second look only where it lacks the pattern.
     let nodes = || preferred.into_iter().chain(KnowledgeBase::all(store));

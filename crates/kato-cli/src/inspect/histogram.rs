@@ -50,7 +50,7 @@ impl Histograms {
         mut reading: impl FnMut(&str),
     ) -> Result<Self> {
         let asked = node
-            .map(|node| KnowledgeBase::of(store, node))
+            .map(|node| KnowledgeBase::new(store, node))
             .transpose()?;
         let all = KnowledgeBase::all(store);
         let mut nodes = Vec::new();

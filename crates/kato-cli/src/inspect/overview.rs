@@ -97,7 +97,7 @@ impl Overview {
         mut reading: impl FnMut(&str),
     ) -> Result<Self> {
         let asked = node
-            .map(|node| KnowledgeBase::of(store, node))
+            .map(|node| KnowledgeBase::new(store, node))
             .transpose()?;
         // Another program's knowledge base has another configuration: its patterns can be shown all
         // the same.

@@ -229,7 +229,8 @@ impl Experiment {
                 let result = (wait == Err(RecvTimeoutError::Timeout)).then(|| {
                     let verdict = running.summary().verdict;
                     // Parts and commits are few: the work of the run is its samples.
-                    let experiment = ThrottleExperiment::of(&verdict)?.with_items_of(stages::LEARN);
+                    let experiment =
+                        ThrottleExperiment::from_verdict(&verdict)?.with_items_of(stages::LEARN);
                     experiment.with_window(WINDOW).with_pairs(PAIRS).run(&probe)
                 });
                 // Whoever waited may have given up.

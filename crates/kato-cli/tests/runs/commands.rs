@@ -23,7 +23,7 @@ impl Workplace {
             .with_chunk_sizes([5, 7])
             .build()
             .unwrap();
-        let configuration = RunConfiguration::of(&learner).to_json();
+        let configuration = RunConfiguration::from_learner(&learner).to_json();
         for run in ["runs/wiki", "runs/project/books"] {
             let kb = dir.path().join(run);
             fs::create_dir_all(kb.parent().unwrap()).unwrap();

@@ -10,7 +10,7 @@ use crate::session::Session;
 
 /// Makes the requests of a plan; returns how many patterns were new, where the server tells. Both
 /// sessions work at the same time, because what they learn adds up in any order.
-pub(super) async fn execute_plan(
+pub(crate) async fn execute_plan(
     plan: &BatchPlan,
     items: &[BatchItem],
     sessions: &mut BatchSessions,

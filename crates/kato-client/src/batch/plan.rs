@@ -67,7 +67,7 @@ pub enum PlannedCall {
 /// };
 /// let items = [item("abcd"), item("efgh"), item("ij"), item("k")];
 /// let mode = BatchMode::Runs { chunk_size: 4, max_events: 5_000 };
-/// let (plan, _) = BatchPlan::of(&items, mode);
+/// let (plan, _) = BatchPlan::new(&items, mode);
 /// assert_eq!(plan.calls.len(), 2, "one run of two chunks, and the tail");
 /// assert_eq!(plan.names[3], None, "one symbol is no pattern");
 /// ```
@@ -84,7 +84,7 @@ impl BatchPlan {
     /// Plans the requests, and returns the items as they are sent: symbols sorted within their
     /// events, empty events left out.
     #[must_use]
-    pub fn of(items: &[BatchItem], mode: BatchMode) -> (Self, Vec<BatchItem>) {
+    pub fn new(items: &[BatchItem], mode: BatchMode) -> (Self, Vec<BatchItem>) {
         let items: Vec<BatchItem> = items.iter().map(normalized).collect();
         // Of the items as they are sent: the server sorts the symbols of an event before it names
         // the pattern, and keeps no empty events.

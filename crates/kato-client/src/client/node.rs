@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::KatoClient;
 use crate::calls::CallKind;
-use crate::{ClientError, Generation};
+use crate::{ClientError, ServerGeneration};
 
 impl KatoClient {
     /// Returns a pattern of the node; `None` if it has none of that name.
@@ -35,7 +35,7 @@ impl KatoClient {
     /// [`ClientError::Unsupported`] by a server of the 2025-10 generation; no connection; a
     /// refusal.
     pub async fn symbols(&self) -> Result<NodeSymbols, ClientError> {
-        self.needs("symbols/stats", Generation::V3_10).await?;
+        self.needs("symbols/stats", ServerGeneration::V3_10).await?;
         self.node_get(&["symbols", "stats"], &[]).await
     }
 
@@ -45,7 +45,8 @@ impl KatoClient {
     ///
     /// As for [`symbols`](Self::symbols).
     pub async fn affinities(&self) -> Result<NodeAffinities, ClientError> {
-        self.needs("symbols/affinity", Generation::V3_10).await?;
+        self.needs("symbols/affinity", ServerGeneration::V3_10)
+            .await?;
         self.node_get(&["symbols", "affinity"], &[]).await
     }
 
@@ -60,7 +61,7 @@ impl KatoClient {
             let all = self.affinities().await?;
             return Ok(all.affinities.get(symbol).cloned().unwrap_or_default());
         }
-        self.needs("symbols/{symbol}/affinity", Generation::V3_10)
+        self.needs("symbols/{symbol}/affinity", ServerGeneration::V3_10)
             .await?;
         let answer: SymbolAffinity = self.node_get(&["symbols", symbol, "affinity"], &[]).await?;
         Ok(answer.affinity)
@@ -109,7 +110,7 @@ impl KatoClient {
         if server.extensions.is_some() {
             return Ok(());
         }
-        self.needs("genes", Generation::October2025).await
+        self.needs("genes", ServerGeneration::October2025).await
     }
 
     /// Asks something about the node.

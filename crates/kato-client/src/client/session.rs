@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use super::KatoClient;
 use crate::calls::CallKind;
 use crate::session::Learn;
-use crate::{ClientError, Generation};
+use crate::{ClientError, ServerGeneration};
 
 /// Predictions as typed values.
 pub type Predictions = PredictionsAnswer<Prediction, FuturePotential>;
@@ -134,8 +134,8 @@ impl KatoClient {
     /// No connection; a refusal.
     pub async fn config(&self) -> Result<Map<String, Value>, ClientError> {
         match self.generation().await? {
-            Generation::October2025 => Ok(self.session_info().await?.session_config),
-            Generation::V3_10 => {
+            ServerGeneration::October2025 => Ok(self.session_info().await?.session_config),
+            ServerGeneration::V3_10 => {
                 let answer: ConfigAnswer = self
                     .read(CallKind::Session, Method::GET, &["config"])
                     .await?;
@@ -218,8 +218,8 @@ impl KatoClient {
     /// No connection; a refusal.
     pub async fn percept(&self) -> Result<PerceptAnswer, ClientError> {
         match self.generation().await? {
-            Generation::October2025 => self.node_get(&["percept-data"], &[]).await,
-            Generation::V3_10 => {
+            ServerGeneration::October2025 => self.node_get(&["percept-data"], &[]).await,
+            ServerGeneration::V3_10 => {
                 self.read(CallKind::Node, Method::GET, &["percept-data"])
                     .await
             }
@@ -234,8 +234,8 @@ impl KatoClient {
     /// No connection; a refusal.
     pub async fn cognition(&self) -> Result<SessionCognition, ClientError> {
         match self.generation().await? {
-            Generation::October2025 => self.node_get(&["cognition-data"], &[]).await,
-            Generation::V3_10 => {
+            ServerGeneration::October2025 => self.node_get(&["cognition-data"], &[]).await,
+            ServerGeneration::V3_10 => {
                 self.read(CallKind::Node, Method::GET, &["cognition-data"])
                     .await
             }
@@ -249,7 +249,8 @@ impl KatoClient {
     /// [`ClientError::Unsupported`] by a server of the 2025-10 generation; no connection; a
     /// refusal.
     pub async fn finalize_training(&self) -> Result<FinalizedTraining, ClientError> {
-        self.needs("finalize-training", Generation::V3_10).await?;
+        self.needs("finalize-training", ServerGeneration::V3_10)
+            .await?;
         // A repetition computes the same entropies again.
         self.read(CallKind::Node, Method::POST, &["finalize-training"])
             .await
@@ -275,7 +276,7 @@ impl KatoClient {
     pub(super) async fn needs(
         &self,
         what: &'static str,
-        generation: Generation,
+        generation: ServerGeneration,
     ) -> Result<(), ClientError> {
         let found = self.generation().await?;
         if found == generation {

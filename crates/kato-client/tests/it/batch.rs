@@ -31,7 +31,7 @@ fn item() -> impl Strategy<Value = BatchItem> {
 /// Frequency, emotives and metadata that the items add up to.
 fn expected(items: &[BatchItem]) -> Node {
     let mut node = Node::new();
-    let (plan, sent) = BatchPlan::of(items, BatchMode::OneByOne);
+    let (plan, sent) = BatchPlan::new(items, BatchMode::OneByOne);
     for (item, name) in sent.iter().zip(&plan.names) {
         let Some(name) = name else { continue };
         let pattern = node.entry(name.to_string()).or_default();
@@ -150,7 +150,7 @@ proptest! {
             BatchMode::Runs { chunk_size: 3, max_events: max_bytes },
             BatchMode::OneByOne,
         ] {
-            let (plan, sent) = BatchPlan::of(&items, mode);
+            let (plan, sent) = BatchPlan::new(&items, mode);
             let mut planned = Vec::new();
             for call in &plan.calls {
                 match call {

@@ -28,7 +28,7 @@ const MIN_SYMBOLS: usize = 2;
 /// use kato_model::Event;
 ///
 /// let node = Engine::in_memory(&["node0"]).node("node0")?;
-/// let lesson = Lesson::of([["the"], ["cat"], ["sleeps"]].map(Event::new));
+/// let lesson = Lesson::new([["the"], ["cat"], ["sleeps"]].map(Event::new));
 /// assert_eq!(node.teach(&lesson)?.to_string(), "PTRN|4fcced76b3ddc506df362b9a8c040a592279b586");
 /// # Ok::<(), kato_engine::EngineError>(())
 /// ```
@@ -47,7 +47,7 @@ pub struct Lesson {
 
 impl Lesson {
     /// Creates the lesson of a pattern to which nothing is attached.
-    pub fn of(events: impl IntoIterator<Item = Event>) -> Self {
+    pub fn new(events: impl IntoIterator<Item = Event>) -> Self {
         Self {
             events: events.into_iter().collect(),
             ..Self::default()

@@ -15,7 +15,7 @@ use crate::{EngineError, LearnOutcome, Observation};
 ///
 /// let engine = Engine::in_memory(&["node0"]);
 /// let mut session = engine.node("node0")?.session(SessionConfig::default());
-/// let sequence = Sequence::of(["a", "b", "c"].map(|word| Observation::strings([word]))).learn_at_end();
+/// let sequence = Sequence::new(["a", "b", "c"].map(|word| Observation::strings([word]))).learn_at_end();
 /// let outcome = session.observe_sequence(sequence)?;
 /// assert_eq!(outcome.steps.len(), 3);
 /// let learned = outcome.final_learned.map(|learned| learned.to_string());
@@ -80,16 +80,16 @@ pub struct SequenceStep {
 
 impl Sequence {
     /// Creates a sequence of observations that learns only as `max_pattern_length` asks.
-    pub fn of(observations: impl IntoIterator<Item = Observation>) -> Self {
+    pub fn new(observations: impl IntoIterator<Item = Observation>) -> Self {
         let item = |observation| SequenceItem {
             observation,
             unique_id: None,
         };
-        Self::of_items(observations.into_iter().map(item))
+        Self::from_items(observations.into_iter().map(item))
     }
 
     /// Creates a sequence of observations that may have names.
-    pub fn of_items(items: impl IntoIterator<Item = SequenceItem>) -> Self {
+    pub fn from_items(items: impl IntoIterator<Item = SequenceItem>) -> Self {
         Self {
             items: items.into_iter().collect(),
             ..Self::default()

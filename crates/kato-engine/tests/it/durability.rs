@@ -149,7 +149,7 @@ fn a_crash_leaves_the_last_commit() {
 fn what_others_trained_into_the_store_is_there_and_is_added_to() {
     let store = Arc::new(MemoryStore::new(&NODES, json!({})));
     let line = br#"{"name":"b98534b32c1d7489d4ce1a48724aa65aeecbdba9","pattern_data":[["a"],["b"],["c"]],"length":3,"frequency":4,"emotives":[{"joy":1.0}]}"#;
-    kato_store::KnowledgeBase::of(&*store, "node0")
+    kato_store::KnowledgeBase::new(&*store, "node0")
         .unwrap()
         .import(line.as_slice())
         .unwrap();
@@ -252,7 +252,7 @@ fn a_commit_has_what_was_learned_before_it_began_and_gives_back_what_it_does_not
     let store = Arc::new(MemoryStore::new(&["node0"], json!({})));
     let engine = Engine::open(Arc::clone(&store) as _).unwrap();
     let node = engine.node("node0").unwrap();
-    let lesson = |word: &str| Lesson::of([Event::new(["x", word])]);
+    let lesson = |word: &str| Lesson::new([Event::new(["x", word])]);
     node.teach(&lesson("a")).unwrap();
     drop(engine.begin_commit());
     assert_eq!(
@@ -347,7 +347,7 @@ fn recorded_lessons_make_a_node_the_same_again() {
 #[test]
 fn lessons_with_numbers_that_no_store_keeps_are_refused() {
     let node = Engine::in_memory(&["node0"]).node("node0").unwrap();
-    let lesson = || Lesson::of([Event::new(["a", "b"])]);
+    let lesson = || Lesson::new([Event::new(["a", "b"])]);
     let odd = lesson().with_emotives([("joy".to_owned(), f64::INFINITY)].into());
     assert!(matches!(
         node.teach(&odd),

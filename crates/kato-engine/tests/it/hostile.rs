@@ -20,7 +20,7 @@ fn refuses(session: &mut Session, observation: Observation) -> EngineError {
     let before = session.state().clone();
     let error = session.observe(observation.clone()).unwrap_err();
     assert_eq!(*session.state(), before);
-    let sequence = Sequence::of([Observation::strings(["fine"]), observation]).learn_after_each();
+    let sequence = Sequence::new([Observation::strings(["fine"]), observation]).learn_after_each();
     session.observe_sequence(sequence).unwrap_err();
     assert_eq!(*session.state(), before);
     assert_eq!(session.node().totals().patterns, 0);
@@ -81,7 +81,7 @@ fn limits_hold() {
     }
     assert!(
         session
-            .observe_sequence(Sequence::of(words(&["a", "b", "c"])))
+            .observe_sequence(Sequence::new(words(&["a", "b", "c"])))
             .is_err()
     );
     session
@@ -98,7 +98,7 @@ fn limits_hold() {
     let fits = Observation::strings(["12345678"])
         .with_metadata("a", MetadataValue::Text("nine char".to_owned()));
     session.observe(fits).unwrap();
-    let mut lesson = Lesson::of([["a"], ["b"]].map(Event::new));
+    let mut lesson = Lesson::new([["a"], ["b"]].map(Event::new));
     lesson
         .metadata
         .insert_text("a", "nine char".to_owned(), None);
@@ -156,7 +156,7 @@ fn odd_symbols_are_learned_and_found() {
     }
     session.clear_stm();
     session
-        .observe_sequence(Sequence::of(words(&["'\"\\", "nul\0x"])))
+        .observe_sequence(Sequence::new(words(&["'\"\\", "nul\0x"])))
         .unwrap();
     let future = &session.predict().predictions[0].future;
     assert_eq!(future[0].symbols(), ["DROP TABLE"]);
@@ -182,7 +182,7 @@ fn a_long_sequence_is_reported_whole_and_kept_to_its_last_1000_events() {
         Observation::strings([format!("s{number}")]).with_emotive("joy", f64::from(number))
     });
     let outcome = session
-        .observe_sequence(Sequence::of(observations))
+        .observe_sequence(Sequence::new(observations))
         .unwrap();
     assert_eq!(
         (outcome.final_stm_length, session.stm().len()),
@@ -210,7 +210,7 @@ fn settings_that_kato_lets_pass_do_no_harm() {
     let mut session = session();
     learn(&mut session, &["a", "b", "c"]);
     session
-        .observe_sequence(Sequence::of(words(&["a", "b"])))
+        .observe_sequence(Sequence::new(words(&["a", "b"])))
         .unwrap();
     let changes = serde_json::json!({
         "filter_pipeline": vec!["minhash"; 10_000],
@@ -286,7 +286,7 @@ fn run(session: &mut Session, step: Step) -> Result<String, EngineError> {
             Ok(String::new())
         }
         Step::Sequence(items, each, end, between) => {
-            let mut sequence = Sequence::of(items.into_iter().map(Observation::strings));
+            let mut sequence = Sequence::new(items.into_iter().map(Observation::strings));
             sequence.learn_after_each = each;
             sequence.learn_at_end = end;
             sequence.clear_stm_between = between;

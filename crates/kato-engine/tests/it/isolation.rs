@@ -16,7 +16,7 @@ fn a_session_sees_what_another_learned_and_nothing_of_its_state() {
     let engine = Engine::in_memory(&[NODE]);
     let node = engine.node(NODE).unwrap();
     let [mut alice, mut bob] = [(); 2].map(|()| node.session(SessionConfig::default()));
-    bob.observe_sequence(Sequence::of(words(&["a", "b"])))
+    bob.observe_sequence(Sequence::new(words(&["a", "b"])))
         .unwrap();
     assert!(bob.predict().predictions.is_empty());
 
@@ -109,7 +109,7 @@ proptest! {
         let stm = [Observation::strings(["a"]), Observation::strings(["b"])];
         let predict = |node: &Node| {
             let mut session = node.session(SessionConfig::default());
-            session.observe_sequence(Sequence::of(stm.clone())).unwrap();
+            session.observe_sequence(Sequence::new(stm.clone())).unwrap();
             session.predict()
         };
         let (one, two) = (predict(&one), predict(&two));

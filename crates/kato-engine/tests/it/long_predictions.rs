@@ -28,7 +28,7 @@ fn a_node_learns_answers_and_counts_while_a_prediction_of_it_takes_minutes() {
     let engine = Engine::in_memory(&[NODE]);
     let node = engine.node(NODE).unwrap();
     for number in 0..10 {
-        node.teach(&Lesson::of(long(number))).unwrap();
+        node.teach(&Lesson::new(long(number))).unwrap();
     }
     let cancel = Cancel::new();
     let config = SessionConfig::default();
@@ -37,7 +37,7 @@ fn a_node_learns_answers_and_counts_while_a_prediction_of_it_takes_minutes() {
         let predicting = scope.spawn(|| node.predict_unless(&state, &config, &cancel));
         thread::sleep(Duration::from_millis(300));
         for round in 0..3 {
-            let outcome = node.teach(&Lesson::of(words(&["x", "y", "z"]))).unwrap();
+            let outcome = node.teach(&Lesson::new(words(&["x", "y", "z"]))).unwrap();
             assert_eq!(matches!(outcome, LearnOutcome::New(_)), round == 0);
             assert_eq!(node.totals().learns, 11 + round);
             let answer = node.predict(&words(&["x", "y"]), &config);

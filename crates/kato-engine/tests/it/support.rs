@@ -24,7 +24,7 @@ pub(crate) fn words<'a>(words: &'a [&str]) -> impl Iterator<Item = Observation> 
 
 /// Observes the words and learns them.
 pub(crate) fn learn(session: &mut Session, text: &[&str]) -> String {
-    let sequence = Sequence::of(words(text)).learn_at_end();
+    let sequence = Sequence::new(words(text)).learn_at_end();
     let outcome = session.observe_sequence(sequence).unwrap();
     outcome.final_learned.unwrap().to_string()
 }

@@ -63,7 +63,7 @@ fn vectors_of_differing_lengths_are_refused_wherever_they_meet_if_that_is_asked_
         );
     };
     // In a sequence, before anything is taken in.
-    let sequence = Sequence::of([vector(&[1.0, 2.0]), vector(&[1.0, 2.0, 3.0])]);
+    let sequence = Sequence::new([vector(&[1.0, 2.0]), vector(&[1.0, 2.0, 3.0])]);
     refused(session.observe_sequence(sequence).map(drop), (2, 3));
     assert!(session.stm().is_empty());
     // In one session.

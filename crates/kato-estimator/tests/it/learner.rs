@@ -63,7 +63,7 @@ proptest! {
         span in prop_oneof![Just(ChunkSpan::Paragraph), Just(ChunkSpan::Section)],
         max_tokens in 1..50usize,
     ) {
-        let words = Whitespace::of_texts(["a b c"]);
+        let words = Whitespace::from_texts(["a b c"]);
         let learner = HierarchicalConceptLearner::builder(words)
             .with_chunk_sizes(sizes)
             .with_text_mode(TextMode::Chunks { rule })
@@ -109,7 +109,7 @@ fn pieces_of_text_make_the_learn_calls_of_the_learner() {
 
 #[test]
 fn a_text_that_cannot_be_tokenized_leaves_the_sample_as_it_was() {
-    let words = Whitespace::of_texts(["one two three"]);
+    let words = Whitespace::from_texts(["one two three"]);
     let learner = HierarchicalConceptLearner::builder(words)
         .with_chunk_sizes([3])
         .build()

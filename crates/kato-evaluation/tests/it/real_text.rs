@@ -36,7 +36,7 @@ fn models_are_ordered_as_they_must_be() {
         .with_chunk_sizes([5, 7])
         .build()
         .unwrap();
-    let run = RunConfiguration::of(&learner).with_split(Some(split));
+    let run = RunConfiguration::from_learner(&learner).with_split(Some(split));
     let store = MemoryStore::new(&learner.node_names(), run.to_json());
     train_parallel(
         &mut side(split).unwrap(),

@@ -27,7 +27,7 @@ impl Lab {
         held_out: &[T],
         chunk_sizes: &[usize],
     ) -> Self {
-        let learner = HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
+        let learner = HierarchicalConceptLearner::builder(Whitespace::from_texts(WORDS))
             .with_chunk_sizes(chunk_sizes.iter().copied())
             .with_min_paragraph_chars(0)
             .build()
@@ -40,7 +40,7 @@ impl Lab {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        let configuration = RunConfiguration::of(&self.learner).to_json();
+        let configuration = RunConfiguration::from_learner(&self.learner).to_json();
         let store = MemoryStore::new(&self.learner.node_names(), configuration);
         let mut loader = lines("training.txt", &self.training).unwrap();
         train_parallel(

@@ -1,7 +1,7 @@
 //! The model of predictions: the cost of a sample in every resource, by measured rates
 //! (`docs/hardware.md`).
 
-use super::{Backend, Demand, Prediction, Range, Resource, Workload};
+use super::{Backend, Demand, Range, Resource, SpeedForecast, Workload};
 use crate::HardwareProfile;
 use crate::bench::naming::NAME;
 use crate::bench::store::LENGTHS;
@@ -27,7 +27,7 @@ const LEARN_AT_MOST: f64 = 6.0;
 const MEMORY: u64 = 800_000_000;
 
 /// Predicts a training whose sizes have been checked.
-pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> Prediction {
+pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> SpeedForecast {
     let mut inputs = Inputs {
         profile,
         missing: Vec::new(),
@@ -55,7 +55,7 @@ pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> Predict
         // Missing figures make demands meaningless, and those that are left would look complete.
         demands.clear();
     }
-    Prediction {
+    SpeedForecast {
         workload: workload.clone(),
         warnings: warnings(profile, workload, stored_bytes.known()),
         // The first demand is the largest. A known rate has demands, so the default is never used.

@@ -214,7 +214,7 @@ fn an_unknown_child_ends_the_text_and_is_named() {
     let learn = |node: &str, symbols: &[String]| {
         let mut session = engine.node(node).unwrap().session(SessionConfig::default());
         let events = symbols.iter().map(|symbol| Observation::strings([symbol]));
-        session.observe_sequence(Sequence::of(events)).unwrap();
+        session.observe_sequence(Sequence::new(events)).unwrap();
         session.learn().unwrap().to_string()
     };
     let chunk = learn("node0", &["x".to_owned(), "y".to_owned()]);
@@ -229,7 +229,7 @@ fn an_unknown_child_ends_the_text_and_is_named() {
     ];
     let hierarchy = Hierarchy::new(
         engine,
-        Whitespace::of_texts(["x y"]),
+        Whitespace::from_texts(["x y"]),
         LearnerConfig::new(nodes),
     )
     .unwrap();

@@ -23,7 +23,7 @@ pub(crate) fn trained(chunk_sizes: &[usize], documents: &[&str]) -> Hierarchy {
     };
     // Words that were never learned can be asked for.
     let words = documents.iter().copied().chain(["never heard of"]);
-    learned(learner(Whitespace::of_texts(words)), documents)
+    learned(learner(Whitespace::from_texts(words)), documents)
 }
 
 /// What a learner makes of documents.
@@ -51,7 +51,7 @@ pub(crate) fn learned(builder: LearnerBuilder, documents: &[&str]) -> Hierarchy 
     let words = documents.iter().copied().chain(["never heard of"]);
     let tokenizer: Arc<dyn Tokenizer> = match learner.tokenizer().name() {
         "gpt2" => Arc::new(kato_tokenizer::gpt2()),
-        _ => Arc::new(Whitespace::of_texts(words)),
+        _ => Arc::new(Whitespace::from_texts(words)),
     };
     let engine = Engine::open(Arc::new(store)).unwrap();
     Hierarchy::new(engine, tokenizer, learner.config().clone()).unwrap()

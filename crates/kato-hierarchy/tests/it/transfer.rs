@@ -104,7 +104,7 @@ fn every_field_of_a_prediction_is_observed_symbol_by_symbol() {
         .unwrap()
         .session(SessionConfig::default());
     let observe =
-        |words: &[&str]| Sequence::of(words.iter().map(|word| Observation::strings([*word])));
+        |words: &[&str]| Sequence::new(words.iter().map(|word| Observation::strings([*word])));
     source
         .observe_sequence(observe(&["x", "a", "b", "c", "y", "z"]).learn_at_end())
         .unwrap();

@@ -30,12 +30,12 @@ fn by_hand(n_levels: usize, lessons: &[(usize, &[&[&str]])]) -> (Hierarchy, Vec<
         let events = events
             .iter()
             .map(|event| Observation::strings(event.iter().map(symbol)));
-        session.observe_sequence(Sequence::of(events)).unwrap();
+        session.observe_sequence(Sequence::new(events)).unwrap();
         learned.push(session.learn().unwrap().to_string());
     }
     let hierarchy = Hierarchy::new(
         engine,
-        Whitespace::of_texts([""]),
+        Whitespace::from_texts([""]),
         LearnerConfig::new(nodes),
     );
     (hierarchy.unwrap(), learned)

@@ -17,7 +17,7 @@ impl HierarchicalConceptLearner {
     /// use kato_learner::HierarchicalConceptLearner;
     /// use kato_tokenizer::Whitespace;
     ///
-    /// let words = Whitespace::of_texts(["one two three four five"]);
+    /// let words = Whitespace::from_texts(["one two three four five"]);
     /// let learner = HierarchicalConceptLearner::builder(words).with_chunk_sizes([3]).build()?;
     /// let text = "one two three four five\n\ntwo four five";
     /// let mut lengths = Vec::new();

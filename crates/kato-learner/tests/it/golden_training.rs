@@ -119,7 +119,7 @@ fn check(case: &Case) {
     } else {
         TailPolicy::Drop
     };
-    let learner = HierarchicalConceptLearner::builder(Whitespace::of_texts(&texts))
+    let learner = HierarchicalConceptLearner::builder(Whitespace::from_texts(&texts))
         .with_chunk_sizes(case.chunk_sizes.clone())
         .with_tail_policy(tail_policy)
         .permit_single_name_chunks()

@@ -17,7 +17,7 @@ use kato_tokenizer::{Tokenizer as _, Whitespace, gpt2};
 use proptest::prelude::*;
 
 fn words() -> Whitespace {
-    Whitespace::of_texts(["a b c d e f g h i j"])
+    Whitespace::from_texts(["a b c d e f g h i j"])
 }
 
 /// Every pattern of every node: name, frequency, symbols.

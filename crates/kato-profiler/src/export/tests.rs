@@ -7,8 +7,8 @@ use kato_test_needs::{in_path, needed};
 
 use super::prometheus;
 use crate::error::ProfileError;
-use crate::sample;
 use crate::summary::{FORMAT, ProfilingSummary};
+use crate::test_fixtures;
 use crate::verdict::{Attribution, Cause, LegacyRule};
 
 fn crate_file(path: &str) -> PathBuf {
@@ -24,7 +24,7 @@ fn schema_file() -> serde_json::Value {
 fn an_exported_profile_is_valid_by_the_published_schema() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("profile.json");
-    sample::summary().export_json(&path).unwrap();
+    test_fixtures::summary().export_json(&path).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema_file()).unwrap();
     let errors: Vec<_> = validator
@@ -62,7 +62,7 @@ fn the_published_schema_is_that_of_the_types() {
 fn a_profile_that_was_exported_can_be_read_and_judged_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("profile.json");
-    let summary = sample::summary();
+    let summary = test_fixtures::summary();
     summary.export_json(&path).unwrap();
     let read = ProfilingSummary::from_json(&path).unwrap();
     assert_eq!(read, summary);
@@ -74,7 +74,7 @@ fn a_profile_that_was_exported_can_be_read_and_judged_again() {
 fn a_file_of_another_format_is_refused_by_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("profile.json");
-    let mut summary = sample::summary();
+    let mut summary = test_fixtures::summary();
     summary.format = "kato-profile/9".to_owned();
     summary.export_json(&path).unwrap();
     let error = ProfilingSummary::from_json(&path).unwrap_err();
@@ -102,7 +102,7 @@ fn a_file_of_another_format_is_refused_by_its_name() {
 #[test]
 fn a_file_that_cannot_be_written_is_named_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
-    let summary = sample::summary();
+    let summary = test_fixtures::summary();
     let missing = folder.path().join("missing/profile.json");
     for result in [
         summary.export_json(&missing),
@@ -122,7 +122,7 @@ fn a_file_that_cannot_be_written_is_named_and_leaves_nothing_behind() {
 
 #[test]
 fn the_csv_has_a_line_for_each_point_and_a_column_for_each_figure() {
-    let summary = sample::summary();
+    let summary = test_fixtures::summary();
     let text = super::csv::text(&summary);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + summary.timeline.points().len());
@@ -138,7 +138,7 @@ fn prometheus_text_keeps_its_names() {
         .node("node0")
         .timed(3, std::time::Duration::from_millis(6));
     drop(probe.calls("a \"peer\"").start());
-    let mut moment = sample::sample_at(2);
+    let mut moment = test_fixtures::sample_at(2);
     let reading = moment.reading.as_mut().unwrap();
     let measured = probe.read().unwrap();
     reading.nodes[0].latency = measured.nodes[0].latency.clone();
@@ -154,7 +154,7 @@ fn prometheus_text_keeps_its_names() {
 
 #[test]
 fn the_made_up_run_is_bound_by_its_learners() {
-    let verdict = sample::summary().verdict;
+    let verdict = test_fixtures::summary().verdict;
     assert_eq!(
         (verdict.stage.as_deref(), verdict.cause),
         (Some("learn"), Cause::Cpu)
@@ -164,7 +164,7 @@ fn the_made_up_run_is_bound_by_its_learners() {
 
 #[test]
 fn the_page_loads_nothing_and_escapes_its_title() {
-    let page = super::html::page(&sample::summary());
+    let page = super::html::page(&test_fixtures::summary());
     assert!(
         !page.contains("<script") && !page.contains("http"),
         "nothing from elsewhere"
@@ -210,7 +210,7 @@ fn a_browser_draws_the_page_without_a_complaint() {
     };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("profile.html");
-    sample::summary().export_html(&path).unwrap();
+    test_fixtures::summary().export_html(&path).unwrap();
     let shot = folder.path().join("page.png");
     let run = |what: &str| {
         let output = Command::new(&browser)

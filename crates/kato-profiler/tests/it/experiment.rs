@@ -82,7 +82,7 @@ fn a_verdict_can_be_confirmed_while_the_run_goes_on() {
         std::thread::sleep(millis(200.0));
         let verdict = profile.stop().verdict;
         assert_eq!(verdict.stage.as_deref(), Some("commit"));
-        ask(&ThrottleExperiment::of(&verdict).unwrap(), &probe)
+        ask(&ThrottleExperiment::from_verdict(&verdict).unwrap(), &probe)
     });
     assert_eq!(found.outcome, Outcome::Confirmed, "{found:?}");
 }
@@ -114,13 +114,13 @@ fn a_verdict_without_a_stage_cannot_be_tried() {
     std::thread::sleep(Duration::from_millis(20));
     let mut verdict = profile.stop().verdict;
     verdict.stage = None;
-    assert!(ThrottleExperiment::of(&verdict).is_err());
+    assert!(ThrottleExperiment::from_verdict(&verdict).is_err());
     verdict.stage = Some("load".to_owned());
     verdict.cause = Cause::Source;
-    assert!(ThrottleExperiment::of(&verdict).is_err());
+    assert!(ThrottleExperiment::from_verdict(&verdict).is_err());
     verdict.cause = Cause::Cpu;
     assert_eq!(
-        ThrottleExperiment::of(&verdict).unwrap(),
+        ThrottleExperiment::from_verdict(&verdict).unwrap(),
         ThrottleExperiment::new("load")
     );
 }

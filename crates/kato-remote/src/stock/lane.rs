@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kato_client::{ClientError, Generation, LearnSession};
+use kato_client::{ClientError, LearnSession, ServerGeneration};
 use kato_model::PatternName;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::activity::Activity;
@@ -116,7 +116,7 @@ impl Stock {
         let mut slot = self.acquire_slot(batch.len()).await;
         // In the older generation observed metadata belongs to the node for a moment, and a pattern
         // that another session learns then would get it.
-        let alone = self.generation == Generation::October2025
+        let alone = self.generation == ServerGeneration::October2025
             && batch.iter().any(|item| !item.metadata.is_empty());
         let guard = loop {
             let guard = match alone {

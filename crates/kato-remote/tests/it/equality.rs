@@ -128,7 +128,10 @@ fn a_probe_hears_every_request_and_how_long_each_level_takes() {
     )
     .with_batch(16.try_into().unwrap())
     .with_probe(probe.clone())
-    .create(&learner, &kato_scheduler::RunConfiguration::of(&learner))
+    .create(
+        &learner,
+        &kato_scheduler::RunConfiguration::from_learner(&learner),
+    )
     .unwrap();
     let report = train_there(&backend, documents(&text), 1).unwrap();
 

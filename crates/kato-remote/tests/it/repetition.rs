@@ -199,7 +199,7 @@ fn two_trainers_of_one_run_and_another_run_in_its_file_are_refused() {
     drop(first);
     let learner = learner();
     let other = RemoteBackend::builder(client(server.addr), "other_run".parse().unwrap(), &state)
-        .create(&learner, &RunConfiguration::of(&learner))
+        .create(&learner, &RunConfiguration::from_learner(&learner))
         .unwrap();
     train_there(&other, documents(&corpus(3)), 1).unwrap();
     drop(other);
@@ -228,7 +228,7 @@ fn what_no_server_keeps_is_refused_in_its_own_words() {
     let nowhere = ([127, 0, 0, 1], 9).into();
     let run = crate::support::RUN.parse().unwrap();
     let error = RemoteBackend::builder(client(nowhere), run, dir.path().join("state.json"))
-        .create(&learner, &RunConfiguration::of(&learner))
+        .create(&learner, &RunConfiguration::from_learner(&learner))
         .unwrap_err();
     assert!(matches!(error, RemoteError::Provenance), "{error:?}");
     let error = TrainError::from(error);
@@ -253,7 +253,7 @@ fn a_run_on_a_server_of_ours_is_known_by_the_server() {
     drop(first);
 
     let learner = learner();
-    let configuration = RunConfiguration::of(&learner);
+    let configuration = RunConfiguration::from_learner(&learner);
     let elsewhere = || {
         let run = crate::support::RUN.parse().unwrap();
         RemoteBackend::builder(client(server.addr), run, dir.path().join("elsewhere.json"))
@@ -290,7 +290,7 @@ fn resuming_what_nobody_knows_and_teaching_what_is_taught_are_errors() {
         let dir = tempfile::tempdir().unwrap();
         let server = TestServer::start(&dir.path().join("data"), extensions);
         let learner = learner();
-        let configuration = RunConfiguration::of(&learner);
+        let configuration = RunConfiguration::from_learner(&learner);
         let builder = |run: &str, state: &str| {
             let state = dir.path().join(state);
             RemoteBackend::builder(client(server.addr), run.parse().unwrap(), state)

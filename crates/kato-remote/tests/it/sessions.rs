@@ -70,7 +70,7 @@ fn train(
         dir.path().join("s.json"),
     )
     .with_batch(NonZeroUsize::new(4).unwrap())
-    .create(&learner, &RunConfiguration::of(&learner))
+    .create(&learner, &RunConfiguration::from_learner(&learner))
     .unwrap();
     let mut options = options(3);
     options.distribution = distribution;

@@ -66,7 +66,7 @@ pub(crate) fn documents(text: &str) -> StreamingDatasetLoaderBuilder {
 /// The knowledge bases of training in this process, one export a level.
 pub(crate) fn trained_here(text: &str) -> Vec<String> {
     let learner = learner();
-    let configuration = RunConfiguration::of(&learner).to_json();
+    let configuration = RunConfiguration::from_learner(&learner).to_json();
     let store = MemoryStore::new(&learner.node_names(), configuration);
     let mut loader = documents(text).build().unwrap();
     train_parallel(&mut loader, &learner, &store, &options(1), |_event| {}).unwrap();
@@ -170,7 +170,7 @@ pub(crate) fn backend(
     // A run that was killed before its first commit has taught nothing.
     match state.exists() {
         true => builder.open(&learner),
-        false => builder.create(&learner, &RunConfiguration::of(&learner)),
+        false => builder.create(&learner, &RunConfiguration::from_learner(&learner)),
     }
 }
 

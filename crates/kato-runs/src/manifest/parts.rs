@@ -122,7 +122,7 @@ pub struct CorpusDigest {
 impl CorpusDigest {
     /// Returns the digest of a corpus.
     #[must_use]
-    pub fn of(corpus: &CorpusIdentity) -> Self {
+    pub fn from_identity(corpus: &CorpusIdentity) -> Self {
         Self {
             digest: digest(corpus),
             files: corpus.files().len() as u64,

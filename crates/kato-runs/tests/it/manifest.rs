@@ -40,7 +40,7 @@ fn the_form_of_a_manifest() {
         .build()
         .unwrap()
         .identity();
-    let configuration = RunConfiguration::of(&learner());
+    let configuration = RunConfiguration::from_learner(&learner());
     let mut manifest = RunManifest::begin(name("wiki"), &configuration, backend)
         .with_corpus(&corpus)
         .with_option("num_workers", 2);

@@ -33,7 +33,7 @@ fn train(place: &Place, uri: &str, run: &str, documents: u64) -> MongoStore {
         true => builder(uri, run).open().unwrap(),
         false => {
             let learner = learner();
-            let configuration = RunConfiguration::of(&learner).to_json();
+            let configuration = RunConfiguration::from_learner(&learner).to_json();
             let nodes = learner.node_names();
             builder(uri, run).create(&nodes, configuration).unwrap()
         }

@@ -55,7 +55,7 @@ impl Place {
     pub(crate) fn train(&self, dir: &str, documents: u64) -> TrainingReport {
         let learner = learner();
         let dir = self.path("runs").join(dir);
-        let configuration = RunConfiguration::of(&learner);
+        let configuration = RunConfiguration::from_learner(&learner);
         let store = match EmbeddedStore::exists(&dir) {
             true => EmbeddedStore::open(&dir).unwrap(),
             false => {
@@ -80,7 +80,7 @@ impl Place {
 }
 
 pub(crate) fn learner() -> HierarchicalConceptLearner {
-    HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
+    HierarchicalConceptLearner::builder(Whitespace::from_texts(WORDS))
         .with_chunk_sizes([3, 2])
         .build()
         .unwrap()

@@ -20,7 +20,7 @@ fn a_run_taken_elsewhere_goes_on_to_the_same_result() {
     let archive = Archive::open(&place.path("out")).unwrap();
     let memory = MemoryStore::new(
         &learner().node_names(),
-        RunConfiguration::of(&learner()).to_json(),
+        RunConfiguration::from_learner(&learner()).to_json(),
     );
     archive.import_into(&memory).unwrap();
 
@@ -45,7 +45,7 @@ fn a_run_taken_elsewhere_goes_on_to_the_same_result() {
 fn a_manifest_follows_its_run() {
     let place = Place::new();
     let dir = place.path("runs/wiki");
-    let configuration = RunConfiguration::of(&learner());
+    let configuration = RunConfiguration::from_learner(&learner());
     let report = place.train("wiki", N_DOCUMENTS / 2);
     let backend = RunBackend::new(BackendKind::Embedded, "wiki");
     let file = ManifestFile::in_knowledge_base(&dir);

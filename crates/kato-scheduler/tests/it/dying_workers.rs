@@ -41,7 +41,7 @@ impl Tokenizer for Panicking {
 }
 
 fn panicking() -> HierarchicalConceptLearner {
-    HierarchicalConceptLearner::builder(Panicking(Whitespace::of_texts(WORDS)))
+    HierarchicalConceptLearner::builder(Panicking(Whitespace::from_texts(WORDS)))
         .with_config(LEARNER.config().clone())
         .build()
         .unwrap()

@@ -105,7 +105,7 @@ fn training_learns_what_the_original_learned() {
     }
     let memory = MemoryStore::new(
         &learner.node_names(),
-        RunConfiguration::of(&learner).to_json(),
+        RunConfiguration::from_learner(&learner).to_json(),
     );
     let embedded = embedded_store(&dir, &learner);
     for store in [&memory as &dyn PatternStore, &embedded] {

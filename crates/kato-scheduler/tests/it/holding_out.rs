@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 fn store(split: Split) -> MemoryStore {
-    let configuration = RunConfiguration::of(&LEARNER).with_split(Some(split));
+    let configuration = RunConfiguration::from_learner(&LEARNER).with_split(Some(split));
     MemoryStore::new(&LEARNER.node_names(), configuration.to_json())
 }
 

@@ -80,7 +80,7 @@ fn other_settings_of_the_learner() {
     for store in [&memory_store(&LEARNER) as &dyn PatternStore, &embedded] {
         let corpus = half_trained(store);
         for (change, expected) in cases {
-            let same = HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
+            let same = HierarchicalConceptLearner::builder(Whitespace::from_texts(WORDS))
                 .with_chunk_sizes([3, 2, 2])
                 .with_min_paragraph_chars(3)
                 .with_recording(recording());
@@ -113,7 +113,7 @@ fn another_tokenizer() {
         "{message}"
     );
 
-    let more_words = Whitespace::of_texts(WORDS.iter().chain(&["dog"]));
+    let more_words = Whitespace::from_texts(WORDS.iter().chain(&["dog"]));
     let more_words = build(HierarchicalConceptLearner::builder(more_words));
     let message = refused(&corpus, corpus.strict(), &more_words, &store);
     assert!(message.contains("tokenizer"), "{message}");
@@ -218,7 +218,7 @@ fn a_loader_at_another_position() {
 
 #[test]
 fn tails_that_are_carried_from_document_to_document() {
-    let learner = HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
+    let learner = HierarchicalConceptLearner::builder(Whitespace::from_texts(WORDS))
         .with_chunk_sizes([3, 2])
         .with_tail_policy(TailPolicy::Carry)
         .build()

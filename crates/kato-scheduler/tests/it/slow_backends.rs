@@ -45,7 +45,7 @@ impl Elsewhere {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            configuration: RunConfiguration::of(&LEARNER).to_json(),
+            configuration: RunConfiguration::from_learner(&LEARNER).to_json(),
             is_stuck: AtomicBool::new(false),
             refused: None,
             refuses_twice: false,

@@ -31,7 +31,7 @@ pub(crate) static LEARNER: LazyLock<HierarchicalConceptLearner> =
     LazyLock::new(|| learner(&[3, 2, 2]));
 
 pub(crate) fn learner(chunk_sizes: &[usize]) -> HierarchicalConceptLearner {
-    HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
+    HierarchicalConceptLearner::builder(Whitespace::from_texts(WORDS))
         .with_chunk_sizes(chunk_sizes.iter().copied())
         .with_min_paragraph_chars(3)
         .with_recording(recording())
@@ -199,13 +199,13 @@ pub(crate) fn settings() -> impl Strategy<Value = Settings> {
 pub(crate) fn memory_store(learner: &HierarchicalConceptLearner) -> MemoryStore {
     MemoryStore::new(
         &learner.node_names(),
-        RunConfiguration::of(learner).to_json(),
+        RunConfiguration::from_learner(learner).to_json(),
     )
 }
 
 /// An embedded store that merges all the time.
 pub(crate) fn embedded_store(dir: &TempDir, learner: &HierarchicalConceptLearner) -> EmbeddedStore {
-    let configuration = RunConfiguration::of(learner).to_json();
+    let configuration = RunConfiguration::from_learner(learner).to_json();
     let nodes = learner.node_names();
     EmbeddedStore::create_with(&dir.path().join("kb"), &nodes, configuration, merging()).unwrap()
 }

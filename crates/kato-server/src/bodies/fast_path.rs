@@ -173,7 +173,7 @@ impl From<RawObservation> for SequenceItem {
 impl From<RawSequence> for Sequence {
     fn from(raw: RawSequence) -> Self {
         let items = raw.observations.into_iter().map(|item| item.0.into());
-        let mut sequence = Self::of_items(items);
+        let mut sequence = Self::from_items(items);
         sequence.learn_after_each = raw.learn_after_each;
         sequence.learn_at_end = raw.learn_at_end;
         sequence.clear_stm_between = raw.clear_stm_between;

@@ -29,12 +29,12 @@ fn long(number: usize) -> impl Iterator<Item = Vec<&'static str>> {
 
 /// A session whose prediction takes minutes.
 fn endless(service: &Service, node_id: &str) -> String {
-    let created = service.create_session(NewSession::of(node_id)).unwrap();
+    let created = service.create_session(NewSession::new(node_id)).unwrap();
     let id = created.wait().unwrap().session_id;
-    let lessons = (0..10).map(|number| Lesson::of(long(number).map(Event::new)));
+    let lessons = (0..10).map(|number| Lesson::new(long(number).map(Event::new)));
     let taught = service.learn_batch(&id, lessons.collect(), None).unwrap();
     taught.wait().unwrap();
-    let sequence = Sequence::of(long(100).map(Observation::strings));
+    let sequence = Sequence::new(long(100).map(Observation::strings));
     let observed = service.observe_sequence(&id, sequence, None).unwrap();
     observed.wait().unwrap();
     id

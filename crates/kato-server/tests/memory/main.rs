@@ -74,7 +74,7 @@ fn share(runtime: &Runtime, service: &Service, (what, parts): Case) -> f64 {
     let addr = server.local_addr();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let served = runtime.spawn(server.serve(async { drop(stopped.await) }));
-    let new = service.create_session(NewSession::of("n")).unwrap();
+    let new = service.create_session(NewSession::new("n")).unwrap();
     let id = new.wait().unwrap().session_id;
     let path = match what.starts_with('/') {
         true => what.to_owned(),

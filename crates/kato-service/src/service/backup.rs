@@ -35,7 +35,7 @@ impl Service {
     ///
     /// let dir = tempfile::tempdir()?;
     /// let service = Service::open(&dir.path().join("service"), ServiceOptions::default())?;
-    /// let id = service.create_session(NewSession::of("node0"))?.wait()?.session_id;
+    /// let id = service.create_session(NewSession::new("node0"))?.wait()?.session_id;
     /// service.backup(&dir.path().join("copy"))?;
     ///
     /// let copy = Service::open(&dir.path().join("copy"), ServiceOptions::default())?;

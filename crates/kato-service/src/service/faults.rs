@@ -18,13 +18,13 @@ fn open(dir: &Path) -> Service {
 }
 
 fn create(service: &Service) -> String {
-    let created = service.create_session(NewSession::of("n")).unwrap();
+    let created = service.create_session(NewSession::new("n")).unwrap();
     created.wait().unwrap().session_id
 }
 
 /// Returns two patterns that no other word makes.
 fn batch(word: &str) -> Vec<Lesson> {
-    let lesson = |first| Lesson::of([Event::new([first]), Event::new([word])]);
+    let lesson = |first| Lesson::new([Event::new([first]), Event::new([word])]);
     vec![lesson("x"), lesson("y")]
 }
 
@@ -56,7 +56,7 @@ fn assert_stopped(service: &Service, id: &str) {
     )));
     assert!(is_failed(service.clear_all(id, None)));
     assert!(is_failed(service.delete_session(id)));
-    assert!(is_failed(service.create_session(NewSession::of("m"))));
+    assert!(is_failed(service.create_session(NewSession::new("m"))));
     assert!(is_failed(service.maintain()));
     assert!(matches!(service.health(), Health::Failed(_)));
     assert!(service.figures().failure.is_some());

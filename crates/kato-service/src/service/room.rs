@@ -128,7 +128,7 @@ mod tests {
             nodes.insert_recorded(&format!("known{idx}_kato"), record, Micros(0));
         }
         for idx in 0..5 {
-            let made = service.create_session(NewSession::of(format!("used{idx}")));
+            let made = service.create_session(NewSession::new(format!("used{idx}")));
             let id = made.unwrap().wait().unwrap().session_id;
             let observed = service.observe(&id, Observation::strings(["a"]), None);
             observed.unwrap().wait().unwrap();

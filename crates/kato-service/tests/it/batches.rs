@@ -28,7 +28,7 @@ fn a_batch_learns_as_sessions_do() {
     teach(&service, &one, ["c", "d"]);
     teach(&service, &one, ["c", "d"]);
     let metadata = [("page".to_owned(), MetadataValue::Integer(7))].into();
-    let unsorted = Lesson::of([Event::in_given_order(vec!["b".to_owned(), "a".to_owned()])])
+    let unsorted = Lesson::new([Event::in_given_order(vec!["b".to_owned(), "a".to_owned()])])
         .with_emotives(EmotiveMap::from([("joy".to_owned(), 0.5)]))
         .with_metadata(&metadata);
     service
@@ -65,7 +65,7 @@ fn a_batch_that_is_refused_teaches_nothing() {
     let service = Service::in_memory(options);
     let id = create(&service, "n");
     let fine = || lesson(["a", "b"]);
-    let odd = Lesson::of([Event::new(["a", "b"])])
+    let odd = Lesson::new([Event::new(["a", "b"])])
         .with_emotives(EmotiveMap::from([("joy".to_owned(), f64::NAN)]));
     let refused = [
         service.learn_batch(&id, vec![fine(), fine(), fine(), fine()], Some("k")),

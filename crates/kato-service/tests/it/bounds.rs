@@ -16,14 +16,14 @@ fn what_is_kept_has_a_limit_and_what_is_refused_changes_nothing() {
     let service = Service::in_memory(ServiceOptions::default().with_max_kept_bytes(2000));
     let long = "x".repeat(2001);
     for new in [
-        NewSession::of(long.clone()),
+        NewSession::new(long.clone()),
         NewSession {
             metadata: object(json!({"a": long})),
-            ..NewSession::of("n")
+            ..NewSession::new("n")
         },
         NewSession {
             config: Some(object(json!({"affinity_emotive": long}))),
-            ..NewSession::of("n")
+            ..NewSession::new("n")
         },
     ] {
         assert!(is_too_large(&service.create_session(new)));
@@ -58,7 +58,7 @@ fn settings_that_there_are_not_leave_no_trace() {
     let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
     let new = NewSession {
         config: Some(unknown()),
-        ..NewSession::of("n")
+        ..NewSession::new("n")
     };
     let made = service.create_session(new).unwrap().wait().unwrap();
     let id = made.session_id;
@@ -110,7 +110,7 @@ fn sessions_take_no_more_memory_than_all_may_and_give_it_back() {
         assert!(service.stm(id).unwrap().is_empty(), "nothing was taken in");
         assert!(service.stm(&others[2]).unwrap().len() == 1);
         assert!(is_full(
-            &service.create_session(NewSession::of("n")).unwrap_err()
+            &service.create_session(NewSession::new("n")).unwrap_err()
         ));
         // What was carried out is known, and what needs no memory goes on.
         observe(&service, &first).unwrap();
@@ -148,7 +148,7 @@ fn one_session_takes_no_more_than_a_sixteenth_of_the_memory_of_all() {
         };
         // It is remembered twice: as an event, and as what was observed last.
         observe(60_000).unwrap().wait().unwrap();
-        let sequence = Sequence::of(words(["a", "b"])).learn_at_end();
+        let sequence = Sequence::new(words(["a", "b"])).learn_at_end();
         let lessons = || vec![lesson(["a", "b"])];
         let settings = object(json!({"max_predictions": 7}));
         assert!(is_full(&observe(1)));
@@ -212,7 +212,11 @@ fn no_more_nodes_are_made_than_are_allowed_and_those_that_there_are_go_on() {
             .unwrap()
             .wait()
             .unwrap();
-        is_refused(service.create_session(NewSession::of("third")).unwrap_err());
+        is_refused(
+            service
+                .create_session(NewSession::new("third"))
+                .unwrap_err(),
+        );
         is_refused(service.set_genes("third", &genes()).unwrap_err());
         assert_eq!((service.n_nodes(), service.n_sessions()), (2, 1));
         // Those that there are go on, also by another name of theirs.
@@ -230,14 +234,14 @@ fn no_more_nodes_are_made_than_are_allowed_and_those_that_there_are_go_on() {
     let service = Service::open(dir.path(), fewer).unwrap();
     assert_eq!(service.n_nodes(), 2);
     create(&service, "first");
-    assert!(service.create_session(NewSession::of("third")).is_err());
+    assert!(service.create_session(NewSession::new("third")).is_err());
 }
 
 #[test]
 fn a_node_of_which_nothing_was_kept_makes_room_for_another() {
     let service = Service::in_memory(ServiceOptions::default().with_max_nodes(1));
     let id = create(&service, "first");
-    assert!(service.create_session(NewSession::of("second")).is_err());
+    assert!(service.create_session(NewSession::new("second")).is_err());
     service.delete_session(&id).unwrap().wait().unwrap();
     service.maintain().unwrap();
     create(&service, "second");
@@ -334,7 +338,7 @@ fn names_and_genes_of_all_nodes_take_no_more_memory_than_they_may() {
         service.set_genes("b", &genes(7_000)).unwrap_err(),
         service.set_genes("a", &genes(12_000)).unwrap_err(),
         service
-            .create_session(NewSession::of("y".repeat(9_000)))
+            .create_session(NewSession::new("y".repeat(9_000)))
             .map(drop)
             .unwrap_err(),
     ] {

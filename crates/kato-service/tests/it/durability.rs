@@ -19,7 +19,7 @@ fn sessions_go_on_where_they_were() {
     let new = NewSession {
         config: config.as_object().cloned(),
         ttl_seconds: Some(100),
-        ..NewSession::of("n")
+        ..NewSession::new("n")
     };
     let id = service
         .create_session(new)
@@ -118,7 +118,7 @@ fn closing_folds_everything_and_takes_no_more() {
         Err(ServiceError::Closed)
     ));
     assert!(matches!(
-        service.create_session(NewSession::of("n")),
+        service.create_session(NewSession::new("n")),
         Err(ServiceError::Closed)
     ));
     assert_eq!(export(dir.path(), "n_kato").len(), 1);

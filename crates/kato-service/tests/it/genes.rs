@@ -16,7 +16,7 @@ fn genes_are_settings_of_sessions_that_have_no_own() {
     let plain = create(&service, "n");
     let own = NewSession {
         config: Some(object(json!({"max_pattern_length": 7}))),
-        ..NewSession::of("n")
+        ..NewSession::new("n")
     };
     let own = service
         .create_session(own)
@@ -65,7 +65,7 @@ fn sessions_that_are_made_while_genes_are_set_have_them() {
     let make = || {
         let new = NewSession {
             config: Some(filters.clone()),
-            ..NewSession::of("n")
+            ..NewSession::new("n")
         };
         let made = service.create_session(new).unwrap();
         made.wait().unwrap().session_id

@@ -10,7 +10,7 @@ use kato_service::{Service, ServiceError, ServiceOptions};
 use crate::support::{create, frequency, lesson, timed, words};
 
 fn abc() -> Sequence {
-    Sequence::of(words(["a", "b", "c"])).learn_at_end()
+    Sequence::new(words(["a", "b", "c"])).learn_at_end()
 }
 
 const ABC: &str = "b98534b32c1d7489d4ce1a48724aa65aeecbdba9";
@@ -219,7 +219,7 @@ fn the_answer_to_a_batch_is_the_first_one_whoever_asks_again() {
         let words = ["b", "a"].map(str::to_owned).to_vec();
         let event = kato_model::Event::in_given_order(words);
         vec![
-            kato_engine::node::Lesson::of([event]),
+            kato_engine::node::Lesson::new([event]),
             lesson(["x"]),
             lesson(["c", "d"]),
             lesson(["c", "d"]),
@@ -235,7 +235,7 @@ fn the_answer_to_a_batch_is_the_first_one_whoever_asks_again() {
                 let config = crate::support::object(serde_json::json!({"sort_symbols": sorts}));
                 let new = kato_service::answer::NewSession {
                     config: Some(config),
-                    ..kato_service::answer::NewSession::of("n")
+                    ..kato_service::answer::NewSession::new("n")
                 };
                 service
                     .create_session(new)

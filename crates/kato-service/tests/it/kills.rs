@@ -57,10 +57,10 @@ fn act(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError> {
         }
         4 => settle(service.observe_sequence(
             id,
-            Sequence::of(words([&word, "b"])).learn_at_end(),
+            Sequence::new(words([&word, "b"])).learn_at_end(),
             key,
         )?),
-        5 => settle(service.observe_sequence(id, Sequence::of(words([&word, "c", "d"])), key)?),
+        5 => settle(service.observe_sequence(id, Sequence::new(words([&word, "c", "d"])), key)?),
         8 if n.is_multiple_of(3) => settle(service.clear_all(id, key)?),
         8 => settle(service.clear_stm(id, key)?),
         _ => {

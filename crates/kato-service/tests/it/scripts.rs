@@ -132,7 +132,7 @@ impl Run {
                 let new = NewSession {
                     ttl_seconds: Some(*ttl),
                     config: (*length > 0).then(|| object(json!({"max_pattern_length": length}))),
-                    ..NewSession::of(format!("n{node}"))
+                    ..NewSession::new(format!("n{node}"))
                 };
                 let view = service.create_session(new).unwrap().wait().unwrap();
                 self.ids.push(view.session_id);
@@ -153,7 +153,7 @@ impl Run {
                 words: symbols,
                 learns,
             } => {
-                let sequence = Sequence::of(words(symbols.map(word)));
+                let sequence = Sequence::new(words(symbols.map(word)));
                 let sequence = if *learns {
                     sequence.learn_at_end()
                 } else {

@@ -39,7 +39,7 @@ fn a_session_is_as_its_maker_said() {
     assert_eq!(service.session(&made.session_id).unwrap(), made);
     let refused = NewSession {
         config: Some(object(json!({"max_pattern_length": 3, "persistence": 0}))),
-        ..NewSession::of("user-1")
+        ..NewSession::new("user-1")
     };
     let made = service.create_session(refused).unwrap().wait().unwrap();
     assert_eq!(
@@ -133,7 +133,7 @@ fn there_are_as_many_sessions_as_allowed() {
     let service = Service::in_memory(options.with_max_sessions(2));
     create(&service, "n");
     create(&service, "n");
-    let refused = service.create_session(NewSession::of("n"));
+    let refused = service.create_session(NewSession::new("n"));
     assert!(matches!(
         refused,
         Err(ServiceError::TooManySessions { limit: 2 })
@@ -155,7 +155,7 @@ fn no_session_lives_longer_than_any_may() {
     let service = open(30);
     let new = NewSession {
         ttl_seconds: Some(100 * 365 * day),
-        ..NewSession::of("n")
+        ..NewSession::new("n")
     };
     let made = service.create_session(new).unwrap().wait().unwrap();
     let id = made.session_id;
@@ -188,7 +188,7 @@ fn the_least_recently_used_session_makes_room_and_those_in_use_stay() {
     let make = |service: &Service| {
         let new = NewSession {
             ttl_seconds: Some(100_000),
-            ..NewSession::of("n")
+            ..NewSession::new("n")
         };
         let made = service.create_session(new);
         made.map(|made| made.wait().unwrap().session_id)
@@ -232,7 +232,7 @@ fn hundreds_of_unused_sessions_make_room_one_by_one() {
     let make = || {
         let new = NewSession {
             ttl_seconds: Some(1000),
-            ..NewSession::of("n")
+            ..NewSession::new("n")
         };
         let made = service.create_session(new).unwrap();
         made.wait().unwrap().session_id

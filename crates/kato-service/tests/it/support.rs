@@ -27,7 +27,7 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
 }
 
 pub(crate) fn create(service: &Service, node_id: &str) -> String {
-    let created = service.create_session(NewSession::of(node_id)).unwrap();
+    let created = service.create_session(NewSession::new(node_id)).unwrap();
     created.wait().unwrap().session_id
 }
 
@@ -37,14 +37,14 @@ pub(crate) fn words<const N: usize>(words: [&str; N]) -> Vec<Observation> {
 
 /// Teaches one pattern by a sequence; its name with the prefix.
 pub(crate) fn teach<const N: usize>(service: &Service, id: &str, pattern: [&str; N]) -> String {
-    let sequence = Sequence::of(words(pattern)).learn_at_end();
+    let sequence = Sequence::new(words(pattern)).learn_at_end();
     let receipt = service.observe_sequence(id, sequence, None).unwrap();
     let answer = receipt.wait().unwrap();
     answer.outcome.final_learned.unwrap().to_string()
 }
 
 pub(crate) fn lesson<const N: usize>(pattern: [&str; N]) -> Lesson {
-    Lesson::of(pattern.map(|word| Event::new([word])))
+    Lesson::new(pattern.map(|word| Event::new([word])))
 }
 
 /// How often a node learned a pattern.
@@ -65,7 +65,7 @@ pub(crate) fn export(dir: &Path, processor_id: &str) -> Vec<String> {
     let store = EmbeddedStore::open_read_only(&dir.join("nodes").join(processor_id)).unwrap();
     let node = kato_store::PatternStore::nodes(&store)[0].clone();
     let mut exported = Vec::new();
-    let base = KnowledgeBase::of(&store, &node).unwrap();
+    let base = KnowledgeBase::new(&store, &node).unwrap();
     base.export(&mut exported).unwrap();
     String::from_utf8(exported)
         .unwrap()

@@ -24,7 +24,7 @@ fn lines(name: &str) -> impl BufRead {
 fn imported<F: Fixture>(fixture: &F) -> F::Store {
     let store = fixture.create(&NODES, Value::Null, AttributeLimits::default());
     for node in NODES {
-        KnowledgeBase::of(&store, node)
+        KnowledgeBase::new(&store, node)
             .unwrap()
             .import(lines(node))
             .unwrap();
@@ -119,7 +119,7 @@ fn an_export_has_every_record_of_the_original_and_imports_to_itself() {
 #[test]
 fn statistics_of_the_original_run() {
     let store = imported(&InMemory);
-    let node0 = KnowledgeBase::of(&store, "node0").unwrap();
+    let node0 = KnowledgeBase::new(&store, "node0").unwrap();
     let statistics = node0.statistics().unwrap();
     assert_eq!((statistics.patterns, statistics.learns), (2003, 2023));
     assert_eq!(

@@ -97,7 +97,7 @@ fn learned_is_what_a_store_exports() {
         let store = MemoryStore::new(&["run_node0"], json!(null));
         let staged = store.stage(batch.seal()).unwrap();
         store.commit(vec![staged], json!(null)).unwrap();
-        let knowledge = KnowledgeBase::of(&store, "run_node0").unwrap();
+        let knowledge = KnowledgeBase::new(&store, "run_node0").unwrap();
         let mut expected = Vec::new();
         knowledge.export(&mut expected).unwrap();
         let learned = server.learned();

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::figure::Unit;
-use crate::profile::sample;
+use crate::profile::test_fixtures;
 
 fn expected(workload: &Workload) -> Range {
-    let prediction = predict(&sample::profile(), workload);
+    let prediction = predict(&test_fixtures::profile(), workload);
     *prediction.samples_per_second.known().unwrap()
 }
 
@@ -19,7 +19,7 @@ fn embedded() -> Workload {
 fn the_sum_of_measured_costs_is_the_processors_time() {
     // 8 tokens a pattern on one level: 125 calls for 1,000 tokens.
     let workload = Workload::new(1000, 8, 1).with_tokens_per_sample(1000);
-    let prediction = predict(&sample::profile(), &workload);
+    let prediction = predict(&test_fixtures::profile(), &workload);
     assert_eq!(prediction.calls, [125]);
     let loading = 1000.0 * 4.3 * 1.05 / 900e6;
     let tokenizing = 1000.0 * 4.3 / 86e6;
@@ -49,25 +49,29 @@ fn what_is_slow_is_the_bottleneck() {
             Backend::Embedded,
             |profile| {
                 profile.benchmarks.disk.sequential_write =
-                    sample::figure(5.0, Unit::MegabytesPerSecond)
+                    test_fixtures::figure(5.0, Unit::MegabytesPerSecond)
             },
             Resource::Disk,
         ),
         (
             Backend::Embedded,
-            |profile| profile.benchmarks.decoding = sample::figure(5.0, Unit::MegabytesPerSecond),
+            |profile| {
+                profile.benchmarks.decoding = test_fixtures::figure(5.0, Unit::MegabytesPerSecond)
+            },
             Resource::Loader,
         ),
         (Backend::MongoDb, |_| {}, Resource::Database),
         (
             Backend::MongoDb,
-            |profile| profile.benchmarks.mongodb.bulk_upsert = sample::figure(1e9, Unit::PerSecond),
+            |profile| {
+                profile.benchmarks.mongodb.bulk_upsert = test_fixtures::figure(1e9, Unit::PerSecond)
+            },
             Resource::Processor,
         ),
         (Backend::Kato, |_| {}, Resource::Server),
     ];
     for (backend, change, resource) in cases {
-        let mut profile = sample::profile();
+        let mut profile = test_fixtures::profile();
         change(&mut profile);
         let prediction = predict(&profile, &embedded().with_backend(backend));
         assert_eq!(
@@ -87,7 +91,7 @@ fn backends_order_as_their_costs_do() {
 
 #[test]
 fn a_backend_that_was_not_measured_is_unknown_and_says_which_figure_is_missing() {
-    let mut profile = sample::profile();
+    let mut profile = test_fixtures::profile();
     profile.benchmarks.mongodb.bulk_upsert = Finding::unknown("no MongoDB was named");
     let prediction = predict(&profile, &embedded().with_backend(Backend::MongoDb));
     let reason = prediction.samples_per_second.reason().unwrap();
@@ -109,7 +113,7 @@ fn samples_without_a_pattern_for_a_server_have_no_speed() {
     let workload = embedded()
         .with_backend(Backend::Kato)
         .with_tokens_per_sample(1);
-    let prediction = predict(&sample::profile(), &workload);
+    let prediction = predict(&test_fixtures::profile(), &workload);
     assert_eq!(prediction.calls, [0; 4]);
     // Reading and tokenizing is all there is to do.
     assert_eq!(prediction.bottleneck, Finding::Known(Resource::Loader));
@@ -118,12 +122,12 @@ fn samples_without_a_pattern_for_a_server_have_no_speed() {
 #[test]
 fn room_that_is_missing_is_told() {
     let workload = Workload::new(1_000_000_000, 4, 4);
-    let prediction = predict(&sample::profile(), &workload);
+    let prediction = predict(&test_fixtures::profile(), &workload);
     assert!(
         prediction.warnings[0].contains("/data has 400.0 GB free"),
         "{prediction}"
     );
-    let mut profile = sample::profile();
+    let mut profile = test_fixtures::profile();
     profile.limits.memory_bytes = Finding::Known(Some(256 << 20));
     let prediction = predict(&profile, &embedded());
     assert!(
@@ -134,7 +138,7 @@ fn room_that_is_missing_is_told() {
 
 #[test]
 fn more_spread_widens_the_interval() {
-    let mut profile = sample::profile();
+    let mut profile = test_fixtures::profile();
     if let Finding::Known(figure) = &mut profile.benchmarks.decoding {
         figure.validity.spread = Some(0.8);
     }
@@ -157,12 +161,12 @@ proptest! {
         backend in prop_oneof![Just(Backend::Embedded), Just(Backend::MongoDb), Just(Backend::Kato)],
     ) {
         let workload = Workload::new(size, chunk, levels).with_tokens_per_sample(tokens).with_backend(backend);
-        let prediction = predict(&sample::profile(), &workload);
+        let prediction = predict(&test_fixtures::profile(), &workload);
         let rate = *prediction.samples_per_second.known().unwrap();
         prop_assert!(0.0 < rate.low && rate.low <= rate.expected && rate.expected <= rate.high);
         prop_assert!(rate.high.is_finite());
         let larger = Workload { dataset_size: size * 2, ..workload };
-        let more = predict(&sample::profile(), &larger);
+        let more = predict(&test_fixtures::profile(), &larger);
         prop_assert!(more.seconds.known().unwrap().expected > prediction.seconds.known().unwrap().expected);
         let busiest = prediction.demands.iter().map(|demand| demand.utilization).fold(0.0, f64::max);
         prop_assert!(busiest <= 1.0 && (backend == Backend::Kato || busiest > 0.999));
