@@ -183,7 +183,7 @@ impl From<RawSequence> for Sequence {
 
 impl From<RawLesson> for Lesson {
     fn from(raw: RawLesson) -> Self {
-        Self::of(raw.events.into_iter().map(Event::new))
+        Self::new(raw.events.into_iter().map(Event::new))
             .with_emotives(raw.emotives)
             .with_metadata(&raw.metadata)
     }
