@@ -133,48 +133,6 @@ impl PatternIndex {
         self.base.as_ref().map(|base| &base.frozen)
     }
 
-    /// Adds everything that another index learned above the index that it lies on to this one,
-    /// which holds the patterns of that index in memory, and is then the same as the other.
-    ///
-    /// Emotives and affinities are taken over; [`finalize`](Self::finalize) has to be called again.
-    ///
-    /// # Errors
-    ///
-    /// As [`insert`](Self::insert).
-    pub fn add_learned(&mut self, other: &Self) -> Result<(), IndexError> {
-        let learned = other.page_set.pages().iter().flat_map(|(number, page)| {
-            (0..page.len()).map(move |place| Place::new(number, place as u16))
-        });
-        let mut symbols = Vec::new();
-        for place in learned {
-            let spot = Spot::Page(place);
-            other.read_symbols_at(spot, &mut symbols);
-            for symbol in &mut symbols {
-                *symbol = self.symbols.intern(&other.symbols.text(*symbol))?;
-            }
-            let lengths = other.event_lengths_at(spot, symbols.len());
-            let frequency = other.frequency_at(spot);
-            self.insert(other.name_at(spot), &symbols, lengths.as_deref(), frequency)?;
-        }
-        for (&rank, &learns) in other.base.iter().flat_map(|base| &base.learns) {
-            let spot = Spot::Base(rank);
-            other.read_symbols_at(spot, &mut symbols);
-            for symbol in &mut symbols {
-                *symbol = self.symbols.intern(&other.symbols.text(*symbol))?;
-            }
-            let lengths = other.event_lengths_at(spot, symbols.len());
-            self.insert(other.name_at(spot), &symbols, lengths.as_deref(), learns)?;
-        }
-        for (name, mean) in &other.emotives {
-            self.emotives.insert(*name, mean.clone());
-        }
-        for (&symbol, sums) in &other.affinities {
-            let symbol = self.symbols.intern(&other.symbols.text(symbol))?;
-            add_emotives(self.affinities.entry(symbol).or_default(), sums);
-        }
-        Ok(())
-    }
-
     /// Learns a pattern once, adding it if it is new, and returns its name.
     ///
     /// # Errors
@@ -461,14 +419,6 @@ impl PatternIndex {
         sums.and_then(|sums| sums.get(emotive))
             .copied()
             .unwrap_or(0.0)
-    }
-
-    pub(crate) fn name_at(&self, spot: Spot) -> PatternName {
-        match (spot, &self.base) {
-            (Spot::Page(place), _) => self.pages().name(place),
-            (Spot::Base(rank), Some(base)) => base.frozen.name(rank),
-            (Spot::Base(_), None) => PatternName::from_bytes([0; PatternName::BYTES]),
-        }
     }
 
     /// Returns how often a pattern was learned.

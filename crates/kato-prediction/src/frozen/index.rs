@@ -234,11 +234,6 @@ impl FrozenIndex {
         }
     }
 
-    /// Returns the name of a pattern.
-    pub(crate) fn name(&self, rank: u32) -> PatternName {
-        name_at(self.names.view(), rank)
-    }
-
     /// Returns the rank of a pattern; `None` if there is none of this name.
     pub(crate) fn rank(&self, name: &PatternName) -> Option<u32> {
         rank_of(self.names.view(), self.n_patterns, name)

@@ -63,10 +63,6 @@ impl<'a> DirectoryView<'a> {
         (idx < part[1] && self.keys.u32(idx) == key).then_some(idx)
     }
 
-    pub(super) fn key(self, idx: usize) -> u32 {
-        self.keys.u32(idx)
-    }
-
     /// Returns where what belongs to a key begins, and how much it is.
     pub(super) fn range(self, idx: usize) -> (usize, usize) {
         self.offsets.range(idx)
