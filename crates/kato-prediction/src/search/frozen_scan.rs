@@ -173,7 +173,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let bar = self.top.threshold().map_or(f64::NEG_INFINITY, |bar| bar.score);
         let floor = step.low.max(bar);
         let uses_pairs = self.uses_pairs(&scan.bounds);
-        let least = scan.least(uses_pairs, floor);
+        let least = scan.least(uses_pairs, (floor, step.high));
         for (number, &(overlap, n_pairs)) in least.iter().enumerate() {
             let Some(lists) = scan.drivers(self.reader, self.state, overlap, n_pairs) else {
                 continue;
@@ -377,17 +377,23 @@ impl<'s> ClassScan<'s> {
         least.max(of_pairs)..=self.bounds.most()
     }
 
-    /// Returns the least overlaps, each with a number of pairs, whose bound reaches the floor. The
-    /// second number is 0 where pairs are not counted.
-    fn least(&self, uses_pairs: bool, floor: f64) -> Vec<(usize, usize)> {
+    /// Returns the least overlaps, each with a number of pairs, that patterns whose bound lies in a
+    /// range reach. The second number is 0 where pairs are not counted.
+    fn least(&self, uses_pairs: bool, (low, high): (f64, f64)) -> Vec<(usize, usize)> {
         let mut least: Vec<(usize, usize)> = Vec::new();
+        let mut fewest = usize::MAX;
         for n_pairs in self.rows(uses_pairs) {
             let mut overlaps = self.overlaps(n_pairs, uses_pairs);
-            let Some(overlap) = overlaps.find(|&o| self.bounds.upper(o, n_pairs) >= floor) else {
+            let Some(overlap) = overlaps.find(|&o| self.bounds.upper(o, n_pairs) >= low) else {
                 continue;
             };
             // More pairs are worth an entry only where they let fewer symbols suffice.
-            if least.last().is_none_or(|&(before, _)| overlap < before) {
+            if overlap >= fewest {
+                continue;
+            }
+            fewest = overlap;
+            // Whatever reaches a bound above the range lies above it as well.
+            if self.bounds.upper(overlap, n_pairs) <= high {
                 least.push((overlap, if uses_pairs { n_pairs } else { 0 }));
             }
         }
