@@ -20,6 +20,7 @@
     reason = "a program that prints a table"
 )]
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -64,6 +65,9 @@ struct Arguments {
     /// Ask over the index on the disk instead of loading patterns.
     #[arg(long)]
     over_index: bool,
+    /// Threads of one prediction over an index.
+    #[arg(long, default_value_t = NonZeroUsize::MIN, requires = "over_index")]
+    threads: NonZeroUsize,
     /// Knowledge base that states are cut from. Default: the one that is asked.
     #[arg(long, value_name = "KB", requires = "over_index")]
     ask: Option<PathBuf>,
@@ -121,9 +125,11 @@ fn measure_over_index(
     config: &PredictionConfig,
 ) -> Result<()> {
     let began = Instant::now();
-    let index = kato_index::open(store)?.context("there is no index: write it with `kato index`")?;
+    let index =
+        kato_index::open(store)?.context("there is no index: write it with `kato index`")?;
     let frozen = index.nodes().nth(node_idx).flatten();
-    let index = PatternIndex::over(frozen.context("the node has emotives, so it has no index")?);
+    let frozen = frozen.context("the node has emotives, so it has no index")?;
+    let index = PatternIndex::over(frozen).with_threads(arguments.threads);
     let opening = began.elapsed();
     let mut loader = Loader::new(usize::MAX);
     loader.keeps_none = true;

@@ -70,7 +70,10 @@ fn tell(kb: &Path, opened: &Receiver<()>) {
     if opened.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let line = format!("loading {}; with `kato index` it opens at once", kb.display());
+    let line = format!(
+        "loading {}; with `kato index` it opens at once",
+        kb.display()
+    );
     if stderr().is_terminal() {
         let spinner = ProgressBar::new_spinner().with_message(line);
         spinner.enable_steady_tick(Duration::from_millis(100));

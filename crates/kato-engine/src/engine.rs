@@ -119,7 +119,7 @@ impl Engine {
         let mut indexes = indexes.into_iter();
         for (node_idx, name) in store.nodes().iter().enumerate() {
             if let Some(frozen) = indexes.next().flatten() {
-                let memory = load_over(&*store, node_idx, frozen)?;
+                let memory = load_over(&*store, node_idx, frozen, options.prediction_threads)?;
                 nodes.push(NodeCell::new(name.clone(), memory));
                 continue;
             }

@@ -1,5 +1,6 @@
 //! The loading of a node from its store.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -56,11 +57,12 @@ pub(crate) fn load_over(
     store: &dyn PatternStore,
     node_idx: usize,
     frozen: Arc<FrozenIndex>,
+    n_threads: NonZeroUsize,
 ) -> Result<NodeMemory, EngineError> {
     let totals = store.totals(node_idx);
     let totals = totals.map_err(EngineError::store("read a node's totals"))?;
     Ok(NodeMemory::loaded(
-        PatternIndex::over(frozen),
+        PatternIndex::over(frozen).with_threads(n_threads),
         load_vectors(store, node_idx)?,
         Windows::default(),
         totals.learns,

@@ -148,8 +148,7 @@ impl Node {
             prediction.single_symbol_token_matching = self.options().use_token_matching;
         }
         // On the index of this moment and without the node's lock, so that nobody waits for long.
-        let predicted =
-            self.read_snapshot(|index| index.predict_unless(stm, &prediction, cancel));
+        let predicted = self.read_snapshot(|index| index.predict_unless(stm, &prediction, cancel));
         // Where neither the index nor the store can be read, nothing is known.
         predicted.unwrap_or_else(|_| Ok(Predictions::default()))
     }

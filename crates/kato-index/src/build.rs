@@ -234,7 +234,11 @@ impl Builder<'_> {
     /// Writes the checksums and the header; returns the number of patterns and of bytes.
     fn finish(self, content: ContentDigest) -> Result<(u64, u64), IndexFileError> {
         let path = self.dir.join(CHECKSUMS);
-        let bytes: Vec<u8> = self.checksums.iter().flat_map(|crc| crc.to_le_bytes()).collect();
+        let bytes: Vec<u8> = self
+            .checksums
+            .iter()
+            .flat_map(|crc| crc.to_le_bytes())
+            .collect();
         let write = || {
             fs::write(&path, &bytes)?;
             File::options().write(true).open(&path)?.sync_all()

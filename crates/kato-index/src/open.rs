@@ -5,7 +5,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kato_prediction::frozen::{BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes};
+use kato_prediction::frozen::{
+    BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes,
+};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::IndexFileError;
@@ -54,7 +56,10 @@ pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError>
     };
     // A directory that somebody has renamed would be that of other content.
     if header.content != content.to_string() || header.nodes.len() != store.nodes().len() {
-        return Err(IndexFileError::damaged(&dir, "it is the index of something else"));
+        return Err(IndexFileError::damaged(
+            &dir,
+            "it is the index of something else",
+        ));
     }
     let checksums = read_checksums(&dir, &header)?;
     let mut checksums = checksums.into_iter();
@@ -152,13 +157,20 @@ fn read_checksums(dir: &Path, header: &Header) -> Result<Vec<u32>, IndexFileErro
     let bytes = fs::read(&path).map_err(IndexFileError::io("read", &path))?;
     let n_columns = |node: &crate::files::NodeHeader| node.column_bytes.len() == Column::ALL.len();
     if !header.nodes.iter().all(n_columns) {
-        return Err(IndexFileError::damaged(dir, "it has another number of columns"));
+        return Err(IndexFileError::damaged(
+            dir,
+            "it has another number of columns",
+        ));
     }
     let columns = header.nodes.iter().flat_map(|node| &node.column_bytes);
     let expected = columns.fold(0_usize, |sum, &bytes| sum.saturating_add(n_blocks(bytes)));
-    if crc32fast::hash(&bytes) != header.checksums_crc32 || Some(bytes.len()) != expected.checked_mul(4)
+    if crc32fast::hash(&bytes) != header.checksums_crc32
+        || Some(bytes.len()) != expected.checked_mul(4)
     {
-        return Err(IndexFileError::damaged(&path, "its checksum does not match"));
+        return Err(IndexFileError::damaged(
+            &path,
+            "its checksum does not match",
+        ));
     }
     let numbers = bytes.as_chunks().0.iter();
     Ok(numbers.map(|&number| u32::from_le_bytes(number)).collect())

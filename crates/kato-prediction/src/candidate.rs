@@ -59,6 +59,11 @@ impl<'a> Candidates<'a> {
         })
     }
 
+    /// Prepares the same comparisons for another thread.
+    pub(crate) fn fork(&self) -> Result<Self, Cancelled> {
+        Self::new(self.state, self.table, self.config, self.cancel)
+    }
+
     /// Fails if the prediction was cancelled.
     pub(crate) fn check(&self) -> Result<(), Cancelled> {
         self.cancel.check()

@@ -4,6 +4,7 @@ mod page_set;
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use foldhash::quality::RandomState;
@@ -72,6 +73,8 @@ pub struct PatternIndex {
 #[derive(Debug, Clone)]
 struct Base {
     frozen: Arc<FrozenIndex>,
+    /// Threads that one prediction may take.
+    n_threads: usize,
     /// Learns since, by rank.
     learns: HashMap<u32, u64>,
 }
@@ -112,10 +115,29 @@ impl PatternIndex {
             symbols: Symbols::over(Arc::clone(&frozen)),
             base: Some(Base {
                 frozen,
+                n_threads: 1,
                 learns: HashMap::default(),
             }),
             ..Self::default()
         }
+    }
+
+    /// Sets how many threads one prediction may take to search the index that this one
+    /// [lies above](Self::over); 1 until it is set.
+    ///
+    /// Answers do not depend on it. A thread is worth some hundred thousand patterns; fewer are
+    /// searched with fewer threads.
+    #[must_use]
+    pub fn with_threads(mut self, n_threads: NonZeroUsize) -> Self {
+        if let Some(base) = &mut self.base {
+            base.n_threads = n_threads.get();
+        }
+        self
+    }
+
+    /// Returns how many threads one prediction may take.
+    pub(crate) fn threads(&self) -> usize {
+        self.base.as_ref().map_or(1, |base| base.n_threads)
     }
 
     /// Returns whether damage was found in the index that this one lies above.
@@ -124,7 +146,9 @@ impl PatternIndex {
     /// is learned from then on is not reliable either.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
-        self.base.as_ref().is_some_and(|base| base.frozen.is_damaged())
+        self.base
+            .as_ref()
+            .is_some_and(|base| base.frozen.is_damaged())
     }
 
     /// Returns the index that this one lies above, if there is one.

@@ -7,7 +7,7 @@ mod top_k;
 
 use std::rc::Rc;
 
-use self::frozen_scan::FrozenScan;
+use self::frozen_scan::scan_frozen;
 use self::overlap_counters::OverlapCounters;
 use self::page_scan::PageScan;
 pub(crate) use self::top_k::{Ranked, TopK};
@@ -62,7 +62,7 @@ pub(crate) fn search(
     };
     // The two have no name in common, so the best of both are the best of all.
     let reader = base.reader();
-    for found in FrozenScan::new(&reader, state, candidates, limit).run()? {
+    for found in scan_frozen(&reader, state, candidates, limit, index.threads())? {
         top.push(Ranked {
             score: found.score,
             name: reader.name(found.rank),

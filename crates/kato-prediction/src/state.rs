@@ -174,7 +174,9 @@ impl State<'_> {
             let mut held: Vec<u32> = slots.map(|slot| slot.idx).collect();
             held.sort_unstable();
             held.dedup();
-            let counts = held.iter().map(|&idx| self.distinct[idx as usize].count as usize);
+            let counts = held
+                .iter()
+                .map(|&idx| self.distinct[idx as usize].count as usize);
             return OverlapBounds {
                 symbols: counts.sum(),
                 pairs: 0,

@@ -237,9 +237,10 @@ impl Symbols {
         let base = self.base.iter().flat_map(|base| {
             let known = base.used();
             // What no pattern of the base holds may be held by one that was learned since.
-            let since = self.base_counts.iter().filter(|(id, count)| {
-                count.n_patterns > 0 && base.n_patterns_with(**id) == 0
-            });
+            let since = self
+                .base_counts
+                .iter()
+                .filter(|(id, count)| count.n_patterns > 0 && base.n_patterns_with(**id) == 0);
             known.chain(since.map(|(&id, _)| id))
         });
         let texts = self.text_counts.iter().zip(self.first_text()..);

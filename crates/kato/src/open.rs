@@ -1,7 +1,9 @@
 //! Opening what was trained, with the tokenizer and the settings that it records.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use kato_engine::{Engine, EngineOptions};
 use kato_hierarchy::Hierarchy;
@@ -49,11 +51,7 @@ pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
 /// As [`open`].
 pub fn from_embedded_store(store: Arc<EmbeddedStore>) -> Result<Hierarchy, Error> {
     let (run, tokenizer) = training_of(&*store)?;
-    Ok(Hierarchy::new(
-        engine_of(store)?,
-        tokenizer,
-        run.learner,
-    )?)
+    Ok(Hierarchy::new(engine_of(store)?, tokenizer, run.learner)?)
 }
 
 /// Opens the nodes of an embedded store: over its index if it has one that can be used, and in
@@ -66,7 +64,10 @@ pub fn engine_of(store: Arc<EmbeddedStore>) -> Result<Engine, Error> {
     // What cannot be used is passed over: the answers are the same without it.
     let index = kato_index::open(&store).ok().flatten();
     let nodes: Vec<_> = index.iter().flat_map(StoreIndex::nodes).collect();
-    Ok(Engine::open_indexed(store, nodes, EngineOptions::default())?)
+    let mut options = EngineOptions::default();
+    // One user asks, so one question may have all cores.
+    options.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    Ok(Engine::open_indexed(store, nodes, options)?)
 }
 
 /// Opens the knowledge of any store for questions, as [`open`] does that of a directory.
@@ -84,9 +85,7 @@ pub fn from_store(store: Arc<dyn PatternStore>) -> Result<Hierarchy, Error> {
 }
 
 /// Returns how a store was trained, before its patterns are loaded, which may take long.
-fn training_of(
-    store: &dyn PatternStore,
-) -> Result<(RunConfiguration, Arc<dyn Tokenizer>), Error> {
+fn training_of(store: &dyn PatternStore) -> Result<(RunConfiguration, Arc<dyn Tokenizer>), Error> {
     let run = RunConfiguration::from_json(store.configuration())
         .map_err(|source| Error::NotTrained { source })?;
     let tokenizer = tokenizer_of(&run)?;

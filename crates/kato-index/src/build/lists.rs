@@ -86,7 +86,10 @@ impl ListBuilder<'_> {
         self.write_lists(ListKind::First, |_, _, _| {})?;
         self.write_pairs(&has_pairs)?;
         let used_texts = by_text.iter().filter(|&&n_patterns| n_patterns > 0).count() as u64;
-        let used_children: u64 = children.iter().map(|bits| u64::from(bits.count_ones())).sum();
+        let used_children: u64 = children
+            .iter()
+            .map(|bits| u64::from(bits.count_ones()))
+            .sum();
         Ok(Counted {
             by_text,
             n_symbols: used_texts + used_children,
@@ -150,7 +153,11 @@ impl ListBuilder<'_> {
 
     /// Writes the lists of pairs, of the symbols that have some.
     fn write_pairs(&mut self, has_pairs: &[HashSet<u32>]) -> Result<(), IndexFileError> {
-        let keys = [Column::PairKeys, Column::PairKeyStarts, Column::PairKeyBases];
+        let keys = [
+            Column::PairKeys,
+            Column::PairKeyStarts,
+            Column::PairKeyBases,
+        ];
         let mut out = DirectoryWriter::create(self.dir, self.node_idx, keys)?;
         let followers = [Column::PairFollowers, Column::PairStarts, Column::PairBases];
         let mut follower_out = DirectoryWriter::create(self.dir, self.node_idx, followers)?;
@@ -160,7 +167,11 @@ impl ListBuilder<'_> {
         let number_bits = bits(self.layout.n_below + self.layout.n_texts);
         // Both numbers and the rank in one number, so that sorting numbers sorts postings.
         let is_narrow = rank_bits + 2 * number_bits <= 64;
-        let entry_bytes = if is_narrow { size_of::<u64>() } else { size_of::<u128>() };
+        let entry_bytes = if is_narrow {
+            size_of::<u64>()
+        } else {
+            size_of::<u128>()
+        };
         for round in self.rounds(ListKind::Pair, entry_bytes) {
             // Of what was collected, by class: symbol, follower and rank, sorted.
             let mut emit = |class: usize, a: u32, b: u32, ranks: &mut dyn Iterator<Item = u32>| {
@@ -208,7 +219,8 @@ impl ListBuilder<'_> {
                 }
             }
         }
-        self.written.insert(Column::PairRanks, rank_column.finish()?);
+        self.written
+            .insert(Column::PairRanks, rank_column.finish()?);
         let parts = self.finish_directory(out, n_followers)?;
         for (&number, part) in self.order.iter().zip(parts) {
             self.classes[usize::from(number)].layout.pairs = part;
@@ -328,9 +340,8 @@ impl ListBuilder<'_> {
         if out.is_too_large {
             // Taken once: it ends the build.
             let too_large = self.too_large.take();
-            return Err(too_large.unwrap_or_else(|| {
-                IndexFileError::damaged(self.dir, "its lists are too large")
-            }));
+            return Err(too_large
+                .unwrap_or_else(|| IndexFileError::damaged(self.dir, "its lists are too large")));
         }
         let n_keys = out.n_keys;
         let mut parts = vec![[n_keys; 2]; self.order.len()];
@@ -421,11 +432,7 @@ impl Shapes {
 
     /// Shows every pattern: rank, class and symbols. `lengths` are those of the classes that have
     /// one.
-    fn for_each(
-        &self,
-        lengths: &[Option<usize>],
-        mut visit: impl FnMut(u32, u16, Numbers<'_>),
-    ) {
+    fn for_each(&self, lengths: &[Option<usize>], mut visit: impl FnMut(u32, u16, Numbers<'_>)) {
         let mut symbols = self.symbols.as_ref();
         let mut shapes = self.shapes.as_ref();
         for rank in 0..self.n_patterns {
@@ -449,10 +456,14 @@ impl Shapes {
                 return;
             };
             symbols = rest;
-            visit(rank, number, match self.symbol_bytes {
-                2 => Numbers::Narrow(of_pattern.as_chunks().0),
-                _ => Numbers::Wide(of_pattern.as_chunks().0),
-            });
+            visit(
+                rank,
+                number,
+                match self.symbol_bytes {
+                    2 => Numbers::Narrow(of_pattern.as_chunks().0),
+                    _ => Numbers::Wide(of_pattern.as_chunks().0),
+                },
+            );
         }
     }
 }
@@ -474,7 +485,9 @@ impl<'a> Numbers<'a> {
 
     fn get(self, idx: usize) -> Option<u32> {
         match self {
-            Self::Narrow(numbers) => numbers.get(idx).map(|&number| u16::from_le_bytes(number).into()),
+            Self::Narrow(numbers) => numbers
+                .get(idx)
+                .map(|&number| u16::from_le_bytes(number).into()),
             Self::Wide(numbers) => numbers.get(idx).map(|&number| u32::from_le_bytes(number)),
         }
     }

@@ -6,9 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use foldhash::HashMap;
-use kato_prediction::frozen::{
-    ClassKey, ClassLayout, Column, LARGE_FREQUENCY, NodeLayout,
-};
+use kato_prediction::frozen::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, NodeLayout};
 use kato_store::visit::{OrderedNode, VisitedPattern};
 
 use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
@@ -216,7 +214,11 @@ impl NodeBuilder {
             match class.length {
                 Some(_) => Ok(()),
                 // As many as the symbols of a record, which 32 bits count.
-                None => out.write_all(&u32::try_from(symbols.len()).unwrap_or(u32::MAX).to_le_bytes()),
+                None => out.write_all(
+                    &u32::try_from(symbols.len())
+                        .unwrap_or(u32::MAX)
+                        .to_le_bytes(),
+                ),
             }
         };
         write(&mut self.shapes).map_err(IndexFileError::io("write", &self.shapes_path))
@@ -281,9 +283,12 @@ impl NodeBuilder {
             text_counts.push(&n_patterns.to_le_bytes())?;
             text_counts.push(&frequency.to_le_bytes())?;
         }
-        self.written.insert(Column::TextCounts, text_counts.finish()?);
+        self.written
+            .insert(Column::TextCounts, text_counts.finish()?);
         self.layout.n_symbols = counted.n_symbols;
-        let classes = order.iter().map(|&number| self.classes[usize::from(number)].layout.clone());
+        let classes = order
+            .iter()
+            .map(|&number| self.classes[usize::from(number)].layout.clone());
         self.layout.classes = classes.collect();
         let mut column_bytes = Vec::new();
         let mut checksums = Vec::new();

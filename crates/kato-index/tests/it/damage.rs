@@ -33,7 +33,9 @@ fn small() -> (tempfile::TempDir, PathBuf) {
 /// Returns the only index of a knowledge base.
 fn index_dir(kb: &Path) -> PathBuf {
     let entries = fs::read_dir(kb.join("index")).unwrap().flatten();
-    let mut dirs = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+    let mut dirs = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir());
     let dir = dirs.next().unwrap();
     assert_eq!(dirs.next(), None);
     dir
@@ -55,7 +57,10 @@ fn check([memory, disk]: &[Engine; 2]) {
             let name = kato_model::PatternName::of_events(&events(text));
             assert_eq!(found.events(&name), expected.events(&name));
             assert_eq!(found.frequency(&name), expected.frequency(&name));
-            assert_eq!(found.pattern(&name).unwrap(), expected.pattern(&name).unwrap());
+            assert_eq!(
+                found.pattern(&name).unwrap(),
+                expected.pattern(&name).unwrap()
+            );
         }
         assert_eq!(found.totals(), expected.totals());
     }
@@ -80,17 +85,23 @@ fn an_index_is_kept_and_found_until_the_next_commit() {
     let index = kato_index::open(&store).unwrap().unwrap();
     index.check().unwrap();
     // Learning goes on above it, and commits make it stale.
-    let engine =
-        Engine::open_indexed(Arc::clone(&store) as _, index.nodes(), EngineOptions::default());
+    let engine = Engine::open_indexed(
+        Arc::clone(&store) as _,
+        index.nodes(),
+        EngineOptions::default(),
+    );
     let node = engine.unwrap().nodes().next().unwrap();
     node.teach(&Lesson::of(events("the cat sat down"))).unwrap();
     node.teach(&Lesson::of(events("the cow sat down"))).unwrap();
     let name = kato_model::PatternName::of_events(&events("the cat sat down"));
     assert_eq!(node.frequency(&name), 3);
     drop(node);
-    let engine =
-        Engine::open_indexed(Arc::clone(&store) as _, index.nodes(), EngineOptions::default())
-            .unwrap();
+    let engine = Engine::open_indexed(
+        Arc::clone(&store) as _,
+        index.nodes(),
+        EngineOptions::default(),
+    )
+    .unwrap();
     let node = engine.nodes().next().unwrap();
     node.teach(&Lesson::of(events("the cat sat down"))).unwrap();
     node.teach(&Lesson::of(events("the cow sat down"))).unwrap();
@@ -175,7 +186,10 @@ fn what_is_cut_off_or_missing_is_refused_and_built_again() {
         assert!(body.contains(from), "{from} {body}");
         let body = body.replacen(from, to, 1);
         let crc = crc32(body.as_bytes());
-        replace(&dir.join("INDEX"), format!("{body}\ncrc32 {crc:08x}\n").as_bytes());
+        replace(
+            &dir.join("INDEX"),
+            format!("{body}\ncrc32 {crc:08x}\n").as_bytes(),
+        );
         match kato_index::open(&store) {
             Err(IndexFileError::Damaged { .. } | IndexFileError::Version { .. }) => {}
             // The width of symbols shows only when they are read: as symbols out of bounds.
@@ -245,7 +259,11 @@ fn crc32(bytes: &[u8]) -> u32 {
     for &byte in bytes {
         crc ^= u32::from(byte);
         for _ in 0..8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                crc >> 1 ^ 0xEDB8_8320
+            } else {
+                crc >> 1
+            };
         }
     }
     !crc

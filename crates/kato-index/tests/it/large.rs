@@ -1,6 +1,7 @@
 //! Many patterns of a skewed alphabet, so that lists are long, pairs have lists of their own and
 //! most scores tie.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use kato_model::Event;
@@ -20,6 +21,8 @@ fn thousands_of_states_are_answered_as_by_the_full_scan() {
     teach(&kb, &parts);
     let frozen = build(&kb).nodes().next().unwrap().unwrap();
     let disk = PatternIndex::over(Arc::clone(&frozen));
+    let threads = NonZeroUsize::new(3).unwrap();
+    let parallel = PatternIndex::over(frozen).with_threads(threads);
     let mut memory = PatternIndex::new();
     for (events, _) in parts.iter().flatten() {
         memory.learn(events).unwrap();
@@ -38,8 +41,15 @@ fn thousands_of_states_are_answered_as_by_the_full_scan() {
             ..PredictionConfig::default()
         };
         let expected = memory.predict_by_full_scan(&state, &config);
-        assert_eq!(disk.predict(&state, &config), expected, "{state:?} {config:?}");
-        assert_eq!(memory.predict(&state, &config), expected, "{state:?} {config:?}");
+        for index in [&disk, &parallel] {
+            let answer = index.predict(&state, &config);
+            assert_eq!(answer, expected, "{state:?} {config:?}");
+        }
+        assert_eq!(
+            memory.predict(&state, &config),
+            expected,
+            "{state:?} {config:?}"
+        );
     }
 }
 

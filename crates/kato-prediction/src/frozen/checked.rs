@@ -58,7 +58,9 @@ impl CheckedBytes {
     ) -> Result<Self, LayoutError> {
         let len = (*bytes).as_ref().len();
         if checksums.len() != len.div_ceil(BLOCK_BYTES) {
-            return Err(LayoutError("a column has another number of checksums than of blocks"));
+            return Err(LayoutError(
+                "a column has another number of checksums than of blocks",
+            ));
         }
         let checked = (0..checksums.len().div_ceil(64)).map(|_| AtomicU64::new(0));
         Ok(Self(Arc::new(Inner {
@@ -204,7 +206,9 @@ impl<'a> View<'a> {
 
 impl fmt::Debug for View<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("View").field("len", &self.bytes.len()).finish_non_exhaustive()
+        f.debug_struct("View")
+            .field("len", &self.bytes.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -214,7 +218,9 @@ mod tests {
 
     #[test]
     fn a_damaged_block_reads_as_zeros_and_the_others_as_they_are() {
-        let mut bytes: Vec<u8> = (0..3 * BLOCK_BYTES + 5).map(|at| (at % 251) as u8).collect();
+        let mut bytes: Vec<u8> = (0..3 * BLOCK_BYTES + 5)
+            .map(|at| (at % 251) as u8)
+            .collect();
         let checksums: Box<[u32]> = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
         bytes[BLOCK_BYTES + 7] ^= 1;
         let damage = Damage::default();

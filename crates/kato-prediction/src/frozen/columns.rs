@@ -19,7 +19,9 @@ impl Offsets {
     ) -> Result<Self, LayoutError> {
         let n_offsets = n_things + 1;
         if starts.len() != n_offsets * 4 || bases.len() != n_offsets.div_ceil(OFFSET_BASE) * 8 {
-            return Err(LayoutError("offsets have another size than what they are of"));
+            return Err(LayoutError(
+                "offsets have another size than what they are of",
+            ));
         }
         Ok(Self { starts, bases })
     }

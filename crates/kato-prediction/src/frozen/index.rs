@@ -6,9 +6,7 @@ use kato_model::PatternName;
 
 use super::checked::{CheckedBytes, Damage, View};
 use super::columns::{OffsetView, Offsets, lower_bound};
-use super::layout::{
-    Column, LARGE_FREQUENCY, LayoutError, NodeLayout, id_of, number_of,
-};
+use super::layout::{Column, LARGE_FREQUENCY, LayoutError, NodeLayout, id_of, number_of};
 use super::lists::{Directory, DirectoryView, RankList};
 use crate::SymbolId;
 use crate::page_class::PageClass;
@@ -154,15 +152,16 @@ impl FrozenIndex {
             classes: Vec::new(),
             damage,
         };
-        let has_size = |column: &CheckedBytes, n: u32, bytes: usize| {
-            column.len() == n as usize * bytes
-        };
+        let has_size =
+            |column: &CheckedBytes, n: u32, bytes: usize| column.len() == n as usize * bytes;
         if !has_size(&index.names, n_patterns, PatternName::BYTES)
             || !has_size(&index.frequencies, n_patterns, 1)
             || !has_size(&index.text_counts, n_texts, COUNT_BYTES)
             || index.large_ranks.len() / 4 != index.large_frequencies.len() / 8
         {
-            return Err(LayoutError("a column has another size than its patterns need"));
+            return Err(LayoutError(
+                "a column has another size than its patterns need",
+            ));
         }
         index.with_classes(layout)
     }
@@ -264,9 +263,16 @@ impl FrozenIndex {
         let (start, len) = self.event_offsets.view().range(idx);
         let lengths = self.event_lengths.view();
         let bytes = lengths.slice(start.saturating_mul(4), len.saturating_mul(4));
-        let lengths: Vec<u32> = bytes.as_chunks().0.iter().map(|&n| u32::from_le_bytes(n)).collect();
+        let lengths: Vec<u32> = bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&n| u32::from_le_bytes(n))
+            .collect();
         // What does not add up would make slices panic.
-        let total = lengths.iter().try_fold(0_usize, |sum, &length| sum.checked_add(length as usize));
+        let total = lengths
+            .iter()
+            .try_fold(0_usize, |sum, &length| sum.checked_add(length as usize));
         let (_, n_symbols) = self.symbol_offsets.view().range(rank as usize);
         if total != Some(n_symbols) {
             self.event_ranks.view().raise_damage();
@@ -320,7 +326,10 @@ impl FrozenIndex {
         let Some(text) = number.checked_sub(self.n_below) else {
             let below = self.names_below.as_ref().map(CheckedBytes::view);
             let name = below.map(|names| name_at(names, number));
-            return Cow::Owned(name.map(|name| name.prefixed().to_string()).unwrap_or_default());
+            return Cow::Owned(
+                name.map(|name| name.prefixed().to_string())
+                    .unwrap_or_default(),
+            );
         };
         let (start, len) = self.text_offsets.view().range(text as usize);
         let texts = self.texts.view();
@@ -350,7 +359,10 @@ impl FrozenIndex {
             }
             None => {
                 let reader = self.reader();
-                let lists = self.classes.iter().filter_map(|class| reader.held(class, id));
+                let lists = self
+                    .classes
+                    .iter()
+                    .filter_map(|class| reader.held(class, id));
                 lists.map(|list| list.len() as u32).sum()
             }
         }
@@ -370,7 +382,11 @@ impl FrozenIndex {
                 let reader = self.reader();
                 let mut symbols = Vec::new();
                 let mut frequency = 0_u64;
-                for list in self.classes.iter().filter_map(|class| reader.held(class, id)) {
+                for list in self
+                    .classes
+                    .iter()
+                    .filter_map(|class| reader.held(class, id))
+                {
                     for rank in list.iter() {
                         reader.read_symbols(rank, &mut symbols);
                         let occurrences = symbols.iter().filter(|&&symbol| symbol == id).count();
@@ -443,11 +459,15 @@ impl<'a> Reader<'a> {
             id_of(number, n_below)
         };
         if self.index.is_wide {
-            let bytes = self.symbols.slice(start.saturating_mul(4), len.saturating_mul(4));
+            let bytes = self
+                .symbols
+                .slice(start.saturating_mul(4), len.saturating_mul(4));
             let numbers = bytes.as_chunks().0.iter();
             out.extend(numbers.map(|&number| id(u32::from_le_bytes(number))));
         } else {
-            let bytes = self.symbols.slice(start.saturating_mul(2), len.saturating_mul(2));
+            let bytes = self
+                .symbols
+                .slice(start.saturating_mul(2), len.saturating_mul(2));
             let numbers = bytes.as_chunks().0.iter();
             out.extend(numbers.map(|&number| id(u16::from_le_bytes(number).into())));
         }

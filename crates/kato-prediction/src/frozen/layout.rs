@@ -223,9 +223,7 @@ impl ClassLayout {
 }
 
 /// A class of patterns: those of about one length, with or without anything unusual.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ClassKey {
     /// The shortest length of the class: up to 32 every length has its own, above that there are
     /// four classes to each doubling.
@@ -248,8 +246,7 @@ impl ClassKey {
     /// ```
     #[must_use]
     pub fn of(symbols: &[u32], event_lengths: Option<&[u32]>) -> Self {
-        let is_plain =
-            event_lengths.is_none() && symbols.windows(2).all(|pair| pair[0] != pair[1]);
+        let is_plain = event_lengths.is_none() && symbols.windows(2).all(|pair| pair[0] != pair[1]);
         Self {
             shortest: *LengthClass::from_length(symbols.len()).lengths().start() as u64,
             is_plain,

@@ -1,5 +1,7 @@
 //! Lists of ranks, and walking them in order.
 
+use std::ops::Range;
+
 use super::checked::{CheckedBytes, View};
 use super::columns::{OffsetView, Offsets, lower_bound};
 use super::layout::LayoutError;
@@ -92,6 +94,24 @@ impl<'a> RankList<'a> {
         self.len
     }
 
+    /// Returns the part of the list whose ranks lie in a range.
+    pub(crate) fn within(self, range: &Range<u32>) -> Self {
+        let get = |idx: usize| u64::from(self.ranks.u32(self.start.saturating_add(idx)));
+        let find = |rank: u32| match rank {
+            // The first and the last part begin and end with the list.
+            0 => 0,
+            _ => lower_bound(0, self.len, u64::from(rank), get),
+        };
+        let start = find(range.start);
+        let is_whole = self.len == 0 || get(self.len - 1) < u64::from(range.end);
+        let end = if is_whole { self.len } else { find(range.end) };
+        Self {
+            start: self.start + start,
+            len: end.saturating_sub(start),
+            ..self
+        }
+    }
+
     /// Walks along the list.
     pub(crate) fn cursor(self) -> ListCursor<'a> {
         let mut cursor = ListCursor {
@@ -152,7 +172,11 @@ impl ListCursor<'_> {
         let bytes = self.list.ranks.slice(at, n_ranks * 4);
         let (ranks, _) = bytes.as_chunks();
         // Damage leaves nothing to read: the list ends there.
-        self.next = if ranks.is_empty() { self.list.len } else { self.next + ranks.len() };
+        self.next = if ranks.is_empty() {
+            self.list.len
+        } else {
+            self.next + ranks.len()
+        };
         match ranks.split_first() {
             Some((first, rest)) => {
                 self.current = Some(u32::from_le_bytes(*first));

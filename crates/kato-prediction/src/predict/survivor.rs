@@ -62,9 +62,13 @@ impl<'a> Survivor<'a> {
             0 => (0, symbols.len()),
             _ => (summary.start, summary.end),
         };
-        let split = Split::new(symbols.len(), event_lengths.as_deref(), start, end, |place| {
-            first_match == Some(symbols[place])
-        });
+        let split = Split::new(
+            symbols.len(),
+            event_lengths.as_deref(),
+            start,
+            end,
+            |place| first_match == Some(symbols[place]),
+        );
         let mut prediction = Prediction::new(ranked.name, index.frequency_at(ranked.spot));
         prediction.similarity = candidates.similarity_of(&symbols)?;
         prediction.evidence = evidence(matches.len(), symbols.len());

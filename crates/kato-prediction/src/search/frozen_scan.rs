@@ -19,15 +19,17 @@
 use std::cell::OnceCell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use super::TopK;
+use crate::SymbolId;
 use crate::bounds::Bounds;
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
 use crate::frozen::{FrozenClass, ListCursor, RankList, Reader};
 use crate::page_class::PageClass;
 use crate::state::{OverlapBounds, State, StatePair, WORD};
-use crate::SymbolId;
 
 /// Number of patterns that are read together, so that the processor waits for memory once and not
 /// for each.
@@ -35,6 +37,9 @@ const BATCH: usize = 64;
 
 /// Most steps of a class. More end sooner among ties, but walk the same lists more often.
 const MAX_STEPS: usize = 24;
+
+/// Patterns that a thread is worth; few in builds for tests, so that tests see several threads.
+const LEAST_PART: u32 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 19 };
 
 /// Number of lists up to which looking at the head of each is faster than a heap.
 const FEW_LISTS: usize = 8;
@@ -71,12 +76,82 @@ impl Eq for FoundRank {}
 type Lists<'a> = Vec<(RankList<'a>, usize)>;
 
 /// The search for one state in one index.
-pub(super) struct FrozenScan<'s, 'a, 'c> {
+struct FrozenScan<'s, 'a, 'c> {
     reader: &'s Reader<'s>,
     state: &'s State<'s>,
     candidates: &'c mut Candidates<'a>,
     top: TopK<FoundRank>,
     batch: Batch,
+    /// The part of the index that is searched.
+    ranks: Range<u32>,
+    /// The bar of those who search the other parts, and what it was when it was last looked at.
+    shared: Option<&'s SharedBar>,
+    seen_bar: Option<FoundRank>,
+}
+
+/// The highest bar of several searches, each of a part of the ranks.
+///
+/// Where one part alone has as many patterns as are wanted, the worst of them is a bar for all.
+#[derive(Debug, Default)]
+struct SharedBar(Mutex<Option<FoundRank>>);
+
+impl SharedBar {
+    /// Raises the bar to that of one search, if that is higher, and returns the higher one.
+    fn raise(&self, own: Option<FoundRank>) -> Option<FoundRank> {
+        // Valid whatever panicked, as it is replaced whole.
+        let mut bar = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *bar = higher(*bar, own);
+        *bar
+    }
+}
+
+/// Returns the higher of two bars: better patterns are less.
+fn higher(a: Option<FoundRank>, b: Option<FoundRank>) -> Option<FoundRank> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        _ => a.or(b),
+    }
+}
+
+/// Finds the `limit` best patterns of an index, best first, ties by rank.
+///
+/// With several threads each searches a range of ranks. As score and rank order all patterns, the
+/// best of all are among the best of the parts, and the result is the same for any number.
+pub(super) fn scan_frozen<'a>(
+    reader: &Reader<'_>,
+    state: &State<'_>,
+    candidates: &mut Candidates<'a>,
+    limit: usize,
+    n_threads: usize,
+) -> Result<Vec<FoundRank>, Cancelled> {
+    let n_patterns = reader.index().n_patterns() as u32;
+    let n_parts = (n_threads as u32).clamp(1, n_patterns.div_ceil(LEAST_PART).max(1));
+    if n_parts == 1 {
+        return FrozenScan::new(reader, state, candidates, limit, 0..n_patterns, None).run();
+    }
+    let bar = SharedBar::default();
+    let part = |number: u32| {
+        let start = |number: u32| (u64::from(n_patterns) * u64::from(number) / u64::from(n_parts)) as u32;
+        start(number)..start(number + 1)
+    };
+    let mut top = TopK::new(limit);
+    std::thread::scope(|scope| {
+        let mut others = Vec::new();
+        for number in 1..n_parts {
+            let (mut candidates, bar) = (candidates.fork()?, &bar);
+            others.push(scope.spawn(move || {
+                FrozenScan::new(reader, state, &mut candidates, limit, part(number), Some(bar)).run()
+            }));
+        }
+        let own = FrozenScan::new(reader, state, candidates, limit, part(0), Some(&bar)).run()?;
+        own.into_iter().for_each(|found| top.push(found));
+        for other in others {
+            let found = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            found.into_iter().for_each(|found| top.push(found));
+        }
+        Ok(())
+    })?;
+    Ok(top.into_sorted())
 }
 
 /// The patterns of one class.
@@ -87,6 +162,8 @@ struct ClassScan<'s> {
     symbols: Lists<'s>,
     /// Ranks by pair of the state; looked up when first needed.
     pairs: OnceCell<Lists<'s>>,
+    /// The part of the ranks that the lists are cut to.
+    ranks: Range<u32>,
 }
 
 /// The patterns of a class whose bound lies in a range.
@@ -108,12 +185,14 @@ struct Batch {
 }
 
 impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
-    /// Prepares the search for the `limit` best.
-    pub(super) fn new(
+    /// Prepares the search for the `limit` best of a range of ranks.
+    fn new(
         reader: &'s Reader<'s>,
         state: &'s State<'s>,
         candidates: &'c mut Candidates<'a>,
         limit: usize,
+        ranks: Range<u32>,
+        shared: Option<&'s SharedBar>,
     ) -> Self {
         Self {
             reader,
@@ -121,20 +200,39 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             candidates,
             top: TopK::new(limit),
             batch: Batch::default(),
+            ranks,
+            shared,
+            seen_bar: None,
+        }
+    }
+
+    /// Returns the pattern that others have to be better than; `None` as long as there is room.
+    fn bar(&self) -> Option<FoundRank> {
+        higher(self.seen_bar, self.top.threshold().copied())
+    }
+
+    /// Looks at the bar of those who search other parts, and shows them that of this search.
+    fn share_bar(&mut self) {
+        if let Some(shared) = self.shared {
+            self.seen_bar = shared.raise(self.bar());
         }
     }
 
     /// Returns the best patterns, best first, ties by rank.
-    pub(super) fn run(mut self) -> Result<Vec<FoundRank>, Cancelled> {
+    fn run(mut self) -> Result<Vec<FoundRank>, Cancelled> {
         let rules = self.candidates.bound_rules();
         let mut scans = Vec::new();
         let mut steps = Vec::new();
         for class in self.reader.index().classes() {
-            if !self.candidates.allow_lengths(&class.class.lengths.lengths()) {
+            if !self
+                .candidates
+                .allow_lengths(&class.class.lengths.lengths())
+            {
                 continue;
             }
             let bounds = Bounds::new(self.state.len(), &class.class, rules);
-            let scan = ClassScan::new(self.reader, self.state, class, bounds);
+            let ranks = self.ranks.clone();
+            let scan = ClassScan::new(self.reader, self.state, class, bounds, ranks);
             scan.push_steps(scans.len(), self.uses_pairs(&scan.bounds), &mut steps);
             scans.push(scan);
         }
@@ -151,7 +249,8 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         steps.sort_by(|a, b| b.high.total_cmp(&a.high));
         for step in steps {
             self.candidates.check()?;
-            if self.top.threshold().is_some_and(|bar| bar.score > step.high) {
+            self.share_bar();
+            if self.bar().is_some_and(|bar| bar.score > step.high) {
                 break;
             }
             match step.class {
@@ -170,7 +269,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
 
     /// Visits the patterns of a step.
     fn take_step(&mut self, scan: &ClassScan<'s>, step: Step) -> Result<(), Cancelled> {
-        let bar = self.top.threshold().map_or(f64::NEG_INFINITY, |bar| bar.score);
+        let bar = self.bar().map_or(f64::NEG_INFINITY, |bar| bar.score);
         let floor = step.low.max(bar);
         let uses_pairs = self.uses_pairs(&scan.bounds);
         let least = scan.least(uses_pairs, (floor, step.high));
@@ -181,6 +280,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             let mut union = Union::new(lists);
             loop {
                 self.batch.ranks.clear();
+                self.share_bar();
                 let end = self.end_rank(step.high);
                 while self.batch.ranks.len() < BATCH
                     && let Some(rank) = union.next().filter(|&rank| rank <= end)
@@ -201,7 +301,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
 
     /// Returns the last rank at which a pattern of this score may be among the best.
     fn end_rank(&self, score: f64) -> u32 {
-        match self.top.threshold() {
+        match self.bar() {
             Some(bar) if bar.score > score => 0,
             Some(bar) if bar.score == score => bar.rank,
             _ => u32::MAX,
@@ -229,19 +329,27 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             };
             let upper = scan.bounds.upper(by_lists.symbols, n_pairs);
             // What is above was offered by an earlier step, and what is below is for a later one.
-            if upper < low || upper > high || !can_rank(&self.top, upper, rank) {
+            if upper < low || upper > high || !can_rank(self.bar(), upper, rank) {
                 continue;
             }
-            let reaches =
-                |&(overlap, pairs): &(usize, usize)| by_lists.symbols >= overlap && n_pairs >= pairs;
+            let reaches = |&(overlap, pairs): &(usize, usize)| {
+                by_lists.symbols >= overlap && n_pairs >= pairs
+            };
             if seen.iter().any(reaches) {
                 continue;
             }
             let common = self.state.common(symbols.iter().copied());
             let upper = scan.bounds.upper(common.symbols, common.pairs);
-            if can_rank(&self.top, upper, rank) {
+            if can_rank(self.bar(), upper, rank) {
                 let class = &scan.class.class;
-                offer(self.reader, self.candidates, &mut self.top, (rank, class), symbols, common)?;
+                offer(
+                    self.reader,
+                    self.candidates,
+                    &mut self.top,
+                    (rank, class),
+                    symbols,
+                    common,
+                )?;
             }
         }
         Ok(())
@@ -250,12 +358,12 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     /// Visits the patterns that share nothing with the state, which are kept as the settings want.
     fn take_unmatched(&mut self, scans: &[ClassScan<'s>], step: Step) -> Result<(), Cancelled> {
         let classes: Vec<&PageClass> = scans.iter().map(|scan| &scan.class.class).collect();
-        let n_patterns = self.reader.index().n_patterns() as u32;
-        let mut next = 0;
-        while next < n_patterns && next <= self.end_rank(step.high) {
+        let Range { start: mut next, end } = self.ranks.clone();
+        while next < end && next <= self.end_rank(step.high) {
             self.candidates.check()?;
+            self.share_bar();
             self.batch.ranks.clear();
-            self.batch.ranks.extend((next..n_patterns).take(BATCH));
+            self.batch.ranks.extend((next..end).take(BATCH));
             next += self.batch.ranks.len() as u32;
             self.batch.read(self.reader);
             let mut start = 0;
@@ -265,7 +373,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 start = end;
                 let common = self.state.common(symbols.iter().copied());
                 // The others were offered by the steps of their classes.
-                if common.symbols > 0 || !can_rank(&self.top, step.high, rank) {
+                if common.symbols > 0 || !can_rank(self.bar(), step.high, rank) {
                     continue;
                 }
                 let length = symbols.len();
@@ -277,7 +385,14 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                         is_plain: false,
                         ..(**class).clone()
                     };
-                    offer(self.reader, self.candidates, &mut self.top, (rank, &class), symbols, common)?;
+                    offer(
+                        self.reader,
+                        self.candidates,
+                        &mut self.top,
+                        (rank, &class),
+                        symbols,
+                        common,
+                    )?;
                 }
             }
         }
@@ -287,9 +402,8 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
 
 /// Returns whether a pattern with this bound may be among the best.
 #[inline]
-fn can_rank(top: &TopK<FoundRank>, upper: f64, rank: u32) -> bool {
-    top.threshold()
-        .is_none_or(|bar| upper > bar.score || (upper == bar.score && rank < bar.rank))
+fn can_rank(bar: Option<FoundRank>, upper: f64, rank: u32) -> bool {
+    bar.is_none_or(|bar| upper > bar.score || (upper == bar.score && rank < bar.rank))
 }
 
 /// Scores a pattern and keeps it if it is among the best.
@@ -309,7 +423,7 @@ fn offer(
     let Some(score) = candidates.score_pattern(symbols, lengths.as_deref(), common)? else {
         return Ok(());
     };
-    if can_rank(top, score, rank) && candidates.passes()? {
+    if can_rank(top.threshold().copied(), score, rank) && candidates.passes()? {
         top.push(FoundRank { score, rank });
     }
     Ok(())
@@ -321,15 +435,18 @@ impl<'s> ClassScan<'s> {
         state: &State<'_>,
         class: &'s FrozenClass,
         bounds: Bounds,
+        ranks: Range<u32>,
     ) -> Self {
-        let lists = state.distinct.iter().filter_map(|symbol| {
-            Some((reader.held(class, symbol.id)?, symbol.count as usize))
-        });
+        let lists = state
+            .distinct
+            .iter()
+            .filter_map(|symbol| Some((reader.held(class, symbol.id)?, symbol.count as usize)));
         Self {
             class,
             bounds,
             symbols: longest_first(lists.collect()),
             pairs: OnceCell::new(),
+            ranks,
         }
     }
 
@@ -338,7 +455,8 @@ impl<'s> ClassScan<'s> {
         self.pairs.get_or_init(|| {
             let of_pair = |pair: &StatePair| {
                 let first = state.distinct[pair.first].id;
-                Some((reader.pair(self.class, first, pair.second)?, pair.count))
+                let list = reader.pair(self.class, first, pair.second)?;
+                Some((list.within(&self.ranks), pair.count))
             };
             longest_first(state.pairs.iter().filter_map(of_pair).collect())
         })
@@ -346,10 +464,13 @@ impl<'s> ClassScan<'s> {
 
     /// Appends the steps of the class, whose place in the scans is given.
     fn push_steps(&self, class: usize, uses_pairs: bool, steps: &mut Vec<Step>) {
-        let mut bounds: Vec<f64> = self.rows(uses_pairs).flat_map(|n_pairs| {
-            let overlaps = self.overlaps(n_pairs, uses_pairs);
-            overlaps.map(move |overlap| self.bounds.upper(overlap, n_pairs))
-        }).collect();
+        let mut bounds: Vec<f64> = self
+            .rows(uses_pairs)
+            .flat_map(|n_pairs| {
+                let overlaps = self.overlaps(n_pairs, uses_pairs);
+                overlaps.map(move |overlap| self.bounds.upper(overlap, n_pairs))
+            })
+            .collect();
         bounds.sort_unstable_by(|a, b| b.total_cmp(a));
         bounds.dedup();
         let n_in_step = bounds.len().div_ceil(MAX_STEPS).max(1);
@@ -501,7 +622,8 @@ impl Batch {
         // In two rounds whose reads do not depend on each other, so that the processor waits for
         // many of them at once.
         self.ranges.clear();
-        self.ranges.extend(self.ranks.iter().map(|&rank| reader.range(rank)));
+        self.ranges
+            .extend(self.ranks.iter().map(|&rank| reader.range(rank)));
         self.symbols.clear();
         self.ends.clear();
         for &range in &self.ranges {

@@ -37,7 +37,10 @@ impl EmbeddedStore {
         visitor: &mut dyn OrderedVisitor,
     ) -> Result<Option<ContentDigest>, StoreError> {
         let segments = self.segments();
-        let mut sink = VisitSink { visitor, node_idx: 0 };
+        let mut sink = VisitSink {
+            visitor,
+            node_idx: 0,
+        };
         let limits = self.options.attribute_limits;
         let walked = walk_merged(&segments, self.nodes.len(), &limits, &self.dir, &mut sink)?;
         Ok(walked.is_continue().then(|| self.digest_of(&segments)))
