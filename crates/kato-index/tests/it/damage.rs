@@ -10,6 +10,7 @@ use kato_index::{BuildOptions, IndexFileError};
 use kato_model::Event;
 use kato_store::EmbeddedStore;
 
+use crate::format::crc32;
 use crate::support::{build, engines, events, name, teach};
 
 const TEXTS: [&str; 6] = [
@@ -251,20 +252,4 @@ fn replace(path: &Path, bytes: &[u8]) {
     let new = path.with_extension("new");
     fs::write(&new, bytes).unwrap();
     fs::rename(new, path).unwrap();
-}
-
-/// Returns the CRC-32 of zlib.
-fn crc32(bytes: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
-    for &byte in bytes {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 {
-                crc >> 1 ^ 0xEDB8_8320
-            } else {
-                crc >> 1
-            };
-        }
-    }
-    !crc
 }

@@ -9,5 +9,6 @@
 
 mod damage;
 mod equivalence;
+mod format;
 mod large;
 mod support;
