@@ -7,7 +7,7 @@
 //!
 //! # Damage
 //!
-//! Every 16 KiB have a checksum, which is compared when a part of them is first read. What fails is
+//! Every 4 KiB have a checksum, which is compared when a part of them is first read. What fails is
 //! read as zeros, and [`FrozenIndex::is_damaged`] is true from then on: whoever asked drops the
 //! answer and takes the patterns from where they came from.
 

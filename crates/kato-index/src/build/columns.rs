@@ -1,7 +1,7 @@
 //! Writing columns, with a checksum for every block.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufWriter, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
 
 use kato_prediction::frozen::{BLOCK_BYTES, Column, OFFSET_BASE};
@@ -11,7 +11,7 @@ use crate::files::column_path;
 
 /// A column that is written from front to back.
 pub(super) struct ColumnWriter {
-    file: File,
+    out: BufWriter<File>,
     path: PathBuf,
     block: Vec<u8>,
     bytes: u64,
@@ -34,7 +34,7 @@ impl ColumnWriter {
         let path = column_path(dir, node_idx, column);
         let file = File::create_new(&path).map_err(IndexFileError::io("create", &path))?;
         Ok(Self {
-            file,
+            out: BufWriter::with_capacity(1 << 18, file),
             path,
             block: Vec::with_capacity(BLOCK_BYTES),
             bytes: 0,
@@ -69,7 +69,7 @@ impl ColumnWriter {
     fn write_block(&mut self) -> Result<(), IndexFileError> {
         self.checksums.push(crc32fast::hash(&self.block));
         self.bytes += self.block.len() as u64;
-        let written = self.file.write_all(&self.block);
+        let written = self.out.write_all(&self.block);
         written.map_err(IndexFileError::io("write", &self.path))?;
         self.block.clear();
         Ok(())
@@ -80,7 +80,8 @@ impl ColumnWriter {
         if !self.block.is_empty() {
             self.write_block()?;
         }
-        let synced = self.file.sync_all();
+        let file = self.out.into_inner().map_err(IntoInnerError::into_error);
+        let synced = file.and_then(|file| file.sync_all());
         synced.map_err(IndexFileError::io("flush", &self.path))?;
         Ok(WrittenColumn {
             bytes: self.bytes,

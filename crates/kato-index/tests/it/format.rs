@@ -110,7 +110,7 @@ fn read(dir: &Path) -> Vec<Node> {
         for (name, bytes) in COLUMNS.iter().zip(node["column_bytes"].as_array().unwrap()) {
             let column = fs::read(dir.join(format!("{node_idx}.{name}"))).unwrap();
             assert_eq!(bytes.as_u64().unwrap(), column.len() as u64);
-            for block in column.chunks(16_384) {
+            for block in column.chunks(4096) {
                 assert_eq!(checksums.next(), Some(u64::from(crc32(block))));
             }
             columns.insert(*name, column);

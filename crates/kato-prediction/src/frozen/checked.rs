@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::LayoutError;
 
 /// Number of bytes under one checksum.
-pub const BLOCK_BYTES: usize = 16 << 10;
+///
+/// A page of memory on most machines: what is checked is what is read anyway.
+pub const BLOCK_BYTES: usize = 4 << 10;
 
 /// Bytes that live as long as anybody reads them, such as a mapped file.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
