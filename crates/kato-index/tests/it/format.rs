@@ -100,7 +100,10 @@ fn read(dir: &Path) -> Vec<Node> {
     assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
     let header: Value = serde_json::from_str(body).unwrap();
     assert_eq!(header["format_version"], 1);
-    assert_eq!(PathBuf::from(header["content"].as_str().unwrap()), dir.file_name().unwrap());
+    assert_eq!(
+        PathBuf::from(header["content"].as_str().unwrap()),
+        dir.file_name().unwrap()
+    );
     let checksums = fs::read(dir.join("CHECKSUMS")).unwrap();
     assert_eq!(header["checksums_crc32"], crc32(&checksums));
     let mut checksums = numbers(&checksums, 4).into_iter();
@@ -138,14 +141,19 @@ impl Node {
     fn offsets(&self, starts: &str, bases: &str) -> Vec<usize> {
         let bases = self.numbers(bases, 8);
         let starts = self.numbers(starts, 4).into_iter().enumerate();
-        starts.map(|(idx, start)| (bases[idx / 65_536] + start) as usize).collect()
+        starts
+            .map(|(idx, start)| (bases[idx / 65_536] + start) as usize)
+            .collect()
     }
 
     /// Returns the numbers of the symbols of every pattern.
     fn symbols(&self) -> Vec<Vec<u64>> {
         let symbols = self.numbers("symbols", self.number("symbol_bytes"));
         let offsets = self.offsets("symbol_starts", "symbol_bases");
-        offsets.windows(2).map(|ends| symbols[ends[0]..ends[1]].to_vec()).collect()
+        offsets
+            .windows(2)
+            .map(|ends| symbols[ends[0]..ends[1]].to_vec())
+            .collect()
     }
 
     fn names(&self) -> Vec<String> {
@@ -189,7 +197,12 @@ impl Node {
                         .collect(),
                     Err(_) => vec![1; symbols.len()],
                 };
-                (name, symbols.into_iter().map(text).collect(), lengths, frequency)
+                (
+                    name,
+                    symbols.into_iter().map(text).collect(),
+                    lengths,
+                    frequency,
+                )
             })
             .collect()
     }
@@ -268,7 +281,12 @@ impl Node {
         let ranks = self.numbers("pair_ranks", 4);
         let list = |at: usize| (followers[at], ranks[offsets[at]..offsets[at + 1]].to_vec());
         part(&class["pairs"])
-            .map(|key| (keys[key], (key_offsets[key]..key_offsets[key + 1]).map(list).collect()))
+            .map(|key| {
+                (
+                    keys[key],
+                    (key_offsets[key]..key_offsets[key + 1]).map(list).collect(),
+                )
+            })
             .collect()
     }
 }
@@ -290,7 +308,12 @@ fn part(ends: &Value) -> std::ops::Range<usize> {
 }
 
 fn numbers(bytes: &[u8], width: usize) -> Vec<u64> {
-    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &byte| n << 8 | u64::from(byte));
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |n, &byte| n << 8 | u64::from(byte))
+    };
     bytes.chunks(width).map(number).collect()
 }
 
@@ -300,7 +323,11 @@ pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     for &byte in bytes {
         crc ^= u32::from(byte);
         for _ in 0..8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                crc >> 1 ^ 0xEDB8_8320
+            } else {
+                crc >> 1
+            };
         }
     }
     !crc

@@ -39,7 +39,11 @@ const BATCH: usize = 64;
 const MAX_STEPS: usize = 24;
 
 /// Patterns that a thread is worth; few in builds for tests, so that tests see several threads.
-const LEAST_PART: u32 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 19 };
+const LEAST_PART: u32 = if cfg!(debug_assertions) {
+    1 << 10
+} else {
+    1 << 19
+};
 
 /// Number of lists up to which looking at the head of each is faster than a heap.
 const FEW_LISTS: usize = 8;
@@ -131,7 +135,8 @@ pub(super) fn scan_frozen<'a>(
     }
     let bar = SharedBar::default();
     let part = |number: u32| {
-        let start = |number: u32| (u64::from(n_patterns) * u64::from(number) / u64::from(n_parts)) as u32;
+        let start =
+            |number: u32| (u64::from(n_patterns) * u64::from(number) / u64::from(n_parts)) as u32;
         start(number)..start(number + 1)
     };
     let mut top = TopK::new(limit);
@@ -140,13 +145,23 @@ pub(super) fn scan_frozen<'a>(
         for number in 1..n_parts {
             let (mut candidates, bar) = (candidates.fork()?, &bar);
             others.push(scope.spawn(move || {
-                FrozenScan::new(reader, state, &mut candidates, limit, part(number), Some(bar)).run()
+                FrozenScan::new(
+                    reader,
+                    state,
+                    &mut candidates,
+                    limit,
+                    part(number),
+                    Some(bar),
+                )
+                .run()
             }));
         }
         let own = FrozenScan::new(reader, state, candidates, limit, part(0), Some(&bar)).run()?;
         own.into_iter().for_each(|found| top.push(found));
         for other in others {
-            let found = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            let found = other
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             found.into_iter().for_each(|found| top.push(found));
         }
         Ok(())
@@ -358,7 +373,10 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     /// Visits the patterns that share nothing with the state, which are kept as the settings want.
     fn take_unmatched(&mut self, scans: &[ClassScan<'s>], step: Step) -> Result<(), Cancelled> {
         let classes: Vec<&PageClass> = scans.iter().map(|scan| &scan.class.class).collect();
-        let Range { start: mut next, end } = self.ranks.clone();
+        let Range {
+            start: mut next,
+            end,
+        } = self.ranks.clone();
         while next < end && next <= self.end_rank(step.high) {
             self.candidates.check()?;
             self.share_bar();
@@ -437,10 +455,10 @@ impl<'s> ClassScan<'s> {
         bounds: Bounds,
         ranks: Range<u32>,
     ) -> Self {
-        let lists = state
-            .distinct
-            .iter()
-            .filter_map(|symbol| Some((reader.held(class, symbol.id)?, symbol.count as usize)));
+        let lists = state.distinct.iter().filter_map(|symbol| {
+            let held = reader.held(class, symbol.id)?;
+            Some((held.within(&ranks), symbol.count as usize))
+        });
         Self {
             class,
             bounds,
