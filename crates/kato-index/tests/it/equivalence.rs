@@ -40,7 +40,7 @@ struct Case {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(
         // Every case writes some sixty files; more of them with PROPTEST_CASES.
-        std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
+        std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
     ))]
 
     #[test]

@@ -307,8 +307,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 }
                 self.candidates.check()?;
                 self.batch.read(self.reader);
-                let seen = &least[..number];
-                self.offer_batch(scan, (floor, step.high), uses_pairs, seen)?;
+                self.offer_batch(scan, (floor, step.high), uses_pairs, &least[..=number])?;
             }
         }
         Ok(())
@@ -323,14 +322,15 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         }
     }
 
-    /// Offers the patterns of the batch whose bound lies in the range, apart from those that a
-    /// visit of patterns with one of these least overlaps has `seen`.
+    /// Offers the patterns of the batch whose bound lies in the range and that reach the last of
+    /// these least overlaps, but none before it: each is offered once, though lists hold more than
+    /// they are walked for.
     fn offer_batch(
         &mut self,
         scan: &ClassScan<'s>,
         (low, high): (f64, f64),
         uses_pairs: bool,
-        seen: &[(usize, usize)],
+        least: &[(usize, usize)],
     ) -> Result<(), Cancelled> {
         let mut start = 0;
         for idx in 0..self.batch.ranks.len() {
@@ -350,7 +350,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             let reaches = |&(overlap, pairs): &(usize, usize)| {
                 by_lists.symbols >= overlap && n_pairs >= pairs
             };
-            if seen.iter().any(reaches) {
+            if least.iter().position(reaches) != Some(least.len() - 1) {
                 continue;
             }
             let common = self.state.common(symbols.iter().copied());
