@@ -9,6 +9,10 @@
 //! each number; one in 2,000 is held out, and states are cut from the held-out patterns: their
 //! first symbols, and beyond their length those of the next. So states look like the text, and what
 //! they come from is not in the index. One thread; times are wall-clock.
+//!
+//! With `--over-index` the node is asked over the index that `kato index` has written, all of it; then
+//! `--ask` names another knowledge base, of other text, to cut states from. Page faults of a
+//! prediction stand beside the times (on Linux).
 
 #![expect(
     clippy::print_stdout,
@@ -16,6 +20,7 @@
     reason = "a program that prints a table"
 )]
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -57,6 +62,15 @@ struct Arguments {
     /// Most predictions of an answer.
     #[arg(long, default_value_t = 100)]
     max_predictions: usize,
+    /// Ask over the index on the disk instead of loading patterns.
+    #[arg(long)]
+    over_index: bool,
+    /// Threads of one prediction over an index.
+    #[arg(long, default_value_t = NonZeroUsize::MIN, requires = "over_index")]
+    threads: NonZeroUsize,
+    /// Knowledge base that states are cut from. Default: the one that is asked.
+    #[arg(long, value_name = "KB", requires = "over_index")]
+    ask: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
@@ -68,8 +82,13 @@ fn main() -> Result<()> {
         max_predictions: arguments.max_predictions,
         ..PredictionConfig::default()
     };
-    println!("| patterns | symbols of the state | p50 | p90 | p99 | max | full scan p50 | ratio |");
-    println!("|--:|--:|--:|--:|--:|--:|--:|--:|");
+    println!(
+        "| patterns | symbols of the state | p50 | p90 | p99 | max | faults | full scan p50 | ratio |"
+    );
+    println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+    if arguments.over_index {
+        return measure_over_index(&arguments, &store, node_idx, &config);
+    }
     for &limit in &arguments.patterns {
         let began = Instant::now();
         let mut loader = Loader::new(limit);
@@ -98,6 +117,65 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// Measures a node over its index on the disk.
+fn measure_over_index(
+    arguments: &Arguments,
+    store: &EmbeddedStore,
+    node_idx: usize,
+    config: &PredictionConfig,
+) -> Result<()> {
+    let began = Instant::now();
+    let index =
+        kato_index::open(store)?.context("there is no index: write it with `kato index`")?;
+    let frozen = index.nodes().nth(node_idx).flatten();
+    let frozen = frozen.context("the node has emotives, so it has no index")?;
+    let index = PatternIndex::over(frozen).with_threads(arguments.threads);
+    let opening = began.elapsed();
+    let mut loader = Loader::new(usize::MAX);
+    loader.keeps_none = true;
+    match &arguments.ask {
+        None => store.visit(node_idx, &mut loader)?,
+        Some(kb) => {
+            let other = EmbeddedStore::open_read_only(kb)?;
+            let node_idx = KnowledgeBase::of(&other, &arguments.node)?.node_idx();
+            other.visit(node_idx, &mut loader)?;
+        }
+    }
+    if loader.held_out.is_empty() {
+        bail!("{} holds too few patterns to ask with", arguments.node);
+    }
+    for &length in &arguments.lengths {
+        let states = states(&loader.held_out, length, arguments.states);
+        print_row(&index, &states, config, arguments.scans)
+            .with_context(|| format!("states of {length} symbols"))?;
+    }
+    eprintln!(
+        "{} patterns, {} symbols: opened in {:.2} ms, {} bytes in memory beside the map",
+        index.n_patterns(),
+        index.n_symbols(),
+        opening.as_secs_f64() * 1e3,
+        index.heap_bytes(),
+    );
+    if index.is_damaged() {
+        bail!("the index is damaged: write it again with `kato index`");
+    }
+    Ok(())
+}
+
+/// Returns the page faults of the process so far, those that read the disk among them; 0 where the
+/// system does not tell.
+fn page_faults() -> u64 {
+    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else {
+        return 0;
+    };
+    // After the name, which may hold anything, the fields are numbers: minor faults are the 8th of
+    // those, major ones the 10th.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let number = |idx: usize| fields.get(idx).and_then(|field| field.parse::<u64>().ok());
+    number(7).unwrap_or(0) + number(9).unwrap_or(0)
+}
+
 /// Measures states of one length, and prints a row of the table.
 fn print_row(
     index: &PatternIndex,
@@ -107,10 +185,13 @@ fn print_row(
 ) -> Result<()> {
     let mut times = Vec::with_capacity(states.len());
     let mut scans = Vec::new();
+    let mut n_faults = 0;
     for (number, state) in states.iter().enumerate() {
+        let faults = page_faults();
         let began = Instant::now();
         let answer = index.predict(state, config);
         times.push(began.elapsed());
+        n_faults += page_faults() - faults;
         if number < n_scans {
             let began = Instant::now();
             let scanned = index.predict_by_full_scan(state, config);
@@ -126,13 +207,14 @@ fn print_row(
     let p50 = quantile(&times, 0.5);
     let scan = quantile(&scans, 0.5);
     println!(
-        "| {} | {} | {} | {} | {} | {} | {} | {:.0} |",
+        "| {} | {} | {} | {} | {} | {} | {:.0} | {} | {:.0} |",
         index.n_patterns(),
         states[0].len(),
         milliseconds(p50),
         milliseconds(quantile(&times, 0.9)),
         milliseconds(quantile(&times, 0.99)),
         milliseconds(quantile(&times, 1.0)),
+        n_faults as f64 / states.len() as f64,
         milliseconds(scan),
         scan.as_secs_f64() / p50.as_secs_f64(),
     );
@@ -174,6 +256,8 @@ struct Loader {
     limit: usize,
     n_seen: usize,
     held_out: Vec<Vec<String>>,
+    /// Whether the patterns that are not held out are left out as well.
+    keeps_none: bool,
     /// Symbols of the index by symbols of the source, for those met so far.
     ids: Vec<Option<SymbolId>>,
     symbols: Vec<SymbolId>,
@@ -187,6 +271,7 @@ impl Loader {
             limit,
             n_seen: 0,
             held_out: Vec::new(),
+            keeps_none: false,
             ids: Vec::new(),
             symbols: Vec::new(),
         }
@@ -230,6 +315,9 @@ impl PatternVisitor for Loader {
                 .filter_map(|&symbol| source.get(symbol));
             self.held_out
                 .push(symbols.map(|symbol| symbol.to_string()).collect());
+            return ControlFlow::Continue(());
+        }
+        if self.keeps_none {
             return ControlFlow::Continue(());
         }
         // One buffer for all patterns, taken out because `id` needs all of `self`.

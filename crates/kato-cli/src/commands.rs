@@ -10,6 +10,7 @@ pub(crate) mod estimate;
 pub(crate) mod evaluate;
 pub(crate) mod generate;
 pub(crate) mod hardware;
+pub(crate) mod index;
 pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod predict;

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Opens a knowledge base, with the tokenizer and settings that it recorded.
 ///
-/// All of it is loaded; when that takes more than a second, standard error says so.
+/// Without an index all of it is loaded; when that takes more than a second, standard error says so.
 ///
 /// # Errors
 ///
@@ -28,12 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) fn open(kb: &Path) -> Result<Hierarchy> {
     let store = EmbeddedStore::open_read_only(kb)?;
     warn_of_recovery(&store);
+    warn_of_index(&store);
     let opened = thread::scope(|scope| {
         // Nothing is ever sent: dropping the sender ends the other thread, also when opening fails
         // or panics. The scope waits for it.
         let (done, waiting) = channel();
         scope.spawn(move || tell(kb, &waiting));
-        let opened = kato::from_store(Arc::new(store));
+        let opened = kato::from_embedded_store(Arc::new(store));
         drop(done);
         opened
     });
@@ -44,6 +45,14 @@ pub(crate) fn open(kb: &Path) -> Result<Hierarchy> {
         )),
         error => error.into(),
     })
+}
+
+/// Says on standard error that the index of a store cannot be used, which is passed over.
+pub(crate) fn warn_of_index(store: &EmbeddedStore) {
+    if let Err(error) = kato_index::open(store) {
+        // A closed standard error must not end the program.
+        drop(writeln!(stderr(), "warning: {:#}", Error::from(error)));
+    }
 }
 
 /// Counts the patterns of all nodes.
@@ -61,7 +70,10 @@ fn tell(kb: &Path, opened: &Receiver<()>) {
     if opened.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let line = format!("loading {}", kb.display());
+    let line = format!(
+        "loading {}; with `kato index` it opens at once",
+        kb.display()
+    );
     if stderr().is_terminal() {
         let spinner = ProgressBar::new_spinner().with_message(line);
         spinner.enable_steady_tick(Duration::from_millis(100));

@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
-    inspect, man, predict, runs, serve, train,
+    index, inspect, man, predict, runs, serve, train,
 };
 use crate::exit::failed;
 use crate::logging::LogArgs;
@@ -40,6 +40,7 @@ struct Program {
 enum Command {
     Train(Box<train::Args>),
     Inspect(inspect::Args),
+    Index(index::Args),
     Predict(predict::Args),
     Generate(generate::Args),
     Evaluate(evaluate::Args),
@@ -78,6 +79,7 @@ impl Program {
         match self.command {
             Command::Train(mut args) => train::main(&mut args),
             Command::Inspect(args) => inspect::main(&args),
+            Command::Index(args) => index::main(&args),
             Command::Predict(args) => predict::main(&args),
             Command::Generate(args) => generate::main(&args),
             Command::Evaluate(args) => evaluate::main(&args),

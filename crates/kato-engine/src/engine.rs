@@ -1,17 +1,19 @@
 //! The engine: nodes over a store, and the commits that make what they learned durable.
 
 mod commit;
+mod damage;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use kato_model::AttributeLimits;
+use kato_prediction::frozen::FrozenIndex;
 use kato_store::PatternStore;
 use serde_json::Value;
 
 pub use self::commit::PendingCommit;
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, load, load_over};
 use crate::node::{NodeCell, NodeMemory};
 use crate::{EngineError, EngineOptions, Node};
 
@@ -21,7 +23,8 @@ use crate::{EngineError, EngineOptions, Node};
 ///
 /// Everything that predictions need is in memory: see
 /// [`PatternIndex`](kato_prediction::PatternIndex) for the patterns. Until the next commit a
-/// learned pattern takes 40 to 80 bytes more. Opening reads the whole store once.
+/// learned pattern takes 40 to 80 bytes more. Opening reads the whole store once, unless there are
+/// [indexes](Self::open_indexed).
 ///
 /// # One engine a store
 ///
@@ -90,10 +93,36 @@ impl Engine {
         store: Arc<dyn PatternStore>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
+        Self::open_indexed(store, [], options)
+    }
+
+    /// Opens all nodes of a store over the indexes of some of them, from the bottom up: `None`, or
+    /// none at all, for nodes that are loaded.
+    ///
+    /// `kato_index::open` returns the indexes of a store. Nothing of a node that has one is read
+    /// before it is asked for, so opening takes milliseconds. What the engine learns lies above, in
+    /// memory; answers are those of a node that was loaded. Where damage is found in an index, its
+    /// node is loaded after all, and asked again. The caller vouches that they are the indexes of
+    /// what the store holds.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_indexed(
+        store: Arc<dyn PatternStore>,
+        indexes: impl IntoIterator<Item = Option<Arc<FrozenIndex>>>,
+        options: EngineOptions,
+    ) -> Result<Self, EngineError> {
         let limits = store.attribute_limits();
         let mut nodes = Vec::new();
         let mut epoch = 0;
+        let mut indexes = indexes.into_iter();
         for (node_idx, name) in store.nodes().iter().enumerate() {
+            if let Some(frozen) = indexes.next().flatten() {
+                let memory = load_over(&*store, node_idx, frozen, options.prediction_threads)?;
+                nodes.push(NodeCell::new(name.clone(), memory));
+                continue;
+            }
             let Loaded {
                 memory,
                 latest_epoch,

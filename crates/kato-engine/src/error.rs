@@ -18,6 +18,14 @@ pub enum EngineError {
         /// The names that exist.
         known: Vec<String>,
     },
+    /// What was learned cannot be written, as the index that it lies above is damaged.
+    #[error(
+        "commit node {node:?}: its index on the disk is damaged; ask the node anything, which loads it instead, and commit again"
+    )]
+    DamagedIndex {
+        /// The node.
+        node: String,
+    },
     /// The short-term memory is empty.
     #[error("learn from an empty short-term memory: observe something first")]
     EmptyStm,

@@ -1,8 +1,11 @@
 //! The loading of a node from its store.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use kato_model::{AttributeLimits, Attributes, PatternName};
+use kato_prediction::frozen::FrozenIndex;
 use kato_prediction::{IndexError, PatternIndex, SymbolId};
 use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
 use kato_store::{PatternStore, PatternVisitor};
@@ -33,14 +36,7 @@ pub(crate) fn load(store: &dyn PatternStore, node_idx: usize) -> Result<Loaded, 
         });
     }
     loader.index.seal();
-    let mut vectors = VectorIndex::default();
-    let stored = store
-        .vectors(node_idx)
-        .map_err(EngineError::store("load a node's vectors"))?;
-    for vector in stored {
-        let (name, elements) = vector.map_err(EngineError::store("load a node's vectors"))?;
-        vectors.insert(name, &elements);
-    }
+    let vectors = load_vectors(store, node_idx)?;
     let positions = loader.windows.values().flat_map(|window| window.entries());
     let latest_epoch = positions.map(|entry| entry.position.0).max();
     let Loader {
@@ -54,6 +50,36 @@ pub(crate) fn load(store: &dyn PatternStore, node_idx: usize) -> Result<Loaded, 
         memory: NodeMemory::loaded(index, vectors, windows, learns, learned_symbols),
         latest_epoch,
     })
+}
+
+/// Reads what an index of a node's patterns lacks.
+pub(crate) fn load_over(
+    store: &dyn PatternStore,
+    node_idx: usize,
+    frozen: Arc<FrozenIndex>,
+    n_threads: NonZeroUsize,
+) -> Result<NodeMemory, EngineError> {
+    let totals = store.totals(node_idx);
+    let totals = totals.map_err(EngineError::store("read a node's totals"))?;
+    Ok(NodeMemory::loaded(
+        PatternIndex::over(frozen).with_threads(n_threads),
+        load_vectors(store, node_idx)?,
+        Windows::default(),
+        totals.learns,
+        totals.learned_symbols,
+    ))
+}
+
+fn load_vectors(store: &dyn PatternStore, node_idx: usize) -> Result<VectorIndex, EngineError> {
+    let mut vectors = VectorIndex::default();
+    let stored = store
+        .vectors(node_idx)
+        .map_err(EngineError::store("load a node's vectors"))?;
+    for vector in stored {
+        let (name, elements) = vector.map_err(EngineError::store("load a node's vectors"))?;
+        vectors.insert(name, &elements);
+    }
+    Ok(vectors)
 }
 
 /// A visitor of a store that collects a node's patterns.

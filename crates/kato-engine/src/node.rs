@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use kato_model::{EmotiveMap, Event, Metadata, Pattern, PatternName, PatternRecord, VectorName};
-use kato_prediction::{Cancel, Cancelled, IndexedSymbolCounts, Predictions};
+use kato_prediction::{Cancel, Cancelled, IndexedSymbolCounts, PatternIndex, Predictions};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::cell::NodeCell;
@@ -148,8 +148,42 @@ impl Node {
             prediction.single_symbol_token_matching = self.options().use_token_matching;
         }
         // On the index of this moment and without the node's lock, so that nobody waits for long.
-        let index = self.cell().index();
-        index.predict_unless(stm, &prediction, cancel)
+        let predicted = self.read_snapshot(|index| index.predict_unless(stm, &prediction, cancel));
+        // Where neither the index nor the store can be read, nothing is known.
+        predicted.unwrap_or_else(|_| Ok(Predictions::default()))
+    }
+
+    /// Reads the index of this moment without the node's lock, and again from the store where the
+    /// index is found damaged.
+    fn read_snapshot<T>(&self, read: impl Fn(&PatternIndex) -> T) -> Result<T, EngineError> {
+        loop {
+            let index = self.cell().index();
+            let value = read(&index);
+            if !index.is_damaged() {
+                return Ok(value);
+            }
+            drop(index);
+            self.shared.leave_damaged_index(self.node_idx)?;
+        }
+    }
+
+    /// Reads the memory with its index, and again where the index is found damaged.
+    fn read_index<T>(
+        &self,
+        read: impl Fn(&NodeMemory, &PatternIndex) -> T,
+    ) -> Result<T, EngineError> {
+        loop {
+            // In a block, so that the lock is not held while the store is read.
+            let (value, is_damaged) = {
+                let memory = self.cell().read();
+                let value = read(&memory, memory.index());
+                (value, memory.index().is_damaged())
+            };
+            if !is_damaged {
+                return Ok(value);
+            }
+            self.shared.leave_damaged_index(self.node_idx)?;
+        }
     }
 
     /// Returns a pattern with everything that was learned about it, committed or not; `None` if the
@@ -159,19 +193,16 @@ impl Node {
     ///
     /// [`EngineError::Store`] when the store cannot be read.
     pub fn pattern(&self, name: &PatternName) -> Result<Option<PatternRecord>, EngineError> {
-        // In a block, so that the lock is not held while the store is read.
-        let (events, frequency, emotives, mut metadata) = {
-            let memory = self.cell().read();
-            let Some(events) = memory.index().events(name) else {
-                return Ok(None);
-            };
-            let frequency = memory.index().frequency(name);
-            (
-                events,
-                frequency,
+        let found = self.read_index(|memory, index| {
+            Some((
+                index.events(name)?,
+                index.frequency(name),
                 memory.emotives(name),
                 memory.metadata(name),
-            )
+            ))
+        })?;
+        let Some((events, frequency, emotives, mut metadata)) = found else {
+            return Ok(None);
         };
         // A commit may have moved the metadata meanwhile; it is a union, so seeing some of it twice
         // does no harm. The store is read second, as the other order could miss what was moved.
@@ -199,19 +230,23 @@ impl Node {
     /// the node never learned it.
     #[must_use]
     pub fn bytes_of_events(&self, name: &PatternName) -> usize {
-        self.cell().read().index().bytes_of_events(name)
+        let read = self.read_index(|_, index| index.bytes_of_events(name));
+        read.unwrap_or_default()
     }
 
-    /// Returns the events of a pattern; `None` if the node never learned it. Reads memory only.
+    /// Returns the events of a pattern; `None` if the node never learned it. Reads memory and the
+    /// index only.
     #[must_use]
     pub fn events(&self, name: &PatternName) -> Option<Vec<Event>> {
-        self.cell().read().index().events(name)
+        let read = self.read_index(|_, index| index.events(name));
+        read.unwrap_or_default()
     }
 
     /// Returns how often a pattern was learned; 0 if never.
     #[must_use]
     pub fn frequency(&self, name: &PatternName) -> u64 {
-        self.cell().read().index().frequency(name)
+        let read = self.read_index(|_, index| index.frequency(name));
+        read.unwrap_or_default()
     }
 
     /// Returns the bytes of memory that what the node has learned takes, about: its patterns and
@@ -232,13 +267,15 @@ impl Node {
     /// Returns the counts of all symbols (KATO's `/symbols/stats`). Copies every symbol.
     #[must_use]
     pub fn symbols(&self) -> BTreeMap<String, IndexedSymbolCounts> {
-        self.cell().index().symbols().collect()
+        let read = self.read_snapshot(|index| index.symbols().collect());
+        read.unwrap_or_default()
     }
 
     /// Returns the counts of one symbol; zeros if the node never learned it.
     #[must_use]
     pub fn symbol_counts(&self, symbol: &str) -> IndexedSymbolCounts {
-        self.cell().read().index().symbol_counts(symbol)
+        let read = self.read_index(|_, index| index.symbol_counts(symbol));
+        read.unwrap_or_default()
     }
 
     /// Returns the affinities of all symbols that have any: for every emotive the sum over learns
@@ -246,13 +283,15 @@ impl Node {
     #[must_use]
     pub fn affinities(&self) -> BTreeMap<String, EmotiveMap> {
         let copied = |(symbol, sums): (String, &EmotiveMap)| (symbol, sums.clone());
-        self.cell().index().affinities().map(copied).collect()
+        let read = self.read_snapshot(|index| index.affinities().map(copied).collect());
+        read.unwrap_or_default()
     }
 
     /// Returns the affinities of one symbol; empty if it has none.
     #[must_use]
     pub fn affinity(&self, symbol: &str) -> EmotiveMap {
-        self.cell().read().index().affinity(symbol)
+        let read = self.read_index(|_, index| index.affinity(symbol));
+        read.unwrap_or_default()
     }
 
     /// Performs KATO's `finalize-training` and returns the number of patterns.
@@ -374,6 +413,8 @@ impl Node {
             return Ok(LearnOutcome::TooShort);
         };
         let name = prepared.name;
+        // What it learns lies where the index says, so the index is looked at first.
+        self.read_index(|_, index| index.base().is_some() && index.frequency(&name) > 0)?;
         let mut memory = self.cell().write_index();
         // Under the lock of the learn itself, so that no other learn comes between.
         check(&memory)?;

@@ -1,7 +1,7 @@
 //! The options of an engine: KATO 3.10.1's oddities or their sound variants, and limits
 //! against hostile input.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 use kato_model::AttributeLimits;
 use kato_prediction::config::RankMetric;
@@ -57,6 +57,9 @@ pub struct EngineOptions {
     pub commit_after: Option<NonZeroU64>,
     /// The limits beyond which input is refused.
     pub limits: Limits,
+    /// Threads that one prediction may take over an index on the disk, see
+    /// [`open_indexed`](crate::Engine::open_indexed). Answers do not depend on it. Default 1.
+    pub prediction_threads: NonZeroUsize,
 }
 
 impl Default for EngineOptions {
@@ -73,6 +76,7 @@ impl Default for EngineOptions {
             attribute_limits: AttributeLimits::default(),
             commit_after: None,
             limits: Limits::default(),
+            prediction_threads: NonZeroUsize::MIN,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! pairs that pattern and state share.
 
 use crate::matching::token_similarity;
-use crate::metrics::{cohesion, evidence, pre_potential, snr};
+use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
 use crate::page_class::PageClass;
 
 /// Number of common pairs from which on their number bounds nothing.
@@ -15,11 +15,17 @@ const MOST_PAIRS: usize = 8;
 /// equal symbols, each at most once, so they hold m ≤ o symbols (and as blocks are a common
 /// subsequence, that is no longer than o either). A block of k symbols holds k−1 common pairs, all
 /// different, so m − B ≤ g for B blocks. The score is (m/L + m/p)·snr + 1/B, where snr =
-/// (3m−n)/(m+n) and the present's length p lies in m..=L; so m/p lies in m/L..=1, and in a plain
-/// pattern it is 1 for B = 1. The larger value bounds the score where snr ≥ 0, the smaller where
+/// (3m−n)/(m+n) and p is the present's length, at most L; in a plain pattern it is m for B = 1.
+///
+/// Between two neighbouring blocks there is a symbol that does not match, in the pattern or in the
+/// state, as blocks that touch in both are one. The state has n−m such symbols, so at least d =
+/// max(0, B−1−(n−m)) lie in the pattern between its first and its last match, which the present
+/// spans: m + d ≤ p ≤ L. Where no length of the class is as large, m and B do not occur together.
+///
+/// So m/p lies in m/L..=m/(m+d). The larger value bounds the score where snr ≥ 0, the smaller where
 /// snr < 0. All operations are those of the score itself, and rounding is monotone, so the bound
 /// also holds for the rounded score. The maximum over m = 1..=o and all B that g allows bounds it
-/// whatever m and B are.
+/// whatever m and B are. Where snr ≥ 0, more blocks only lower it, as 1/B falls and d grows.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
     /// By number of pairs, then by overlap; the last entries hold for all larger numbers. Overlap
@@ -96,14 +102,21 @@ impl Bounds {
         upper
     }
 
-    /// Returns the best score of exactly so many matches and blocks.
+    /// Returns the best score of exactly so many matches and blocks; −∞ where no pattern of the
+    /// class can have them.
     fn score_bound(matched: usize, blocks: usize, state_length: usize, class: &PageClass) -> f64 {
         let lengths = class.lengths.lengths();
-        let snr = snr(matched, state_length - matched);
+        // More gaps between blocks than the state has symbols for lie in the pattern.
+        let unmatched = state_length - matched;
+        let span = matched + (blocks - 1).saturating_sub(unmatched);
+        if span > *lengths.end() {
+            return f64::NEG_INFINITY;
+        }
+        let snr = snr(matched, unmatched);
         if snr >= 0.0 {
-            // The score grows with evidence and confidence: the shortest pattern, all present.
-            let evidence = evidence(matched, matched.max(*lengths.start()));
-            return pre_potential(evidence, 1.0, snr, cohesion(blocks));
+            // The score grows with evidence and confidence: the shortest pattern and present.
+            let evidence = evidence(matched, span.max(*lengths.start()));
+            return pre_potential(evidence, confidence(matched, span), snr, cohesion(blocks));
         }
         // The score falls with evidence and confidence: the longest pattern, and a present as long.
         let evidence = evidence(matched, *lengths.end());

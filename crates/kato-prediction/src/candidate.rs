@@ -59,6 +59,11 @@ impl<'a> Candidates<'a> {
         })
     }
 
+    /// Prepares the same comparisons for another thread.
+    pub(crate) fn fork(&self) -> Result<Self, Cancelled> {
+        Self::new(self.state, self.table, self.config, self.cancel)
+    }
+
     /// Fails if the prediction was cancelled.
     pub(crate) fn check(&self) -> Result<(), Cancelled> {
         self.cancel.check()
@@ -107,11 +112,38 @@ impl<'a> Candidates<'a> {
         common: OverlapBounds,
     ) -> Result<Option<f64>, Cancelled> {
         self.check()?;
-        let shares = common.symbols > 0;
-        if !shares && !self.keeps_unmatched() {
+        if common.symbols == 0 && !self.keeps_unmatched() {
             return Ok(None);
         }
         page.read_symbols(place, &mut self.symbols);
+        self.score_symbols(common, page.event_lengths(place))
+    }
+
+    /// Scores a pattern given by its symbols, as [`score`](Self::score) does.
+    #[inline]
+    pub(crate) fn score_pattern(
+        &mut self,
+        symbols: &[SymbolId],
+        event_lengths: Option<&[u32]>,
+        common: OverlapBounds,
+    ) -> Result<Option<f64>, Cancelled> {
+        self.check()?;
+        if common.symbols == 0 && !self.keeps_unmatched() {
+            return Ok(None);
+        }
+        self.symbols.clear();
+        self.symbols.extend_from_slice(symbols);
+        self.score_symbols(common, event_lengths)
+    }
+
+    /// Scores the pattern whose symbols were read last.
+    #[inline]
+    fn score_symbols(
+        &mut self,
+        common: OverlapBounds,
+        event_lengths: Option<&[u32]>,
+    ) -> Result<Option<f64>, Cancelled> {
+        let shares = common.symbols > 0;
         self.matcher.set_pattern(&self.symbols);
         let length = self.symbols.len();
         if self.characters.is_none() {
@@ -147,8 +179,7 @@ impl<'a> Candidates<'a> {
         } else {
             let is_first_match = |place: usize| first_match == Some(self.symbols[place]);
             let (start, end) = (self.summary.start, self.summary.end);
-            let lengths = page.event_lengths(place);
-            Split::new(length, lengths, start, end, is_first_match)
+            Split::new(length, event_lengths, start, end, is_first_match)
                 .present_symbols
                 .len()
         };

@@ -2,7 +2,10 @@
 
 mod page_set;
 
+use std::borrow::Cow;
 use std::hash::BuildHasher;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
@@ -10,8 +13,9 @@ use kato_model::emotives::add_emotives;
 use kato_model::{EmotiveMap, Event, PatternName};
 
 use self::page_set::{Move, OPEN_PATTERNS, PageSet};
-pub(crate) use self::page_set::{Pages, Place};
+pub(crate) use self::page_set::{Pages, Place, Spot};
 use crate::collections::HashMap;
+use crate::frozen::FrozenIndex;
 use crate::page::PAGE_PATTERNS;
 use crate::page_class::PageClass;
 use crate::predict::text_bytes;
@@ -51,6 +55,8 @@ use crate::{IndexError, SymbolId};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct PatternIndex {
+    /// The patterns that were there before anything was learned here.
+    base: Option<Base>,
     symbols: Symbols,
     page_set: PageSet,
     /// Places by the hash of the name; the names themselves are in the pages.
@@ -62,6 +68,16 @@ pub struct PatternIndex {
     finalized: Option<Finalized>,
     /// Reused by [`learn`](Self::learn).
     scratch: Vec<SymbolId>,
+}
+
+/// An index that lies below, and what was learned of its patterns since.
+#[derive(Debug, Clone)]
+struct Base {
+    frozen: Arc<FrozenIndex>,
+    /// Threads that one prediction may take.
+    n_threads: usize,
+    /// Learns since, by rank.
+    learns: HashMap<u32, u64>,
 }
 
 /// The statistics of the node at the time of the last `finalize-training`.
@@ -87,6 +103,59 @@ impl PatternIndex {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates an index of the patterns of another one, which stays as it is: what is learned from
+    /// now on lies above it, in memory.
+    ///
+    /// It answers as an index in memory would that holds all of it. See
+    /// [`is_damaged`](Self::is_damaged).
+    #[must_use]
+    pub fn over(frozen: Arc<FrozenIndex>) -> Self {
+        Self {
+            symbols: Symbols::over(Arc::clone(&frozen)),
+            base: Some(Base {
+                frozen,
+                n_threads: 1,
+                learns: HashMap::default(),
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// Sets how many threads one prediction may take to search the index that this one
+    /// [lies above](Self::over); 1 until it is set.
+    ///
+    /// Answers do not depend on it. A thread is worth some hundred thousand patterns; fewer are
+    /// searched with fewer threads.
+    #[must_use]
+    pub fn with_threads(mut self, n_threads: NonZeroUsize) -> Self {
+        if let Some(base) = &mut self.base {
+            base.n_threads = n_threads.get();
+        }
+        self
+    }
+
+    /// Returns how many threads one prediction may take.
+    pub(crate) fn threads(&self) -> usize {
+        self.base.as_ref().map_or(1, |base| base.n_threads)
+    }
+
+    /// Returns whether damage was found in the index that this one lies above.
+    ///
+    /// To be asked after whatever was read: if it is so, what was read is worth nothing, and what
+    /// is learned from then on is not reliable either.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.base
+            .as_ref()
+            .is_some_and(|base| base.frozen.is_damaged())
+    }
+
+    /// Returns the index that this one lies above, if there is one.
+    #[must_use]
+    pub fn base(&self) -> Option<&Arc<FrozenIndex>> {
+        self.base.as_ref().map(|base| &base.frozen)
     }
 
     /// Learns a pattern once, adding it if it is new, and returns its name.
@@ -197,9 +266,16 @@ impl PatternIndex {
             });
         }
         let class = PageClass::new(symbols, event_lengths);
-        let place = self.place(&name);
-        if let Some(place) = place {
-            self.page_set.add_frequency(place, frequency);
+        let spot = self.spot(&name);
+        if let Some(spot) = spot {
+            match (spot, &mut self.base) {
+                (Spot::Page(place), _) => self.page_set.add_frequency(place, frequency),
+                (Spot::Base(rank), Some(base)) => {
+                    let learns = base.learns.entry(rank).or_default();
+                    *learns = learns.saturating_add(frequency);
+                }
+                (Spot::Base(_), None) => {}
+            }
         } else {
             // The last step that can fail, so that an error leaves the index as it was.
             let place = self
@@ -211,12 +287,12 @@ impl PatternIndex {
             self.by_name
                 .insert_unique(hasher.hash_one(name), place, hash);
         }
-        self.count_symbols(symbols, frequency, place.is_none());
+        self.count_symbols(symbols, frequency, spot.is_none());
         // Last, since sealing moves patterns, and the new one must be in the table for its move to
         // be applied.
         let moves = self.page_set.seal_if_full(&class, limit);
         self.apply_moves(&moves);
-        Ok(place.is_none())
+        Ok(spot.is_none())
     }
 
     /// Moves everything inserted so far into searchable pages, so that the next prediction is fast.
@@ -231,7 +307,7 @@ impl PatternIndex {
     /// Sets the mean emotives that predictions show for a pattern; returns `false` if the
     /// pattern is unknown.
     pub fn set_emotives(&mut self, name: &PatternName, mean: EmotiveMap) -> bool {
-        if self.place(name).is_none() {
+        if self.spot(name).is_none() {
             return false;
         }
         if mean.is_empty() {
@@ -245,11 +321,11 @@ impl PatternIndex {
     /// Adds to the affinity of every distinct symbol of a pattern; returns `false` if the
     /// pattern is unknown.
     pub fn add_affinity(&mut self, name: &PatternName, emotives: &EmotiveMap) -> bool {
-        let Some(place) = self.place(name) else {
+        let Some(spot) = self.spot(name) else {
             return false;
         };
         let mut symbols = Vec::new();
-        self.page_set.pages().read_symbols(place, &mut symbols);
+        self.read_symbols_at(spot, &mut symbols);
         // A symbol that the pattern holds twice grows once, as in KATO.
         symbols.sort_unstable();
         symbols.dedup();
@@ -274,32 +350,31 @@ impl PatternIndex {
     /// Returns the events of a pattern; `None` if it is unknown.
     #[must_use]
     pub fn events(&self, name: &PatternName) -> Option<Vec<Event>> {
-        Some(self.events_at(self.place(name)?))
+        Some(self.events_at(self.spot(name)?))
     }
 
     /// Returns the bytes of memory that the [`events`](Self::events) of a pattern take, about, which
     /// are many times those that it takes in the index; 0 if it is unknown.
     #[must_use]
     pub fn bytes_of_events(&self, name: &PatternName) -> usize {
-        let Some(place) = self.place(name) else {
+        let Some(spot) = self.spot(name) else {
             return 0;
         };
         let mut symbols = Vec::new();
-        self.pages().read_symbols(place, &mut symbols);
+        self.read_symbols_at(spot, &mut symbols);
         text_bytes(&symbols, &self.symbols)
     }
 
     /// Returns how often a pattern was learned; 0 if never.
     #[must_use]
     pub fn frequency(&self, name: &PatternName) -> u64 {
-        self.place(name)
-            .map_or(0, |place| self.page_set.pages().frequency(place))
+        self.spot(name).map_or(0, |spot| self.frequency_at(spot))
     }
 
     /// Returns the number of distinct patterns.
     #[must_use]
     pub fn n_patterns(&self) -> usize {
-        self.by_name.len()
+        self.by_name.len() + self.base().map_or(0, |base| base.n_patterns())
     }
 
     /// Returns the number of distinct symbols of the patterns.
@@ -346,13 +421,17 @@ impl PatternIndex {
         self.n_patterns()
     }
 
-    /// Returns the bytes of memory that the index takes, emotives and affinities not counted.
+    /// Returns the bytes of memory that the index takes, emotives, affinities and the index that it
+    /// lies above not counted.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         // The table takes an entry and one byte of its hash for each place.
         self.symbols.heap_bytes()
             + self.page_set.heap_bytes()
             + self.by_name.capacity() * (size_of::<Place>() + 1)
+            + self.base.as_ref().map_or(0, |base| {
+                base.learns.capacity() * (size_of::<(u32, u64)>() + 1)
+            })
     }
 
     pub(crate) fn pages(&self) -> &Pages {
@@ -379,17 +458,60 @@ impl PatternIndex {
             .unwrap_or(0.0)
     }
 
-    pub(crate) fn events_at(&self, place: Place) -> Vec<Event> {
-        let pages = self.page_set.pages();
+    /// Returns how often a pattern was learned.
+    pub(crate) fn frequency_at(&self, spot: Spot) -> u64 {
+        match (spot, &self.base) {
+            (Spot::Page(place), _) => self.pages().frequency(place),
+            (Spot::Base(rank), Some(base)) => {
+                let since = base.learns.get(&rank).copied().unwrap_or(0);
+                base.frozen.frequency(rank).saturating_add(since)
+            }
+            (Spot::Base(_), None) => 0,
+        }
+    }
+
+    /// Replaces `out` by a pattern's symbols.
+    pub(crate) fn read_symbols_at(&self, spot: Spot, out: &mut Vec<SymbolId>) {
+        match (spot, &self.base) {
+            (Spot::Page(place), _) => self.pages().read_symbols(place, out),
+            (Spot::Base(rank), Some(base)) => base.frozen.reader().read_symbols(rank, out),
+            (Spot::Base(_), None) => out.clear(),
+        }
+    }
+
+    /// Returns the number of symbols of each event of a pattern of so many symbols; `None` when
+    /// every event holds one.
+    pub(crate) fn event_lengths_at(&self, spot: Spot, n_symbols: usize) -> Option<Cow<'_, [u32]>> {
+        match (spot, &self.base) {
+            (Spot::Page(place), _) => self.pages().event_lengths(place).map(Cow::Borrowed),
+            // Of a damaged pattern there are no symbols, and lengths that do not add up to them
+            // would make slices panic.
+            (Spot::Base(rank), Some(base)) if n_symbols > 0 => {
+                base.frozen.event_lengths(rank).map(Cow::Owned)
+            }
+            (Spot::Base(_), _) => None,
+        }
+    }
+
+    /// Returns whether the last `finalize-training` found a pattern.
+    pub(crate) fn is_finalized_at(&self, spot: Spot) -> bool {
+        match spot {
+            Spot::Page(place) => self.pages().is_finalized(place),
+            // All that lies below was there before.
+            Spot::Base(_) => self.finalized.is_some(),
+        }
+    }
+
+    pub(crate) fn events_at(&self, spot: Spot) -> Vec<Event> {
         let mut symbols = Vec::new();
-        pages.read_symbols(place, &mut symbols);
+        self.read_symbols_at(spot, &mut symbols);
         let mut texts = symbols
             .iter()
             .map(|&symbol| self.symbols.text(symbol).into_owned());
         // In the stored order, which the name depends on and which need not be sorted.
         let mut event =
             |length: usize| Event::in_given_order(texts.by_ref().take(length).collect());
-        match pages.event_lengths(place) {
+        match self.event_lengths_at(spot, symbols.len()).as_deref() {
             None => (0..symbols.len()).map(|_| event(1)).collect(),
             Some(lengths) => lengths
                 .iter()
@@ -399,13 +521,15 @@ impl PatternIndex {
     }
 
     /// Looks up where a pattern lies; `None` if it is unknown.
-    fn place(&self, name: &PatternName) -> Option<Place> {
+    fn spot(&self, name: &PatternName) -> Option<Spot> {
         let pages = self.page_set.pages();
-        self.by_name
-            .find(self.hasher.hash_one(name), |&place| {
-                pages.name(place) == *name
-            })
-            .copied()
+        let found = self.by_name.find(self.hasher.hash_one(name), |&place| {
+            pages.name(place) == *name
+        });
+        if let Some(&place) = found {
+            return Some(Spot::Page(place));
+        }
+        self.base()?.rank(name).map(Spot::Base)
     }
 
     /// Adds to the counts of a pattern's symbols; `is_new` if the pattern was not known before.

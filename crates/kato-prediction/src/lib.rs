@@ -7,6 +7,8 @@
 //! * [`PredictionConfig`] has the settings of a prediction, [`Filter`] and [`FilterSettings`] those
 //!   of the filter pipeline; [`Cancel`] ends predictions from another thread.
 //! * [`Predictions`] is the answer: [`Prediction`]s, best first, and their [`FuturePotential`]s.
+//! * [`frozen`] has the index of patterns that lie on a disk: [`PatternIndex::over`] one takes no
+//!   time, however many there are.
 //! * [`metrics`] has one function for each metric, with its formula.
 //! * [`matching`] has the comparisons of sequences: matching blocks, common subsequences and
 //!   similarities.
@@ -22,6 +24,7 @@ mod collections;
 pub mod config;
 mod error;
 mod filter;
+pub mod frozen;
 mod fuzzy;
 mod index;
 mod matcher;

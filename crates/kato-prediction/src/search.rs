@@ -1,11 +1,13 @@
 //! Exact top-k search: finds the patterns with the best scores without comparing most of them.
 
+mod frozen_scan;
 mod overlap_counters;
 mod page_scan;
 mod top_k;
 
 use std::rc::Rc;
 
+use self::frozen_scan::scan_frozen;
 use self::overlap_counters::OverlapCounters;
 use self::page_scan::PageScan;
 pub(crate) use self::top_k::{Ranked, TopK};
@@ -13,7 +15,8 @@ use crate::bounds::Bounds;
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
 use crate::collections::HashMap;
-use crate::index::{PatternIndex, Place};
+use crate::frozen::Reader;
+use crate::index::{PatternIndex, Place, Spot};
 use crate::page::Page;
 use crate::state::{OverlapBounds, State};
 
@@ -54,6 +57,18 @@ pub(crate) fn search(
         candidates.check()?;
         scan.scan_remaining(&mut counters, candidates, &mut top)?;
     }
+    let Some(base) = index.base() else {
+        return Ok(top.into_sorted());
+    };
+    // The two have no name in common, so the best of both are the best of all.
+    let reader = base.reader();
+    for found in scan_frozen(&reader, state, candidates, limit, index.threads())? {
+        top.push(Ranked {
+            score: found.score,
+            name: reader.name(found.rank),
+            spot: Spot::Base(found.rank),
+        });
+    }
     Ok(top.into_sorted())
 }
 
@@ -71,7 +86,36 @@ pub(crate) fn full_scan(
             offer((number, page, place), common, candidates, &mut top)?;
         }
     }
+    if let Some(base) = index.base() {
+        scan_base(&base.reader(), state, candidates, &mut top)?;
+    }
     Ok(top.into_sorted())
+}
+
+/// Offers every pattern of the index below.
+fn scan_base(
+    reader: &Reader<'_>,
+    state: &State<'_>,
+    candidates: &mut Candidates<'_>,
+    top: &mut TopK,
+) -> Result<(), Cancelled> {
+    let mut symbols = Vec::new();
+    for rank in 0..reader.index().n_patterns() as u32 {
+        reader.read_symbols(rank, &mut symbols);
+        let common = state.common(symbols.iter().copied());
+        let lengths = match symbols.is_empty() {
+            true => None,
+            false => reader.index().event_lengths(rank),
+        };
+        if let Some(score) = candidates.score_pattern(&symbols, lengths.as_deref(), common)? {
+            let name = reader.name(rank);
+            if top.accepts(score, &name) && candidates.passes()? {
+                let spot = Spot::Base(rank);
+                top.push(Ranked { score, name, spot });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Scores a pattern and keeps it if it is among the best.
@@ -91,7 +135,7 @@ fn offer(
         top.push(Ranked {
             score,
             name: *name,
-            place: Place::new(number, place),
+            spot: Spot::Page(Place::new(number, place)),
         });
     }
     Ok(())

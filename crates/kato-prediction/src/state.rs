@@ -164,6 +164,38 @@ impl<'a> State<'a> {
     }
 }
 
+impl State<'_> {
+    /// Returns what the lists of the state's symbols and pairs that hold a pattern stand for
+    /// together: the positions of the state whose symbol, and those whose pair with the one before,
+    /// the pattern holds. Of long states, pairs are not counted.
+    pub(crate) fn common_by_lists(&self, pattern: &[SymbolId]) -> OverlapBounds {
+        if self.len() > WORD {
+            let slots = pattern.iter().filter_map(|&symbol| self.lookup.get(symbol));
+            let mut held: Vec<u32> = slots.map(|slot| slot.idx).collect();
+            held.sort_unstable();
+            held.dedup();
+            let counts = held
+                .iter()
+                .map(|&idx| self.distinct[idx as usize].count as usize);
+            return OverlapBounds {
+                symbols: counts.sum(),
+                pairs: 0,
+            };
+        }
+        let (mut symbols, mut pairs, mut before) = (0_u64, 0_u64, 0_u64);
+        for &symbol in pattern {
+            let mask = self.mask(symbol);
+            symbols |= mask;
+            pairs |= before << 1 & mask;
+            before = mask;
+        }
+        OverlapBounds {
+            symbols: symbols.count_ones() as usize,
+            pairs: pairs.count_ones() as usize,
+        }
+    }
+}
+
 /// Two known symbols that are neighbours in a state.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StatePair {

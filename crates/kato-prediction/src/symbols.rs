@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use kato_model::{PatternName, SymbolTable};
 
 use crate::IndexError;
+use crate::collections::HashMap;
+use crate::frozen::FrozenIndex;
 
 /// A symbol of one [`PatternIndex`](crate::PatternIndex), as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +29,11 @@ const LIMIT: usize = (1 << 31) - 1;
 /// instead of a text of 45.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Symbols {
+    /// The index below, if there is one: its symbols have the first ids of each kind, and those of
+    /// this table follow.
+    base: Option<Arc<FrozenIndex>>,
+    /// What was learned of the base's symbols since.
+    base_counts: HashMap<SymbolId, SymbolCount>,
     texts: SymbolTable,
     names: Vec<PatternName>,
     name_ids: HashTable<u32>,
@@ -46,7 +54,48 @@ pub(crate) struct SymbolCount {
     pub(crate) frequency: u64,
 }
 
+impl SymbolCount {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            n_patterns: self.n_patterns.saturating_add(other.n_patterns),
+            frequency: self.frequency.saturating_add(other.frequency),
+        }
+    }
+}
+
 impl Symbols {
+    /// Creates a table whose first symbols are those of an index.
+    pub(crate) fn over(base: Arc<FrozenIndex>) -> Self {
+        Self {
+            n_used: base.n_symbols(),
+            base: Some(base),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the number of texts that are the base's.
+    fn first_text(&self) -> u32 {
+        self.base.as_ref().map_or(0, |base| base.n_texts())
+    }
+
+    /// Returns the number of names that are the base's.
+    fn first_name(&self) -> u32 {
+        self.base.as_ref().map_or(0, |base| base.n_below())
+    }
+
+    /// Returns whether a symbol is the base's, and otherwise its place in this table's lists.
+    fn place(&self, id: SymbolId) -> Result<usize, &FrozenIndex> {
+        let idx = id.0 & !NAME;
+        let first = match id.0 & NAME {
+            0 => self.first_text(),
+            _ => self.first_name(),
+        };
+        match (idx.checked_sub(first), &self.base) {
+            (None, Some(base)) => Err(base),
+            (own, _) => Ok(own.unwrap_or(0) as usize),
+        }
+    }
+
     /// Returns the number of symbols that occur in a pattern.
     pub(crate) fn n_used(&self) -> usize {
         self.n_used
@@ -57,17 +106,25 @@ impl Symbols {
         // The same division into names and texts as in `intern`: every symbol has one id.
         match PatternName::from_symbol(symbol) {
             Some(name) => self.name_id(&name),
-            None => self.texts.id(symbol).map(SymbolId),
+            None => self.text_id(symbol),
         }
+    }
+
+    fn text_id(&self, text: &str) -> Option<SymbolId> {
+        let base = self.base.as_ref().and_then(|base| base.id(text));
+        base.or_else(|| Some(SymbolId(self.texts.id(text)? + self.first_text())))
     }
 
     /// Returns the id of a pattern name as a symbol; `None` if it was never interned.
     pub(crate) fn name_id(&self, name: &PatternName) -> Option<SymbolId> {
+        if let Some(id) = self.base.as_ref().and_then(|base| base.name_id(name)) {
+            return Some(id);
+        }
         let hash = self.hasher.hash_one(name);
         let found = self
             .name_ids
             .find(hash, |&idx| self.names[idx as usize] == *name)?;
-        Some(SymbolId(found | NAME))
+        Some(SymbolId((found + self.first_name()) | NAME))
     }
 
     /// Returns the id of a symbol, adding it with counts of 0 if it is new.
@@ -81,14 +138,15 @@ impl Symbols {
     /// Returns the id of a text, adding it if it is new and there are fewer than `limit`.
     fn intern_text(&mut self, text: &str, limit: usize) -> Result<SymbolId, IndexError> {
         // Before the room is checked: what is known needs none.
-        if let Some(id) = self.texts.id(text) {
-            return Ok(SymbolId(id));
+        if let Some(id) = self.text_id(text) {
+            return Ok(id);
         }
         // The table panics when it is full.
-        check_room(self.texts.len(), limit)?;
+        let first = self.first_text();
+        check_room(self.texts.len() + first as usize, limit)?;
         let id = self.texts.push(text);
         self.text_counts.push(SymbolCount::default());
-        Ok(SymbolId(id))
+        Ok(SymbolId(id + first))
     }
 
     /// Returns the id of a pattern name as a symbol, adding it with counts of 0 if it is new.
@@ -96,7 +154,8 @@ impl Symbols {
         if let Some(id) = self.name_id(name) {
             return Ok(id);
         }
-        check_room(self.names.len(), LIMIT)?;
+        let first = self.first_name();
+        check_room(self.names.len() + first as usize, LIMIT)?;
         let idx = self.names.len() as u32;
         self.names.push(*name);
         self.name_counts.push(SymbolCount::default());
@@ -105,29 +164,51 @@ impl Symbols {
             .insert_unique(hasher.hash_one(name), idx, |&idx| {
                 hasher.hash_one(names[idx as usize])
             });
-        Ok(SymbolId(idx | NAME))
+        Ok(SymbolId((idx + first) | NAME))
     }
 
     /// Returns whether this table gave out the id.
     pub(crate) fn knows(&self, id: SymbolId) -> bool {
-        let idx = (id.0 & !NAME) as usize;
-        match id.0 & NAME {
-            0 => idx < self.text_counts.len(),
-            _ => idx < self.name_counts.len(),
+        match (self.place(id), id.0 & NAME) {
+            (Err(base), _) => base.knows(id),
+            (Ok(idx), 0) => idx < self.text_counts.len(),
+            (Ok(idx), _) => idx < self.name_counts.len(),
         }
     }
 
     /// Returns the text of a symbol, which a pattern name is given with its prefix `PTRN|`.
     pub(crate) fn text(&self, id: SymbolId) -> Cow<'_, str> {
-        if id.0 & NAME == 0 {
-            Cow::Borrowed(self.texts.text(id.0).unwrap_or_default())
-        } else {
-            Cow::Owned(self.names[(id.0 & !NAME) as usize].prefixed().to_string())
+        match (self.place(id), id.0 & NAME) {
+            (Err(base), _) => base.text(id),
+            (Ok(idx), 0) => Cow::Borrowed(self.texts.text(idx as u32).unwrap_or_default()),
+            (Ok(idx), _) => Cow::Owned(self.names[idx].prefixed().to_string()),
         }
     }
 
     pub(crate) fn count(&self, id: SymbolId) -> SymbolCount {
-        let idx = (id.0 & !NAME) as usize;
+        match self.place(id) {
+            Err(base) => base.count(id).plus(self.learned(id)),
+            Ok(idx) => self.own_count(id, idx),
+        }
+    }
+
+    /// Returns the number of patterns that hold a symbol: [`count`](Self::count) without the
+    /// frequency, which may take longer.
+    pub(crate) fn n_patterns(&self, id: SymbolId) -> u32 {
+        match self.place(id) {
+            Err(base) => base
+                .n_patterns_with(id)
+                .saturating_add(self.learned(id).n_patterns),
+            Ok(idx) => self.own_count(id, idx).n_patterns,
+        }
+    }
+
+    /// Returns what was learned of one of the base's symbols since.
+    fn learned(&self, id: SymbolId) -> SymbolCount {
+        self.base_counts.get(&id).copied().unwrap_or_default()
+    }
+
+    fn own_count(&self, id: SymbolId, idx: usize) -> SymbolCount {
         let counts = match id.0 & NAME {
             0 => &self.text_counts,
             _ => &self.name_counts,
@@ -137,34 +218,50 @@ impl Symbols {
 
     /// Adds `occurrences` over learns, and one pattern if it is new.
     pub(crate) fn add(&mut self, id: SymbolId, occurrences: u64, is_new: bool) {
-        let idx = (id.0 & !NAME) as usize;
-        let count = match id.0 & NAME {
-            0 => &mut self.text_counts[idx],
-            _ => &mut self.name_counts[idx],
+        let is_first = is_new && self.n_patterns(id) == 0;
+        self.n_used += usize::from(is_first);
+        let idx = self.place(id).ok();
+        let count = match (idx, id.0 & NAME) {
+            (None, _) => self.base_counts.entry(id).or_default(),
+            (Some(idx), 0) => &mut self.text_counts[idx],
+            (Some(idx), _) => &mut self.name_counts[idx],
         };
-        self.n_used += usize::from(is_new && count.n_patterns == 0);
-        // Cannot overflow: with two pages always free, an index holds fewer than 2³² patterns.
+        // Cannot overflow: with two pages always free, pages hold fewer than 2³² patterns.
         count.n_patterns += u32::from(is_new);
         count.frequency = count.frequency.saturating_add(occurrences);
     }
 
-    /// Returns all symbols that occur in a pattern, texts before names.
+    /// Returns all symbols that occur in a pattern with their counts, texts before names of the
+    /// base and of the table each.
     pub(crate) fn used(&self) -> impl Iterator<Item = (SymbolId, SymbolCount)> {
-        let texts = self.text_counts.iter().zip(0..);
-        let names = self.name_counts.iter().zip(NAME..);
-        texts
+        let base = self.base.iter().flat_map(|base| {
+            let known = base.used();
+            // What no pattern of the base holds may be held by one that was learned since.
+            let since = self
+                .base_counts
+                .iter()
+                .filter(|(id, count)| count.n_patterns > 0 && base.n_patterns_with(**id) == 0);
+            known.chain(since.map(|(&id, _)| id))
+        });
+        let texts = self.text_counts.iter().zip(self.first_text()..);
+        let names = self.name_counts.iter().zip(self.first_name() | NAME..);
+        let own = texts
             .chain(names)
             .filter(|(count, _)| count.n_patterns > 0)
-            .map(|(count, id)| (SymbolId(id), *count))
+            .map(|(count, id)| (SymbolId(id), *count));
+        base.map(|id| (id, self.count(id))).chain(own)
     }
 
     /// Copies the number of patterns of every symbol, for the statistics of a finalized node.
     pub(crate) fn snapshot(&self) -> SymbolSnapshot {
-        let n_patterns = |counts: &[SymbolCount]| counts.iter().map(|c| c.n_patterns).collect();
-        SymbolSnapshot {
-            texts: n_patterns(&self.text_counts),
-            names: n_patterns(&self.name_counts),
-        }
+        // The base never changes, so only what was learned since is copied.
+        SymbolSnapshot(Self {
+            base: self.base.clone(),
+            base_counts: self.base_counts.clone(),
+            text_counts: self.text_counts.clone(),
+            name_counts: self.name_counts.clone(),
+            ..Self::default()
+        })
     }
 
     /// Gives back memory that was reserved for more symbols.
@@ -179,25 +276,18 @@ impl Symbols {
             + self.names.capacity() * size_of::<PatternName>()
             + self.name_ids.capacity() * (size_of::<u32>() + 1)
             + (self.text_counts.capacity() + self.name_counts.capacity()) * size_of::<SymbolCount>()
+            + self.base_counts.capacity() * (size_of::<(SymbolId, SymbolCount)>() + 1)
     }
 }
 
-/// The number of patterns that held each symbol at some time.
+/// The number of patterns that held each symbol at some time: a table without its texts.
 #[derive(Debug, Clone)]
-pub(crate) struct SymbolSnapshot {
-    texts: Vec<u32>,
-    names: Vec<u32>,
-}
+pub(crate) struct SymbolSnapshot(Symbols);
 
 impl SymbolSnapshot {
     /// Returns the number of patterns that held a symbol; 0 for symbols that came later.
     pub(crate) fn n_patterns(&self, id: SymbolId) -> u32 {
-        let idx = (id.0 & !NAME) as usize;
-        let counts = match id.0 & NAME {
-            0 => &self.texts,
-            _ => &self.names,
-        };
-        counts.get(idx).copied().unwrap_or(0)
+        self.0.n_patterns(id)
     }
 }
 

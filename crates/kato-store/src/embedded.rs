@@ -9,6 +9,7 @@ mod lock;
 mod manifest;
 mod merge;
 mod options;
+mod ordered;
 mod query;
 mod replacement;
 mod segment;

@@ -167,3 +167,53 @@ impl VisitedPattern<'_> {
         self.attributes?.event_lengths.as_deref()
     }
 }
+
+/// A receiver of all content of an embedded store in name order, node by node from the bottom up;
+/// see [`EmbeddedStore::visit_in_order`].
+///
+/// [`EmbeddedStore::visit_in_order`]: crate::EmbeddedStore::visit_in_order
+pub trait OrderedVisitor {
+    /// Receives the symbols of a node that begins.
+    fn node(&mut self, node: &OrderedNode<'_>);
+
+    /// Receives one pattern of the node that began last; names ascend and are distinct.
+    ///
+    /// Its symbols are numbers of [`OrderedNode`]. `Break` ends the visit.
+    fn pattern(&mut self, pattern: &VisitedPattern<'_>) -> ControlFlow<()>;
+}
+
+/// The symbols of one node by number: those below `n_below` are the patterns of the node below by
+/// their place in name order, those from there on are texts. Every symbol has one number.
+#[derive(Debug, Clone, Copy)]
+pub struct OrderedNode<'a> {
+    /// The node's place from the bottom of the hierarchy.
+    pub node_idx: usize,
+    /// Number of patterns of the node below.
+    pub n_below: u32,
+    /// The texts, ascending; each is in use.
+    pub texts: &'a [&'a str],
+}
+
+/// A digest of what a store holds. `Display` writes 40 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentDigest([u8; 20]);
+
+impl ContentDigest {
+    /// Creates a digest from its bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 20]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 20] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ContentDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

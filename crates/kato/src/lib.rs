@@ -11,7 +11,8 @@
 //! - What comes back has more fields than the tables above: [`Activation`], [`Prediction`],
 //!   [`Generation`], [`TrainingReport`].
 //! - Each library stands for itself and is re-exported whole: [`model`], [`tokenizer`], [`loader`],
-//!   [`learner`], [`store`], [`scheduler`], [`prediction`], [`engine`], [`hierarchy`], [`probe`].
+//!   [`learner`], [`store`], [`scheduler`], [`prediction`], [`index`], [`engine`], [`hierarchy`],
+//!   [`probe`].
 
 mod error;
 mod open;
@@ -31,6 +32,7 @@ pub use kato_fetch as fetch;
 #[cfg(feature = "hardware")]
 pub use kato_hardware as hardware;
 pub use kato_hierarchy as hierarchy;
+pub use kato_index as index;
 pub use kato_learner as learner;
 pub use kato_loader as loader;
 pub use kato_model as model;
@@ -59,7 +61,7 @@ pub use kato_learner::HierarchicalConceptLearner;
 pub use kato_loader::{Order, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
 pub use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
-pub use open::{from_store, open, tokenizer_of};
+pub use open::{engine_of, from_embedded_store, from_store, open, tokenizer_of};
 pub use training::Training;
 
 /// What most programs use, for `use kato::prelude::*`.

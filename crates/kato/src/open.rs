@@ -1,10 +1,13 @@
 //! Opening what was trained, with the tokenizer and the settings that it records.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
-use kato_engine::Engine;
+use kato_engine::{Engine, EngineOptions};
 use kato_hierarchy::Hierarchy;
+use kato_index::StoreIndex;
 use kato_scheduler::RunConfiguration;
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::Tokenizer;
@@ -14,7 +17,9 @@ use crate::Error;
 /// Opens the knowledge base in a directory for questions; also while it is being trained, in the
 /// state of its last commit.
 ///
-/// All of it is loaded into memory.
+/// Where `kato index` (or [`index::build`](kato_index::build())) has written an index of what it
+/// holds, it is asked over that: opening takes milliseconds, and only what is asked for is read. All
+/// of it is loaded into memory otherwise.
 ///
 /// # Errors
 ///
@@ -35,7 +40,34 @@ use crate::Error;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
-    from_store(Arc::new(EmbeddedStore::open_read_only(kb.as_ref())?))
+    from_embedded_store(Arc::new(EmbeddedStore::open_read_only(kb.as_ref())?))
+}
+
+/// Opens the knowledge of an embedded store for questions, as [`open`] does that of a directory:
+/// over its index, if it has one.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn from_embedded_store(store: Arc<EmbeddedStore>) -> Result<Hierarchy, Error> {
+    let (run, tokenizer) = training_of(&*store)?;
+    Ok(Hierarchy::new(engine_of(store)?, tokenizer, run.learner)?)
+}
+
+/// Opens the nodes of an embedded store: over its index if it has one that can be used, and in
+/// memory otherwise.
+///
+/// # Errors
+///
+/// [`Error::Engine`] when the store cannot be read.
+pub fn engine_of(store: Arc<EmbeddedStore>) -> Result<Engine, Error> {
+    // What cannot be used is passed over: the answers are the same without it.
+    let index = kato_index::open(&store).ok().flatten();
+    let nodes: Vec<_> = index.iter().flat_map(StoreIndex::nodes).collect();
+    let mut options = EngineOptions::default();
+    // One user asks, so one question may have all cores.
+    options.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    Ok(Engine::open_indexed(store, nodes, options)?)
 }
 
 /// Opens the knowledge of any store for questions, as [`open`] does that of a directory.
@@ -44,15 +76,20 @@ pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
 ///
 /// As [`open`].
 pub fn from_store(store: Arc<dyn PatternStore>) -> Result<Hierarchy, Error> {
-    let run = RunConfiguration::from_json(store.configuration())
-        .map_err(|source| Error::NotTrained { source })?;
-    // Before the patterns are loaded, which may take long.
-    let tokenizer = tokenizer_of(&run)?;
+    let (run, tokenizer) = training_of(&*store)?;
     Ok(Hierarchy::new(
         Engine::open(store)?,
         tokenizer,
         run.learner,
     )?)
+}
+
+/// Returns how a store was trained, before its patterns are loaded, which may take long.
+fn training_of(store: &dyn PatternStore) -> Result<(RunConfiguration, Arc<dyn Tokenizer>), Error> {
+    let run = RunConfiguration::from_json(store.configuration())
+        .map_err(|source| Error::NotTrained { source })?;
+    let tokenizer = tokenizer_of(&run)?;
+    Ok((run, tokenizer))
 }
 
 /// Returns the tokenizer that a run used.

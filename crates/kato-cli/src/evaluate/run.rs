@@ -57,14 +57,13 @@ impl TrainedRun {
         &self.learner
     }
 
-    /// Returns the nodes, ready to predict; reads the whole knowledge base.
+    /// Returns the nodes, ready to predict; without an index it reads the whole knowledge base.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
     pub(crate) fn engine(&self) -> Result<Engine> {
-        let store: Arc<EmbeddedStore> = Arc::clone(&self.store);
-        Ok(Engine::open(store)?)
+        Ok(kato::engine_of(Arc::clone(&self.store))?)
     }
 
     /// Returns the documents of the training, and those that it has not seen: `unseen`, or else

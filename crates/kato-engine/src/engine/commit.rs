@@ -107,13 +107,13 @@ impl fmt::Debug for PendingCommit {
 ///
 /// A flag with a condition variable and not a mutex guard, which would borrow the engine that a
 /// [`PendingCommit`] owns a handle of.
-struct CommitTurn {
+pub(super) struct CommitTurn {
     shared: Arc<Shared>,
 }
 
 impl CommitTurn {
     /// Waits until no commit or clear is under way, and takes the right.
-    fn acquire(shared: &Arc<Shared>) -> Self {
+    pub(super) fn acquire(shared: &Arc<Shared>) -> Self {
         // The flag is valid whatever panicked while it was locked.
         let committing = shared.committing.lock();
         let committing = committing.unwrap_or_else(PoisonError::into_inner);
@@ -218,8 +218,11 @@ impl<'a> Writer<'a> {
         for (name, learned) in part.learned() {
             // Locked for each pattern anew, so that sessions can learn meanwhile.
             let events = self.shared.cell(node_idx).read().index().events(name);
-            let events = events
-                .expect("nothing is forgotten during a commit, and pending patterns were learned");
+            // Nothing is forgotten during a commit, and pending patterns were learned: only an
+            // index that is damaged does not have it.
+            let events = events.ok_or_else(|| EngineError::DamagedIndex {
+                node: self.shared.cell(node_idx).name.clone(),
+            })?;
             self.pattern(node_idx, *name, learned, &events)?;
         }
         for (name, elements) in part.vectors() {

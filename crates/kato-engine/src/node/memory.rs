@@ -137,6 +137,40 @@ impl NodeMemory {
         Ok(is_new)
     }
 
+    /// Replaces what the node had when it was opened by what was loaded from its store, and keeps
+    /// what is pending. To be called while no commit is under way.
+    pub(crate) fn rebase(
+        &mut self,
+        loaded: Self,
+        limits: &AttributeLimits,
+    ) -> Result<(), (PatternName, IndexError)> {
+        let mut index = Arc::unwrap_or_clone(loaded.index);
+        let mut windows = loaded.windows;
+        for (&name, learned) in self.pending.learned() {
+            // What is not in the store was learned above the index, and lies in memory.
+            let Some(events) = index.events(&name).or_else(|| self.index.events(&name)) else {
+                continue;
+            };
+            for _ in 0..learned.count {
+                index
+                    .learn_named(name, &events)
+                    .map_err(|error| (name, error))?;
+            }
+            if let Some(attributes) = learned.attributes.as_deref() {
+                if !attributes.emotives.is_empty() {
+                    let window = windows.entry(name).or_default();
+                    window.merge(attributes.emotives.clone(), limits.persistence);
+                    index.set_emotives(&name, window.mean());
+                }
+                index.add_affinity(&name, &attributes.affinity);
+            }
+        }
+        index.seal();
+        self.index = Arc::new(index);
+        self.windows = windows;
+        Ok(())
+    }
+
     /// Attaches the emotives and metadata of a lesson to its pattern.
     fn attach(&mut self, lesson: Prepared<'_>, shared: &Shared) {
         let limits = shared.attribute_limits();

@@ -40,6 +40,13 @@ impl Place {
     }
 }
 
+/// Where a pattern of an index lies: in a page, or in the index below by its rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spot {
+    Page(Place),
+    Base(u32),
+}
+
 /// A pattern that moved from one place to another.
 pub(super) type Move = (PatternName, Place, Place);
 

@@ -181,7 +181,7 @@ impl<'a> Ensemble<'a> {
         let finalized = self
             .index
             .finalized()
-            .filter(|_| self.index.pages().is_finalized(survivor.place));
+            .filter(|_| self.index.is_finalized_at(survivor.spot));
         let whole;
         let (described, n_symbols) = match finalized {
             None => (&present, self.index.n_symbols()),
@@ -239,7 +239,7 @@ impl<'a> Ensemble<'a> {
 
     /// Returns the share of the patterns that hold the symbol.
     fn share(&self, symbol: SymbolId) -> f64 {
-        let n_patterns = self.index.symbol_table().count(symbol).n_patterns;
+        let n_patterns = self.index.symbol_table().n_patterns(symbol);
         f64::from(n_patterns) / self.index.n_patterns() as f64
     }
 

@@ -7,7 +7,8 @@ use super::texts::text_bytes;
 use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::similarity;
 use crate::config::RankMetric;
-use crate::index::{PatternIndex, Place};
+use crate::frozen::Reader;
+use crate::index::{PatternIndex, Place, Spot};
 use crate::matching::CharacterProfile;
 use crate::metrics::{
     cohesion, confidence, evidence, fragmentation, pre_potential, single_symbol_snr,
@@ -41,6 +42,9 @@ pub(super) fn predict(
     let mut top = TopK::new(limit);
     for (number, page) in index.pages().iter() {
         offer_page(number, page, symbol, &mut top, cancel)?;
+    }
+    if let Some(base) = index.base() {
+        offer_base(&base.reader(), symbol, &mut top, cancel)?;
     }
     let characters =
         (!config.single_symbol_token_matching).then(|| CharacterProfile::new(state.texts[0]));
@@ -105,8 +109,8 @@ fn offer_page(
             page.read_symbols(place, &mut symbols);
             let score = potential(symbols.len());
             if top.accepts(score, &name) {
-                let place = Place::new(number, place);
-                top.push(Ranked { score, name, place });
+                let spot = Spot::Page(Place::new(number, place));
+                top.push(Ranked { score, name, spot });
             }
         }
         true
@@ -121,6 +125,37 @@ fn offer_page(
             // Names of an open page are in no order: one that is refused ends nothing.
             for place in 0..page.len() {
                 offer(place as u16);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Offers the patterns of the index below that begin with a symbol.
+fn offer_base(
+    reader: &Reader<'_>,
+    symbol: SymbolId,
+    top: &mut TopK,
+    cancel: &Cancel,
+) -> Result<(), Cancelled> {
+    for class in reader.index().classes() {
+        let lengths = class.class.lengths.lengths();
+        let upper = potential((*lengths.start()).max(1));
+        let Some(list) = reader.first(class, symbol) else {
+            continue;
+        };
+        for rank in list.iter() {
+            cancel.check()?;
+            let name = reader.name(rank);
+            // Ranks are in name order, so no later one of the class is accepted either.
+            if !top.accepts(upper, &name) {
+                break;
+            }
+            let (_, length) = reader.range(rank);
+            let score = potential(length);
+            if top.accepts(score, &name) {
+                let spot = Spot::Base(rank);
+                top.push(Ranked { score, name, spot });
             }
         }
     }
@@ -149,8 +184,8 @@ fn rate(
     cancel.check()?;
     let table = index.symbol_table();
     let mut symbols = Vec::new();
-    index.pages().read_symbols(ranked.place, &mut symbols);
-    let mut prediction = Prediction::new(ranked.name, index.pages().frequency(ranked.place));
+    index.read_symbols_at(ranked.spot, &mut symbols);
+    let mut prediction = Prediction::new(ranked.name, index.frequency_at(ranked.spot));
     prediction.similarity = similarity(&symbols, state, table, characters, || Ok(1), cancel)?;
     prediction.evidence = evidence(1, symbols.len());
     prediction.confidence = confidence(1, 1);
@@ -158,7 +193,7 @@ fn rate(
     prediction.fragmentation = fragmentation(1);
     if let Some(emotive) = config.affinity_emotive.as_deref() {
         // Unlike states of several symbols, all symbols of the pattern have a weight here.
-        let observed = &symbols[..1];
+        let observed = &symbols[..symbols.len().min(1)];
         prediction.weighted = AffinityWeights::from_symbols(
             index,
             symbols.iter().copied(),
@@ -181,13 +216,13 @@ fn fill_texts(
     index: &PatternIndex,
     state: &State<'_>,
     mut prediction: Prediction,
-    place: Place,
+    spot: Spot,
     cancel: &Cancel,
 ) -> Result<Prediction, Cancelled> {
     cancel.check()?;
     let table = index.symbol_table();
     let mut symbols = Vec::new();
-    index.pages().read_symbols(place, &mut symbols);
+    index.read_symbols_at(spot, &mut symbols);
     // In the sequence and in the future.
     cancel.take(|| 2 * text_bytes(&symbols, table))?;
     let text = |symbol: &SymbolId| table.text(*symbol).into_owned();
@@ -196,7 +231,7 @@ fn fill_texts(
     prediction.matches = vec![state.texts[0].to_owned()];
     prediction.present = vec![Event::in_given_order(prediction.matches.clone())];
     // KATO cuts the pattern by symbols here and not by events.
-    prediction.future = symbols[1..].iter().map(single).collect();
-    prediction.sequence = index.events_at(place);
+    prediction.future = symbols.iter().skip(1).map(single).collect();
+    prediction.sequence = index.events_at(spot);
     Ok(prediction)
 }

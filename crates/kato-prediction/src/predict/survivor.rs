@@ -1,9 +1,11 @@
 //! A pattern that survived the search, with the data that its metrics are computed from.
 
+use std::borrow::Cow;
+
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
 use crate::fuzzy::FuzzySymbol;
-use crate::index::{PatternIndex, Place};
+use crate::index::{PatternIndex, Spot};
 use crate::matcher::BlockSummary;
 use crate::metrics::{cohesion, confidence, evidence, fragmentation, snr};
 use crate::search::Ranked;
@@ -16,9 +18,9 @@ use crate::{Prediction, SymbolId};
 pub(super) struct Survivor<'a> {
     /// Its texts are filled in only if it becomes part of the answer.
     pub(super) prediction: Prediction,
-    pub(super) place: Place,
+    pub(super) spot: Spot,
     pub(super) symbols: Vec<SymbolId>,
-    pub(super) event_lengths: Option<&'a [u32]>,
+    pub(super) event_lengths: Option<Cow<'a, [u32]>>,
     pub(super) split: Split,
     /// Positions of the matches in the state, ascending.
     pub(super) matches: Vec<usize>,
@@ -37,8 +39,8 @@ impl<'a> Survivor<'a> {
         ranked: &Ranked,
     ) -> Result<Self, Cancelled> {
         let mut symbols = Vec::new();
-        index.pages().read_symbols(ranked.place, &mut symbols);
-        let event_lengths = index.pages().event_lengths(ranked.place);
+        index.read_symbols_at(ranked.spot, &mut symbols);
+        let event_lengths = index.event_lengths_at(ranked.spot, symbols.len());
         let blocks = candidates.blocks_of(&symbols)?;
         let summary = BlockSummary::from_blocks(&blocks);
         // Fuzzy matching decides about matches and extras; blocks, and with them past, present and
@@ -60,10 +62,14 @@ impl<'a> Survivor<'a> {
             0 => (0, symbols.len()),
             _ => (summary.start, summary.end),
         };
-        let split = Split::new(symbols.len(), event_lengths, start, end, |place| {
-            first_match == Some(symbols[place])
-        });
-        let mut prediction = Prediction::new(ranked.name, index.pages().frequency(ranked.place));
+        let split = Split::new(
+            symbols.len(),
+            event_lengths.as_deref(),
+            start,
+            end,
+            |place| first_match == Some(symbols[place]),
+        );
+        let mut prediction = Prediction::new(ranked.name, index.frequency_at(ranked.spot));
         prediction.similarity = candidates.similarity_of(&symbols)?;
         prediction.evidence = evidence(matches.len(), symbols.len());
         prediction.confidence = confidence(matches.len(), split.present_symbols.len());
@@ -71,7 +77,7 @@ impl<'a> Survivor<'a> {
         prediction.fragmentation = fragmentation(summary.n_blocks);
         Ok(Self {
             prediction,
-            place: ranked.place,
+            spot: ranked.spot,
             split,
             matches,
             fuzzy,
@@ -91,7 +97,7 @@ impl<'a> Survivor<'a> {
         &self,
         events: std::ops::Range<usize>,
     ) -> impl Iterator<Item = &[SymbolId]> {
-        let lengths = self.event_lengths;
+        let lengths = self.event_lengths.as_deref();
         let length = move |event: usize| lengths.map_or(1, |lengths| lengths[event] as usize);
         let start = match lengths {
             None => events.start,

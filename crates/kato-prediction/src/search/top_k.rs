@@ -4,16 +4,16 @@ use std::cmp::Ordering;
 
 use kato_model::PatternName;
 
-use crate::index::Place;
+use crate::index::Spot;
 
 /// A pattern with its score; better ones are *less*: by score descending, then by name.
 ///
-/// Names are distinct within an index, so that equality needs no place.
+/// Names are distinct within an index, so that equality needs no more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ranked {
     pub(crate) score: f64,
     pub(crate) name: PatternName,
-    pub(crate) place: Place,
+    pub(crate) spot: Spot,
 }
 
 impl Ord for Ranked {
@@ -46,20 +46,32 @@ impl PartialEq for Ranked {
 
 impl Eq for Ranked {}
 
-/// A collection that keeps the `limit` best of all patterns that are offered.
+/// A collection that keeps the `limit` best of all patterns that are offered: the least, as better
+/// ones are less.
 ///
 /// The bar is raised once for many patterns, as raising it for each would cost more than comparing
 /// a few too many.
 #[derive(Debug)]
-pub(crate) struct TopK {
+pub(crate) struct TopK<T = Ranked> {
     limit: usize,
     /// At least the `limit` best so far.
-    kept: Vec<Ranked>,
+    kept: Vec<T>,
     /// The last of the `limit` best at the time when the bar was last raised.
-    threshold: Option<Ranked>,
+    threshold: Option<T>,
 }
 
 impl TopK {
+    /// Returns whether a pattern may be among the best.
+    #[inline]
+    pub(crate) fn accepts(&self, score: f64, name: &PatternName) -> bool {
+        self.threshold.as_ref().is_none_or(|threshold| {
+            let by_score = score.total_cmp(&threshold.score);
+            by_score.is_gt() || (by_score.is_eq() && *name < threshold.name)
+        })
+    }
+}
+
+impl<T: Ord + Copy> TopK<T> {
     /// Creates an empty collection of at most `limit` patterns.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
@@ -71,21 +83,12 @@ impl TopK {
 
     /// Returns the pattern that another one has to be better than; `None` as long as there is room.
     #[inline]
-    pub(crate) fn threshold(&self) -> Option<&Ranked> {
+    pub(crate) fn threshold(&self) -> Option<&T> {
         self.threshold.as_ref()
     }
 
-    /// Returns whether a pattern may be among the best.
-    #[inline]
-    pub(crate) fn accepts(&self, score: f64, name: &PatternName) -> bool {
-        self.threshold.as_ref().is_none_or(|threshold| {
-            let by_score = score.total_cmp(&threshold.score);
-            by_score.is_gt() || (by_score.is_eq() && *name < threshold.name)
-        })
-    }
-
     /// Adds a pattern and raises the bar when enough have come together.
-    pub(crate) fn push(&mut self, ranked: Ranked) {
+    pub(crate) fn push(&mut self, ranked: T) {
         self.kept.push(ranked);
         // The first time as soon as there are enough, since any bar is better than none; then after
         // a quarter more, so that each pattern pays for a constant share of the selection.
@@ -109,7 +112,7 @@ impl TopK {
     }
 
     /// Returns the best, best first.
-    pub(crate) fn into_sorted(mut self) -> Vec<Ranked> {
+    pub(crate) fn into_sorted(mut self) -> Vec<T> {
         self.kept.sort_unstable();
         self.kept.truncate(self.limit);
         self.kept
@@ -126,7 +129,7 @@ mod tests {
             .map(|number| Ranked {
                 score: f64::from(number * 7919 % 10),
                 name: PatternName::of_events(&[[number.to_string()]]),
-                place: Place::new(0, number as u16),
+                spot: Spot::Base(number),
             })
             .collect();
         let mut sorted = all.clone();

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -131,30 +132,56 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Writes the merge of several segments as one.
+/// A receiver of the merge of several segments, node by node from the bottom up.
+pub(crate) trait MergeSink {
+    /// Begins a node: symbols below `n_below` are the patterns of the node before by their place in
+    /// name order, those from there on its texts.
+    fn begin_node(&mut self, n_below: u32, texts: &[&str]) -> Result<(), StoreError>;
+
+    /// Takes a pattern; names ascend. `Break` ends the merge.
+    fn pattern(
+        &mut self,
+        name: PatternName,
+        frequency: u64,
+        symbols: &[u32],
+        extras: &Extras,
+    ) -> Result<ControlFlow<()>, StoreError>;
+
+    /// Ends the node.
+    fn end_node(&mut self, node_idx: usize) -> Result<(), StoreError>;
+}
+
+/// Shows the merge of several segments to a sink; `Break` if the sink ended it.
 ///
-/// Memory: 4 bytes for each pattern of the largest node.
-pub(crate) fn merge_segments(
+/// Memory: 4 bytes for each pattern of the largest node. `path` is named where something is too
+/// large.
+pub(crate) fn walk_merged(
     segments: &[Arc<Segment>],
     n_nodes: usize,
     limits: &AttributeLimits,
     path: &Path,
-) -> Result<WrittenSegment, StoreError> {
-    let mut writer = SegmentWriter::create(path)?;
-    // Rank in each old segment → rank in the new one, for the node below.
+    sink: &mut dyn MergeSink,
+) -> Result<ControlFlow<()>, StoreError> {
+    // Rank in each old segment → rank in the merge, for the node below.
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
+    let mut n_below = 0;
     for node_idx in 0..n_nodes {
         let literals = merge_dictionaries(segments, node_idx)?;
-        let numbered = number_literals(literals.merged, segments, node_idx, writer.n_below()?)?
+        let numbered = number_literals(literals.merged, segments, node_idx, n_below)?
             .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 symbols"))?;
-        writer.begin_node(numbered.texts.iter().copied())?;
+        sink.begin_node(n_below, &numbered.texts)?;
+        // Nothing refers to the patterns of the highest node.
+        let has_above = node_idx + 1 < n_nodes;
         let mut ranks: Vec<Vec<u32>> = segments
             .iter()
-            .map(|segment| Vec::with_capacity(segment.n_patterns(node_idx)))
+            .map(|segment| match has_above {
+                true => Vec::with_capacity(segment.n_patterns(node_idx)),
+                false => Vec::new(),
+            })
             .collect();
         let mut merge = MergeCursor::new(segments, node_idx)?;
         let mut symbols = Vec::new();
-        let mut rank = 0;
+        let mut rank: u32 = 0;
         while let Some(group) = merge.next_group()? {
             // Numbers have a meaning only within their segment, so symbols are renumbered by the
             // tables of the segment that the record is from.
@@ -172,25 +199,77 @@ pub(crate) fn merge_segments(
                 // damage and must not panic.
                 symbols.push(renumbered.ok_or_else(|| segment.corrupt_block())?);
             }
-            writer.push(
-                group.name,
-                group.frequency()?,
-                &symbols,
-                &group.extras(limits)?,
-            )?;
-            for &member in group.members() {
-                ranks[member].push(rank);
+            let extras = group.extras(limits)?;
+            if sink
+                .pattern(group.name, group.frequency()?, &symbols, &extras)?
+                .is_break()
+            {
+                return Ok(ControlFlow::Break(()));
             }
-            rank += 1;
+            if has_above {
+                for &member in group.members() {
+                    ranks[member].push(rank);
+                }
+            }
+            rank = rank
+                .checked_add(1)
+                .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 patterns"))?;
         }
-        writer.end_node()?;
-        let mut vectors = MergedVectors::new(segments, node_idx)?;
-        while let Some((name, vector)) = vectors.next_vector()? {
-            writer.push_vector(name, &vector)?;
-        }
+        sink.end_node(node_idx)?;
         // The ranks of this node are the children of the next.
         children = ranks;
+        n_below = rank;
     }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// A sink that writes a segment.
+struct SegmentSink<'a> {
+    writer: SegmentWriter,
+    segments: &'a [Arc<Segment>],
+}
+
+impl MergeSink for SegmentSink<'_> {
+    fn begin_node(&mut self, _n_below: u32, texts: &[&str]) -> Result<(), StoreError> {
+        self.writer.begin_node(texts.iter().copied())
+    }
+
+    fn pattern(
+        &mut self,
+        name: PatternName,
+        frequency: u64,
+        symbols: &[u32],
+        extras: &Extras,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        self.writer.push(name, frequency, symbols, extras)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn end_node(&mut self, node_idx: usize) -> Result<(), StoreError> {
+        self.writer.end_node()?;
+        let mut vectors = MergedVectors::new(self.segments, node_idx)?;
+        while let Some((name, vector)) = vectors.next_vector()? {
+            self.writer.push_vector(name, &vector)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the merge of several segments as one.
+///
+/// Memory: that of [`walk_merged`].
+pub(crate) fn merge_segments(
+    segments: &[Arc<Segment>],
+    n_nodes: usize,
+    limits: &AttributeLimits,
+    path: &Path,
+) -> Result<WrittenSegment, StoreError> {
+    let mut sink = SegmentSink {
+        writer: SegmentWriter::create(path)?,
+        segments,
+    };
+    // This sink ends nothing before its end.
+    let _ = walk_merged(segments, n_nodes, limits, path, &mut sink)?;
     let mut documents = Vec::new();
     for segment in segments {
         documents.append(&mut segment.documents()?);
@@ -199,7 +278,7 @@ pub(crate) fn merge_segments(
     // segments.
     documents.sort_unstable();
     documents.dedup();
-    writer.finish(
+    sink.writer.finish(
         documents
             .iter()
             .map(|(sample_idx, id)| (*sample_idx, id.as_str())),

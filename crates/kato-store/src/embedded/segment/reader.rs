@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kato_model::PatternName;
+use sha1::{Digest, Sha1};
 
 use super::block::{BlockIndex, name_at};
 use super::file::SegmentFile;
@@ -25,6 +26,8 @@ const TAIL_BYTES: usize = 4 + 4 + MAGIC.len();
 #[derive(Debug)]
 pub(crate) struct Segment {
     file: SegmentFile,
+    /// The SHA-1 of the footer and the file's size: the footer has the checksums of all parts.
+    digest: [u8; 20],
     footer: Footer,
     nodes: Vec<SegmentNode>,
 }
@@ -45,7 +48,7 @@ impl Segment {
     /// Opens a segment and checks its footer and indexes; blocks are checked when they are read.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = SegmentFile::open(path)?;
-        let footer = read_footer(&file)?;
+        let (footer, digest) = read_footer(&file)?;
         let mut nodes = Vec::with_capacity(footer.nodes.len());
         let mut n_below = 0;
         for node in &footer.nodes {
@@ -54,9 +57,15 @@ impl Segment {
         }
         Ok(Self {
             file,
+            digest,
             footer,
             nodes,
         })
+    }
+
+    /// Returns the digest of the segment's content, vectors left out.
+    pub(crate) fn digest(&self) -> [u8; 20] {
+        self.digest
     }
 
     /// Keeps the file open from now on, so that the segment can be read when its file is removed.
@@ -402,8 +411,8 @@ impl NodeCursor {
     }
 }
 
-/// Reads the footer, after checking the first and the last bytes of the file.
-fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
+/// Reads the footer, after checking the first and the last bytes of the file, and digests it.
+fn read_footer(file: &SegmentFile) -> Result<(Footer, [u8; 20]), StoreError> {
     let bytes = file.bytes()?;
     if bytes < (MAGIC.len() + TAIL_BYTES) as u64 {
         return Err(file.corrupt("it is too short to be a segment"));
@@ -435,8 +444,12 @@ fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
         crc32: word(4),
     };
     let json = file.read_part(&part, "footer")?;
-    serde_json::from_slice(&json)
-        .map_err(|error| file.corrupt(format!("its footer does not decode: {error}")))
+    let footer = serde_json::from_slice(&json)
+        .map_err(|error| file.corrupt(format!("its footer does not decode: {error}")))?;
+    let digest = Sha1::new()
+        .chain_update(bytes.to_le_bytes())
+        .chain_update(&json);
+    Ok((footer, digest.finalize().into()))
 }
 
 /// Reads the block index of a node, after checking that all its parts lie within the file.

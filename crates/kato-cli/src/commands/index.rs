@@ -1,0 +1,102 @@
+//! The command `kato index`: writes the index of a trained knowledge base beside it.
+//!
+//! ```text
+//! kato index --kb my-kb
+//! kato index --kb my-kb --memory 1GiB --json
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar};
+use kato_index::{BuildOptions, BuildReport};
+use kato_scheduler::StopSignal;
+use kato_store::EmbeddedStore;
+use serde::Serialize;
+
+use crate::backend::warn_of_recovery;
+use crate::byte_size::ByteSize;
+use crate::exit::exit_code;
+use crate::inspect::{View, show};
+
+/// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
+/// whatever its size.
+///
+/// `kato predict`, `kato generate` and `kato evaluate` use it from then on, and read only what they
+/// are asked for; their answers stay the same. It belongs to what the knowledge base holds now: after
+/// further training it is passed over until it is written again, and removed then. One that is there
+/// and whole is kept.
+///
+/// With --json one object on standard output: kb, content (the digest of what was indexed),
+/// patterns, bytes, seconds, and was_there.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Directory of the knowledge base.
+    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
+    kb: PathBuf,
+    /// Memory for sorting, such as 1GiB; 4 bytes for each pattern of the largest node come on top.
+    /// The more, the faster.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    memory: ByteSize,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `kato index` and returns its exit code.
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+/// Writes the index and says what became of it.
+fn run(args: &Args) -> Result<()> {
+    let store = EmbeddedStore::open_read_only(&args.kb)?;
+    warn_of_recovery(&store);
+    let indexing = format!("indexing {}", args.kb.display());
+    let spinner = ProgressBar::new_spinner().with_message(indexing);
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    // More than a process can address is as much as it can.
+    let sort_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
+    let built = kato_index::build(&store, &BuildOptions::default().with_sort_bytes(sort_bytes));
+    spinner.finish_and_clear();
+    show(&Built::new(args, &built?), args.json)
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+struct Built {
+    kb: String,
+    content: String,
+    patterns: u64,
+    bytes: u64,
+    seconds: f64,
+    was_there: bool,
+}
+
+impl Built {
+    fn new(args: &Args, report: &BuildReport) -> Self {
+        Self {
+            kb: args.kb.display().to_string(),
+            content: report.content.to_string(),
+            patterns: report.patterns,
+            bytes: report.bytes,
+            seconds: report.elapsed.as_secs_f64(),
+            was_there: report.was_there,
+        }
+    }
+}
+
+impl View for Built {
+    fn text(&self, _width: usize) -> String {
+        let (patterns, bytes) = (HumanCount(self.patterns), HumanBytes(self.bytes));
+        if self.was_there {
+            return format!("{patterns} patterns are indexed already, in {bytes}\n");
+        }
+        let took = HumanDuration(Duration::from_secs_f64(self.seconds));
+        format!("indexed {patterns} patterns in {took}, {bytes}\n")
+    }
+}

@@ -1,0 +1,288 @@
+//! Building an index: one walk along the store in name order, then the lists, in bounded memory.
+
+mod columns;
+mod lists;
+mod node;
+
+use std::fs::{self, File, TryLockError};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kato_store::visit::{ContentDigest, OrderedNode, OrderedVisitor, VisitedPattern};
+use kato_store::{EmbeddedStore, PatternStore};
+
+use self::node::NodeBuilder;
+use crate::IndexFileError;
+use crate::files::{
+    BUILDING, CHECKSUMS, FORMAT_VERSION, HEADER, Header, LOCK, NodeHeader, content_dir, index_dir,
+    sync_dir,
+};
+
+/// How an index is built. The result does not depend on it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct BuildOptions {
+    /// Bytes of memory for sorting, beside which there are 4 bytes for each pattern of the largest
+    /// node. The less, the more often the patterns are read. Default 256 MiB.
+    pub sort_bytes: usize,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self {
+            sort_bytes: 256 << 20,
+        }
+    }
+}
+
+impl BuildOptions {
+    /// Sets the bytes of memory for sorting.
+    #[must_use]
+    pub fn with_sort_bytes(mut self, bytes: usize) -> Self {
+        self.sort_bytes = bytes;
+        self
+    }
+}
+
+/// The outcome of building an index.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct BuildReport {
+    /// The digest of what was indexed, by which the index is found.
+    pub content: ContentDigest,
+    /// Patterns of all nodes.
+    pub patterns: u64,
+    /// Bytes on the disk.
+    pub bytes: u64,
+    /// Time that it took.
+    pub elapsed: Duration,
+    /// Whether there was a whole index already, so that nothing was written.
+    pub was_there: bool,
+}
+
+/// Builds the index of what a store holds beside the store, and removes those of what it held
+/// before.
+///
+/// An index that is there and whole is kept. Until the new one is complete nobody sees it; a build
+/// that is cut off leaves files that the next one removes. Programs that have an older one open go
+/// on with it.
+///
+/// ```
+/// use kato_model::batch::BatchSymbol;
+/// use kato_model::{LearnBatch, PatternName};
+/// use kato_store::{EmbeddedStore, PatternStore};
+/// use serde_json::Value;
+///
+/// let dir = tempfile::tempdir()?;
+/// let store = EmbeddedStore::create(&dir.path().join("kb"), &["node0"], Value::Null)?;
+/// let mut batch = LearnBatch::new(1);
+/// let symbols = ["a", "b"].map(|text| BatchSymbol::Literal(batch.literal(text)));
+/// batch.learn(0, PatternName::of_events(&[["a"], ["b"]]), symbols);
+/// store.commit(vec![store.stage(batch.seal())?], Value::Null)?;
+///
+/// assert!(kato_index::open(&store)?.is_none());
+/// let report = kato_index::build(&store, &kato_index::BuildOptions::default())?;
+/// assert_eq!(report.patterns, 1);
+/// let index = kato_index::open(&store)?.expect("it was just built");
+/// assert_eq!(index.nodes().len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`IndexFileError`]; then an index that was there is as before.
+pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildReport, IndexFileError> {
+    let began = Instant::now();
+    let parent = index_dir(store.dir());
+    fs::create_dir_all(&parent).map_err(IndexFileError::io("create", &parent))?;
+    let _lock = lock(&parent)?;
+    if let Some(report) = whole_index(store, began) {
+        remove_others(&parent, report.content);
+        return Ok(report);
+    }
+    let dir = parent.join(BUILDING);
+    // What a build left behind that was cut off.
+    remove_dir(&dir)?;
+    fs::create_dir(&dir).map_err(IndexFileError::io("create", &dir))?;
+    let mut builder = Builder {
+        dir: dir.clone(),
+        options,
+        names: store.nodes(),
+        node: None,
+        nodes: Vec::new(),
+        checksums: Vec::new(),
+        error: None,
+    };
+    let visited = store.visit_in_order(&mut builder);
+    // The visitor's own error first: it is why the visit ended.
+    if let Some(error) = builder.error.take() {
+        return Err(error);
+    }
+    let content = visited?;
+    builder.end_node()?;
+    let Some(content) = content else {
+        return Err(IndexFileError::damaged(&dir, "building it was broken off"));
+    };
+    let (patterns, bytes) = builder.finish(content)?;
+    publish(store.dir(), &dir, content)?;
+    remove_others(&parent, content);
+    Ok(BuildReport {
+        content,
+        patterns,
+        bytes,
+        elapsed: began.elapsed(),
+        was_there: false,
+    })
+}
+
+/// Returns the report of the index that is there, if it is whole.
+fn whole_index(store: &EmbeddedStore, began: Instant) -> Option<BuildReport> {
+    let index = crate::open(store).ok()??;
+    index.check().ok()?;
+    let header = Header::read(index.dir()).ok()??;
+    Some(BuildReport {
+        content: store.content_digest(),
+        patterns: header.nodes.iter().map(|node| node.layout.n_patterns).sum(),
+        bytes: index.bytes(),
+        elapsed: began.elapsed(),
+        was_there: true,
+    })
+}
+
+/// Locks the directory of indexes for as long as the file lives.
+fn lock(parent: &Path) -> Result<File, IndexFileError> {
+    let path = parent.join(LOCK);
+    let file = File::create(&path).map_err(IndexFileError::io("create", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(IndexFileError::Locked {
+            path: parent.to_owned(),
+        }),
+        Err(TryLockError::Error(source)) => Err(IndexFileError::io("lock", &path)(source)),
+    }
+}
+
+/// Gives a complete index its name.
+fn publish(kb: &Path, built: &Path, content: ContentDigest) -> Result<(), IndexFileError> {
+    sync_dir(built)?;
+    let dir = content_dir(kb, content);
+    // One that is there is damaged, or nothing would have been built. Without its header it is none.
+    match fs::remove_file(dir.join(HEADER)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(IndexFileError::io("remove", &dir)(error));
+        }
+        _ => {}
+    }
+    remove_dir(&dir)?;
+    fs::rename(built, &dir).map_err(IndexFileError::io("rename", &dir))?;
+    sync_dir(&index_dir(kb))
+}
+
+fn remove_dir(dir: &Path) -> Result<(), IndexFileError> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(IndexFileError::io("remove", dir)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes the indexes of other content.
+fn remove_others(parent: &Path, content: ContentDigest) {
+    let keep = content.to_string();
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        // Nothing but our own: digests of 40 digits, and what was never finished.
+        let is_ours = name.to_str().is_some_and(|name| {
+            name == BUILDING
+                || (name.len() == keep.len() && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        });
+        if is_ours && name.to_str() != Some(&keep) {
+            // Those that others have open may stay, on systems that do not remove them then.
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+/// A visitor that writes what it sees.
+struct Builder<'a> {
+    dir: PathBuf,
+    options: &'a BuildOptions,
+    names: &'a [String],
+    node: Option<NodeBuilder>,
+    nodes: Vec<NodeHeader>,
+    checksums: Vec<u32>,
+    error: Option<IndexFileError>,
+}
+
+impl Builder<'_> {
+    /// Writes the lists of the node in progress.
+    fn end_node(&mut self) -> Result<(), IndexFileError> {
+        let Some(node) = self.node.take() else {
+            return Ok(());
+        };
+        let (header, mut checksums) = node.finish(self.options.sort_bytes)?;
+        self.nodes.push(header);
+        self.checksums.append(&mut checksums);
+        Ok(())
+    }
+
+    /// Writes the checksums and the header; returns the number of patterns and of bytes.
+    fn finish(self, content: ContentDigest) -> Result<(u64, u64), IndexFileError> {
+        let path = self.dir.join(CHECKSUMS);
+        let bytes: Vec<u8> = self
+            .checksums
+            .iter()
+            .flat_map(|crc| crc.to_le_bytes())
+            .collect();
+        let write = || {
+            fs::write(&path, &bytes)?;
+            File::options().write(true).open(&path)?.sync_all()
+        };
+        write().map_err(IndexFileError::io("write", &path))?;
+        let header = Header {
+            format_version: FORMAT_VERSION,
+            content: content.to_string(),
+            nodes: self.nodes,
+            checksums_crc32: crc32fast::hash(&bytes),
+        };
+        header.write(&self.dir)?;
+        let patterns = header.nodes.iter().map(|node| node.layout.n_patterns);
+        let columns = header.nodes.iter().flat_map(|node| &node.column_bytes);
+        Ok((patterns.sum(), columns.sum::<u64>() + bytes.len() as u64))
+    }
+}
+
+impl OrderedVisitor for Builder<'_> {
+    fn node(&mut self, node: &OrderedNode<'_>) {
+        if self.error.is_some() {
+            return;
+        }
+        let begun = self.end_node().and_then(|()| {
+            let name = self.names.get(node.node_idx).cloned().unwrap_or_default();
+            NodeBuilder::new(&self.dir, name, node)
+        });
+        match begun {
+            Ok(node) => self.node = Some(node),
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    fn pattern(&mut self, pattern: &VisitedPattern<'_>) -> ControlFlow<()> {
+        let pushed = match (&self.error, &mut self.node) {
+            (None, Some(node)) => node.push(pattern),
+            _ => return ControlFlow::Break(()),
+        };
+        match pushed {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}

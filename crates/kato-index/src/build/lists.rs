@@ -1,0 +1,503 @@
+//! The lists of ranks by symbol, by first symbol and by pair of neighbours.
+//!
+//! Postings are more than fit into memory, so they are made in rounds: each takes as many classes
+//! and symbols as the budget allows, reads all patterns once, sorts what it has collected and
+//! appends it. Rounds go along classes and symbols in order, so every list is complete at once.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use foldhash::HashSet;
+use kato_prediction::frozen::{Column, NodeLayout};
+
+use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
+use super::node::{BUCKETS, ClassBuild, LEAST_PAIR_LIST};
+use crate::IndexFileError;
+use crate::map::Map;
+
+/// What a list is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListKind {
+    /// The patterns that hold a symbol.
+    Held,
+    /// Those that begin with it.
+    First,
+    /// Those in which it has a neighbour.
+    Pair,
+}
+
+/// The patterns of a node to be read from front to back, any number of times.
+pub(super) struct Shapes {
+    symbols: Map,
+    shapes: Map,
+    symbol_bytes: usize,
+    n_patterns: u32,
+}
+
+/// What was counted on the way.
+pub(super) struct Counted {
+    /// Patterns that hold each text.
+    pub(super) by_text: Vec<u32>,
+    /// Symbols that occur in a pattern.
+    pub(super) n_symbols: u64,
+}
+
+/// A builder of all lists of a node.
+pub(super) struct ListBuilder<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) node_idx: usize,
+    /// The shift that makes a bucket's number of a symbol's.
+    pub(super) shift: u32,
+    pub(super) sort_bytes: usize,
+    pub(super) shapes: &'a Shapes,
+    pub(super) layout: &'a NodeLayout,
+    pub(super) classes: &'a mut [ClassBuild],
+    /// The numbers of the classes in the order of their lists.
+    pub(super) order: &'a [u16],
+    pub(super) written: &'a mut BTreeMap<Column, WrittenColumn>,
+    pub(super) too_large: Option<IndexFileError>,
+}
+
+/// Buckets of a round: from one on and up to another, each a place among the classes in order and a
+/// bucket.
+type Round = [(usize, usize); 2];
+
+impl ListBuilder<'_> {
+    /// Writes all lists.
+    pub(super) fn build(&mut self) -> Result<Counted, IndexFileError> {
+        let n_texts = usize::try_from(self.layout.n_texts).unwrap_or(usize::MAX);
+        let n_below = usize::try_from(self.layout.n_below).unwrap_or(usize::MAX);
+        let mut by_text = vec![0_u32; n_texts];
+        let mut children = vec![0_u64; n_below.div_ceil(64)];
+        // By class, the symbols whose followers are listed.
+        let mut has_pairs: Vec<HashSet<u32>> = vec![HashSet::default(); self.order.len()];
+        self.write_lists(ListKind::Held, |class, symbol, n_patterns| {
+            match (symbol as usize).checked_sub(n_below) {
+                Some(text) => {
+                    by_text[text] += u32::try_from(n_patterns).unwrap_or(u32::MAX);
+                }
+                None => children[symbol as usize / 64] |= 1 << (symbol % 64),
+            }
+            if n_patterns as u64 >= LEAST_PAIR_LIST {
+                has_pairs[class].insert(symbol);
+            }
+        })?;
+        self.write_lists(ListKind::First, |_, _, _| {})?;
+        self.write_pairs(&has_pairs)?;
+        let used_texts = by_text.iter().filter(|&&n_patterns| n_patterns > 0).count() as u64;
+        let used_children: u64 = children
+            .iter()
+            .map(|bits| u64::from(bits.count_ones()))
+            .sum();
+        Ok(Counted {
+            by_text,
+            n_symbols: used_texts + used_children,
+        })
+    }
+
+    /// Writes the lists of single symbols, and tells of each its class, symbol and length.
+    fn write_lists(
+        &mut self,
+        kind: ListKind,
+        mut tell: impl FnMut(usize, u32, usize),
+    ) -> Result<(), IndexFileError> {
+        let [keys, starts, bases, ranks] = match kind {
+            ListKind::Held => [
+                Column::HeldKeys,
+                Column::HeldStarts,
+                Column::HeldBases,
+                Column::HeldRanks,
+            ],
+            _ => [
+                Column::FirstKeys,
+                Column::FirstStarts,
+                Column::FirstBases,
+                Column::FirstRanks,
+            ],
+        };
+        let mut out = DirectoryWriter::create(self.dir, self.node_idx, [keys, starts, bases])?;
+        let mut rank_column = ColumnWriter::create(self.dir, self.node_idx, ranks)?;
+        let mut n_ranks = 0_u64;
+        for round in self.rounds(kind, size_of::<u64>()) {
+            let mut entries = self.collect(kind, round, |symbol, _, rank| {
+                u64::from(symbol) << 32 | u64::from(rank)
+            });
+            for (class, entries) in entries.iter_mut().enumerate() {
+                entries.sort_unstable();
+                // A pattern may hold a symbol several times and counts once.
+                entries.dedup();
+                let symbol = |entry: u64| (entry >> 32) as u32;
+                for list in entries.chunk_by(|&a, &b| symbol(a) == symbol(b)) {
+                    out.begin(class, symbol(list[0]), n_ranks)?;
+                    for &entry in list {
+                        // The lower half is the rank.
+                        rank_column.push(&(entry as u32).to_le_bytes())?;
+                    }
+                    n_ranks += list.len() as u64;
+                    tell(class, symbol(list[0]), list.len());
+                }
+            }
+        }
+        self.written.insert(ranks, rank_column.finish()?);
+        let parts = self.finish_directory(out, n_ranks)?;
+        for (&number, part) in self.order.iter().zip(parts) {
+            let layout = &mut self.classes[usize::from(number)].layout;
+            match kind {
+                ListKind::Held => layout.held = part,
+                _ => layout.first = part,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the lists of pairs, of the symbols that have some.
+    fn write_pairs(&mut self, has_pairs: &[HashSet<u32>]) -> Result<(), IndexFileError> {
+        let keys = [
+            Column::PairKeys,
+            Column::PairKeyStarts,
+            Column::PairKeyBases,
+        ];
+        let mut out = DirectoryWriter::create(self.dir, self.node_idx, keys)?;
+        let followers = [Column::PairFollowers, Column::PairStarts, Column::PairBases];
+        let mut follower_out = DirectoryWriter::create(self.dir, self.node_idx, followers)?;
+        let mut rank_column = ColumnWriter::create(self.dir, self.node_idx, Column::PairRanks)?;
+        let (mut n_followers, mut n_ranks) = (0_u64, 0_u64);
+        let rank_bits = bits(self.layout.n_patterns);
+        let number_bits = bits(self.layout.n_below + self.layout.n_texts);
+        // Both numbers and the rank in one number, so that sorting numbers sorts postings.
+        let is_narrow = rank_bits + 2 * number_bits <= 64;
+        let entry_bytes = if is_narrow {
+            size_of::<u64>()
+        } else {
+            size_of::<u128>()
+        };
+        for round in self.rounds(ListKind::Pair, entry_bytes) {
+            // Of what was collected, by class: symbol, follower and rank, sorted.
+            let mut emit = |class: usize, a: u32, b: u32, ranks: &mut dyn Iterator<Item = u32>| {
+                if out.begin(class, a, n_followers)? {
+                    // A new symbol begins its followers anew, also where the last one's last
+                    // follower was the same.
+                    follower_out.forget_key();
+                }
+                follower_out.begin(class, b, n_ranks)?;
+                n_followers += 1;
+                for rank in ranks {
+                    rank_column.push(&rank.to_le_bytes())?;
+                    n_ranks += 1;
+                }
+                Ok::<(), IndexFileError>(())
+            };
+            if is_narrow {
+                let pack = |a: u32, b: u32, rank: u32| {
+                    (u64::from(a) << number_bits | u64::from(b)) << rank_bits | u64::from(rank)
+                };
+                let mut entries = self.collect_pairs(round, has_pairs, pack);
+                for (class, entries) in entries.iter_mut().enumerate() {
+                    entries.sort_unstable();
+                    entries.dedup();
+                    let mask = (1_u64 << number_bits) - 1;
+                    for list in entries.chunk_by(|&a, &b| a >> rank_bits == b >> rank_bits) {
+                        let pair = list[0] >> rank_bits;
+                        let (a, b) = ((pair >> number_bits) as u32, (pair & mask) as u32);
+                        let rank = |entry: &u64| (entry & ((1 << rank_bits) - 1)) as u32;
+                        emit(class, a, b, &mut list.iter().map(rank))?;
+                    }
+                }
+            } else {
+                let pack = |a: u32, b: u32, rank: u32| {
+                    u128::from(a) << 64 | u128::from(b) << 32 | u128::from(rank)
+                };
+                let mut entries = self.collect_pairs(round, has_pairs, pack);
+                for (class, entries) in entries.iter_mut().enumerate() {
+                    entries.sort_unstable();
+                    entries.dedup();
+                    for list in entries.chunk_by(|&a, &b| a >> 32 == b >> 32) {
+                        let (a, b) = ((list[0] >> 64) as u32, (list[0] >> 32) as u32);
+                        emit(class, a, b, &mut list.iter().map(|&entry| entry as u32))?;
+                    }
+                }
+            }
+        }
+        self.written
+            .insert(Column::PairRanks, rank_column.finish()?);
+        let parts = self.finish_directory(out, n_followers)?;
+        for (&number, part) in self.order.iter().zip(parts) {
+            self.classes[usize::from(number)].layout.pairs = part;
+        }
+        self.finish_directory(follower_out, n_ranks)?;
+        Ok(())
+    }
+
+    /// Collects the pairs of a round, by class.
+    fn collect_pairs<T>(
+        &self,
+        round: Round,
+        has_pairs: &[HashSet<u32>],
+        pack: impl Fn(u32, u32, u32) -> T,
+    ) -> Vec<Vec<T>> {
+        let mut collected: Vec<Vec<T>> = self.order.iter().map(|_| Vec::new()).collect();
+        self.visit_round(ListKind::Pair, round, |class, a, b, rank| {
+            if has_pairs[class].contains(&a) {
+                collected[class].push(pack(a, b, rank));
+            }
+        });
+        collected
+    }
+
+    /// Collects the postings of a round, by class.
+    fn collect<T>(
+        &self,
+        kind: ListKind,
+        round: Round,
+        pack: impl Fn(u32, u32, u32) -> T,
+    ) -> Vec<Vec<T>> {
+        let mut collected: Vec<Vec<T>> = self.order.iter().map(|_| Vec::new()).collect();
+        self.visit_round(kind, round, |class, a, b, rank| {
+            collected[class].push(pack(a, b, rank));
+        });
+        collected
+    }
+
+    /// Shows all postings of a round: class, symbol, follower (or 0) and rank.
+    fn visit_round(
+        &self,
+        kind: ListKind,
+        round: Round,
+        mut visit: impl FnMut(usize, u32, u32, u32),
+    ) {
+        let mut places = vec![0; self.order.len()];
+        for (place, &number) in self.order.iter().enumerate() {
+            places[usize::from(number)] = place;
+        }
+        let lengths: Vec<Option<usize>> = self.classes.iter().map(|class| class.length).collect();
+        let [from, to] = round;
+        self.shapes.for_each(&lengths, |rank, number, symbols| {
+            let class = places[usize::from(number)];
+            if class < from.0 || class > to.0 {
+                return;
+            }
+            let is_due = |symbol: u32| {
+                let at = (class, (symbol >> self.shift) as usize);
+                from <= at && at < to
+            };
+            match kind {
+                ListKind::Held => {
+                    for symbol in symbols.iter().filter(|&symbol| is_due(symbol)) {
+                        visit(class, symbol, 0, rank);
+                    }
+                }
+                ListKind::First => {
+                    if let Some(symbol) = symbols.get(0).filter(|&symbol| is_due(symbol)) {
+                        visit(class, symbol, 0, rank);
+                    }
+                }
+                ListKind::Pair => {
+                    let mut before = None;
+                    for symbol in symbols.iter() {
+                        if let Some(first) = before.filter(|&first| is_due(first)) {
+                            visit(class, first, symbol, rank);
+                        }
+                        before = Some(symbol);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Divides the postings of a kind into rounds that fit into the budget, each at least a bucket.
+    fn rounds(&self, kind: ListKind, entry_bytes: usize) -> Vec<Round> {
+        let budget = (self.sort_bytes / entry_bytes).max(1) as u64;
+        let mut rounds = Vec::new();
+        let mut from = (0, 0);
+        let mut n_entries = 0;
+        for (place, &number) in self.order.iter().enumerate() {
+            let counts = &self.classes[usize::from(number)].counts[kind as usize];
+            for (bucket, &count) in counts.iter().enumerate() {
+                if n_entries > 0 && n_entries + count > budget {
+                    rounds.push([from, (place, bucket)]);
+                    from = (place, bucket);
+                    n_entries = 0;
+                }
+                n_entries += count;
+            }
+        }
+        if n_entries > 0 {
+            rounds.push([from, (self.order.len() - 1, BUCKETS)]);
+        }
+        rounds
+    }
+
+    /// Ends a directory whose last list ends there, and returns the part of the keys of each class.
+    fn finish_directory(
+        &mut self,
+        out: DirectoryWriter,
+        end: u64,
+    ) -> Result<Vec<[u64; 2]>, IndexFileError> {
+        let columns = out.columns;
+        let mut out = out;
+        out.push_offset(end)?;
+        if out.is_too_large {
+            // Taken once: it ends the build.
+            let too_large = self.too_large.take();
+            return Err(too_large
+                .unwrap_or_else(|| IndexFileError::damaged(self.dir, "its lists are too large")));
+        }
+        let n_keys = out.n_keys;
+        let mut parts = vec![[n_keys; 2]; self.order.len()];
+        let mut end = n_keys;
+        for (class, part) in parts.iter_mut().enumerate().rev() {
+            *part = [out.first_keys.get(&class).copied().unwrap_or(end), end];
+            end = part[0];
+        }
+        let [starts, bases] = out.offsets.finish()?;
+        self.written.insert(columns[0], out.keys.finish()?);
+        self.written.insert(columns[1], starts);
+        self.written.insert(columns[2], bases);
+        Ok(parts)
+    }
+}
+
+/// A writer of keys and of where their lists begin.
+struct DirectoryWriter {
+    columns: [Column; 3],
+    keys: ColumnWriter,
+    offsets: OffsetWriter,
+    n_keys: u64,
+    last: Option<(usize, u32)>,
+    /// By class, the place of its first key.
+    first_keys: BTreeMap<usize, u64>,
+    is_too_large: bool,
+}
+
+impl DirectoryWriter {
+    fn create(dir: &Path, node_idx: usize, columns: [Column; 3]) -> Result<Self, IndexFileError> {
+        let [keys, starts, bases] = columns;
+        Ok(Self {
+            columns,
+            keys: ColumnWriter::create(dir, node_idx, keys)?,
+            offsets: OffsetWriter::create(dir, node_idx, starts, bases)?,
+            n_keys: 0,
+            last: None,
+            first_keys: BTreeMap::new(),
+            is_too_large: false,
+        })
+    }
+
+    /// Begins the list of a key at an offset, unless it is the key before; returns whether it did.
+    fn begin(&mut self, class: usize, key: u32, offset: u64) -> Result<bool, IndexFileError> {
+        if self.last == Some((class, key)) {
+            return Ok(false);
+        }
+        self.last = Some((class, key));
+        self.first_keys.entry(class).or_insert(self.n_keys);
+        self.keys.push(&key.to_le_bytes())?;
+        self.n_keys += 1;
+        self.push_offset(offset)?;
+        Ok(true)
+    }
+
+    /// Lets the next key be a new one, even if it equals the last.
+    fn forget_key(&mut self) {
+        self.last = None;
+    }
+
+    fn push_offset(&mut self, offset: u64) -> Result<(), IndexFileError> {
+        self.is_too_large |= !self.offsets.push(offset)?;
+        Ok(())
+    }
+}
+
+impl Shapes {
+    /// Maps what was written of the patterns.
+    pub(super) fn open(
+        symbols: &Path,
+        shapes: &Path,
+        layout: &NodeLayout,
+    ) -> Result<Self, IndexFileError> {
+        let map = |path: &Path| {
+            let map = File::open(path).and_then(|file| Map::of(&file));
+            let map = map.map_err(IndexFileError::io("map", path))?;
+            map.advise_sequential();
+            Ok::<Map, IndexFileError>(map)
+        };
+        Ok(Self {
+            symbols: map(symbols)?,
+            shapes: map(shapes)?,
+            symbol_bytes: if layout.symbol_bytes == 2 { 2 } else { 4 },
+            // Patterns were counted by 31 bits.
+            n_patterns: u32::try_from(layout.n_patterns).unwrap_or(0),
+        })
+    }
+
+    /// Shows every pattern: rank, class and symbols. `lengths` are those of the classes that have
+    /// one.
+    fn for_each(&self, lengths: &[Option<usize>], mut visit: impl FnMut(u32, u16, Numbers<'_>)) {
+        let mut symbols = self.symbols.as_ref();
+        let mut shapes = self.shapes.as_ref();
+        for rank in 0..self.n_patterns {
+            let Some((number, rest)) = shapes.split_first_chunk() else {
+                return;
+            };
+            let number = u16::from_le_bytes(*number);
+            shapes = rest;
+            let length = match lengths.get(usize::from(number)).copied().flatten() {
+                Some(length) => length,
+                None => {
+                    let Some((length, rest)) = shapes.split_first_chunk() else {
+                        return;
+                    };
+                    shapes = rest;
+                    u32::from_le_bytes(*length) as usize
+                }
+            };
+            let Some((of_pattern, rest)) = symbols.split_at_checked(length * self.symbol_bytes)
+            else {
+                return;
+            };
+            symbols = rest;
+            visit(
+                rank,
+                number,
+                match self.symbol_bytes {
+                    2 => Numbers::Narrow(of_pattern.as_chunks().0),
+                    _ => Numbers::Wide(of_pattern.as_chunks().0),
+                },
+            );
+        }
+    }
+}
+
+/// The numbers of a pattern's symbols.
+#[derive(Clone, Copy)]
+enum Numbers<'a> {
+    Narrow(&'a [[u8; 2]]),
+    Wide(&'a [[u8; 4]]),
+}
+
+impl<'a> Numbers<'a> {
+    fn len(self) -> usize {
+        match self {
+            Self::Narrow(numbers) => numbers.len(),
+            Self::Wide(numbers) => numbers.len(),
+        }
+    }
+
+    fn get(self, idx: usize) -> Option<u32> {
+        match self {
+            Self::Narrow(numbers) => numbers
+                .get(idx)
+                .map(|&number| u16::from_le_bytes(number).into()),
+            Self::Wide(numbers) => numbers.get(idx).map(|&number| u32::from_le_bytes(number)),
+        }
+    }
+
+    fn iter(self) -> impl Iterator<Item = u32> + use<'a> {
+        (0..self.len()).filter_map(move |idx| self.get(idx))
+    }
+}
+
+/// Returns the number of bits that numbers below a limit take.
+fn bits(limit: u64) -> u32 {
+    u64::BITS - limit.saturating_sub(1).leading_zeros()
+}

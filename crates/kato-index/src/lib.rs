@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to start
+//!
+//! Start with [`build()`], which writes the index of a store beside it, and [`open`], which finds it.
+//!
+//! * [`StoreIndex`] has a [`FrozenIndex`] for every node; [`StoreIndex::check`] reads all of it.
+//! * [`BuildOptions`] has the memory that building may take, [`BuildReport`] what came of it.
+//! * [`IndexFileError`] says what went wrong.
+//!
+//! [`FrozenIndex`]: kato_prediction::frozen::FrozenIndex
+
+// A number that a cast has cut is another number, in a file whose checksums match.
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
+mod build;
+mod error;
+mod files;
+mod map;
+mod open;
+
+pub use build::{BuildOptions, BuildReport, build};
+pub use error::IndexFileError;
+pub use open::{StoreIndex, open};

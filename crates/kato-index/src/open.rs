@@ -1,0 +1,194 @@
+//! Finding the index of a store, and mapping it.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kato_prediction::frozen::{
+    BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes,
+};
+use kato_store::{EmbeddedStore, PatternStore};
+
+use crate::IndexFileError;
+use crate::files::{CHECKSUMS, Header, column_path, content_dir};
+use crate::map::Map;
+
+/// Columns of which a prediction reads a little here and there.
+const SCATTERED: [Column; 4] = [
+    Column::Names,
+    Column::SymbolStarts,
+    Column::Symbols,
+    Column::Frequencies,
+];
+
+/// The index of what a store holds.
+#[derive(Debug)]
+pub struct StoreIndex {
+    dir: PathBuf,
+    nodes: Vec<IndexedNode>,
+    /// All columns with their files.
+    columns: Vec<(PathBuf, CheckedBytes)>,
+    damage: Damage,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct IndexedNode {
+    frozen: Arc<FrozenIndex>,
+    has_emotives: bool,
+}
+
+/// Opens the index of what a store holds now; `None` if there is none, as none was built or the
+/// store has changed since.
+///
+/// Nothing but the header and the checksums is read, so this takes milliseconds for any number of
+/// patterns.
+///
+/// # Errors
+///
+/// [`IndexFileError`] when there is one that cannot be used; the store itself can.
+pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError> {
+    let content = store.content_digest();
+    let dir = content_dir(store.dir(), content);
+    let Some(header) = Header::read(&dir)? else {
+        return Ok(None);
+    };
+    // A directory that somebody has renamed would be that of other content.
+    if header.content != content.to_string() || header.nodes.len() != store.nodes().len() {
+        return Err(IndexFileError::damaged(
+            &dir,
+            "it is the index of something else",
+        ));
+    }
+    let checksums = read_checksums(&dir, &header)?;
+    let mut checksums = checksums.into_iter();
+    let damage = Damage::default();
+    let mut index = StoreIndex {
+        nodes: Vec::new(),
+        columns: Vec::new(),
+        bytes: 0,
+        damage: damage.clone(),
+        dir,
+    };
+    for (node_idx, node) in header.nodes.iter().enumerate() {
+        let first = index.columns.len();
+        for (column, &bytes) in Column::ALL.into_iter().zip(&node.column_bytes) {
+            let path = column_path(&index.dir, node_idx, column);
+            let n_blocks = n_blocks(bytes);
+            let of_column: Box<[u32]> = checksums.by_ref().take(n_blocks).collect();
+            let map = map(&path, bytes, SCATTERED.contains(&column))?;
+            let checked = CheckedBytes::new(map, of_column, damage.clone());
+            let checked = checked.map_err(IndexFileError::layout(&path))?;
+            index.columns.push((path, checked));
+            index.bytes += bytes;
+        }
+        let below = index.nodes.last().map(|below: &IndexedNode| &*below.frozen);
+        let column = |column: Column| {
+            // `read_checksums` has seen that there are as many as columns.
+            let place = Column::ALL.iter().position(|&other| other == column);
+            Ok(index.columns[first + place.unwrap_or(0)].1.clone())
+        };
+        let frozen = FrozenIndex::new(&node.layout, below, damage.clone(), column);
+        let frozen = frozen.map_err(IndexFileError::layout(&index.dir))?;
+        index.nodes.push(IndexedNode {
+            frozen: Arc::new(frozen),
+            has_emotives: node.has_emotives,
+        });
+    }
+    Ok(Some(index))
+}
+
+impl StoreIndex {
+    /// Returns the index of each node, from the bottom up; `None` for nodes that have to be loaded,
+    /// because what they learned has emotives, which an index does not hold.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Option<Arc<FrozenIndex>>> {
+        let usable = |node: &IndexedNode| (!node.has_emotives).then(|| Arc::clone(&node.frozen));
+        self.nodes.iter().map(usable)
+    }
+
+    /// Returns the bytes of all columns.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Reads all of the index and compares it with its checksums. What was found whole is not
+    /// compared again when it is read from the map.
+    ///
+    /// For those who go on to learn, and could not go back to what the store held. Takes no memory.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexFileError::Damaged`], and when it cannot be read.
+    pub fn check(&self) -> Result<(), IndexFileError> {
+        for (path, column) in &self.columns {
+            let mut file = File::open(path).map_err(IndexFileError::io("read", path))?;
+            let read = |at: u64, buffer: &mut [u8]| {
+                file.seek(SeekFrom::Start(at))?;
+                file.read_exact(buffer)
+            };
+            column
+                .check_all(read)
+                .map_err(IndexFileError::io("read", path))?;
+            if self.damage.is_found() {
+                return Err(IndexFileError::damaged(path, "its checksums do not match"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of blocks of so many bytes.
+fn n_blocks(bytes: u64) -> usize {
+    let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
+    usize::try_from(blocks).unwrap_or(usize::MAX)
+}
+
+/// Reads the checksums of all columns.
+fn read_checksums(dir: &Path, header: &Header) -> Result<Vec<u32>, IndexFileError> {
+    let path = dir.join(CHECKSUMS);
+    let bytes = fs::read(&path).map_err(IndexFileError::io("read", &path))?;
+    let n_columns = |node: &crate::files::NodeHeader| node.column_bytes.len() == Column::ALL.len();
+    if !header.nodes.iter().all(n_columns) {
+        return Err(IndexFileError::damaged(
+            dir,
+            "it has another number of columns",
+        ));
+    }
+    let columns = header.nodes.iter().flat_map(|node| &node.column_bytes);
+    let expected = columns.fold(0_usize, |sum, &bytes| sum.saturating_add(n_blocks(bytes)));
+    if crc32fast::hash(&bytes) != header.checksums_crc32
+        || Some(bytes.len()) != expected.checked_mul(4)
+    {
+        return Err(IndexFileError::damaged(
+            &path,
+            "its checksum does not match",
+        ));
+    }
+    let numbers = bytes.as_chunks().0.iter();
+    Ok(numbers.map(|&number| u32::from_le_bytes(number)).collect())
+}
+
+/// Maps the file of a column, which has so many bytes.
+fn map(path: &Path, bytes: u64, is_scattered: bool) -> Result<SharedBytes, IndexFileError> {
+    let open = || {
+        let file = File::open(path)?;
+        Ok((file.metadata()?.len(), Map::of(&file)?))
+    };
+    let (found, map) = open().map_err(IndexFileError::io("map", path))?;
+    if found != bytes {
+        let reason = format!("it has {found} bytes instead of {bytes}");
+        return Err(IndexFileError::damaged(path, reason));
+    }
+    if is_scattered {
+        map.advise_random();
+    }
+    Ok(Arc::new(map))
+}

@@ -1,0 +1,334 @@
+//! A reader made from docs/index-format.md alone finds what the knowledge base holds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kato_model::Event;
+use kato_store::{EmbeddedStore, KnowledgeBase};
+use serde_json::Value;
+
+use crate::support::{build, events, teach};
+
+/// The columns in the order of the document.
+const COLUMNS: [&str; 30] = [
+    "names",
+    "symbol_starts",
+    "symbol_bases",
+    "symbols",
+    "frequencies",
+    "large_ranks",
+    "large_frequencies",
+    "event_ranks",
+    "event_starts",
+    "event_bases",
+    "event_lengths",
+    "text_starts",
+    "text_bases",
+    "texts",
+    "text_counts",
+    "held_keys",
+    "held_starts",
+    "held_bases",
+    "held_ranks",
+    "first_keys",
+    "first_starts",
+    "first_bases",
+    "first_ranks",
+    "pair_keys",
+    "pair_key_starts",
+    "pair_key_bases",
+    "pair_followers",
+    "pair_starts",
+    "pair_bases",
+    "pair_ranks",
+];
+
+/// The columns of one node.
+struct Node {
+    layout: Value,
+    columns: BTreeMap<&'static str, Vec<u8>>,
+}
+
+/// A pattern: name, symbols, numbers of symbols of its events, frequency.
+type Pattern = (String, Vec<String>, Vec<usize>, u64);
+
+#[test]
+fn the_document_describes_every_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    // Enough of one pair that its followers are listed, and one of everything unusual.
+    let mut lessons: Vec<(Vec<Event>, usize)> = (0..90)
+        .map(|n| (events(&format!("the cat {n} sat on")), 1))
+        .collect();
+    lessons.push((events("on and on and on"), 300));
+    lessons.push((events("cat cat"), 255));
+    lessons.push((vec![Event::new(["b", "a"]), Event::new(["c"])], 254));
+    lessons.push(((0..70).map(|n| Event::new([format!("s{n}")])).collect(), 1));
+    teach(&kb, &[lessons]);
+    let index = build(&kb).dir().to_owned();
+    let nodes = read(&index);
+    let store = EmbeddedStore::open_read_only(&kb).unwrap();
+    for (node_idx, node) in nodes.iter().enumerate() {
+        let below = node_idx.checked_sub(1).map(|below| &nodes[below]);
+        let expected: Vec<Pattern> = KnowledgeBase::at(&store, node_idx)
+            .unwrap()
+            .scan()
+            .unwrap()
+            .map(|pattern| {
+                let pattern = pattern.unwrap();
+                let events = pattern.events();
+                let symbols = events.iter().flat_map(|event| event.symbols().to_vec());
+                (
+                    pattern.name.to_string(),
+                    symbols.collect(),
+                    events.iter().map(Event::len).collect(),
+                    pattern.frequency,
+                )
+            })
+            .collect();
+        assert_eq!(node.patterns(below), expected);
+        node.check_lists();
+    }
+    assert!(!nodes[0].columns["pair_keys"].is_empty());
+}
+
+/// Reads an index and compares all checksums.
+fn read(dir: &Path) -> Vec<Node> {
+    let text = fs::read_to_string(dir.join("INDEX")).unwrap();
+    let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
+    let header: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(header["format_version"], 1);
+    assert_eq!(
+        PathBuf::from(header["content"].as_str().unwrap()),
+        dir.file_name().unwrap()
+    );
+    let checksums = fs::read(dir.join("CHECKSUMS")).unwrap();
+    assert_eq!(header["checksums_crc32"], crc32(&checksums));
+    let mut checksums = numbers(&checksums, 4).into_iter();
+    let mut nodes = Vec::new();
+    for (node_idx, node) in header["nodes"].as_array().unwrap().iter().enumerate() {
+        let mut columns = BTreeMap::new();
+        for (name, bytes) in COLUMNS.iter().zip(node["column_bytes"].as_array().unwrap()) {
+            let column = fs::read(dir.join(format!("{node_idx}.{name}"))).unwrap();
+            assert_eq!(bytes.as_u64().unwrap(), column.len() as u64);
+            for block in column.chunks(4096) {
+                assert_eq!(checksums.next(), Some(u64::from(crc32(block))));
+            }
+            columns.insert(*name, column);
+        }
+        nodes.push(Node {
+            layout: node["layout"].clone(),
+            columns,
+        });
+    }
+    assert_eq!(checksums.next(), None);
+    nodes
+}
+
+impl Node {
+    fn number(&self, key: &str) -> usize {
+        self.layout[key].as_u64().unwrap() as usize
+    }
+
+    /// Returns a column of numbers of so many bytes each.
+    fn numbers(&self, column: &str, bytes: usize) -> Vec<u64> {
+        numbers(&self.columns[column], bytes)
+    }
+
+    /// Returns where things begin, and where the last one ends.
+    fn offsets(&self, starts: &str, bases: &str) -> Vec<usize> {
+        let bases = self.numbers(bases, 8);
+        let starts = self.numbers(starts, 4).into_iter().enumerate();
+        starts
+            .map(|(idx, start)| (bases[idx / 65_536] + start) as usize)
+            .collect()
+    }
+
+    /// Returns the numbers of the symbols of every pattern.
+    fn symbols(&self) -> Vec<Vec<u64>> {
+        let symbols = self.numbers("symbols", self.number("symbol_bytes"));
+        let offsets = self.offsets("symbol_starts", "symbol_bases");
+        offsets
+            .windows(2)
+            .map(|ends| symbols[ends[0]..ends[1]].to_vec())
+            .collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let hex = |name: &[u8]| name.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.columns["names"].chunks(20).map(hex).collect()
+    }
+
+    fn patterns(&self, below: Option<&Self>) -> Vec<Pattern> {
+        let names_below = below.map_or(Vec::new(), Self::names);
+        assert_eq!(self.number("n_below"), names_below.len());
+        let texts = self.offsets("text_starts", "text_bases");
+        let text = |number: u64| match names_below.get(number as usize) {
+            Some(name) => format!("PTRN|{name}"),
+            None => {
+                let at = number as usize - names_below.len();
+                let text = &self.columns["texts"][texts[at]..texts[at + 1]];
+                String::from_utf8(text.to_vec()).unwrap()
+            }
+        };
+        let large = self.numbers("large_ranks", 4);
+        let large_frequencies = self.numbers("large_frequencies", 8);
+        let event_ranks = self.numbers("event_ranks", 4);
+        let event_offsets = self.offsets("event_starts", "event_bases");
+        let event_lengths = self.numbers("event_lengths", 4);
+        let names = self.names();
+        assert_eq!(names.len(), self.number("n_patterns"));
+        let patterns = names.into_iter().zip(self.symbols()).enumerate();
+        patterns
+            .map(|(rank, (name, symbols))| {
+                let frequency = match self.columns["frequencies"][rank] {
+                    255 => {
+                        let at = large.binary_search(&(rank as u64)).unwrap();
+                        large_frequencies[at]
+                    }
+                    small => u64::from(small),
+                };
+                let lengths = match event_ranks.binary_search(&(rank as u64)) {
+                    Ok(at) => event_lengths[event_offsets[at]..event_offsets[at + 1]]
+                        .iter()
+                        .map(|&length| length as usize)
+                        .collect(),
+                    Err(_) => vec![1; symbols.len()],
+                };
+                (
+                    name,
+                    symbols.into_iter().map(text).collect(),
+                    lengths,
+                    frequency,
+                )
+            })
+            .collect()
+    }
+
+    /// Compares all lists with what the symbols of the patterns say.
+    fn check_lists(&self) {
+        let symbols = self.symbols();
+        let event_ranks = self.numbers("event_ranks", 4);
+        let mut n_used = 0;
+        let n_numbers = self.number("n_below") + self.number("n_texts");
+        let mut held_by = vec![0_u64; n_numbers];
+        for class in self.layout["classes"].as_array().unwrap() {
+            let shortest = class["class"]["shortest"].as_u64().unwrap() as usize;
+            let is_plain = class["class"]["is_plain"].as_bool().unwrap();
+            let is_member = |rank: usize| {
+                let pattern = &symbols[rank];
+                let has_events = event_ranks.binary_search(&(rank as u64)).is_ok();
+                let repeats = pattern.windows(2).any(|pair| pair[0] == pair[1]);
+                shortest_of(pattern.len()) == shortest && is_plain != (has_events || repeats)
+            };
+            let members: Vec<usize> = (0..symbols.len()).filter(|&rank| is_member(rank)).collect();
+            assert!(!members.is_empty());
+            let (mut held, mut first) = (BTreeMap::new(), BTreeMap::new());
+            let mut pairs: BTreeMap<u64, BTreeMap<u64, Vec<u64>>> = BTreeMap::new();
+            let add = |list: &mut Vec<u64>, rank: usize| {
+                if list.last() != Some(&(rank as u64)) {
+                    list.push(rank as u64);
+                }
+            };
+            for &rank in &members {
+                for &symbol in &symbols[rank] {
+                    add(held.entry(symbol).or_default(), rank);
+                }
+                add(first.entry(symbols[rank][0]).or_default(), rank);
+                for pair in symbols[rank].windows(2) {
+                    let followers = pairs.entry(pair[0]).or_default();
+                    add(followers.entry(pair[1]).or_default(), rank);
+                }
+            }
+            for (&symbol, list) in &held {
+                held_by[symbol as usize] += list.len() as u64;
+            }
+            let least = class["least_pair_list"].as_u64().unwrap() as usize;
+            pairs.retain(|symbol, _| held[symbol].len() >= least);
+            assert_eq!(self.lists(class, "held"), held);
+            assert_eq!(self.lists(class, "first"), first);
+            assert_eq!(self.pairs(class), pairs);
+        }
+        let n_below = self.number("n_below");
+        for (at, counts) in self.columns["text_counts"].chunks(12).enumerate() {
+            assert_eq!(numbers(&counts[..4], 4), [held_by[n_below + at]]);
+        }
+        for &n_patterns in &held_by {
+            n_used += usize::from(n_patterns > 0);
+        }
+        assert_eq!(self.number("n_symbols"), n_used);
+    }
+
+    /// Returns a class's lists of one kind by symbol.
+    fn lists(&self, class: &Value, kind: &str) -> BTreeMap<u64, Vec<u64>> {
+        let keys = self.numbers(&format!("{kind}_keys"), 4);
+        let offsets = self.offsets(&format!("{kind}_starts"), &format!("{kind}_bases"));
+        let ranks = self.numbers(&format!("{kind}_ranks"), 4);
+        let part = part(&class[kind]);
+        assert!(keys[part.clone()].is_sorted());
+        let list = |key: usize| (keys[key], ranks[offsets[key]..offsets[key + 1]].to_vec());
+        part.map(list).collect()
+    }
+
+    /// Returns a class's lists by symbol and follower.
+    fn pairs(&self, class: &Value) -> BTreeMap<u64, BTreeMap<u64, Vec<u64>>> {
+        let keys = self.numbers("pair_keys", 4);
+        let key_offsets = self.offsets("pair_key_starts", "pair_key_bases");
+        let followers = self.numbers("pair_followers", 4);
+        let offsets = self.offsets("pair_starts", "pair_bases");
+        let ranks = self.numbers("pair_ranks", 4);
+        let list = |at: usize| (followers[at], ranks[offsets[at]..offsets[at + 1]].to_vec());
+        part(&class["pairs"])
+            .map(|key| {
+                (
+                    keys[key],
+                    (key_offsets[key]..key_offsets[key + 1]).map(list).collect(),
+                )
+            })
+            .collect()
+    }
+}
+
+/// Returns the shortest length of the class of a length.
+fn shortest_of(length: usize) -> usize {
+    if length <= 32 {
+        return length;
+    }
+    let octave = length.ilog2();
+    let step = 1 << (octave - 2);
+    // The length at the bottom of the first doubling has a class of its own.
+    (length / step * step).max(33)
+}
+
+fn part(ends: &Value) -> std::ops::Range<usize> {
+    let end = |idx: usize| ends[idx].as_u64().unwrap() as usize;
+    end(0)..end(1)
+}
+
+fn numbers(bytes: &[u8], width: usize) -> Vec<u64> {
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |n, &byte| n << 8 | u64::from(byte))
+    };
+    bytes.chunks(width).map(number).collect()
+}
+
+/// Returns the CRC-32 of zlib.
+pub(crate) fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for &byte in bytes {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 {
+                crc >> 1 ^ 0xEDB8_8320
+            } else {
+                crc >> 1
+            };
+        }
+    }
+    !crc
+}

@@ -1,0 +1,14 @@
+//! Indexes on disk through the public interface: answers equal those of memory, and damage is never
+//! believed.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+mod damage;
+mod equivalence;
+mod format;
+mod large;
+mod support;

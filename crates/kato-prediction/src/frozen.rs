@@ -1,0 +1,26 @@
+//! The index of one node as bytes: written once, read where they lie, checked when they are touched.
+//!
+//! A [`FrozenIndex`] holds a node's patterns in name order, as columns that it reads in place, for
+//! example from a mapped file. [`PatternIndex::over`](crate::PatternIndex::over) learns and predicts
+//! on top of one. Nothing here does I/O: `kato-index` writes, finds and maps the files, whose bytes
+//! `docs/index-format.md` describes.
+//!
+//! # Damage
+//!
+//! Every 4 KiB have a checksum, which is compared when a part of them is first read. What fails is
+//! read as zeros, and [`FrozenIndex::is_damaged`] is true from then on: whoever asked drops the
+//! answer and takes the patterns from where they came from.
+
+mod checked;
+mod columns;
+mod index;
+mod layout;
+mod lists;
+
+pub use checked::{BLOCK_BYTES, CheckedBytes, Damage, SharedBytes};
+pub use index::FrozenIndex;
+pub(crate) use index::{Class as FrozenClass, Reader};
+pub use layout::{
+    ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout, OFFSET_BASE,
+};
+pub(crate) use lists::{ListCursor, RankList};

@@ -1,0 +1,246 @@
+//! Bytes under checksums, each block of which is compared when it is first read.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::LayoutError;
+
+/// Number of bytes under one checksum.
+///
+/// A page of memory on most machines: what is checked is what is read anyway.
+pub const BLOCK_BYTES: usize = 4 << 10;
+
+/// Bytes that live as long as anybody reads them, such as a mapped file.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// A flag that is raised when damage is found; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Damage(Arc<AtomicBool>);
+
+impl Damage {
+    /// Returns whether damage was found.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        // Relaxed, as whoever found it in this thread sees it; others may as well find it later.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Raises the flag.
+    pub(super) fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The bytes of one column with a CRC-32 for every [`BLOCK_BYTES`] of them.
+///
+/// Clones share the bytes and what was checked.
+#[derive(Clone)]
+pub struct CheckedBytes(Arc<Inner>);
+
+struct Inner {
+    bytes: SharedBytes,
+    len: usize,
+    checksums: Box<[u32]>,
+    /// A bit for each block that was compared and found whole.
+    checked: Box<[AtomicU64]>,
+    damage: Damage,
+}
+
+impl CheckedBytes {
+    /// Joins bytes and their checksums; what fails its checksum raises the flag when it is read.
+    ///
+    /// # Errors
+    ///
+    /// [`LayoutError`] when there are not as many checksums as blocks.
+    pub fn new(
+        bytes: SharedBytes,
+        checksums: Box<[u32]>,
+        damage: Damage,
+    ) -> Result<Self, LayoutError> {
+        let len = (*bytes).as_ref().len();
+        if checksums.len() != len.div_ceil(BLOCK_BYTES) {
+            return Err(LayoutError(
+                "a column has another number of checksums than of blocks",
+            ));
+        }
+        let checked = (0..checksums.len().div_ceil(64)).map(|_| AtomicU64::new(0));
+        Ok(Self(Arc::new(Inner {
+            checked: checked.collect(),
+            bytes,
+            len,
+            checksums,
+            damage,
+        })))
+    }
+
+    /// Returns the number of bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// Compares a number of blocks from one on with their checksums, ahead of any reading, from a
+    /// copy of the bytes; damage raises the flag.
+    ///
+    /// For those who want to know before they rely on the bytes. `read` fills a buffer from an
+    /// offset on, past the mapping, so that checking takes no memory.
+    pub fn check_all(
+        &self,
+        mut read: impl FnMut(u64, &mut [u8]) -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
+        let mut buffer = vec![0; BLOCK_BYTES * 64];
+        for first in (0..self.0.checksums.len()).step_by(64) {
+            let start = first * BLOCK_BYTES;
+            let part = &mut buffer[..(self.0.len - start).min(BLOCK_BYTES * 64)];
+            read(start as u64, part)?;
+            for (block, bytes) in (first..).zip(part.chunks(BLOCK_BYTES)) {
+                match crc32fast::hash(bytes) == self.0.checksums[block] {
+                    true => self.0.set_checked(block),
+                    false => self.0.damage.raise(),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a view to read from.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            bytes: (*self.0.bytes).as_ref(),
+            of: &self.0,
+        }
+    }
+}
+
+impl fmt::Debug for CheckedBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckedBytes")
+            .field("len", &self.0.len)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    #[inline]
+    fn is_checked(&self, block: usize) -> bool {
+        // Relaxed: the bytes never change, and a thread that misses the bit checks again.
+        self.checked[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1 == 1
+    }
+
+    fn set_checked(&self, block: usize) {
+        self.checked[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
+    }
+
+    /// Compares a block with its checksum.
+    #[cold]
+    fn check(&self, bytes: &[u8], block: usize) -> bool {
+        let start = block * BLOCK_BYTES;
+        let end = (start + BLOCK_BYTES).min(bytes.len());
+        // A map may be shorter than it was, if somebody cut the file: that is damage as well.
+        let is_whole = bytes
+            .get(start..end)
+            .is_some_and(|block_bytes| crc32fast::hash(block_bytes) == self.checksums[block]);
+        match is_whole {
+            true => self.set_checked(block),
+            false => self.damage.raise(),
+        }
+        is_whole
+    }
+}
+
+/// The bytes of a column, borrowed for a while.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    bytes: &'a [u8],
+    of: &'a Inner,
+}
+
+impl<'a> View<'a> {
+    /// Returns some bytes at an offset; zeros where they are damaged or not there.
+    #[inline]
+    pub(crate) fn array<const N: usize>(self, at: usize) -> [u8; N] {
+        let part = self.slice(at, N);
+        part.try_into().unwrap_or([0; N])
+    }
+
+    /// Returns so many bytes from an offset on; none where they are damaged or not there.
+    #[inline]
+    pub(crate) fn slice(self, at: usize, len: usize) -> &'a [u8] {
+        if len == 0 {
+            return &[];
+        }
+        let Some(part) = at.checked_add(len).and_then(|end| self.bytes.get(at..end)) else {
+            self.of.damage.raise();
+            return &[];
+        };
+        for block in at / BLOCK_BYTES..=(at + len - 1) / BLOCK_BYTES {
+            if !self.of.is_checked(block) && !self.of.check(self.bytes, block) {
+                return &[];
+            }
+        }
+        part
+    }
+
+    /// Returns a number of the column as an array of them.
+    #[inline]
+    pub(crate) fn u32(self, idx: usize) -> u32 {
+        u32::from_le_bytes(self.array(idx.wrapping_mul(4)))
+    }
+
+    /// Returns a number of the column as an array of them.
+    #[inline]
+    pub(crate) fn u64(self, idx: usize) -> u64 {
+        u64::from_le_bytes(self.array(idx.wrapping_mul(8)))
+    }
+
+    /// Raises the flag of damage: what was read contradicts itself.
+    pub(crate) fn raise_damage(self) {
+        self.of.damage.raise();
+    }
+}
+
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View")
+            .field("len", &self.bytes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_block_reads_as_zeros_and_the_others_as_they_are() {
+        let mut bytes: Vec<u8> = (0..3 * BLOCK_BYTES + 5)
+            .map(|at| (at % 251) as u8)
+            .collect();
+        let checksums: Box<[u32]> = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
+        bytes[BLOCK_BYTES + 7] ^= 1;
+        let damage = Damage::default();
+        let column = CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap();
+        let view = column.view();
+        assert_eq!(view.array::<2>(3), [3, 4]);
+        assert_eq!(view.slice(3 * BLOCK_BYTES, 5).len(), 5);
+        assert!(!damage.is_found());
+        assert_eq!(view.array::<2>(BLOCK_BYTES - 1), [0, 0]);
+        assert!(damage.is_found());
+    }
+
+    #[test]
+    fn what_lies_outside_is_damage_and_no_panic() {
+        let damage = Damage::default();
+        let column = CheckedBytes::new(Arc::new(Vec::new()), Box::new([]), damage.clone()).unwrap();
+        assert_eq!(column.view().u32(usize::MAX), 0);
+        assert!(damage.is_found());
+        assert!(CheckedBytes::new(Arc::new(vec![1]), Box::new([]), damage).is_err());
+    }
+}

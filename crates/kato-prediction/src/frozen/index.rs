@@ -1,0 +1,553 @@
+//! A node's patterns in name order, as columns that are read in place.
+
+use std::borrow::Cow;
+
+use kato_model::PatternName;
+
+use super::checked::{CheckedBytes, Damage, View};
+use super::columns::{OffsetView, Offsets, lower_bound};
+use super::layout::{Column, LARGE_FREQUENCY, LayoutError, NodeLayout, id_of, number_of};
+use super::lists::{Directory, DirectoryView, RankList};
+use crate::SymbolId;
+use crate::page_class::PageClass;
+use crate::symbols::SymbolCount;
+
+/// Most symbols of each kind and most patterns, as ids have 31 bits and the last is that of unknown
+/// symbols.
+const LIMIT: u64 = (1 << 31) - 1;
+
+/// Number of bytes of an entry of [`Column::TextCounts`].
+const COUNT_BYTES: usize = 4 + 8;
+
+/// The patterns of one node as they were when the index was written; see the [module](super).
+#[derive(Debug, Clone)]
+pub struct FrozenIndex {
+    n_patterns: u32,
+    n_below: u32,
+    n_texts: u32,
+    n_symbols: usize,
+    is_wide: bool,
+    classes: Vec<Class>,
+    names: CheckedBytes,
+    /// The names of the node below, which symbols stand for; `None` for the lowest node.
+    names_below: Option<CheckedBytes>,
+    symbol_offsets: Offsets,
+    symbols: CheckedBytes,
+    frequencies: CheckedBytes,
+    large_ranks: CheckedBytes,
+    large_frequencies: CheckedBytes,
+    event_ranks: CheckedBytes,
+    event_offsets: Offsets,
+    event_lengths: CheckedBytes,
+    text_offsets: Offsets,
+    texts: CheckedBytes,
+    text_counts: CheckedBytes,
+    held: Directory,
+    first: Directory,
+    pair_keys: Directory,
+    pairs: Directory,
+    damage: Damage,
+}
+
+/// A class of patterns, and its parts of the directories.
+#[derive(Debug, Clone)]
+pub(crate) struct Class {
+    pub(crate) class: PageClass,
+    held: [usize; 2],
+    first: [usize; 2],
+    pairs: [usize; 2],
+    least_pair_list: usize,
+}
+
+impl FrozenIndex {
+    /// Joins the columns of a node, which `column` returns one by one.
+    ///
+    /// `below` is the index of the node below, `None` for the lowest. Nothing but sizes is looked
+    /// at, so this takes no time, however many patterns there are.
+    ///
+    /// # Errors
+    ///
+    /// [`LayoutError`] when the sizes contradict each other.
+    pub fn new(
+        layout: &NodeLayout,
+        below: Option<&Self>,
+        damage: Damage,
+        mut column: impl FnMut(Column) -> Result<CheckedBytes, LayoutError>,
+    ) -> Result<Self, LayoutError> {
+        let number = |number: u64| match number < LIMIT {
+            true => Ok(number as u32),
+            false => Err(LayoutError("there are more patterns or symbols than ids")),
+        };
+        let n_patterns = number(layout.n_patterns)?;
+        let n_below = number(layout.n_below)?;
+        let n_texts = number(layout.n_texts)?;
+        if below.map_or(0, |below| below.n_patterns) != n_below {
+            return Err(LayoutError("the node below has another number of patterns"));
+        }
+        let is_wide = match layout.symbol_bytes {
+            2 => false,
+            4 => true,
+            _ => return Err(LayoutError("symbols have another width than 2 or 4 bytes")),
+        };
+        let directory = |part: [CheckedBytes; 4]| {
+            let [keys, starts, bases, ranks] = part;
+            Directory::new(keys, starts, bases, ranks)
+        };
+        let pair_followers = column(Column::PairFollowers)?;
+        let index = Self {
+            n_patterns,
+            n_below,
+            n_texts,
+            n_symbols: number(layout.n_symbols)? as usize,
+            is_wide,
+            names: column(Column::Names)?,
+            names_below: below.map(|below| below.names.clone()),
+            symbol_offsets: Offsets::new(
+                column(Column::SymbolStarts)?,
+                column(Column::SymbolBases)?,
+                n_patterns as usize,
+            )?,
+            symbols: column(Column::Symbols)?,
+            frequencies: column(Column::Frequencies)?,
+            large_ranks: column(Column::LargeRanks)?,
+            large_frequencies: column(Column::LargeFrequencies)?,
+            event_offsets: {
+                let n_ranks = column(Column::EventRanks)?.len() / 4;
+                let (starts, bases) = (column(Column::EventStarts)?, column(Column::EventBases)?);
+                Offsets::new(starts, bases, n_ranks)?
+            },
+            event_ranks: column(Column::EventRanks)?,
+            event_lengths: column(Column::EventLengths)?,
+            text_offsets: Offsets::new(
+                column(Column::TextStarts)?,
+                column(Column::TextBases)?,
+                n_texts as usize,
+            )?,
+            texts: column(Column::Texts)?,
+            text_counts: column(Column::TextCounts)?,
+            held: directory([
+                column(Column::HeldKeys)?,
+                column(Column::HeldStarts)?,
+                column(Column::HeldBases)?,
+                column(Column::HeldRanks)?,
+            ])?,
+            first: directory([
+                column(Column::FirstKeys)?,
+                column(Column::FirstStarts)?,
+                column(Column::FirstBases)?,
+                column(Column::FirstRanks)?,
+            ])?,
+            pair_keys: directory([
+                column(Column::PairKeys)?,
+                column(Column::PairKeyStarts)?,
+                column(Column::PairKeyBases)?,
+                pair_followers.clone(),
+            ])?,
+            pairs: directory([
+                pair_followers,
+                column(Column::PairStarts)?,
+                column(Column::PairBases)?,
+                column(Column::PairRanks)?,
+            ])?,
+            classes: Vec::new(),
+            damage,
+        };
+        let has_size =
+            |column: &CheckedBytes, n: u32, bytes: usize| column.len() == n as usize * bytes;
+        if !has_size(&index.names, n_patterns, PatternName::BYTES)
+            || !has_size(&index.frequencies, n_patterns, 1)
+            || !has_size(&index.text_counts, n_texts, COUNT_BYTES)
+            || index.large_ranks.len() / 4 != index.large_frequencies.len() / 8
+        {
+            return Err(LayoutError(
+                "a column has another size than its patterns need",
+            ));
+        }
+        index.with_classes(layout)
+    }
+
+    /// Adds the classes of a layout.
+    fn with_classes(mut self, layout: &NodeLayout) -> Result<Self, LayoutError> {
+        for class in &layout.classes {
+            let part = |part: [u64; 2], directory: &Directory| {
+                let part = part.map(|end| usize::try_from(end).unwrap_or(usize::MAX));
+                match part[0] <= part[1] && part[1] <= directory.n_keys() {
+                    true => Ok(part),
+                    false => Err(LayoutError("a class lies outside its directory")),
+                }
+            };
+            let page_class = class.class.page_class();
+            self.classes.push(Class {
+                class: page_class.ok_or(LayoutError("there is no class of such a length"))?,
+                held: part(class.held, &self.held)?,
+                first: part(class.first, &self.first)?,
+                pairs: part(class.pairs, &self.pair_keys)?,
+                least_pair_list: usize::try_from(class.least_pair_list).unwrap_or(usize::MAX),
+            });
+        }
+        Ok(self)
+    }
+
+    /// Returns the number of patterns.
+    #[must_use]
+    pub fn n_patterns(&self) -> usize {
+        self.n_patterns as usize
+    }
+
+    /// Returns the number of symbols that occur in a pattern.
+    #[must_use]
+    pub fn n_symbols(&self) -> usize {
+        self.n_symbols
+    }
+
+    /// Returns whether something that was read is not what was written; then no answer of the
+    /// index counts.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.damage.is_found()
+    }
+
+    pub(crate) fn n_below(&self) -> u32 {
+        self.n_below
+    }
+
+    pub(crate) fn n_texts(&self) -> u32 {
+        self.n_texts
+    }
+
+    pub(crate) fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+
+    /// Returns the columns to read from.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            index: self,
+            names: self.names.view(),
+            offsets: self.symbol_offsets.view(),
+            symbols: self.symbols.view(),
+            held: self.held.view(),
+            first: self.first.view(),
+            pair_keys: self.pair_keys.view(),
+            pairs: self.pairs.view(),
+        }
+    }
+
+    /// Returns the rank of a pattern; `None` if there is none of this name.
+    pub(crate) fn rank(&self, name: &PatternName) -> Option<u32> {
+        rank_of(self.names.view(), self.n_patterns, name)
+    }
+
+    /// Returns the number of learns of a pattern.
+    pub(crate) fn frequency(&self, rank: u32) -> u64 {
+        let [small] = self.frequencies.view().array(rank as usize);
+        if small != LARGE_FREQUENCY {
+            return u64::from(small);
+        }
+        let (ranks, frequencies) = (self.large_ranks.view(), self.large_frequencies.view());
+        match find_rank(&self.large_ranks, ranks, rank) {
+            Some(idx) => frequencies.u64(idx),
+            None => {
+                ranks.raise_damage();
+                0
+            }
+        }
+    }
+
+    /// Returns the numbers of symbols of a pattern's events; `None` when each is one.
+    pub(crate) fn event_lengths(&self, rank: u32) -> Option<Vec<u32>> {
+        if self.event_ranks.is_empty() {
+            return None;
+        }
+        let idx = find_rank(&self.event_ranks, self.event_ranks.view(), rank)?;
+        let (start, len) = self.event_offsets.view().range(idx);
+        let lengths = self.event_lengths.view();
+        let bytes = lengths.slice(start.saturating_mul(4), len.saturating_mul(4));
+        let lengths: Vec<u32> = bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&n| u32::from_le_bytes(n))
+            .collect();
+        // What does not add up would make slices panic.
+        let total = lengths
+            .iter()
+            .try_fold(0_usize, |sum, &length| sum.checked_add(length as usize));
+        let (_, n_symbols) = self.symbol_offsets.view().range(rank as usize);
+        if total != Some(n_symbols) {
+            self.event_ranks.view().raise_damage();
+            return None;
+        }
+        Some(lengths)
+    }
+
+    /// Returns the id of a text or of a name as a symbol; `None` if no pattern can hold it.
+    pub(crate) fn id(&self, symbol: &str) -> Option<SymbolId> {
+        match PatternName::from_symbol(symbol) {
+            Some(name) => self.name_id(&name),
+            None => self.text_id(symbol),
+        }
+    }
+
+    /// Returns the id of a pattern name as a symbol.
+    pub(crate) fn name_id(&self, name: &PatternName) -> Option<SymbolId> {
+        let below = self.names_below.as_ref();
+        let rank = below.and_then(|names| rank_of(names.view(), self.n_below, name));
+        match rank {
+            Some(rank) => Some(id_of(rank, self.n_below)),
+            // Names that the node below does not hold are texts.
+            None if self.n_texts > 0 => self.text_id(&name.prefixed().to_string()),
+            None => None,
+        }
+    }
+
+    fn text_id(&self, text: &str) -> Option<SymbolId> {
+        let (offsets, texts) = (self.text_offsets.view(), self.texts.view());
+        let get = |idx: usize| {
+            let (start, len) = offsets.range(idx);
+            texts.slice(start, len)
+        };
+        let (mut lo, mut hi) = (0, self.n_texts as usize);
+        while lo < hi {
+            let middle = lo + (hi - lo) / 2;
+            if get(middle) < text.as_bytes() {
+                lo = middle + 1;
+            } else {
+                hi = middle;
+            }
+        }
+        let found = lo < self.n_texts as usize && get(lo) == text.as_bytes();
+        found.then_some(SymbolId(lo as u32))
+    }
+
+    /// Returns the text of one of this node's symbols.
+    pub(crate) fn text(&self, id: SymbolId) -> Cow<'_, str> {
+        let number = number_of(id, self.n_below, self.n_texts).unwrap_or(0);
+        let Some(text) = number.checked_sub(self.n_below) else {
+            let below = self.names_below.as_ref().map(CheckedBytes::view);
+            let name = below.map(|names| name_at(names, number));
+            return Cow::Owned(
+                name.map(|name| name.prefixed().to_string())
+                    .unwrap_or_default(),
+            );
+        };
+        let (start, len) = self.text_offsets.view().range(text as usize);
+        let texts = self.texts.view();
+        match str::from_utf8(texts.slice(start, len)) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => {
+                texts.raise_damage();
+                Cow::Borrowed("")
+            }
+        }
+    }
+
+    /// Returns whether an id is that of one of this node's symbols.
+    pub(crate) fn knows(&self, id: SymbolId) -> bool {
+        number_of(id, self.n_below, self.n_texts).is_some()
+    }
+
+    /// Returns the number of patterns that hold a symbol.
+    pub(crate) fn n_patterns_with(&self, id: SymbolId) -> u32 {
+        let Some(number) = number_of(id, self.n_below, self.n_texts) else {
+            return 0;
+        };
+        match number.checked_sub(self.n_below) {
+            Some(text) => {
+                let counts = self.text_counts.view();
+                u32::from_le_bytes(counts.array(text as usize * COUNT_BYTES))
+            }
+            None => {
+                let reader = self.reader();
+                let lists = self
+                    .classes
+                    .iter()
+                    .filter_map(|class| reader.held(class, id));
+                lists.map(|list| list.len() as u32).sum()
+            }
+        }
+    }
+
+    /// Returns the counts of a symbol. Of a pattern's name it reads every pattern that holds it.
+    pub(crate) fn count(&self, id: SymbolId) -> SymbolCount {
+        let n_patterns = self.n_patterns_with(id);
+        let number = number_of(id, self.n_below, self.n_texts);
+        let frequency = match number.map(|number| number.checked_sub(self.n_below)) {
+            None => 0,
+            Some(Some(text)) => {
+                let counts = self.text_counts.view();
+                u64::from_le_bytes(counts.array(text as usize * COUNT_BYTES + 4))
+            }
+            Some(None) => {
+                let reader = self.reader();
+                let mut symbols = Vec::new();
+                let mut frequency = 0_u64;
+                for list in self
+                    .classes
+                    .iter()
+                    .filter_map(|class| reader.held(class, id))
+                {
+                    for rank in list.iter() {
+                        reader.read_symbols(rank, &mut symbols);
+                        let occurrences = symbols.iter().filter(|&&symbol| symbol == id).count();
+                        let learned = self.frequency(rank).saturating_mul(occurrences as u64);
+                        frequency = frequency.saturating_add(learned);
+                    }
+                }
+                frequency
+            }
+        };
+        SymbolCount {
+            n_patterns,
+            frequency,
+        }
+    }
+
+    /// Returns all symbols that a pattern holds, texts before names.
+    pub(crate) fn used(&self) -> impl Iterator<Item = SymbolId> + '_ {
+        let texts = (0..self.n_texts).map(SymbolId);
+        let names = (0..self.n_below).map(|rank| id_of(rank, self.n_below));
+        texts
+            .chain(names)
+            .filter(|&id| self.n_patterns_with(id) > 0)
+    }
+}
+
+/// The columns of an index, borrowed for a while, so that each is looked up once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    index: &'a FrozenIndex,
+    names: View<'a>,
+    offsets: OffsetView<'a>,
+    symbols: View<'a>,
+    held: DirectoryView<'a>,
+    first: DirectoryView<'a>,
+    pair_keys: DirectoryView<'a>,
+    pairs: DirectoryView<'a>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn index(&self) -> &'a FrozenIndex {
+        self.index
+    }
+
+    pub(crate) fn name(&self, rank: u32) -> PatternName {
+        name_at(self.names, rank)
+    }
+
+    /// Returns where the symbols of a pattern begin, and how many there are.
+    #[inline]
+    pub(crate) fn range(&self, rank: u32) -> (usize, usize) {
+        self.offsets.range(rank as usize)
+    }
+
+    /// Replaces `out` by the symbols of a pattern.
+    pub(crate) fn read_symbols(&self, rank: u32, out: &mut Vec<SymbolId>) {
+        out.clear();
+        self.append_symbols(self.range(rank), out);
+    }
+
+    /// Appends the symbols of a range. What is damaged is left out.
+    #[inline]
+    pub(crate) fn append_symbols(&self, (start, len): (usize, usize), out: &mut Vec<SymbolId>) {
+        let n_below = self.index.n_below;
+        let end = n_below + self.index.n_texts;
+        let before = out.len();
+        let mut largest = 0;
+        let mut id = |number: u32| {
+            largest = number.max(largest);
+            id_of(number, n_below)
+        };
+        if self.index.is_wide {
+            let bytes = self
+                .symbols
+                .slice(start.saturating_mul(4), len.saturating_mul(4));
+            let numbers = bytes.as_chunks().0.iter();
+            out.extend(numbers.map(|&number| id(u32::from_le_bytes(number))));
+        } else {
+            let bytes = self
+                .symbols
+                .slice(start.saturating_mul(2), len.saturating_mul(2));
+            let numbers = bytes.as_chunks().0.iter();
+            out.extend(numbers.map(|&number| id(u16::from_le_bytes(number).into())));
+        }
+        if largest >= end && out.len() > before {
+            // Only a file that was written so has numbers out of bounds.
+            self.symbols.raise_damage();
+            out.truncate(before);
+        }
+    }
+
+    /// Returns the patterns of a class that hold a symbol.
+    pub(crate) fn held(&self, class: &Class, id: SymbolId) -> Option<RankList<'a>> {
+        let number = self.number(id)?;
+        Some(self.held.list(self.held.find(class.held, number)?))
+    }
+
+    /// Returns the patterns of a class that begin with a symbol.
+    pub(crate) fn first(&self, class: &Class, id: SymbolId) -> Option<RankList<'a>> {
+        let number = self.number(id)?;
+        Some(self.first.list(self.first.find(class.first, number)?))
+    }
+
+    /// Returns patterns of a class among which are all that have two symbols as neighbours; `None`
+    /// if there are none.
+    pub(crate) fn pair(
+        &self,
+        class: &Class,
+        first: SymbolId,
+        second: SymbolId,
+    ) -> Option<RankList<'a>> {
+        let (a, b) = (self.number(first)?, self.number(second)?);
+        if let Some(key) = self.pair_keys.find(class.pairs, a) {
+            let (start, len) = self.pair_keys.range(key);
+            let part = [start, start.saturating_add(len)];
+            return Some(self.pairs.list(self.pairs.find(part, b)?));
+        }
+        // The followers of symbols that few patterns hold are not listed: those few are looked at.
+        let held = self.held(class, first)?;
+        match held.len() < class.least_pair_list {
+            true => Some(held),
+            // Nothing follows it, or it would be listed.
+            false => None,
+        }
+    }
+
+    fn number(&self, id: SymbolId) -> Option<u32> {
+        number_of(id, self.index.n_below, self.index.n_texts)
+    }
+}
+
+fn name_at(names: View<'_>, rank: u32) -> PatternName {
+    PatternName::from_bytes(names.array(rank as usize * PatternName::BYTES))
+}
+
+fn rank_of(names: View<'_>, n_names: u32, name: &PatternName) -> Option<u32> {
+    let n_names = n_names as usize;
+    let leading = |rank: usize| name_at(names, rank as u32).leading_u64();
+    let mut rank = lower_bound(0, n_names, name.leading_u64(), leading);
+    // Nearly always one name has these leading bytes.
+    while rank < n_names {
+        let held = name_at(names, rank as u32);
+        if held == *name {
+            return Some(rank as u32);
+        }
+        if held > *name {
+            return None;
+        }
+        rank += 1;
+        // Damage reads as zeros, which would go on to the end.
+        if held.leading_u64() != name.leading_u64() {
+            return None;
+        }
+    }
+    None
+}
+
+/// Finds a rank in a column of ascending ones.
+fn find_rank(column: &CheckedBytes, ranks: View<'_>, rank: u32) -> Option<usize> {
+    let n_ranks = column.len() / 4;
+    let get = |idx: usize| u64::from(ranks.u32(idx));
+    let idx = lower_bound(0, n_ranks, u64::from(rank), get);
+    (idx < n_ranks && ranks.u32(idx) == rank).then_some(idx)
+}

@@ -1,0 +1,188 @@
+//! Lists of ranks, and walking them in order.
+
+use std::ops::Range;
+
+use super::checked::{CheckedBytes, View};
+use super::columns::{OffsetView, Offsets, lower_bound};
+use super::layout::LayoutError;
+
+/// Number of ranks that are checked and read together.
+const WINDOW: usize = 1024;
+
+/// A directory of lists of ranks by number.
+#[derive(Debug, Clone)]
+pub(super) struct Directory {
+    keys: CheckedBytes,
+    offsets: Offsets,
+    ranks: CheckedBytes,
+}
+
+impl Directory {
+    pub(super) fn new(
+        keys: CheckedBytes,
+        starts: CheckedBytes,
+        bases: CheckedBytes,
+        ranks: CheckedBytes,
+    ) -> Result<Self, LayoutError> {
+        if keys.len() % 4 != 0 || ranks.len() % 4 != 0 {
+            return Err(LayoutError("a list ends within a number"));
+        }
+        let n_keys = keys.len() / 4;
+        Ok(Self {
+            offsets: Offsets::new(starts, bases, n_keys)?,
+            keys,
+            ranks,
+        })
+    }
+
+    /// Returns the number of keys.
+    pub(super) fn n_keys(&self) -> usize {
+        self.keys.len() / 4
+    }
+
+    pub(super) fn view(&self) -> DirectoryView<'_> {
+        DirectoryView {
+            keys: self.keys.view(),
+            offsets: self.offsets.view(),
+            ranks: self.ranks.view(),
+        }
+    }
+}
+
+/// A directory to read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DirectoryView<'a> {
+    keys: View<'a>,
+    offsets: OffsetView<'a>,
+    ranks: View<'a>,
+}
+
+impl<'a> DirectoryView<'a> {
+    /// Finds the place of a key in a part of the keys.
+    pub(super) fn find(self, part: [usize; 2], key: u32) -> Option<usize> {
+        let get = |idx: usize| u64::from(self.keys.u32(idx));
+        let idx = lower_bound(part[0], part[1], u64::from(key), get);
+        (idx < part[1] && self.keys.u32(idx) == key).then_some(idx)
+    }
+
+    /// Returns where what belongs to a key begins, and how much it is.
+    pub(super) fn range(self, idx: usize) -> (usize, usize) {
+        self.offsets.range(idx)
+    }
+
+    /// Returns the list of a key's place.
+    pub(super) fn list(self, idx: usize) -> RankList<'a> {
+        let (start, len) = self.offsets.range(idx);
+        RankList {
+            ranks: self.ranks,
+            start,
+            len,
+        }
+    }
+}
+
+/// An ascending list of ranks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RankList<'a> {
+    ranks: View<'a>,
+    start: usize,
+    len: usize,
+}
+
+impl<'a> RankList<'a> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns the part of the list whose ranks lie in a range.
+    pub(crate) fn within(self, range: &Range<u32>) -> Self {
+        let get = |idx: usize| u64::from(self.ranks.u32(self.start.saturating_add(idx)));
+        let find = |rank: u32| match rank {
+            // The first and the last part begin and end with the list.
+            0 => 0,
+            _ => lower_bound(0, self.len, u64::from(rank), get),
+        };
+        let start = find(range.start);
+        let is_whole = self.len == 0 || get(self.len - 1) < u64::from(range.end);
+        let end = if is_whole { self.len } else { find(range.end) };
+        Self {
+            start: self.start + start,
+            len: end.saturating_sub(start),
+            ..self
+        }
+    }
+
+    /// Walks along the list.
+    pub(crate) fn cursor(self) -> ListCursor<'a> {
+        let mut cursor = ListCursor {
+            list: self,
+            window: &[],
+            next: 0,
+            current: None,
+        };
+        cursor.advance();
+        cursor
+    }
+
+    /// Returns all ranks.
+    pub(crate) fn iter(self) -> impl Iterator<Item = u32> + use<'a> {
+        let mut cursor = self.cursor();
+        std::iter::from_fn(move || {
+            let rank = cursor.current()?;
+            cursor.advance();
+            Some(rank)
+        })
+    }
+}
+
+/// A walk along a list of ranks.
+#[derive(Debug, Clone)]
+pub(crate) struct ListCursor<'a> {
+    list: RankList<'a>,
+    /// What was read and not yet passed, 4 bytes a rank.
+    window: &'a [[u8; 4]],
+    /// Place in the list of what follows the window.
+    next: usize,
+    current: Option<u32>,
+}
+
+impl ListCursor<'_> {
+    /// Returns the rank that the walk stands at; `None` at the end.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<u32> {
+        self.current
+    }
+
+    /// Moves to the next rank.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        if let Some((first, rest)) = self.window.split_first() {
+            self.current = Some(u32::from_le_bytes(*first));
+            self.window = rest;
+            return;
+        }
+        self.refill();
+    }
+
+    /// Reads the next ranks of the list.
+    #[cold]
+    fn refill(&mut self) {
+        let n_ranks = (self.list.len - self.next).min(WINDOW);
+        let at = self.list.start.saturating_add(self.next).saturating_mul(4);
+        let bytes = self.list.ranks.slice(at, n_ranks * 4);
+        let (ranks, _) = bytes.as_chunks();
+        // Damage leaves nothing to read: the list ends there.
+        self.next = if ranks.is_empty() {
+            self.list.len
+        } else {
+            self.next + ranks.len()
+        };
+        match ranks.split_first() {
+            Some((first, rest)) => {
+                self.current = Some(u32::from_le_bytes(*first));
+                self.window = rest;
+            }
+            None => self.current = None,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Visits in name order: what all segments hold together, each name once, and the digest of it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use kato_model::PatternName;
+use sha1::{Digest, Sha1};
+
+use super::EmbeddedStore;
+use super::merge::{MergeSink, walk_merged};
+use super::segment::{Extras, Segment};
+use crate::StoreError;
+use crate::visit::{ContentDigest, OrderedNode, OrderedVisitor, VisitedPattern};
+
+impl EmbeddedStore {
+    /// Returns the digest of what the newest commit holds: what is derived from it, such as an
+    /// index, is known by it.
+    ///
+    /// Equal digests mean equal segments. The same content in other segments has another digest.
+    /// It is made of the footers of the segments, whose checksums cover all the rest but vectors.
+    #[must_use]
+    pub fn content_digest(&self) -> ContentDigest {
+        self.digest_of(&self.segments())
+    }
+
+    /// Shows a visitor the patterns of all nodes, from the bottom up, in name order and each name
+    /// once, and returns the digest of what was shown; `None` if the visitor broke off.
+    ///
+    /// It sees the commits made before the call. Memory: 4 bytes for each pattern of the largest
+    /// node, and the texts of a node.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read; the visitor may have seen a part by then.
+    pub fn visit_in_order(
+        &self,
+        visitor: &mut dyn OrderedVisitor,
+    ) -> Result<Option<ContentDigest>, StoreError> {
+        let segments = self.segments();
+        let mut sink = VisitSink {
+            visitor,
+            node_idx: 0,
+        };
+        let limits = self.options.attribute_limits;
+        let walked = walk_merged(&segments, self.nodes.len(), &limits, &self.dir, &mut sink)?;
+        Ok(walked.is_continue().then(|| self.digest_of(&segments)))
+    }
+
+    fn digest_of(&self, segments: &[Arc<Segment>]) -> ContentDigest {
+        let mut digest = Sha1::new();
+        digest.update(b"kato content 1");
+        for node in &self.nodes {
+            digest.update((node.len() as u64).to_le_bytes());
+            digest.update(node);
+        }
+        let mut parts: Vec<[u8; 20]> = segments.iter().map(|segment| segment.digest()).collect();
+        // The order of segments has no meaning.
+        parts.sort_unstable();
+        parts.iter().for_each(|part| digest.update(part));
+        ContentDigest::from_bytes(digest.finalize().into())
+    }
+}
+
+/// A sink that shows what it takes to a visitor.
+struct VisitSink<'a> {
+    visitor: &'a mut dyn OrderedVisitor,
+    node_idx: usize,
+}
+
+impl MergeSink for VisitSink<'_> {
+    fn begin_node(&mut self, n_below: u32, texts: &[&str]) -> Result<(), StoreError> {
+        self.visitor.node(&OrderedNode {
+            node_idx: self.node_idx,
+            n_below,
+            texts,
+        });
+        self.node_idx += 1;
+        Ok(())
+    }
+
+    fn pattern(
+        &mut self,
+        name: PatternName,
+        frequency: u64,
+        symbols: &[u32],
+        extras: &Extras,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        Ok(self.visitor.pattern(&VisitedPattern {
+            name,
+            frequency,
+            symbols,
+            first_seen: extras.first_seen,
+            attributes: extras.attributes.as_deref(),
+        }))
+    }
+
+    fn end_node(&mut self, _node_idx: usize) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
