@@ -1,0 +1,182 @@
+//! What comes next after one history: the experts' answers and their mixture.
+
+use crate::Weights;
+use crate::distribution::Distribution;
+use crate::explanation::{Explanation, explain};
+use crate::head::Head;
+use crate::history::{Cached, History, MAX_CACHED};
+use crate::kneser_ney::KneserNey;
+use crate::options::{EXPERTS, Expert, N_EXPERTS};
+use crate::symbols::SymbolId;
+use crate::weights::Class;
+
+/// What somebody else expects next, made by [`Head::outside`].
+#[derive(Debug, Clone, Default)]
+pub struct Outside {
+    pub(crate) cached: Cached,
+}
+
+impl Outside {
+    pub(crate) fn of(weights: impl IntoIterator<Item = (u32, f64)>) -> Self {
+        Self {
+            cached: Cached::of(weights),
+        }
+    }
+
+    /// Returns whether it says anything.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        self.cached.is_answer()
+    }
+}
+
+/// A head's answer at one position, made by [`Head::next`].
+///
+/// The probability of a symbol w is Σ λₑ · pₑ(w) over the [experts](Expert), added up in their
+/// order; all ways to ask for it give the same bits.
+#[derive(Debug)]
+pub struct Next<'h> {
+    pub(crate) head: &'h Head,
+    pub(crate) history: &'h History,
+    pub(crate) kneser_ney: KneserNey,
+    /// By expert; nothing for the first, whose answer is above.
+    pub(crate) cached: [Cached; N_EXPERTS],
+    pub(crate) class: Class,
+    pub(crate) weights: [f64; N_EXPERTS],
+}
+
+impl<'h> Next<'h> {
+    pub(crate) fn new(
+        head: &'h Head,
+        history: &'h History,
+        weights: &Weights,
+        outside: Option<&Outside>,
+    ) -> Self {
+        let is_asked = |expert| head.options().experts.contains(&expert);
+        let n_outcomes = head.n_outcomes();
+        let kneser_ney = match is_asked(Expert::Ngrams) {
+            true => KneserNey::after(
+                head.trie(),
+                head.roots(),
+                &history.last(head.trie().order() - 1),
+                n_outcomes,
+                head.options().discounts,
+            ),
+            false => KneserNey::uniform(n_outcomes),
+        };
+        let followers: [Vec<u64>; MAX_CACHED] =
+            [1, 2, 3].map(|length| history.followers(length));
+        let mut class = Class::of(history, &followers, kneser_ney.matched());
+        let mut cached: [Cached; N_EXPERTS] = Default::default();
+        for expert in EXPERTS.into_iter().filter(|&expert| is_asked(expert)) {
+            let of_expert = match expert {
+                Expert::Ngrams => continue,
+                Expert::CachedSymbols => history.cached_symbols(),
+                Expert::RecentSymbols => history.recent_symbols(),
+                Expert::CachedPairs => history.counted(&followers[0]),
+                Expert::CachedTriples => history.counted(&followers[1]),
+                Expert::Outside => outside.map(|o| o.cached.clone()).unwrap_or_default(),
+            };
+            if of_expert.is_answer() {
+                class.add(expert);
+                cached[expert.place()] = of_expert;
+            }
+        }
+        // There is always somebody: without n-grams, all outcomes alike.
+        class.add(Expert::Ngrams);
+        Self {
+            head,
+            history,
+            kneser_ney,
+            cached,
+            weights: weights.of(class),
+            class,
+        }
+    }
+
+    /// Returns the class by which the experts are weighed here.
+    #[must_use]
+    pub const fn class(&self) -> Class {
+        self.class
+    }
+
+    /// Returns how far an expert is trusted here; 0 where it has nothing to say.
+    #[must_use]
+    pub const fn weight(&self, expert: Expert) -> f64 {
+        self.weights[expert.place()]
+    }
+
+    /// Returns what every expert contributes to the probability of an outcome.
+    pub(crate) fn contributions(&self, outcome: u32) -> [f64; N_EXPERTS] {
+        let mut contributions = [0.0; N_EXPERTS];
+        for expert in EXPERTS {
+            let place = expert.place();
+            contributions[place] = self.weights[place] * self.of_expert(expert, outcome);
+        }
+        contributions
+    }
+
+    /// Returns the probability that one expert alone gives to an outcome.
+    pub(crate) fn of_expert(&self, expert: Expert, outcome: u32) -> f64 {
+        if expert == Expert::Ngrams {
+            return self.kneser_ney.probability(self.head.trie(), outcome);
+        }
+        let cached = &self.cached[expert.place()];
+        match cached.is_answer() {
+            true => cached.weight(outcome) / cached.total,
+            false => 0.0,
+        }
+    }
+
+    /// Returns the probability of a symbol; 0 for one that cannot come next.
+    #[must_use]
+    pub fn probability(&self, symbol: SymbolId) -> f64 {
+        self.of(Some(symbol))
+    }
+
+    /// Returns the probability that a symbol comes that the head does not know; 0 where there is a
+    /// vocabulary.
+    #[must_use]
+    pub fn of_unknown(&self) -> f64 {
+        self.of(None)
+    }
+
+    fn of(&self, symbol: Option<SymbolId>) -> f64 {
+        let outcome = self.head.outcome(symbol);
+        outcome.map_or(0.0, |outcome| self.contributions(outcome).iter().sum())
+    }
+
+    /// Returns the probability that one expert alone gives to a symbol, whatever its weight.
+    #[must_use]
+    pub fn probability_by(&self, expert: Expert, symbol: SymbolId) -> f64 {
+        let outcome = self.head.outcome(Some(symbol));
+        outcome.map_or(0.0, |outcome| self.of_expert(expert, outcome))
+    }
+
+    /// Returns the probabilities of everything that can come next.
+    #[must_use]
+    pub fn distribution(&self) -> Distribution<'h> {
+        let mut probabilities = vec![0.0; self.head.n_outcomes()];
+        self.kneser_ney
+            .distribution(self.head.trie(), &mut probabilities);
+        let ngrams = self.weights[Expert::Ngrams.place()];
+        probabilities.iter_mut().for_each(|p| *p *= ngrams);
+        for (cached, weight) in self.cached.iter().zip(self.weights) {
+            for &(symbol, of_symbol) in &cached.weights {
+                if let Some(probability) = probabilities.get_mut(symbol as usize) {
+                    *probability += weight * (of_symbol / cached.total);
+                }
+            }
+        }
+        Distribution::new(probabilities, self.head.symbols())
+    }
+
+    /// Explains the probability of a symbol; that of a symbol of another head is 0.
+    ///
+    /// The patterns are not named yet: that takes a look at the store, see
+    /// [`Head::name_patterns`].
+    #[must_use]
+    pub fn explain(&self, symbol: SymbolId) -> Explanation {
+        explain(self, symbol)
+    }
+}
