@@ -66,6 +66,18 @@ impl<'h> Distribution<'h> {
         best
     }
 
+    /// Returns all symbols, the most probable first; equal ones by their text.
+    #[must_use]
+    pub fn ranked(&self) -> Vec<(SymbolId, f64)> {
+        let symbols = (0u32..).map(SymbolId).zip(self.probabilities.iter().copied());
+        let mut ranked: Vec<(SymbolId, f64)> = symbols.take(self.symbols.len()).collect();
+        ranked.sort_unstable_by(|(one, of_one), (other, of_other)| {
+            let by_text = || self.symbols.text(*one).cmp(&self.symbols.text(*other));
+            of_other.total_cmp(of_one).then_with(by_text)
+        });
+        ranked
+    }
+
     /// Returns the expected surprise, in bits.
     #[must_use]
     pub fn entropy(&self) -> f64 {
@@ -95,6 +107,7 @@ mod tests {
         assert!(best(0).is_empty());
         assert_eq!(best(3), ["b", "d", "c"]);
         assert_eq!(best(9), ["b", "d", "c", "e", "a"]);
+        assert_eq!(distribution.ranked(), distribution.top(9));
         assert_eq!(distribution.of_unknown(), 0.15);
         assert_eq!(distribution.probability(SymbolId(5)), 0.0);
     }

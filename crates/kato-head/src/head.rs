@@ -9,7 +9,7 @@ use crate::collect::{BREAK, Child, Counted, Edges, collect, windows_of};
 use crate::history::History;
 use crate::kneser_ney::Roots;
 use crate::next::{Next, Outside};
-use crate::options::HeadOptions;
+use crate::options::{Expert, HeadOptions};
 use crate::symbols::{SymbolId, Symbols};
 use crate::trie::Trie;
 use crate::{HeadError, Weights};
@@ -233,7 +233,20 @@ impl Head {
         weights: &Weights,
         outside: Option<&'h Outside>,
     ) -> Next<'h> {
-        Next::new(self, history, weights, outside)
+        self.next_by(&self.options.experts, history, weights, outside)
+    }
+
+    /// Says what comes next by some of the experts, whatever the options say; see
+    /// [`next`](Self::next). Where none of them has anything to say, all outcomes are alike.
+    #[must_use]
+    pub fn next_by<'h>(
+        &'h self,
+        experts: &[Expert],
+        history: &'h History,
+        weights: &Weights,
+        outside: Option<&'h Outside>,
+    ) -> Next<'h> {
+        Next::new(self, experts, history, weights, outside)
     }
 
     /// Creates an outside opinion of symbols and their weights, such as KATO's predictions. Symbols
@@ -258,11 +271,7 @@ impl Head {
         outside: Option<&Outside>,
         symbol: Option<SymbolId>,
     ) -> Option<f64> {
-        let next = self.next(history, weights, outside);
-        let contributions = next.contributions(self.outcome(symbol)?);
-        let class = next.class();
-        weights.learn(class, &contributions);
-        Some(contributions.iter().sum())
+        self.next(history, weights, outside).teach(weights, symbol)
     }
 
     /// Returns the number of an outcome: a symbol, or what stands for all that are unknown.

@@ -48,11 +48,12 @@ pub struct Next<'h> {
 impl<'h> Next<'h> {
     pub(crate) fn new(
         head: &'h Head,
+        experts: &[Expert],
         history: &'h History,
         weights: &Weights,
         outside: Option<&Outside>,
     ) -> Self {
-        let is_asked = |expert| head.options().experts.contains(&expert);
+        let is_asked = |expert| experts.contains(&expert);
         let n_outcomes = head.n_outcomes();
         let kneser_ney = match is_asked(Expert::Ngrams) {
             true => KneserNey::after(
@@ -126,6 +127,16 @@ impl<'h> Next<'h> {
             true => cached.weight(outcome) / cached.total,
             false => 0.0,
         }
+    }
+
+    /// Teaches weights who was right about a symbol that came (`None` for one that the head does not
+    /// know), and returns the probability that it had. `None`, and nothing is learned, for a symbol
+    /// that could not come.
+    #[expect(clippy::must_use_candidate, reason = "the probability is a by-product")]
+    pub fn teach(&self, weights: &mut Weights, symbol: Option<SymbolId>) -> Option<f64> {
+        let contributions = self.contributions(self.head.outcome(symbol)?);
+        weights.learn(self.class, &contributions);
+        Some(contributions.iter().sum())
     }
 
     /// Returns the probability of a symbol; 0 for one that cannot come next.

@@ -67,8 +67,7 @@ pub enum Discounts {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HeadOptions {
-    /// The experts that are asked. Default: all of them; [`Expert::Outside`] has
-    /// something to say only where the caller brings it.
+    /// The experts that are asked. Default: n-grams and the four of the cache.
     pub experts: Vec<Expert>,
     /// Symbols of the longest n-grams, 1 to 16. Default 5.
     pub order: usize,
@@ -84,7 +83,7 @@ pub struct HeadOptions {
 impl Default for HeadOptions {
     fn default() -> Self {
         Self {
-            experts: EXPERTS.to_vec(),
+            experts: EXPERTS[..Expert::Outside.place()].to_vec(),
             order: 5,
             levels: None,
             discounts: Discounts::Single,
@@ -98,6 +97,13 @@ impl HeadOptions {
     #[must_use]
     pub fn with_experts(mut self, experts: impl IntoIterator<Item = Expert>) -> Self {
         self.experts = experts.into_iter().collect();
+        self
+    }
+
+    /// Asks one more expert.
+    #[must_use]
+    pub fn with_expert(mut self, expert: Expert) -> Self {
+        self.experts.push(expert);
         self
     }
 

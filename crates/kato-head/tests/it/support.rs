@@ -5,7 +5,7 @@ use kato_learner::plan::{Child, PlannedSymbols};
 use kato_learner::{HierarchicalConceptLearner, TextDocument};
 use kato_model::{Event, PatternName};
 use kato_store::{MemoryStore, PatternStore};
-use kato_tokenizer::{Tokenizer, Whitespace};
+use kato_tokenizer::Whitespace;
 use proptest::prelude::*;
 use serde_json::json;
 
