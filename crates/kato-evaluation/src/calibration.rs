@@ -64,7 +64,10 @@ mod tests {
         let calibration = reliability.finish();
         assert_eq!(calibration.expected_error, Some(4.0 * 0.25 / 5.0));
         let bin = &calibration.bins[5];
-        assert_eq!((bin.mean_confidence, bin.right.count, bin.right.of), (Some(0.5), 1, 4));
+        assert_eq!(
+            (bin.mean_confidence, bin.right.count, bin.right.of),
+            (Some(0.5), 1, 4)
+        );
         assert_eq!(calibration.bins[9].right.of, 1);
         assert_eq!(calibration.bins[0].mean_confidence, None);
         assert_eq!(Reliability::default().finish().expected_error, None);

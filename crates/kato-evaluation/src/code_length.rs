@@ -61,12 +61,7 @@ impl Bits {
 
     /// Adds a token of a document. `answer` is the node's answer to the chunk so far; `None` for
     /// the first token.
-    pub(crate) fn add(
-        &mut self,
-        document: u64,
-        priced: Priced,
-        answer: Option<NextAnswer>,
-    ) {
+    pub(crate) fn add(&mut self, document: u64, priced: Priced, answer: Option<NextAnswer>) {
         let token = priced.token;
         let expected = answer.and_then(|answer| answer.expected);
         let kato = match expected {

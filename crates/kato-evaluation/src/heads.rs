@@ -126,8 +126,17 @@ impl<'a> HeadRun<'a> {
         let confidence = best.first().map_or(0.0, |(_, probability)| *probability);
         self.reliability.add(confidence, rank == Some(0));
         let with_cache = next.teach(&mut self.with_cache, came).unwrap_or(0.0);
-        let kato = head.outside(expected.iter().map(|(text, weight)| (text.as_str(), *weight)));
-        let next = head.next_by(&self.heads.with_kato, &self.history, &self.with_kato, Some(&kato));
+        let kato = head.outside(
+            expected
+                .iter()
+                .map(|(text, weight)| (text.as_str(), *weight)),
+        );
+        let next = head.next_by(
+            &self.heads.with_kato,
+            &self.history,
+            &self.with_kato,
+            Some(&kato),
+        );
         let with_kato = next.teach(&mut self.with_kato, came).unwrap_or(0.0);
         [ngrams[0], ngrams[1], with_cache, with_kato]
     }

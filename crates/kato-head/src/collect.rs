@@ -164,8 +164,7 @@ impl Collector<'_> {
         } else {
             self.read_children(source, pattern);
             let sink = &mut *self.sink;
-            let show =
-                |window: &[u32], n_known: usize| sink.window(holder, window, n_known, times);
+            let show = |window: &[u32], n_known: usize| sink.window(holder, window, n_known, times);
             self.edges.crossing_windows(&self.children, show)?;
             if !self.is_top {
                 self.edges.join(&self.children, &mut self.run);

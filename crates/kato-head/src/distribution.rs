@@ -69,7 +69,9 @@ impl<'h> Distribution<'h> {
     /// Returns all symbols, the most probable first; equal ones by their text.
     #[must_use]
     pub fn ranked(&self) -> Vec<(SymbolId, f64)> {
-        let symbols = (0u32..).map(SymbolId).zip(self.probabilities.iter().copied());
+        let symbols = (0u32..)
+            .map(SymbolId)
+            .zip(self.probabilities.iter().copied());
         let mut ranked: Vec<(SymbolId, f64)> = symbols.take(self.symbols.len()).collect();
         ranked.sort_unstable_by(|(one, of_one), (other, of_other)| {
             let by_text = || self.symbols.text(*one).cmp(&self.symbols.text(*other));
@@ -102,7 +104,8 @@ mod tests {
         let distribution = Distribution::new(vec![0.1, 0.3, 0.1, 0.3, 0.05, 0.15], &symbols);
         let best = |n| -> Vec<&str> {
             let best = distribution.top(n).into_iter();
-            best.filter_map(|(symbol, _)| symbols.text(symbol)).collect()
+            best.filter_map(|(symbol, _)| symbols.text(symbol))
+                .collect()
         };
         assert!(best(0).is_empty());
         assert_eq!(best(3), ["b", "d", "c"]);

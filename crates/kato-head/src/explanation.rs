@@ -226,6 +226,10 @@ fn ngrams(next: &Next<'_>, symbol: u32) -> Reason {
     };
     Reason::Ngrams {
         uniform: next.kneser_ney.uniform,
-        orders: next.kneser_ney.counts(head.trie(), symbol).map(term).collect(),
+        orders: next
+            .kneser_ney
+            .counts(head.trie(), symbol)
+            .map(term)
+            .collect(),
     }
 }

@@ -311,7 +311,9 @@ impl Head {
             let n_symbols = events.iter().map(|event| event.len() as u64).sum();
             let counted = &mut self.counted;
             counted.learns = counted.learns.saturating_add(times);
-            counted.symbols = counted.symbols.saturating_add(times.saturating_mul(n_symbols));
+            counted.symbols = counted
+                .symbols
+                .saturating_add(times.saturating_mul(n_symbols));
             let run = self.run_of(events)?;
             for run in run.split(|&symbol| symbol == BREAK) {
                 for window in windows_of(run, self.trie.order()) {
@@ -389,7 +391,9 @@ impl Head {
         if let Some(place) = edges.place(name) {
             return Ok(Some(place));
         }
-        let found = (0..level).rev().find_map(|level| Some((level, below(level, name)?)));
+        let found = (0..level)
+            .rev()
+            .find_map(|level| Some((level, below(level, name)?)));
         let Some((level, events)) = found else {
             return Ok(None);
         };
@@ -415,9 +419,8 @@ impl Head {
     }
 
     pub(crate) fn roots(&self) -> &Roots {
-        self.roots.get_or_init(|| {
-            Roots::of(&self.trie, self.n_outcomes(), self.options.discounts)
-        })
+        self.roots
+            .get_or_init(|| Roots::of(&self.trie, self.n_outcomes(), self.options.discounts))
     }
 
     pub(crate) const fn symbols(&self) -> &Symbols {

@@ -72,7 +72,9 @@ impl Cached {
 
     /// Returns the weight of a symbol.
     pub(crate) fn weight(&self, symbol: u32) -> f64 {
-        let place = self.weights.binary_search_by_key(&symbol, |&(other, _)| other);
+        let place = self
+            .weights
+            .binary_search_by_key(&symbol, |&(other, _)| other);
         place.map_or(0.0, |place| self.weights[place].1)
     }
 }
@@ -171,7 +173,11 @@ impl History {
             symbols.push((first, symbol, occurrences.iter().map(&weight).sum()));
         }
         symbols.sort_unstable_by_key(|&(first, ..)| first);
-        Cached::of(symbols.into_iter().map(|(_, symbol, weight)| (symbol, weight)))
+        Cached::of(
+            symbols
+                .into_iter()
+                .map(|(_, symbol, weight)| (symbol, weight)),
+        )
     }
 
     /// Returns the numbers of the symbols that followed the last `length` ones, 1 to 3, earlier in
@@ -185,12 +191,10 @@ impl History {
         let follows = |occurrence: &Occurrence| {
             let next = occurrence.place + 1;
             let before = (1..=length as u64).rev();
-            let is_context = before
-                .zip(&context)
-                .all(|(back, &symbol)| {
-                    let place = next.checked_sub(back);
-                    place.and_then(|place| self.symbol(place)) == Some(symbol)
-                });
+            let is_context = before.zip(&context).all(|(back, &symbol)| {
+                let place = next.checked_sub(back);
+                place.and_then(|place| self.symbol(place)) == Some(symbol)
+            });
             (next < end && is_context).then_some(next)
         };
         self.occurrences(last).filter_map(follows).collect()
@@ -242,7 +246,10 @@ mod tests {
         assert!(history.followers(3).is_empty());
         assert_eq!(history.ago(2), 9);
         let pairs = history.counted(&history.followers(1));
-        assert_eq!((pairs.weights, pairs.total), (vec![(3, 1.0), (4, 1.0), (5, 1.0)], 3.0));
+        assert_eq!(
+            (pairs.weights, pairs.total),
+            (vec![(3, 1.0), (4, 1.0), (5, 1.0)], 3.0)
+        );
     }
 
     #[test]

@@ -289,7 +289,10 @@ mod tests {
             discounts_of(spectrum(&counts), Discounts::Modified),
             modified
         );
-        assert_eq!(discounts_of(spectrum(&[1, 1]), Discounts::Modified), [0.5; 3]);
+        assert_eq!(
+            discounts_of(spectrum(&[1, 1]), Discounts::Modified),
+            [0.5; 3]
+        );
         assert_eq!(discounts_of(spectrum(&[]), Discounts::Single), [0.5; 3]);
     }
 }

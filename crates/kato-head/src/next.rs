@@ -65,8 +65,7 @@ impl<'h> Next<'h> {
             ),
             false => KneserNey::uniform(n_outcomes),
         };
-        let followers: [Vec<u64>; MAX_CACHED] =
-            [1, 2, 3].map(|length| history.followers(length));
+        let followers: [Vec<u64>; MAX_CACHED] = [1, 2, 3].map(|length| history.followers(length));
         let mut class = Class::of(history, &followers, kneser_ney.matched());
         let mut cached: [Cached; N_EXPERTS] = Default::default();
         for expert in EXPERTS.into_iter().filter(|&expert| is_asked(expert)) {

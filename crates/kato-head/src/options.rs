@@ -148,6 +148,11 @@ impl HeadOptions {
         };
         check("order", self.order, 16, "1 to 16")?;
         check("levels", self.levels.unwrap_or(1), usize::MAX, "at least 1")?;
-        check("cache_window", self.cache_window, 1 << 24, "1 to 16,777,216")
+        check(
+            "cache_window",
+            self.cache_window,
+            1 << 24,
+            "1 to 16,777,216",
+        )
     }
 }

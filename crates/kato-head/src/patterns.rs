@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kato_store::PatternStore;
 
+use crate::HeadError;
 use crate::collect::{BREAK, Holder, Sink, visit};
-use crate::explanation::{Counts, CountedPattern, Explanation, OrderTerm, Reason};
+use crate::explanation::{CountedPattern, Counts, Explanation, OrderTerm, Reason};
 use crate::head::Head;
 use crate::symbols::SymbolId;
-use crate::HeadError;
 
 impl Head {
     /// Names the patterns behind the counts of explanations, at most `most` for each count.
@@ -60,7 +60,10 @@ impl Head {
         let mut holders: Vec<(&Holder, &Held)> = found.iter().collect();
         // Ties by level and name.
         holders.sort_by(|(one, of_one), (other, of_other)| {
-            of_other.count.cmp(&of_one.count).then_with(|| one.cmp(other))
+            of_other
+                .count
+                .cmp(&of_one.count)
+                .then_with(|| one.cmp(other))
         });
         let text = |&symbol: &u32| self.text(SymbolId(symbol)).map(str::to_owned);
         let pattern = |(holder, held): (&Holder, &Held)| {
@@ -79,9 +82,7 @@ impl Head {
 }
 
 /// Lists the terms of explanations, each with the symbol that is explained.
-fn terms(
-    explanations: &mut [Explanation],
-) -> impl Iterator<Item = (&mut OrderTerm, String)> {
+fn terms(explanations: &mut [Explanation]) -> impl Iterator<Item = (&mut OrderTerm, String)> {
     explanations.iter_mut().flat_map(|explanation| {
         let symbol = &explanation.symbol;
         let parts = explanation.parts.iter_mut();

@@ -100,12 +100,7 @@ impl Trie {
     }
 
     /// Calls a function with what was counted of every symbol after a context of `length` symbols.
-    pub(crate) fn followers(
-        &self,
-        length: usize,
-        context: u32,
-        mut each: impl FnMut(NgramCounts),
-    ) {
+    pub(crate) fn followers(&self, length: usize, context: u32, mut each: impl FnMut(NgramCounts)) {
         let Some(level) = self.levels.get(length) else {
             return;
         };

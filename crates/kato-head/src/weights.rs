@@ -88,7 +88,10 @@ impl Class {
         followers: &[Vec<u64>; MAX_CACHED],
         ngram_context: usize,
     ) -> Self {
-        let cached_context = followers.iter().take_while(|found| !found.is_empty()).count();
+        let cached_context = followers
+            .iter()
+            .take_while(|found| !found.is_empty())
+            .count();
         let found = match cached_context.checked_sub(1) {
             Some(longest) => &followers[longest][..],
             None => &[],

@@ -14,7 +14,7 @@ pub use kato_head::explanation::{CachedPlace, CountedPattern, Counts, OrderTerm,
 pub use kato_head::{Expert, Explanation};
 
 pub use self::score::{ScoredToken, TextScore};
-pub use self::write::{WriteEnd, WriteOptions, WriteStrategy, WrittenToken, Writing};
+pub use self::write::{WriteEnd, WriteOptions, WriteStrategy, Writing, WrittenToken};
 use crate::chunked_prompt::ChunkedPrompt;
 use crate::hierarchy::token_event;
 use crate::{Hierarchy, HierarchyError, Prompt};

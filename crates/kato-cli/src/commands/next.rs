@@ -69,10 +69,7 @@ fn run(args: &Args) -> Result<()> {
     let head: TextHead = open(&args.kb)?.head(options)?;
     let next = head.next(args.text.as_str(), args.top.max(1))?;
     let best = next.first().filter(|_| args.explain);
-    let explained = args
-        .why
-        .as_deref()
-        .or(best.map(|best| best.token.as_str()));
+    let explained = args.why.as_deref().or(best.map(|best| best.token.as_str()));
     let explanation = match explained {
         None => None,
         Some(token) => {

@@ -13,7 +13,7 @@ use kato_hierarchy::HeadOptions;
 use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
-use crate::head::{Scored, ScoreView};
+use crate::head::{ScoreView, Scored};
 use crate::inspect::show;
 use crate::open::open;
 

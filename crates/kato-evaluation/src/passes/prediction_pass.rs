@@ -223,12 +223,7 @@ impl QuestionContext<'_> {
     }
 
     /// Returns the probabilities of the token at a position of a document.
-    fn token(
-        &self,
-        document: &HeldOutDocument,
-        chunk: &Chunk,
-        context: usize,
-    ) -> PlacedToken {
+    fn token(&self, document: &HeldOutDocument, chunk: &Chunk, context: usize) -> PlacedToken {
         // In bounds: chunks count kept tokens, and these are all tokens of the document.
         let place = chunk.first_token + context;
         let token = document.tokens[place];

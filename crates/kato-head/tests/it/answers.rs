@@ -18,7 +18,14 @@ fn words() -> impl Strategy<Value = Vec<&'static str>> {
 
 fn experts() -> impl Strategy<Value = Vec<Expert>> {
     use Expert::{CachedPairs, CachedSymbols, CachedTriples, Ngrams, Outside, RecentSymbols};
-    let all = [Ngrams, CachedSymbols, RecentSymbols, CachedPairs, CachedTriples, Outside];
+    let all = [
+        Ngrams,
+        CachedSymbols,
+        RecentSymbols,
+        CachedPairs,
+        CachedTriples,
+        Outside,
+    ];
     prop::sample::subsequence(all.to_vec(), 0..=6)
 }
 
@@ -119,10 +126,14 @@ fn several_symbols_at_once_and_names_from_nowhere_are_counted_and_break_ngrams()
     head.learn(0, &events, 1, |_, _| None).unwrap();
     let id = |head: &Head, word: &str| head.symbol(word).unwrap();
     let (a, d, e) = (id(&head, "a"), id(&head, "d"), id(&head, "e"));
-    assert_eq!((head.count(&[d, e]), head.count(&[a, d]), head.count(&[a])), (1, 0, 1));
+    assert_eq!(
+        (head.count(&[d, e]), head.count(&[a, d]), head.count(&[a])),
+        (1, 0, 1)
+    );
     assert_eq!((head.counted().wide_events, head.symbol("b")), (1, None));
     let unknown = Event::new(["PTRN|0123456789012345678901234567890123456789"]);
-    head.learn(1, &[unknown.clone(), unknown], 1, |_, _| None).unwrap();
+    head.learn(1, &[unknown.clone(), unknown], 1, |_, _| None)
+        .unwrap();
     assert_eq!(head.counted().unknown_names, 2);
 }
 

@@ -77,7 +77,9 @@ fn an_explanation_is_json() {
     let store = memory_store(&learner, &["a b c a b d".to_owned()]);
     let head = head_of(&store, &HeadOptions::default());
     let mut history = head.history();
-    ["a", "b"].iter().for_each(|word| head.read(&mut history, word));
+    ["a", "b"]
+        .iter()
+        .for_each(|word| head.read(&mut history, word));
     let weights = Weights::new();
     let next = head.next(&history, &weights, None);
     let mut why = [next.explain(head.symbol("c").unwrap())];

@@ -6,9 +6,7 @@ use kato_head::options::Discounts;
 use kato_head::{Expert, Head, HeadOptions, Weights};
 use proptest::prelude::*;
 
-use crate::support::{
-    Planned, WORDS, documents, head_of, ids, learner, memory_store, plan,
-};
+use crate::support::{Planned, WORDS, documents, head_of, ids, learner, memory_store, plan};
 
 const ORDER: usize = 4;
 
@@ -50,7 +48,12 @@ fn check_counts(head: &Head, occurrences: &Occurrences) -> Result<(), TestCaseEr
         let found = ids(head, ngram).unwrap();
         prop_assert_eq!(head.count(&found), *count, "{:?}", ngram);
         if ngram.len() < ORDER {
-            prop_assert_eq!(head.n_before(&found), n_before(occurrences, ngram), "{:?}", ngram);
+            prop_assert_eq!(
+                head.n_before(&found),
+                n_before(occurrences, ngram),
+                "{:?}",
+                ngram
+            );
         }
     }
     let n_ngrams = occurrences.len();
@@ -74,7 +77,12 @@ fn kneser_ney(
             false => n_before(occurrences, ngram),
         };
         let of_order = occurrences.keys().filter(|ngram| ngram.len() == length + 1);
-        let n = |count: u64| of_order.clone().filter(|ngram| value(ngram) == count).count() as f64;
+        let n = |count: u64| {
+            of_order
+                .clone()
+                .filter(|ngram| value(ngram) == count)
+                .count() as f64
+        };
         let y = n(1) / (n(1) + 2.0 * n(2));
         let discount = |count: u64| {
             let k = count.min(3) as f64;
@@ -95,7 +103,11 @@ fn kneser_ney(
         let held_back: f64 = after.iter().map(|&count| discount(count)).sum();
         let ngram: Vec<String> = context.iter().cloned().chain([word.to_owned()]).collect();
         let count = value(&ngram);
-        let kept = if count > 0 { count as f64 - discount(count) } else { 0.0 };
+        let kept = if count > 0 {
+            count as f64 - discount(count)
+        } else {
+            0.0
+        };
         probability = (kept + held_back * probability) / total as f64;
     }
     probability

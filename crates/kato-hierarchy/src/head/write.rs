@@ -287,11 +287,7 @@ impl TextHead {
         beam
     }
 
-    fn distribution<T>(
-        &self,
-        reading: &Reading,
-        choose: impl FnOnce(Distribution<'_>) -> T,
-    ) -> T {
+    fn distribution<T>(&self, reading: &Reading, choose: impl FnOnce(Distribution<'_>) -> T) -> T {
         let outside = self.outside(&reading.open);
         let next = self
             .head
@@ -334,7 +330,9 @@ impl TextHead {
 
     /// Names the patterns behind the explanations of tokens, all in one look at the store.
     fn name_patterns_of(&self, written: &mut [WrittenToken]) -> Result<(), HierarchyError> {
-        let taken = written.iter_mut().filter_map(|token| token.explanation.take());
+        let taken = written
+            .iter_mut()
+            .filter_map(|token| token.explanation.take());
         let mut explanations: Vec<Explanation> = taken.collect();
         if explanations.is_empty() {
             return Ok(());

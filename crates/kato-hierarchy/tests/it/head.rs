@@ -16,7 +16,11 @@ fn head() -> TextHead {
 }
 
 fn words(writing: &Writing) -> Vec<&str> {
-    writing.tokens.iter().map(|token| token.token.as_str()).collect()
+    writing
+        .tokens
+        .iter()
+        .map(|token| token.token.as_str())
+        .collect()
 }
 
 #[test]
@@ -70,7 +74,10 @@ fn trust_is_learned_from_texts() {
     // Such texts repeat themselves, so the cache is trusted more from the beginning.
     assert!(head.score(text).unwrap().bits < before.bits);
     let weights = head.weights().clone();
-    let again = letters().head(HeadOptions::default()).unwrap().with_weights(weights);
+    let again = letters()
+        .head(HeadOptions::default())
+        .unwrap()
+        .with_weights(weights);
     assert_eq!(again.score(text).unwrap(), head.score(text).unwrap());
 }
 
@@ -85,7 +92,10 @@ fn reasons_lead_to_patterns_and_places() {
         panic!("{why:?}");
     };
     let longest = orders.last().unwrap();
-    assert_eq!((longest.context.join(" ").as_str(), longest.counts), ("b c d e", Counts::Occurrences));
+    assert_eq!(
+        (longest.context.join(" ").as_str(), longest.counts),
+        ("b c d e", Counts::Occurrences)
+    );
     // Twice in the documents, in one pattern of node1 that was learned twice.
     assert_eq!((longest.count, longest.n_patterns), (2, Some(1)));
     let pattern = &longest.patterns[0];
@@ -102,8 +112,15 @@ fn kato_is_an_expert_where_it_is_asked() {
     let options = HeadOptions::default().with_expert(Expert::Outside);
     let head = letters().head(options).unwrap();
     let why = head.explain("a b", "c").unwrap().unwrap();
-    let part = why.parts.iter().find(|part| part.expert == Expert::Outside).unwrap();
-    assert!(part.probability > 0.5 && part.contribution > 0.0, "{part:?}");
+    let part = why
+        .parts
+        .iter()
+        .find(|part| part.expert == Expert::Outside)
+        .unwrap();
+    assert!(
+        part.probability > 0.5 && part.contribution > 0.0,
+        "{part:?}"
+    );
     // At the beginning of a chunk nothing is predicted.
     let why = head.explain("a b c", "d").unwrap().unwrap();
     assert!(why.parts.iter().all(|part| part.expert != Expert::Outside));
@@ -116,23 +133,43 @@ fn text_is_written_by_probabilities() {
     let options = WriteOptions::default().with_max_tokens(5);
     let writing = head.write("a b c d", &options).unwrap();
     assert_eq!(words(&writing), ["e", "f", "g", "h", "i"]);
-    assert_eq!((writing.end.clone(), writing.prompt_tokens.len()), (WriteEnd::MaxTokens, 4));
+    assert_eq!(
+        (writing.end.clone(), writing.prompt_tokens.len()),
+        (WriteEnd::MaxTokens, 4)
+    );
     assert!(writing.whole_text.starts_with("a b c d e f g h i"));
 
     // A beam of one sequence is greedy; a wide one is at least as probable.
-    let with = |strategy| head.write("a b c d", &options.clone().with_strategy(strategy)).unwrap();
+    let with = |strategy| {
+        head.write("a b c d", &options.clone().with_strategy(strategy))
+            .unwrap()
+    };
     assert_eq!(with(WriteStrategy::Beam { width: 1 }), writing);
     let bits = |writing: &Writing| -> f64 {
-        writing.tokens.iter().map(|token| -libm::log2(token.probability)).sum()
+        writing
+            .tokens
+            .iter()
+            .map(|token| -libm::log2(token.probability))
+            .sum()
     };
     assert!(bits(&with(WriteStrategy::Beam { width: 8 })) <= bits(&writing));
 
     // Draws are those of their seed; the least top_p leaves the best.
-    let sample = |seed, top_p| with(WriteStrategy::Sample { temperature: 1.0, top_p, seed });
+    let sample = |seed, top_p| {
+        with(WriteStrategy::Sample {
+            temperature: 1.0,
+            top_p,
+            seed,
+        })
+    };
     assert_eq!(sample(7, 1.0), sample(7, 1.0));
     assert!((0..20).any(|seed| sample(seed, 1.0) != sample(7, 1.0)));
     assert_eq!(sample(7, 1e-9), writing);
-    let cold = WriteStrategy::Sample { temperature: 0.01, top_p: 1.0, seed: 3 };
+    let cold = WriteStrategy::Sample {
+        temperature: 0.01,
+        top_p: 1.0,
+        seed: 3,
+    };
     assert_eq!(with(cold), writing);
 }
 
@@ -144,14 +181,21 @@ fn a_stop_text_ends_it_and_explanations_come_with_every_token() {
     assert_eq!(writing.end, WriteEnd::StopText("g h".to_owned()));
     for token in &writing.tokens {
         let why = token.explanation.as_ref().unwrap();
-        assert_eq!((&why.symbol, why.probability), (&token.token, token.probability));
+        assert_eq!(
+            (&why.symbol, why.probability),
+            (&token.token, token.probability)
+        );
     }
 }
 
 #[test]
 fn settings_without_meaning_are_refused() {
     let head = head();
-    let sample = |temperature, top_p| WriteStrategy::Sample { temperature, top_p, seed: 1 };
+    let sample = |temperature, top_p| WriteStrategy::Sample {
+        temperature,
+        top_p,
+        seed: 1,
+    };
     for strategy in [
         sample(0.0, 1.0),
         sample(f64::NAN, 1.0),
@@ -163,9 +207,13 @@ fn settings_without_meaning_are_refused() {
         let error = head.write("a", &options).unwrap_err();
         assert!(matches!(error, HierarchyError::Option { .. }), "{error}");
     }
-    let error = head.write("a", &WriteOptions::default().with_stop("")).unwrap_err();
+    let error = head
+        .write("a", &WriteOptions::default().with_stop(""))
+        .unwrap_err();
     assert!(matches!(error, HierarchyError::Option { .. }), "{error}");
-    let error = letters().head(HeadOptions::default().with_order(0)).unwrap_err();
+    let error = letters()
+        .head(HeadOptions::default().with_order(0))
+        .unwrap_err();
     assert!(matches!(error, HierarchyError::Head(_)), "{error}");
 }
 
@@ -182,11 +230,20 @@ fn a_head_learns_beside_a_session() {
     let mut learn = |level: usize, symbols: Vec<String>| {
         let node = engine.nodes().nth(level).unwrap();
         let mut session = node.session(SessionConfig::default());
-        let events = symbols.iter().map(|symbol| Observation::strings([symbol.clone()]));
-        let outcome = session.observe_sequence(Sequence::of(events).learn_at_end()).unwrap();
+        let events = symbols
+            .iter()
+            .map(|symbol| Observation::strings([symbol.clone()]));
+        let outcome = session
+            .observe_sequence(Sequence::of(events).learn_at_end())
+            .unwrap();
         let events: Vec<Event> = symbols.iter().map(|symbol| Event::new([symbol])).collect();
         head.learn(level, &events, 1).unwrap();
-        outcome.final_learned.and_then(kato_engine::LearnOutcome::name).unwrap().prefixed().to_string()
+        outcome
+            .final_learned
+            .and_then(kato_engine::LearnOutcome::name)
+            .unwrap()
+            .prefixed()
+            .to_string()
     };
     let words = |text: &str| text.split(' ').map(str::to_owned).collect();
     let names = vec![learn(0, words("a b c")), learn(0, words("d e f"))];
@@ -194,7 +251,9 @@ fn a_head_learns_beside_a_session() {
     let next = head.next("b c", 1).unwrap();
     assert_eq!(next[0].token, "d");
     // As a head of the stored hierarchy.
-    let stored = trained(&[3, 2], &["a b c d e f"]).head(HeadOptions::default()).unwrap();
+    let stored = trained(&[3, 2], &["a b c d e f"])
+        .head(HeadOptions::default())
+        .unwrap();
     let by_text = |text: &str| {
         let mut symbols = vec![stored.head().symbol(text)?];
         symbols.push(stored.head().symbol("d")?);
