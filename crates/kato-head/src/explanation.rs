@@ -3,7 +3,7 @@
 use kato_model::PatternName;
 use serde::Serialize;
 
-use crate::history::{MAX_CACHED, Occurrence};
+use crate::history::{MAX_CACHED, Occurrence, Weighing};
 use crate::next::Next;
 use crate::options::{EXPERTS, Expert};
 use crate::symbols::SymbolId;
@@ -167,18 +167,19 @@ pub(crate) fn explain(next: &Next<'_>, symbol: SymbolId) -> Explanation {
 
 fn reason(next: &Next<'_>, expert: Expert, symbol: u32) -> Reason {
     let history = next.history;
-    let cached = &next.cached[expert.place()];
+    let (weight, total) = next.opinions[expert.place()].weight(history, symbol);
     let cache = |places: Vec<CachedPlace>| Reason::Cache {
-        weight: cached.weight(symbol),
-        total: cached.total,
+        weight,
+        total,
         places,
     };
-    let occurrences = |weight: &dyn Fn(&Occurrence) -> f64| {
+    let occurrences = |weighing: Weighing| {
         let place = |occurrence: &Occurrence| CachedPlace {
             ago: history.ago(occurrence.place),
-            weight: weight(occurrence),
+            weight: history.weight(weighing, occurrence),
         };
-        history.occurrences(symbol).map(place).collect()
+        let places = history.occurrences(symbol).map(place);
+        places.filter(|place| place.weight > 0.0).collect()
     };
     let followers = |length: usize| {
         let places = history.followers(length.min(MAX_CACHED)).into_iter();
@@ -191,16 +192,11 @@ fn reason(next: &Next<'_>, expert: Expert, symbol: u32) -> Reason {
     };
     match expert {
         Expert::Ngrams => ngrams(next, symbol),
-        Expert::CachedSymbols => cache(occurrences(&|occurrence| occurrence.rarity)),
-        Expert::RecentSymbols => {
-            cache(occurrences(&|occurrence| history.recent_weight(occurrence)))
-        }
+        Expert::CachedSymbols => cache(occurrences(Weighing::Rarity)),
+        Expert::RecentSymbols => cache(occurrences(Weighing::Recent)),
         Expert::CachedPairs => cache(followers(1)),
         Expert::CachedTriples => cache(followers(2)),
-        Expert::Outside => Reason::Outside {
-            weight: cached.weight(symbol),
-            total: cached.total,
-        },
+        Expert::Outside => Reason::Outside { weight, total },
     }
 }
 

@@ -1,6 +1,9 @@
 //! What a session has read, and what it says about what comes next.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::OnceLock;
+
+use foldhash::fast::FixedState;
 
 use crate::symbols::SymbolId;
 
@@ -13,6 +16,9 @@ pub(crate) const MAX_CACHED: usize = 3;
 /// Symbols after which the weight of a cached symbol has fallen to 1 / e in the recent cache.
 const RECENT_REACH: f64 = 120.0;
 
+/// Symbols that the recent cache holds; those before them would weigh less than 1 / 5,000.
+const RECENT: usize = 1024;
+
 /// The symbols that a session has read: the context of the n-grams, and the cache.
 ///
 /// Created by [`Head::history`](crate::Head::history), and filled by
@@ -23,10 +29,12 @@ const RECENT_REACH: f64 = 120.0;
 pub struct History {
     window: usize,
     symbols: VecDeque<u32>,
+    /// Of each symbol −log₂ of how frequent it was when it was read; 0 for unknown ones.
+    rarities: VecDeque<f64>,
     /// Number of the first symbol that is kept, counted from 0.
     first: u64,
     /// Where each symbol occurs among those that are kept, from the oldest to the latest.
-    places: BTreeMap<u32, VecDeque<Occurrence>>,
+    places: HashMap<u32, VecDeque<Occurrence>, FixedState>,
 }
 
 /// One occurrence of a symbol in a history.
@@ -38,7 +46,16 @@ pub(crate) struct Occurrence {
     pub(crate) rarity: f64,
 }
 
-/// What of the history a part of the cache goes by, and how much each symbol weighs in it.
+/// How much an occurrence weighs in a part of the cache that holds all symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weighing {
+    /// As much as the symbol is rare.
+    Rarity,
+    /// The same, and the less the longer ago.
+    Recent,
+}
+
+/// What somebody says who weighs a few symbols.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cached {
     /// The symbols in ascending order, with their weights.
@@ -85,8 +102,9 @@ impl History {
         Self {
             window,
             symbols: VecDeque::new(),
+            rarities: VecDeque::new(),
             first: 0,
-            places: BTreeMap::new(),
+            places: HashMap::default(),
         }
     }
 
@@ -113,6 +131,7 @@ impl History {
             && let Some(oldest) = self.symbols.pop_front()
         {
             self.first += 1;
+            self.rarities.pop_front();
             if let Some(places) = self.places.get_mut(&oldest) {
                 places.pop_front();
                 if places.is_empty() {
@@ -123,6 +142,7 @@ impl History {
         let place = self.n_read();
         let symbol = symbol.map_or(UNKNOWN, |symbol| symbol.0);
         self.symbols.push_back(symbol);
+        self.rarities.push_back(rarity);
         // Nothing can be said of symbols that have no number.
         if symbol != UNKNOWN {
             let occurrence = Occurrence { place, rarity };
@@ -147,37 +167,45 @@ impl History {
         self.places.get(&symbol).into_iter().flatten()
     }
 
-    /// Returns all symbols, each weighing as much as its rarity for every occurrence.
-    pub(crate) fn cached_symbols(&self) -> Cached {
-        self.weighed(|occurrence| occurrence.rarity)
-    }
-
-    /// Returns all symbols, each weighing as much as its rarity for every occurrence, less for
-    /// those that are longer ago.
-    pub(crate) fn recent_symbols(&self) -> Cached {
-        self.weighed(|occurrence| self.recent_weight(occurrence))
-    }
-
-    /// Returns the weight of an occurrence in the recent cache.
-    pub(crate) fn recent_weight(&self, occurrence: &Occurrence) -> f64 {
-        let age = self.n_read() - occurrence.place;
-        // Computed in software, so that it has the same bits on every platform.
-        occurrence.rarity * libm::exp(-(age as f64) / RECENT_REACH)
-    }
-
-    fn weighed(&self, weight: impl Fn(&Occurrence) -> f64) -> Cached {
-        // Symbols by their oldest occurrence: numbers depend on who was learned first.
-        let mut symbols: Vec<(u64, u32, f64)> = Vec::with_capacity(self.places.len());
-        for (&symbol, occurrences) in &self.places {
-            let first = occurrences.front().map_or(0, |occurrence| occurrence.place);
-            symbols.push((first, symbol, occurrences.iter().map(&weight).sum()));
+    /// Returns the weight of an occurrence.
+    pub(crate) fn weight(&self, weighing: Weighing, occurrence: &Occurrence) -> f64 {
+        match weighing {
+            Weighing::Rarity => occurrence.rarity,
+            Weighing::Recent => {
+                let age = usize::try_from(self.ago(occurrence.place));
+                let fading = age.ok().and_then(|age| fading().get(age - 1));
+                fading.map_or(0.0, |fading| occurrence.rarity * fading)
+            }
         }
-        symbols.sort_unstable_by_key(|&(first, ..)| first);
-        Cached::of(
-            symbols
-                .into_iter()
-                .map(|(_, symbol, weight)| (symbol, weight)),
-        )
+    }
+
+    /// Returns the weight of all symbols.
+    pub(crate) fn total(&self, weighing: Weighing) -> f64 {
+        // By place: numbers of symbols depend on who was learned first, and the order of a sum
+        // shows in its last bits.
+        match weighing {
+            Weighing::Rarity => self.rarities.iter().sum(),
+            Weighing::Recent => {
+                let latest = self.rarities.iter().rev().zip(fading());
+                latest.map(|(rarity, fading)| rarity * fading).sum()
+            }
+        }
+    }
+
+    /// Returns the weight of one symbol.
+    pub(crate) fn weight_of(&self, weighing: Weighing, symbol: u32) -> f64 {
+        let weights = self.occurrences(symbol);
+        // Not `sum`, which is −0 for nothing.
+        weights.fold(0.0, |sum, occurrence| {
+            sum + self.weight(weighing, occurrence)
+        })
+    }
+
+    /// Calls a function with every symbol and its weight, in any order.
+    pub(crate) fn each_weight(&self, weighing: Weighing, mut each: impl FnMut(u32, f64)) {
+        for &symbol in self.places.keys() {
+            each(symbol, self.weight_of(weighing, symbol));
+        }
     }
 
     /// Returns the numbers of the symbols that followed the last `length` ones, 1 to 3, earlier in
@@ -224,6 +252,14 @@ impl History {
     }
 }
 
+/// Returns how much of a rarity is left in the recent cache after 1, 2, 3, … symbols.
+fn fading() -> &'static [f64] {
+    static FADING: OnceLock<Vec<f64>> = OnceLock::new();
+    // Computed in software, so that it has the same bits on every platform.
+    let after = |age| libm::exp(-(age as f64) / RECENT_REACH);
+    FADING.get_or_init(|| (1..=RECENT).map(after).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -261,7 +297,12 @@ mod tests {
         assert_eq!(history.counted(&history.followers(1)).weight(2), 1.0);
         history.push(None, 0.0);
         assert!(history.followers(1).is_empty());
-        assert_eq!(history.cached_symbols().weights.len(), 2);
+        let mut weights = Vec::new();
+        history.each_weight(Weighing::Rarity, |symbol, weight| {
+            weights.push((symbol, weight))
+        });
+        weights.sort_by_key(|&(symbol, _)| symbol);
+        assert_eq!(weights, [(1, 3.0), (2, 3.0)]);
     }
 
     proptest! {
@@ -279,8 +320,15 @@ mod tests {
                 let shifted: Vec<u64> = short.followers(length).iter().map(|place| place + offset).collect();
                 prop_assert_eq!(long.followers(length), shifted);
             }
-            prop_assert_eq!(long.cached_symbols().weights, short.cached_symbols().weights);
-            prop_assert_eq!(long.recent_symbols().weights, short.recent_symbols().weights);
+            for weighing in [Weighing::Rarity, Weighing::Recent] {
+                prop_assert_eq!(long.total(weighing), short.total(weighing));
+                let mut sum = 0.0;
+                long.each_weight(weighing, |symbol, weight| {
+                    assert_eq!(weight, short.weight_of(weighing, symbol));
+                    sum += weight;
+                });
+                prop_assert!((sum - long.total(weighing)).abs() < 1e-9);
+            }
         }
     }
 }

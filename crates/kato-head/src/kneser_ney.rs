@@ -248,15 +248,14 @@ fn discounts_of(spectrum: Spectrum, discounts: Discounts) -> [f64; 3] {
     let single = n(1) / (n(1) + 2.0 * n(2));
     match discounts {
         Discounts::Single => [single; 3],
-        Discounts::Modified => [1usize, 2, 3].map(|k| {
-            if n(k) == 0.0 || n(k + 1) == 0.0 {
+        Discounts::Modified => [1u8, 2, 3].map(|count| {
+            let (k, n_of, n_of_next) = (f64::from(count), n(count.into()), n(count as usize + 1));
+            if n_of == 0.0 || n_of_next == 0.0 {
                 return single;
             }
-            let k = k as f64;
-            let discount = k - (k + 1.0) * single * n(k as usize + 1) / n(k as usize);
-            // Below 1, so that every symbol that was seen keeps something; small samples can give
-            // any number.
-            discount.clamp(0.0, k.min(MOST_DISCOUNT * k))
+            // Below the count, so that every symbol that was seen keeps something; small samples
+            // can give any number.
+            (k - (k + 1.0) * single * n_of_next / n_of).clamp(0.0, MOST_DISCOUNT * k)
         }),
     }
 }

@@ -4,7 +4,7 @@ use crate::Weights;
 use crate::distribution::Distribution;
 use crate::explanation::{Explanation, explain};
 use crate::head::Head;
-use crate::history::{Cached, History, MAX_CACHED};
+use crate::history::{Cached, History, MAX_CACHED, Weighing};
 use crate::kneser_ney::KneserNey;
 use crate::options::{EXPERTS, Expert, N_EXPERTS};
 use crate::symbols::SymbolId;
@@ -30,6 +30,59 @@ impl Outside {
     }
 }
 
+/// What an expert goes by.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Opinion {
+    /// Nothing: it is not asked, has nothing to say, or is the n-grams.
+    #[default]
+    None,
+    /// All symbols of the history, and their weight.
+    All(Weighing, f64),
+    /// Some symbols.
+    Some(Cached),
+}
+
+impl Opinion {
+    fn all(history: &History, weighing: Weighing) -> Self {
+        let total = history.total(weighing);
+        match total > 0.0 {
+            true => Self::All(weighing, total),
+            false => Self::None,
+        }
+    }
+
+    fn some(cached: Cached) -> Self {
+        match cached.is_answer() {
+            true => Self::Some(cached),
+            false => Self::None,
+        }
+    }
+
+    /// Returns the weight of a symbol, and that of all.
+    pub(crate) fn weight(&self, history: &History, symbol: u32) -> (f64, f64) {
+        match self {
+            Self::None => (0.0, 0.0),
+            Self::All(weighing, total) => (history.weight_of(*weighing, symbol), *total),
+            Self::Some(cached) => (cached.weight(symbol), cached.total),
+        }
+    }
+
+    /// Calls a function with every symbol and its share of the weight, in any order.
+    fn each_share(&self, history: &History, mut each: impl FnMut(u32, f64)) {
+        match self {
+            Self::None => {}
+            Self::All(weighing, total) => {
+                history.each_weight(*weighing, |symbol, weight| each(symbol, weight / total));
+            }
+            Self::Some(cached) => {
+                for &(symbol, weight) in &cached.weights {
+                    each(symbol, weight / cached.total);
+                }
+            }
+        }
+    }
+}
+
 /// A head's answer at one position, made by [`Head::next`].
 ///
 /// The probability of a symbol w is Σ λₑ · pₑ(w) over the [experts](Expert), added up in their
@@ -39,8 +92,8 @@ pub struct Next<'h> {
     pub(crate) head: &'h Head,
     pub(crate) history: &'h History,
     pub(crate) kneser_ney: KneserNey,
-    /// By expert; nothing for the first, whose answer is above.
-    pub(crate) cached: [Cached; N_EXPERTS],
+    /// By expert.
+    pub(crate) opinions: [Opinion; N_EXPERTS],
     pub(crate) class: Class,
     pub(crate) weights: [f64; N_EXPERTS],
 }
@@ -67,19 +120,21 @@ impl<'h> Next<'h> {
         };
         let followers: [Vec<u64>; MAX_CACHED] = [1, 2, 3].map(|length| history.followers(length));
         let mut class = Class::of(history, &followers, kneser_ney.matched());
-        let mut cached: [Cached; N_EXPERTS] = Default::default();
+        let mut opinions: [Opinion; N_EXPERTS] = Default::default();
         for expert in EXPERTS.into_iter().filter(|&expert| is_asked(expert)) {
-            let of_expert = match expert {
+            let opinion = match expert {
                 Expert::Ngrams => continue,
-                Expert::CachedSymbols => history.cached_symbols(),
-                Expert::RecentSymbols => history.recent_symbols(),
-                Expert::CachedPairs => history.counted(&followers[0]),
-                Expert::CachedTriples => history.counted(&followers[1]),
-                Expert::Outside => outside.map(|o| o.cached.clone()).unwrap_or_default(),
+                Expert::CachedSymbols => Opinion::all(history, Weighing::Rarity),
+                Expert::RecentSymbols => Opinion::all(history, Weighing::Recent),
+                Expert::CachedPairs => Opinion::some(history.counted(&followers[0])),
+                Expert::CachedTriples => Opinion::some(history.counted(&followers[1])),
+                Expert::Outside => {
+                    Opinion::some(outside.map(|o| o.cached.clone()).unwrap_or_default())
+                }
             };
-            if of_expert.is_answer() {
+            if !matches!(opinion, Opinion::None) {
                 class.add(expert);
-                cached[expert.place()] = of_expert;
+                opinions[expert.place()] = opinion;
             }
         }
         // There is always somebody: without n-grams, all outcomes alike.
@@ -88,7 +143,7 @@ impl<'h> Next<'h> {
             head,
             history,
             kneser_ney,
-            cached,
+            opinions,
             weights: weights.of(class),
             class,
         }
@@ -121,9 +176,9 @@ impl<'h> Next<'h> {
         if expert == Expert::Ngrams {
             return self.kneser_ney.probability(self.head.trie(), outcome);
         }
-        let cached = &self.cached[expert.place()];
-        match cached.is_answer() {
-            true => cached.weight(outcome) / cached.total,
+        let (weight, total) = self.opinions[expert.place()].weight(self.history, outcome);
+        match total > 0.0 {
+            true => weight / total,
             false => 0.0,
         }
     }
@@ -131,7 +186,6 @@ impl<'h> Next<'h> {
     /// Teaches weights who was right about a symbol that came (`None` for one that the head does not
     /// know), and returns the probability that it had. `None`, and nothing is learned, for a symbol
     /// that could not come.
-    #[expect(clippy::must_use_candidate, reason = "the probability is a by-product")]
     pub fn teach(&self, weights: &mut Weights, symbol: Option<SymbolId>) -> Option<f64> {
         let contributions = self.contributions(self.head.outcome(symbol)?);
         weights.learn(self.class, &contributions);
@@ -171,12 +225,12 @@ impl<'h> Next<'h> {
             .distribution(self.head.trie(), &mut probabilities);
         let ngrams = self.weights[Expert::Ngrams.place()];
         probabilities.iter_mut().for_each(|p| *p *= ngrams);
-        for (cached, weight) in self.cached.iter().zip(self.weights) {
-            for &(symbol, of_symbol) in &cached.weights {
+        for (opinion, weight) in self.opinions.iter().zip(self.weights) {
+            opinion.each_share(self.history, |symbol, share| {
                 if let Some(probability) = probabilities.get_mut(symbol as usize) {
-                    *probability += weight * (of_symbol / cached.total);
+                    *probability += weight * share;
                 }
-            }
+            });
         }
         Distribution::new(probabilities, self.head.symbols())
     }

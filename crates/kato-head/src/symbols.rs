@@ -33,8 +33,8 @@ pub(crate) struct Symbols {
 impl Symbols {
     /// Creates the symbols of a vocabulary; without one nothing is known yet, and anything can
     /// come.
-    pub(crate) fn new<'a>(
-        vocabulary: Option<&mut dyn Iterator<Item = &'a str>>,
+    pub(crate) fn new(
+        vocabulary: Option<&mut dyn Iterator<Item = &str>>,
     ) -> Result<Self, HeadError> {
         let mut symbols = Self {
             ids: HashMap::default(),

@@ -207,13 +207,14 @@ impl Trie {
                 own = vec![Level::NONE; ngrams.n_sealed()];
                 let mut continuations = vec![0u32; contexts.n_sealed()];
                 for context in 0..contexts.n_sealed() {
+                    // Ids have 32 bits.
                     let children = contexts.sealed_children(context as u32);
                     // The n-grams of two symbols end in one, whose context is the empty one.
                     let within = match shorter.len().checked_sub(2) {
                         None => 0..contexts.n_sealed(),
-                        Some(before) => match suffixes[context] {
-                            Level::NONE => 0..0,
-                            suffix => shorter[before].sealed_children(suffix),
+                        Some(before) => match suffixes.get(context) {
+                            None | Some(&Level::NONE) => 0..0,
+                            Some(&suffix) => shorter[before].sealed_children(suffix),
                         },
                     };
                     let mut from = within.start;

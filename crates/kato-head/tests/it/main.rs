@@ -2,6 +2,7 @@
 //! stores, explanations.
 
 #![expect(
+    clippy::panic,
     clippy::unwrap_used,
     reason = "helpers of tests may fail by panic, as tests do"
 )]

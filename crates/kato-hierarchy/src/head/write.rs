@@ -163,6 +163,10 @@ pub struct Writing {
     pub end: WriteEnd,
 }
 
+/// A way of going on: the place of its sequence, the token and its probability unless the sequence
+/// has ended, and the logarithm of the probability of all.
+type Step = (usize, Option<(SymbolId, f64)>, f64);
+
 /// A sequence of tokens that is followed.
 #[derive(Debug, Clone)]
 struct Beam {
@@ -234,7 +238,7 @@ impl TextHead {
     fn write_beam(&self, beam: Beam, width: usize, options: &WriteOptions) -> Beam {
         let mut beams = vec![beam];
         for _ in 0..options.max_tokens {
-            let mut next: Vec<(usize, Option<(SymbolId, f64)>, f64)> = Vec::new();
+            let mut next: Vec<Step> = Vec::new();
             for (idx, beam) in beams.iter().enumerate() {
                 if beam.stopped.is_some() {
                     next.push((idx, None, beam.log_probability));
@@ -248,7 +252,7 @@ impl TextHead {
             // Stable, so that ties stay in the order in which they were found.
             next.sort_by(|(.., one), (.., other)| other.total_cmp(one));
             next.truncate(width);
-            let longer = |(idx, chosen, log): (usize, Option<(SymbolId, f64)>, f64)| {
+            let longer = |(idx, chosen, log): Step| {
                 let mut beam = beams[idx].clone();
                 if let Some((symbol, probability)) = chosen {
                     self.add(&mut beam, symbol, probability, options);
