@@ -236,3 +236,77 @@ impl Trie {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every n-gram with its counts.
+    fn content(trie: &Trie) -> BTreeMap<Vec<u32>, (u32, u32)> {
+        let mut content = BTreeMap::new();
+        let mut contexts = vec![(Vec::new(), ROOT)];
+        while let Some((symbols, id)) = contexts.pop() {
+            let length = symbols.len();
+            let mut found = Vec::new();
+            trie.followers(length, id, |ngram| found.push(ngram));
+            for ngram in found {
+                let longer: Vec<u32> = symbols.iter().copied().chain([ngram.symbol]).collect();
+                let id = trie.follower(length, id, ngram.symbol).unwrap();
+                assert_eq!(trie.ngram(length + 1, id), ngram);
+                content.insert(longer.clone(), (ngram.count, ngram.continuation));
+                if longer.len() < trie.order() {
+                    contexts.push((longer, id));
+                }
+            }
+        }
+        content
+    }
+
+    fn check_equal(one: &Trie, other: &Trie) -> Result<(), TestCaseError> {
+        prop_assert_eq!(content(one), content(other));
+        for order in 1..=one.order() {
+            prop_assert_eq!(one.counts(order), other.counts(order));
+            prop_assert_eq!(one.continuations(order), other.continuations(order));
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn one_by_one_or_all_at_once_and_sorted_or_not(
+            runs in prop::collection::vec((prop::collection::vec(0..4u32, 0..12), 1..4u32), 0..8),
+            order in 1..6usize,
+            n_built in 0..8usize,
+        ) {
+            let windows = |run: &[u32], trie: &mut Trie, times| {
+                for start in 0..run.len() {
+                    trie.count(&run[start..run.len().min(start + order)], 0, times).unwrap();
+                }
+            };
+            let mut builder = TrieBuilder::new(order);
+            let mut first = TrieBuilder::new(order);
+            let mut one_by_one = Trie::new(order);
+            for (idx, (run, times)) in runs.iter().enumerate() {
+                builder.run(run, *times).unwrap();
+                windows(run, &mut one_by_one, *times);
+                if idx < n_built {
+                    first.run(run, *times).unwrap();
+                }
+            }
+            let built = builder.finish().unwrap();
+            check_equal(&built, &one_by_one)?;
+            check_equal(&built, &one_by_one.sorted())?;
+            // What is counted later joins what was sorted before.
+            let mut joined = first.finish().unwrap();
+            for (run, times) in runs.iter().skip(n_built) {
+                windows(run, &mut joined, *times);
+            }
+            check_equal(&built, &joined)?;
+            check_equal(&built, &joined.sorted())?;
+        }
+    }
+}

@@ -4,7 +4,7 @@
 mod score;
 mod write;
 
-use kato_engine::Node;
+use kato_engine::{Node, Session};
 use kato_head::{Head, HeadOptions, History, Outside, Weights};
 use kato_model::Event;
 use kato_prediction::Predictions;
@@ -144,6 +144,22 @@ impl TextHead {
         let nodes = self.hierarchy.nodes();
         let below = |level: usize, name: &_| nodes.get(level)?.events(name);
         Ok(self.head.learn(level, events, times, below)?)
+    }
+
+    /// Counts what a session has taught its node since the last call, and returns how many lessons
+    /// these were. The session must be one of the hierarchy's engine, and
+    /// [record its lessons](Session::record_lessons).
+    ///
+    /// # Errors
+    ///
+    /// As [`learn`](Self::learn); lessons that were not counted are lost to the head.
+    pub fn learn_from(&mut self, session: &mut Session) -> Result<usize, HierarchyError> {
+        let level = session.node().node_idx();
+        let lessons = session.take_lessons();
+        for lesson in &lessons {
+            self.learn(level, &lesson.events, 1)?;
+        }
+        Ok(lessons.len())
     }
 
     /// Returns the `n` most probable next tokens after a text, the most probable first.

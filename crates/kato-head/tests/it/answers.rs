@@ -38,12 +38,13 @@ proptest! {
         history in words(),
         experts in experts(),
         window in 1..40usize,
+        order in 1..7usize,
         is_open in any::<bool>(),
         outside in prop::collection::vec((prop::sample::select(&WORDS[..]), 0.0..3.0f64), 0..4),
     ) {
         let learner = learner(&[3, 2]);
         let store = memory_store(&learner, &documents);
-        let options = HeadOptions::default().with_experts(experts).with_cache_window(window);
+        let options = HeadOptions::default().with_experts(experts).with_cache_window(window).with_order(order);
         let head = match is_open {
             true => Head::of_store(&store, options).unwrap(),
             false => head_of(&store, &options),
@@ -116,7 +117,7 @@ fn what_was_said_before_is_expected_again() {
     // "e f" was never learned, and comes twice.
     let after_e = |history: &[&str]| distribution(&head, history)[5];
     let (first, second) = (after_e(&["a", "e"]), after_e(&["e", "f", "b", "e"]));
-    assert!(second > 5.0 * first, "{first} {second}");
+    assert!(second > 3.0 * first, "{first} {second}");
 }
 
 #[test]

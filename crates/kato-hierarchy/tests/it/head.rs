@@ -6,7 +6,6 @@ use kato_hierarchy::head::{
 };
 use kato_hierarchy::{HeadOptions, Hierarchy, HierarchyError, TextHead};
 use kato_learner::{HierarchicalNode, LearnerConfig};
-use kato_model::Event;
 use kato_tokenizer::Whitespace;
 
 use crate::support::{DOCUMENTS, letters, trained};
@@ -230,20 +229,18 @@ fn a_head_learns_beside_a_session() {
     let mut learn = |level: usize, symbols: Vec<String>| {
         let node = engine.nodes().nth(level).unwrap();
         let mut session = node.session(SessionConfig::default());
+        session.record_lessons(true);
         let events = symbols
-            .iter()
-            .map(|symbol| Observation::strings([symbol.clone()]));
+            .into_iter()
+            .map(|symbol| Observation::strings([symbol]));
         let outcome = session
             .observe_sequence(Sequence::of(events).learn_at_end())
             .unwrap();
-        let events: Vec<Event> = symbols.iter().map(|symbol| Event::new([symbol])).collect();
-        head.learn(level, &events, 1).unwrap();
-        outcome
+        assert_eq!(head.learn_from(&mut session).unwrap(), 1);
+        let learned = outcome
             .final_learned
-            .and_then(kato_engine::LearnOutcome::name)
-            .unwrap()
-            .prefixed()
-            .to_string()
+            .and_then(kato_engine::LearnOutcome::name);
+        learned.unwrap().prefixed().to_string()
     };
     let words = |text: &str| text.split(' ').map(str::to_owned).collect();
     let names = vec![learn(0, words("a b c")), learn(0, words("d e f"))];
