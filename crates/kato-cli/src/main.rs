@@ -11,6 +11,7 @@ mod evaluate;
 mod exit;
 mod generation;
 mod hardware;
+mod head;
 mod inspect;
 mod interrupt;
 mod knowledge_base;

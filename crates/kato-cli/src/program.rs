@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
-    index, inspect, man, predict, runs, serve, train,
+    index, inspect, man, next, predict, runs, score, serve, train,
 };
 use crate::exit::failed;
 use crate::logging::LogArgs;
@@ -43,6 +43,8 @@ enum Command {
     Index(index::Args),
     Predict(predict::Args),
     Generate(generate::Args),
+    Next(next::Args),
+    Score(score::Args),
     Evaluate(evaluate::Args),
     Serve(Box<serve::Args>),
     Datasets(datasets::Args),
@@ -82,6 +84,8 @@ impl Program {
             Command::Index(args) => index::main(&args),
             Command::Predict(args) => predict::main(&args),
             Command::Generate(args) => generate::main(&args),
+            Command::Next(args) => next::main(&args),
+            Command::Score(args) => score::main(&args),
             Command::Evaluate(args) => evaluate::main(&args),
             Command::Serve(args) => serve::main(&args),
             Command::Datasets(mut args) => datasets::main(&mut args),

@@ -46,14 +46,15 @@ impl RecognitionAnswer {
 
 impl NextAnswer {
     /// Asks what follows the first `context` events of a chunk. Only symbols that `is_possible` are
-    /// expected: the others cannot come next, so they get no share.
+    /// expected: the others cannot come next, so they get no share. Returns also what is expected,
+    /// with its weight.
     pub(crate) fn ask(
         node: &Node,
         config: &SessionConfig,
         chunk: &Chunk,
         context: usize,
         is_possible: impl Fn(&str) -> bool,
-    ) -> Self {
+    ) -> (Self, Vec<(String, f64)>) {
         let answer = node.predict(&chunk.events[..context], config);
         let came = chunk.symbol(context).unwrap_or_default();
         let mut expected = next_symbols(&answer);
@@ -69,6 +70,10 @@ impl NextAnswer {
         let similarity = with_future
             .map(|prediction| prediction.similarity)
             .max_by(f64::total_cmp);
+        let weights = expected
+            .iter()
+            .map(|next| (next.symbol.to_owned(), next.weight))
+            .collect();
         // Shares of no weight at all are not defined; then nothing is expected.
         let expected = similarity.filter(|_| total > 0.0).map(|similarity| {
             let evidence = Evidence {
@@ -77,12 +82,13 @@ impl NextAnswer {
             };
             (evidence, rank.map_or(0.0, share))
         });
-        Self {
+        let answer = Self {
             context,
             is_answer: total > 0.0,
             is_known: node.symbol_counts(came).n_patterns > 0,
             rank,
             expected,
-        }
+        };
+        (answer, weights)
     }
 }

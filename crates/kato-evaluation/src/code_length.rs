@@ -2,9 +2,10 @@
 
 use crate::EvaluationOptions;
 use crate::answer::NextAnswer;
+use crate::heads::{HeadRun, Heads, N_HEADS};
 use crate::interval::{Ratio, interval};
 use crate::mixture::Mixture;
-use crate::report::{Baseline, CodeLength, ModelBits};
+use crate::report::{Baseline, CodeLength, HeadEvaluation, Interval, ModelBits};
 
 /// Probabilities of one token by the models that do not learn while coding.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,10 +16,20 @@ pub(crate) struct TokenProbabilities {
     pub(crate) uniform: f64,
 }
 
-/// Number of models. Their order is that of the fields of `CodeLength`.
-const N_MODELS: usize = 5;
+/// What is known of a token beside its probabilities by the models that do not learn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Priced {
+    pub(crate) token: TokenProbabilities,
+    /// By the heads, in the order of [`HeadRun::price`](crate::heads::HeadRun::price).
+    pub(crate) heads: Option<[f64; N_HEADS]>,
+}
+
+/// Number of models. Their order is that of the fields of `CodeLength`, then of the heads.
+const N_MODELS: usize = 5 + N_HEADS;
 const KATO: usize = 0;
 const NGRAM_IN_CHUNK: usize = 1;
+const NGRAM: usize = 2;
+const WITH_CACHE: usize = 7;
 
 /// The bits so far. Tokens are added in the order of the documents.
 #[derive(Debug)]
@@ -50,24 +61,26 @@ impl Bits {
 
     /// Adds a token of a document. `answer` is the node's answer to the chunk so far; `None` for
     /// the first token.
-    pub(crate) fn add(
-        &mut self,
-        document: u64,
-        token: TokenProbabilities,
-        answer: Option<NextAnswer>,
-    ) {
+    pub(crate) fn add(&mut self, document: u64, priced: Priced, answer: Option<NextAnswer>) {
+        let token = priced.token;
         let expected = answer.and_then(|answer| answer.expected);
         let kato = match expected {
             // Learns from this token, so tokens have to come in the same order in every run.
             Some((evidence, share)) => self.mixture.code(evidence, share, token.unigram),
             None => token.unigram,
         };
+        // Without heads their bits are not reported.
+        let [node0, all_levels, with_cache, with_kato] = priced.heads.unwrap_or([1.0; N_HEADS]);
         let probabilities = [
             kato,
             token.ngram_in_chunk,
             token.ngram,
             token.unigram,
             token.uniform,
+            node0,
+            all_levels,
+            with_cache,
+            with_kato,
         ];
         // Finite: none of the models gives a probability of 0.
         let bits = probabilities.map(|probability| -probability.log2());
@@ -95,47 +108,80 @@ impl Bits {
         }
     }
 
-    /// Returns the figures of all models.
+    /// Returns the figures of all models but the heads.
     pub(crate) fn finish(&self, baseline: Baseline, options: &EvaluationOptions) -> CodeLength {
-        let tokens: u64 = self.documents.iter().map(|document| document.tokens).sum();
-        let interval = |numerator: &dyn Fn(&DocumentBits) -> f64| {
-            // Numerator and denominator of the same document go together. The seed is the same for
-            // all models, so intervals are over the same resamples.
-            let ratio = |document: &DocumentBits| -> Ratio {
-                (numerator(document), document.tokens as f64)
-            };
-            let ratios: Vec<Ratio> = self.documents.iter().map(ratio).collect();
-            interval(&ratios, options.bootstrap_samples, options.seed)
-        };
-        let per = |bits: f64, tokens: u64| (tokens > 0).then(|| bits / tokens as f64);
-        let model = |model: usize| ModelBits {
-            bits_per_token: per(
-                self.documents
-                    .iter()
-                    .map(|document| document.bits[model])
-                    .sum(),
-                tokens,
-            ),
-            bits_per_token_in_context: per(self.in_context[model], self.tokens_in_context),
-            interval: interval(&|document| document.bits[model]),
-        };
-        // The order in which `add` lists the probabilities.
-        let [kato, ngram_in_chunk, ngram, unigram, uniform] = [0, 1, 2, 3, 4].map(model);
+        let model = |model: usize| self.model(model, options);
         CodeLength {
             documents: self.documents.len() as u64,
-            tokens,
+            tokens: self.tokens(),
             tokens_in_context: self.tokens_in_context,
-            kato,
-            ngram_in_chunk,
-            ngram,
-            unigram,
-            uniform,
+            // The order in which `add` lists the probabilities.
+            kato: model(KATO),
+            ngram_in_chunk: model(NGRAM_IN_CHUNK),
+            ngram: model(NGRAM),
+            unigram: model(3),
+            uniform: model(4),
             // The difference within each document: what both models find hard cancels out.
-            kato_minus_ngram_in_chunk: interval(&|document| {
+            kato_minus_ngram_in_chunk: self.interval(options, |document| {
                 document.bits[KATO] - document.bits[NGRAM_IN_CHUNK]
             }),
             baseline,
         }
+    }
+
+    /// Returns the figures of the heads.
+    pub(crate) fn finish_heads(
+        &self,
+        heads: &Heads,
+        run: &HeadRun<'_>,
+        options: &EvaluationOptions,
+    ) -> HeadEvaluation {
+        let [top_1, top_5, top_10] = run.top();
+        let model = |model: usize| self.model(model, options);
+        HeadEvaluation {
+            order: heads.all_levels.options().order,
+            ngrams_of_node0: heads.node0.n_ngrams() as u64,
+            ngrams: heads.all_levels.n_ngrams() as u64,
+            node0: model(5),
+            all_levels: model(6),
+            with_cache: model(WITH_CACHE),
+            with_kato: model(8),
+            with_cache_minus_ngram: self.interval(options, |document| {
+                document.bits[WITH_CACHE] - document.bits[NGRAM]
+            }),
+            top_1,
+            top_5,
+            top_10,
+            calibration: run.calibration(),
+        }
+    }
+
+    fn tokens(&self) -> u64 {
+        self.documents.iter().map(|document| document.tokens).sum()
+    }
+
+    fn model(&self, model: usize, options: &EvaluationOptions) -> ModelBits {
+        let per = |bits: f64, tokens: u64| (tokens > 0).then(|| bits / tokens as f64);
+        let of_documents = self.documents.iter().map(|document| document.bits[model]);
+        ModelBits {
+            bits_per_token: per(of_documents.sum(), self.tokens()),
+            bits_per_token_in_context: per(self.in_context[model], self.tokens_in_context),
+            interval: self.interval(options, |document| document.bits[model]),
+        }
+    }
+
+    /// Returns the interval of bits per token. The seed is the same for all models, so intervals
+    /// are over the same resamples.
+    fn interval(
+        &self,
+        options: &EvaluationOptions,
+        numerator: impl Fn(&DocumentBits) -> f64,
+    ) -> Option<Interval> {
+        // Numerator and denominator of the same document go together.
+        let ratio =
+            |document: &DocumentBits| -> Ratio { (numerator(document), document.tokens as f64) };
+        let ratios: Vec<Ratio> = self.documents.iter().map(ratio).collect();
+        interval(&ratios, options.bootstrap_samples, options.seed)
     }
 }
 

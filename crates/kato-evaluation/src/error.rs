@@ -36,6 +36,9 @@ pub enum EvaluationError {
         /// What is allowed.
         reason: &'static str,
     },
+    /// The patterns cannot be counted for the head.
+    #[error("count the patterns for the head")]
+    Head(#[from] kato_head::HeadError),
     /// A corpus cannot be read.
     #[error("read the documents")]
     Load(#[from] LoadError),

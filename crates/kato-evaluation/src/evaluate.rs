@@ -8,9 +8,10 @@ use kato_learner::HierarchicalConceptLearner;
 use crate::answer_counts::AnswerCounts;
 use crate::code_length::Bits;
 use crate::distinct_tokens::DistinctTokens;
+use crate::heads::{HeadRun, Heads};
 use crate::passes::{Passes, Survey};
 use crate::progress::Progress;
-use crate::report::{Baseline, LevelEvaluation};
+use crate::report::{Baseline, HeadEvaluation, LevelEvaluation};
 use crate::unigram::Unigram;
 use crate::{Corpora, EvaluationError, EvaluationOptions, EvaluationReport};
 
@@ -22,8 +23,8 @@ use crate::{Corpora, EvaluationError, EvaluationOptions, EvaluationReport};
 ///
 /// # Memory
 ///
-/// Beside the engine: one batch of documents, the baseline ([`EvaluationOptions::max_ngrams`]), and
-/// 56 bytes for each held-out document.
+/// Beside the engine: one batch of documents, the baseline ([`EvaluationOptions::max_ngrams`]), two
+/// [heads](kato_head::Head), and 88 bytes for each held-out document.
 ///
 /// # Errors
 ///
@@ -53,7 +54,12 @@ pub fn evaluate(
         .next()
         .map(|node| Unigram::from_node(&node, vocabulary));
     let unigram = unigram.ok_or(EvaluationError::NoDocuments)?;
-    let (answer_counts, bits) = passes.ask(corpora, &survey, &baseline, &unigram)?;
+    let heads = Heads::of_engine(engine, vocabulary, options)?;
+    let mut head_run = heads.as_ref().map(HeadRun::new);
+    let asked = passes.ask(corpora, &survey, &baseline, &unigram, head_run.as_mut())?;
+    let (answer_counts, bits) = asked;
+    let head = heads.as_ref().zip(head_run.as_ref());
+    let head = head.map(|(heads, run)| bits.finish_heads(heads, run, options));
     let about_baseline = Baseline {
         order: baseline.order(),
         order_asked_for: options.ngram_order,
@@ -66,6 +72,7 @@ pub fn evaluate(
         answer_counts,
         &bits,
         about_baseline,
+        head,
         options,
     ))
 }
@@ -93,6 +100,7 @@ fn report(
     answer_counts: Vec<AnswerCounts>,
     bits: &Bits,
     baseline: Baseline,
+    head: Option<HeadEvaluation>,
     options: &EvaluationOptions,
 ) -> EvaluationReport {
     let levels =
@@ -116,5 +124,6 @@ fn report(
         tokens: survey.tokens,
         levels: levels.collect(),
         code_length: bits.finish(baseline, options),
+        head,
     }
 }

@@ -12,6 +12,8 @@
 //!   right at once, among the first 5, and among the first 10.
 //! * [`CodeLength`]: how many bits does a token cost, beside n-gram, unigram and uniform models of
 //!   the same training documents?
+//! * [`HeadEvaluation`]: how many bits does it cost with the [head](kato_head), which is counted
+//!   from the same patterns, and how far are its probabilities what they say?
 //!
 //! The answers are in the [`EvaluationReport`].
 //!
@@ -21,11 +23,13 @@
 //! [`LevelEvaluation::recognition`]: report::LevelEvaluation::recognition
 //! [`LevelEvaluation::next`]: report::LevelEvaluation::next
 //! [`CodeLength`]: report::CodeLength
+//! [`HeadEvaluation`]: report::HeadEvaluation
 //! [`NgramCounter`]: ngram::NgramCounter
 //! [`NgramModel`]: ngram::NgramModel
 
 mod answer;
 mod answer_counts;
+mod calibration;
 mod code_length;
 mod corpora;
 mod discount;
@@ -33,6 +37,7 @@ mod distinct_tokens;
 mod document;
 mod error;
 mod evaluate;
+mod heads;
 mod interval;
 mod mixture;
 pub mod next_symbols;

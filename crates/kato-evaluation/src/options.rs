@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use kato_engine::SessionConfig;
+use kato_head::HeadOptions;
 
 use crate::EvaluationError;
 
@@ -25,6 +26,10 @@ pub struct EvaluationOptions {
     /// Most distinct n-grams of the baseline, of 70 to 130 bytes each. Where there are more, its
     /// order is lowered, and the report says so. Default 8 million.
     pub max_ngrams: usize,
+    /// How the head is made whose bits are compared; `None` for no head. It is counted from the
+    /// store of the engine, and without one there is none. Its experts and levels are those that
+    /// the report names. Default: the head's defaults.
+    pub head: Option<HeadOptions>,
     /// Resamples of the documents for the confidence intervals. Default 1,000.
     pub bootstrap_samples: usize,
     /// Seed of the sampling of questions, and of the resamples. Default 0.
@@ -43,6 +48,7 @@ impl Default for EvaluationOptions {
             recognition_threshold: 0.5,
             ngram_order: 5,
             max_ngrams: 8_000_000,
+            head: Some(HeadOptions::default()),
             bootstrap_samples: 1_000,
             seed: 0,
             threads: None,

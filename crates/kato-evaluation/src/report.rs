@@ -19,6 +19,9 @@ pub struct EvaluationReport {
     pub levels: Vec<LevelEvaluation>,
     /// The code length of a token, in bits.
     pub code_length: CodeLength,
+    /// The answers of the head at the same positions; `None` where none was asked for, or the
+    /// engine has no store.
+    pub head: Option<HeadEvaluation>,
 }
 
 /// One level of an [`EvaluationReport`].
@@ -114,6 +117,66 @@ pub struct CodeLength {
     pub kato_minus_ngram_in_chunk: Option<Interval>,
     /// The data on which the n-gram model was trained.
     pub baseline: Baseline,
+}
+
+/// The answers of a [head](kato_head), which counts the n-grams inside the patterns.
+///
+/// It is asked at the positions of [`CodeLength`], sees the document so far, and learns on the way
+/// whom of its experts to trust, so that the bits are those of a code that could be decoded.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct HeadEvaluation {
+    /// Symbols of its longest n-grams.
+    pub order: usize,
+    /// Distinct n-grams inside the patterns of the lowest node.
+    pub ngrams_of_node0: u64,
+    /// Distinct n-grams inside the patterns of all nodes.
+    pub ngrams: u64,
+    /// By n-grams inside the patterns of the lowest node: none reaches across the border of a
+    /// chunk, though the document so far is known.
+    pub node0: ModelBits,
+    /// By n-grams inside the patterns of all nodes.
+    pub all_levels: ModelBits,
+    /// The same, mixed with a cache of the document so far.
+    pub with_cache: ModelBits,
+    /// The same, mixed with what the predictions of the lowest node expect.
+    pub with_kato: ModelBits,
+    /// `with_cache` minus the n-gram model that sees the document so far, bits per token, by the
+    /// same documents.
+    pub with_cache_minus_ngram: Option<Interval>,
+    /// With the cache, the most probable token came.
+    pub top_1: Share,
+    /// With the cache, one of the 5 most probable tokens came.
+    pub top_5: Share,
+    /// With the cache, one of the 10 most probable tokens came.
+    pub top_10: Share,
+    /// With the cache, whether probabilities are what they say.
+    pub calibration: Calibration,
+}
+
+/// How often the most probable symbol came, by the probability that it had.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Calibration {
+    /// The expected calibration error: the mean distance between mean probability and share of
+    /// right answers over the bins, weighted by their answers, in `0..=1`; `None` without answers.
+    pub expected_error: Option<f64>,
+    /// The reliability diagram, from 0 to 1.
+    pub bins: Vec<CalibrationBin>,
+}
+
+/// The answers whose probability lay in one range.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct CalibrationBin {
+    /// Least probability.
+    pub from: f64,
+    /// Probability below which the bin ends; the last one includes it.
+    pub to: f64,
+    /// Mean probability; `None` without answers.
+    pub mean_confidence: Option<f64>,
+    /// Answers that were right.
+    pub right: Share,
 }
 
 /// The bits that a model needs for a token.

@@ -69,6 +69,19 @@ pub enum HierarchyError {
         /// The store's error.
         source: StoreError,
     },
+    /// The patterns cannot be counted for a head.
+    #[error("count the patterns for the head")]
+    Head(#[from] kato_head::HeadError),
+    /// A node holds patterns that its store does not, and a head counts what is stored.
+    #[error(
+        "count the patterns of {node:?} for the head: {learns} of its learn calls are not in a store; commit them, or make the head before they are learned and let it learn with them"
+    )]
+    NotStored {
+        /// The node.
+        node: String,
+        /// The learn calls.
+        learns: u64,
+    },
     /// An item cannot be observed by the target of a transfer; those before it were.
     #[error("observe item number {item_idx} (from 0) of a transfer")]
     Transfer {

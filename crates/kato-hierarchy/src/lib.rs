@@ -10,6 +10,8 @@
 //!   [`Unraveller`] does so for many.
 //! * [`Hierarchy::generate`] goes up and down until nothing that was learned continues the text;
 //!   every [`Span`] states where it comes from. A [`Generator`] yields them one by one.
+//! * [`Hierarchy::head`] gives a [`TextHead`]: the next token with its probability, why it has that,
+//!   the surprise of a text, and text written by probabilities.
 //! * [`transfer_predictions`] passes predictions of one session to another, as symbols.
 //!
 //! [`Unraveller`]: unravel::Unraveller
@@ -21,6 +23,7 @@ pub mod activation;
 mod chunked_prompt;
 mod error;
 pub mod generation;
+pub mod head;
 mod hierarchy;
 mod level_state;
 mod prompt;
@@ -32,6 +35,8 @@ pub mod unravel;
 pub use activation::{Activation, ActivationOptions};
 pub use error::HierarchyError;
 pub use generation::{Generation, GenerationOptions, Strategy};
+pub use head::TextHead;
 pub use hierarchy::Hierarchy;
+pub use kato_head::HeadOptions;
 pub use prompt::Prompt;
 pub use source::Source;

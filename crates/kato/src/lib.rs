@@ -6,13 +6,14 @@
 //!   [`scheduler`].
 //! - [`open`] and [`from_store`] give a [`Hierarchy`]: [`activate`](Hierarchy::activate),
 //!   [`unravel`](Hierarchy::unravel), [`generate`](Hierarchy::generate),
-//!   [`source`](Hierarchy::source). A single node is asked through [`Hierarchy::nodes`] and its
+//!   [`source`](Hierarchy::source), and [`head`](Hierarchy::head), which gives a [`TextHead`]: next
+//!   tokens with probabilities, their reasons, and the perplexity of a text. A single node is asked through [`Hierarchy::nodes`] and its
 //!   sessions ([`engine`]).
 //! - What comes back has more fields than the tables above: [`Activation`], [`Prediction`],
 //!   [`Generation`], [`TrainingReport`].
 //! - Each library stands for itself and is re-exported whole: [`model`], [`tokenizer`], [`loader`],
 //!   [`learner`], [`store`], [`scheduler`], [`prediction`], [`index`], [`engine`], [`hierarchy`],
-//!   [`probe`].
+//!   [`head`](mod@head), [`probe`].
 
 mod error;
 mod open;
@@ -31,6 +32,7 @@ pub use kato_evaluation as evaluation;
 pub use kato_fetch as fetch;
 #[cfg(feature = "hardware")]
 pub use kato_hardware as hardware;
+pub use kato_head as head;
 pub use kato_hierarchy as hierarchy;
 pub use kato_index as index;
 pub use kato_learner as learner;
@@ -55,7 +57,8 @@ pub use kato_tokenizer as tokenizer;
 pub use error::Error;
 pub use kato_engine::{Engine, Observation, SessionConfig};
 pub use kato_hierarchy::{
-    Activation, ActivationOptions, Generation, GenerationOptions, Hierarchy, Strategy,
+    Activation, ActivationOptions, Generation, GenerationOptions, HeadOptions, Hierarchy, Strategy,
+    TextHead,
 };
 pub use kato_learner::HierarchicalConceptLearner;
 pub use kato_loader::{Order, Split, StreamingDatasetLoader};
@@ -68,7 +71,8 @@ pub use training::Training;
 pub mod prelude {
     pub use crate::engine::{Engine, Observation, Sequence, SessionConfig};
     pub use crate::hierarchy::{
-        Activation, ActivationOptions, Generation, GenerationOptions, Hierarchy, Strategy,
+        Activation, ActivationOptions, Generation, GenerationOptions, HeadOptions, Hierarchy,
+        Strategy, TextHead,
     };
     pub use crate::learner::HierarchicalConceptLearner;
     pub use crate::learner::config::Recording;

@@ -27,7 +27,9 @@ use crate::interrupt::stop_on_interrupt;
 /// similarity 0.5 or more) or finds nothing for; which share of the symbols it does not know; and,
 /// given the beginning of a chunk, how often the next symbol (a token, or the name of a chunk) is
 /// its first answer, among the first 5, or among the first 10. No answer is a wrong
-/// one. For tokens: bits per token, beside an n-gram model of the same training documents.
+/// one. For tokens: bits per token, beside an n-gram model of the same training documents, and by
+/// the head, which counts the n-grams inside the patterns: of the lowest level, of all, with a cache
+/// of the document, and with KATO's predictions; and whether its probabilities are what they say.
 ///
 /// With --json one JSON object on standard output tells all counts. Progress goes to standard
 /// error.
@@ -58,6 +60,9 @@ pub(crate) struct Args {
     /// Tokens of the longest n-grams of the baseline.
     #[arg(long, value_name = "N", default_value_t = 5)]
     ngram_order: usize,
+    /// Leave out the head, which takes memory and time in proportion to the n-grams of the patterns.
+    #[arg(long)]
+    no_head: bool,
     /// Decides which questions are sampled and how confidence intervals are resampled.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -93,6 +98,9 @@ fn report(args: &Args, stop: &StopSignal) -> Result<EvaluationReport> {
     options.max_questions = args.max_questions;
     options.session.max_predictions = args.max_predictions;
     options.ngram_order = args.ngram_order;
+    if args.no_head {
+        options.head = None;
+    }
     options.seed = args.seed;
     options.threads = args.workers;
     let mut reporter = EvaluationReporter::new(args.quiet);

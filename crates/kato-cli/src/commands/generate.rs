@@ -10,13 +10,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
-use kato_hierarchy::{GenerationOptions, Strategy};
+use kato_hierarchy::head::{WriteOptions, WriteStrategy};
+use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
 use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
 use crate::generation::GenerationView;
+use crate::head::WritingView;
 use crate::inspect::show;
 use crate::open::open;
 
@@ -28,7 +30,8 @@ use crate::open::open;
 ///
 /// With --json one object on standard output: text, whole_text, prompt_tokens, tokens, end,
 /// patterns, milliseconds, and spans, each with text, tokens, level, node, pattern, fit, score,
-/// n_choices, is_bridge, chain, parts, source and prediction.
+/// n_choices, is_bridge, chain, parts, source and prediction. With --head: prompt_tokens, tokens
+/// (token and probability of each, with --explain also explanation), text, whole_text and end.
 ///
 /// Exit codes: 0 done, also with an empty answer; 1 error, 2 wrong usage.
 #[derive(Debug, clap::Args)]
@@ -45,6 +48,13 @@ pub(crate) struct Args {
     /// How one of several continuations is chosen.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Choose::Greedy)]
     strategy: Choose,
+    /// Write by the probabilities of the next token; with greedy, sample and beam.
+    #[arg(long, conflicts_with_all = ["level", "bridge"])]
+    head: bool,
+    /// Draw from the most probable tokens that together have this probability, for --head with
+    /// sample.
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    top_p: f64,
     /// Draw from this many, for top-n.
     #[arg(long, value_name = "N", default_value_t = 3)]
     top: usize,
@@ -93,6 +103,9 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 
 /// Generates a text and shows it.
 fn run(args: &Args) -> Result<()> {
+    if args.head {
+        return write(args);
+    }
     let seed = args.seed;
     let mut options = GenerationOptions::default()
         .with_max_tokens(args.max_tokens)
@@ -113,4 +126,25 @@ fn run(args: &Args) -> Result<()> {
         &GenerationView::of(&hierarchy, &args.prompt, &options, args.explain)?,
         args.json,
     )
+}
+
+/// Writes a text by the head and shows it.
+fn write(args: &Args) -> Result<()> {
+    let mut options = WriteOptions::default()
+        .with_max_tokens(args.max_tokens)
+        .with_strategy(match args.strategy {
+            Choose::Greedy => WriteStrategy::Greedy,
+            Choose::TopN => bail!("--head draws with --strategy sample, not top-n"),
+            Choose::Sample => WriteStrategy::Sample {
+                temperature: args.temperature,
+                top_p: args.top_p,
+                seed: args.seed,
+            },
+            Choose::Beam => WriteStrategy::Beam { width: args.width },
+        });
+    options.stop.clone_from(&args.stop);
+    options.explain = args.explain;
+    let head = open(&args.kb)?.head(HeadOptions::default())?;
+    let writing = head.write(args.prompt.as_str(), &options)?;
+    show(&WritingView(writing), args.json)
 }

@@ -2,7 +2,9 @@
 
 use indicatif::HumanCount;
 use kato_evaluation::EvaluationReport;
-use kato_evaluation::report::{CodeLength, LevelEvaluation, ModelBits, Share};
+use kato_evaluation::report::{
+    CalibrationBin, CodeLength, HeadEvaluation, LevelEvaluation, ModelBits, Share,
+};
 
 use crate::inspect::View;
 use crate::inspect::layout::table;
@@ -21,7 +23,10 @@ impl View for EvaluationReport {
             );
         }
         text += &format!("\n{}", levels(&self.levels));
-        text += &format!("\n{}", models(&self.code_length));
+        text += &format!("\n{}", models(&self.code_length, self.head.as_ref()));
+        if let Some(head) = &self.head {
+            text += &format!("\n{}", calibration(head));
+        }
         text
     }
 }
@@ -63,16 +68,26 @@ fn levels(levels: &[LevelEvaluation]) -> String {
 }
 
 /// Returns the table of the models' bits per token, with what they were measured on.
-fn models(code: &CodeLength) -> String {
+fn models(code: &CodeLength, head: Option<&HeadEvaluation>) -> String {
     let baseline = &code.baseline;
     let order = baseline.order;
-    let rows = [
+    let mut rows = vec![
         ("KATO, chunk so far".to_owned(), &code.kato),
         (format!("{order}-gram, chunk so far"), &code.ngram_in_chunk),
         (format!("{order}-gram, document so far"), &code.ngram),
-        ("token frequencies".to_owned(), &code.unigram),
-        ("uniform".to_owned(), &code.uniform),
     ];
+    if let Some(head) = head {
+        for (name, model) in [
+            ("head, lowest level", &head.node0),
+            ("head, all levels", &head.all_levels),
+            ("head, with cache", &head.with_cache),
+            ("head, with KATO", &head.with_kato),
+        ] {
+            rows.push((name.to_owned(), model));
+        }
+    }
+    rows.push(("token frequencies".to_owned(), &code.unigram));
+    rows.push(("uniform".to_owned(), &code.uniform));
     let row = |(name, model): (String, &ModelBits)| {
         let interval = model.interval.map_or_else(String::new, |interval| {
             format!("{:.2} to {:.2}", interval.low, interval.high)
@@ -91,7 +106,7 @@ fn models(code: &CodeLength) -> String {
         "95 % interval",
         "not first in chunk",
     ];
-    let mut text = table(&header, &rows.map(row));
+    let mut text = table(&header, &rows.into_iter().map(row).collect::<Vec<_>>());
     text += &format!(
         "{} tokens of {} documents; n-grams of {} training tokens",
         HumanCount(code.tokens),
@@ -103,6 +118,33 @@ fn models(code: &CodeLength) -> String {
             ", of order {order} because there are too many of order {}",
             baseline.order_asked_for
         );
+    }
+    text + "\n"
+}
+
+/// Returns how often the head's most probable token came, by the probability that it had.
+fn calibration(head: &HeadEvaluation) -> String {
+    let bins = head.calibration.bins.iter();
+    let row = |bin: &CalibrationBin| {
+        let mean = bin.mean_confidence.unwrap_or_default();
+        vec![
+            format!("{:.1} to {:.1}", bin.from, bin.to),
+            HumanCount(bin.right.of).to_string(),
+            format!("{:.1} %", 100.0 * mean),
+            percent(bin.right),
+        ]
+    };
+    let rows: Vec<_> = bins.filter(|bin| bin.right.of > 0).map(row).collect();
+    let header = ["head is sure", "answers", "mean probability", "right"];
+    let mut text = table(&header, &rows);
+    text += &format!(
+        "top 1 {}, top 5 {}, top 10 {}",
+        percent(head.top_1),
+        percent(head.top_5),
+        percent(head.top_10)
+    );
+    if let Some(error) = head.calibration.expected_error {
+        text += &format!("; expected calibration error {:.2} %", 100.0 * error);
     }
     text + "\n"
 }

@@ -3,9 +3,9 @@
 use crate::programs::Workplace;
 
 /// All of them but `runs`, whose subcommands have help of their own (target `runs`).
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 16] = [
     "analyze", "hardware", "bench", "cleanup", "datasets", "estimate", "evaluate", "generate",
-    "index", "inspect", "corpus", "predict", "serve", "train",
+    "index", "inspect", "corpus", "next", "predict", "score", "serve", "train",
 ];
 
 fn help(program: &str, argument: &str) -> String {

@@ -10,6 +10,7 @@ mod answers;
 mod data;
 mod errors;
 mod evaluate;
+mod head;
 mod help;
 #[path = "../support/program.rs"]
 mod program;

@@ -9,8 +9,9 @@ use rayon::prelude::*;
 use super::{Passes, Survey};
 use crate::answer::{NextAnswer, RecognitionAnswer};
 use crate::answer_counts::AnswerCounts;
-use crate::code_length::{Bits, TokenProbabilities};
+use crate::code_length::{Bits, Priced, TokenProbabilities};
 use crate::document::{Chunk, HeldOutDocument};
+use crate::heads::HeadRun;
 use crate::ngram::NgramModel;
 use crate::progress::Phase;
 use crate::unigram::Unigram;
@@ -65,13 +66,21 @@ enum QuestionKind {
 }
 
 /// The outcome of a question.
-#[derive(Clone, Copy)]
 enum Answer {
     Whole(RecognitionAnswer),
     Next {
         answer: Option<NextAnswer>,
-        token: Option<TokenProbabilities>,
+        /// What the lowest node expects, with weights.
+        expected: Vec<(String, f64)>,
+        /// At the lowest level.
+        token: Option<PlacedToken>,
     },
+}
+
+/// A token with its probabilities, and where it is in its document.
+struct PlacedToken {
+    place: usize,
+    probabilities: TokenProbabilities,
 }
 
 /// The data that is needed to answer a question, on any thread.
@@ -92,6 +101,7 @@ impl Passes<'_> {
         survey: &Survey,
         ngram: &NgramModel,
         unigram: &Unigram,
+        mut head_run: Option<&mut HeadRun<'_>>,
     ) -> Result<(Vec<AnswerCounts>, Bits), EvaluationError> {
         let mut loader = corpora.held_out()?;
         let vocabulary = self.learner.tokenizer().vocabulary();
@@ -136,7 +146,8 @@ impl Passes<'_> {
                         .collect()
                 });
                 for (question, answer) in questions.iter().zip(answers) {
-                    self.count(question, answer, &mut answer_counts, &mut bits);
+                    let head_run = head_run.as_deref_mut();
+                    self.count(question, answer, &mut answer_counts, &mut bits, head_run);
                 }
                 let done = (part * QUESTIONS_AT_ONCE + questions.len()) as u64;
                 let passed = before + (behind - before) * done / n_asked;
@@ -155,18 +166,32 @@ impl Passes<'_> {
         answer: Answer,
         answer_counts: &mut [AnswerCounts],
         bits: &mut Bits,
+        head_run: Option<&mut HeadRun<'_>>,
     ) {
         let answer_counts = &mut answer_counts[question.level];
         match answer {
             Answer::Whole(answer) => {
                 answer_counts.add_whole(answer, self.options.recognition_threshold)
             }
-            Answer::Next { answer, token } => {
+            Answer::Next {
+                answer,
+                expected,
+                token,
+            } => {
                 if let Some(answer) = answer {
                     answer_counts.add_next(answer);
                 }
                 if let Some(token) = token {
-                    bits.add(question.number, token, answer);
+                    let tokens = &question.document.tokens;
+                    // Here and not beside the predictions: who was right decides whom the heads
+                    // trust with the next token.
+                    let heads = head_run
+                        .map(|run| run.price(question.number, tokens, token.place, &expected));
+                    let priced = Priced {
+                        token: token.probabilities,
+                        heads,
+                    };
+                    bits.add(question.number, priced, answer);
                 }
             }
         }
@@ -189,29 +214,28 @@ impl QuestionContext<'_> {
         let answer = || NextAnswer::ask(node, self.session, chunk, context, is_possible);
         // Without context nothing is predicted: patterns do not reach across the beginning of a
         // chunk.
+        let (answer, expected) = (context > 0).then(answer).unzip();
         Answer::Next {
-            answer: (context > 0).then(answer),
+            answer,
+            expected: expected.unwrap_or_default(),
             token: (question.level == 0).then(|| self.token(question.document, chunk, context)),
         }
     }
 
     /// Returns the probabilities of the token at a position of a document.
-    fn token(
-        &self,
-        document: &HeldOutDocument,
-        chunk: &Chunk,
-        context: usize,
-    ) -> TokenProbabilities {
+    fn token(&self, document: &HeldOutDocument, chunk: &Chunk, context: usize) -> PlacedToken {
         // In bounds: chunks count kept tokens, and these are all tokens of the document.
         let place = chunk.first_token + context;
         let token = document.tokens[place];
-        TokenProbabilities {
-            ngram_in_chunk: self
-                .ngram
-                .probability(&document.tokens[chunk.first_token..place], token),
-            ngram: self.ngram.probability(&document.tokens[..place], token),
-            unigram: self.unigram.probability(token),
-            uniform: self.unigram.uniform(),
+        let in_chunk = &document.tokens[chunk.first_token..place];
+        PlacedToken {
+            place,
+            probabilities: TokenProbabilities {
+                ngram_in_chunk: self.ngram.probability(in_chunk, token),
+                ngram: self.ngram.probability(&document.tokens[..place], token),
+                unigram: self.unigram.probability(token),
+                uniform: self.unigram.uniform(),
+            },
         }
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod by_hand;
+mod heads;
 mod laws;
 mod real_text;
 mod refusals;

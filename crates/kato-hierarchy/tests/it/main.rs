@@ -7,6 +7,7 @@
 
 mod activation;
 mod generation;
+mod head;
 mod hostile;
 mod support;
 mod transfer;

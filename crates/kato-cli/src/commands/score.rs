@@ -1,0 +1,85 @@
+//! The command `kato score`: how surprising a text is to a trained knowledge base.
+//!
+//! ```text
+//! kato score chapter.txt --kb my-kb
+//! kato score chapter.txt --kb my-kb --tokens --json
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use kato_hierarchy::HeadOptions;
+use kato_scheduler::StopSignal;
+
+use crate::exit::exit_code;
+use crate::head::{ScoreView, Scored};
+use crate::inspect::show;
+use crate::open::open;
+
+/// Says how surprising texts are: perplexity, bits for each token, and the most surprising tokens.
+///
+/// Every token gets a probability from the tokens before it: exact counts of the n-grams inside the
+/// learned patterns of all levels, mixed with what the text itself said before. A file is one text;
+/// with --lines, every line is. The knowledge base is not changed.
+///
+/// With --json one object on standard output: tokens, bits, bits_per_token, perplexity, and texts,
+/// each with name, tokens (a count), bits, bits_per_token and perplexity, and with --tokens also
+/// scored: token, text, probability and bits of each.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The files, as UTF-8.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Directory of the knowledge base.
+    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
+    kb: PathBuf,
+    /// Take every line as a text of its own.
+    #[arg(long)]
+    lines: bool,
+    /// Show every token with its bits.
+    #[arg(long)]
+    tokens: bool,
+    /// Symbols of the longest n-grams.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    order: usize,
+    /// Count the patterns of this many levels only, from the lowest up. Default: of all.
+    #[arg(long, value_name = "N")]
+    levels: Option<usize>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `kato score` and returns its exit code.
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    // Read first, as a wrong name should not wait for the knowledge base.
+    let mut texts = Vec::new();
+    for file in &args.files {
+        let text = std::fs::read_to_string(file)
+            .with_context(|| format!("read {} as UTF-8 text", file.display()))?;
+        let name = file.display().to_string();
+        if args.lines {
+            let lines = text.lines().enumerate();
+            let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+            texts.extend(lines.map(|(idx, line)| (format!("{name}:{}", idx + 1), line.to_owned())));
+        } else {
+            texts.push((name, text));
+        }
+    }
+    let mut options = HeadOptions::default().with_order(args.order);
+    options.levels = args.levels;
+    let head = open(&args.kb)?.head(options)?;
+    let score = |(name, text): (String, String)| -> Result<Scored> {
+        let score = head.score(&text)?;
+        Ok(Scored { name, score })
+    };
+    let texts: Vec<Scored> = texts.into_iter().map(score).collect::<Result<_>>()?;
+    show(&ScoreView::new(texts, args.tokens), args.json)
+}

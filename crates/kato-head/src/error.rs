@@ -1,0 +1,46 @@
+//! What can go wrong.
+
+use kato_store::StoreError;
+use thiserror::Error;
+
+/// Why a head could not be built, or did not learn.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HeadError {
+    /// The store could not be read.
+    #[error("read the patterns of level {level} for the head")]
+    Store {
+        /// The level.
+        level: usize,
+        /// Why.
+        source: StoreError,
+    },
+    /// An option lies outside its range.
+    #[error("{option} is {value}; it has to be {expected}")]
+    Option {
+        /// Its name.
+        option: &'static str,
+        /// Its value.
+        value: String,
+        /// What is possible.
+        expected: &'static str,
+    },
+    /// There is no such level.
+    #[error("there is no level {level}: the head counts {n_levels} levels, from 0 on")]
+    UnknownLevel {
+        /// The level asked for.
+        level: usize,
+        /// The number of levels.
+        n_levels: usize,
+    },
+    /// There are more distinct n-grams of one order than 32 bits can number.
+    #[error(
+        "the patterns hold more than 4 billion different n-grams of one order: choose a lower order"
+    )]
+    TooManyNgrams,
+    /// There are more distinct symbols than 32 bits can number.
+    #[error(
+        "the patterns hold more than 4 billion different symbols, which is more than a head can number"
+    )]
+    TooManySymbols,
+}

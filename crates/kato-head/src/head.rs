@@ -1,0 +1,429 @@
+//! The head: what was counted, and the answers that it gives.
+
+use std::sync::OnceLock;
+
+use kato_model::{Event, PatternName};
+use kato_store::PatternStore;
+
+use crate::collect::{BREAK, Child, Counted, Edges, collect, windows_of};
+use crate::history::History;
+use crate::kneser_ney::Roots;
+use crate::next::{Next, Outside};
+use crate::options::{Expert, HeadOptions};
+use crate::symbols::{SymbolId, Symbols};
+use crate::trie::Trie;
+use crate::{HeadError, Weights};
+
+/// Answers what comes next after a history, with which probability, and why.
+///
+/// It counts the n-grams that the patterns of a hierarchy hold, each occurrence once, at the lowest
+/// level that holds it whole, and mixes them with what the history itself says; see the
+/// [crate](crate). An answer is a function of the patterns, the history, the weights and the
+/// options: neither the kind of store nor the order of learning changes a bit of it.
+///
+/// # Memory and time
+///
+/// 16 bytes for each distinct n-gram, 8 for the longest ones, and 60 for each that was learned
+/// since; while it is built twice as much, and about 100 bytes for each pattern below the highest
+/// level. A count ends at 4,294,967,295. A distribution takes time in proportion to the number of
+/// outcomes.
+///
+/// ```
+/// use kato_head::{Head, HeadOptions, Weights};
+/// use kato_model::Event;
+///
+/// let mut head = Head::with_vocabulary(["a", "b", "c", "d"], HeadOptions::default())?;
+/// for (words, times) in [(["a", "b", "c"], 3), (["a", "b", "d"], 1)] {
+///     head.learn(0, &words.map(|word| Event::new([word])), times, |_, _| None)?;
+/// }
+/// let mut history = head.history();
+/// head.read(&mut history, "a");
+/// head.read(&mut history, "b");
+///
+/// let weights = Weights::new();
+/// let next = head.next(&history, &weights, None);
+/// let best = next.distribution().top(1)[0].0;
+/// assert_eq!(head.text(best), Some("c"));
+/// let why = next.explain(best);
+/// assert_eq!(why.probability, why.parts.iter().map(|part| part.contribution).sum::<f64>());
+/// # Ok::<(), kato_head::HeadError>(())
+/// ```
+#[derive(Debug)]
+pub struct Head {
+    options: HeadOptions,
+    symbols: Symbols,
+    trie: Trie,
+    counted: Counted,
+    n_levels: usize,
+    /// What the n-grams say without a context; forgotten when something is learned.
+    roots: OnceLock<Roots>,
+}
+
+impl Head {
+    /// Counts the patterns of a store. Any symbol can come next, those that nobody has learned
+    /// sharing one outcome.
+    ///
+    /// # Errors
+    ///
+    /// [`HeadError::Option`], [`HeadError::Store`], [`HeadError::TooManyNgrams`],
+    /// [`HeadError::TooManySymbols`].
+    pub fn of_store(store: &dyn PatternStore, options: HeadOptions) -> Result<Self, HeadError> {
+        Self::build(store, Symbols::new(None)?, options)
+    }
+
+    /// Counts the patterns of a store whose symbols are those of a vocabulary: nothing else can
+    /// come next, but for symbols that the patterns hold nevertheless.
+    ///
+    /// # Errors
+    ///
+    /// As [`of_store`](Self::of_store).
+    pub fn of_store_with_vocabulary<'a>(
+        store: &dyn PatternStore,
+        vocabulary: impl IntoIterator<Item = &'a str>,
+        options: HeadOptions,
+    ) -> Result<Self, HeadError> {
+        let symbols = Symbols::new(Some(&mut vocabulary.into_iter()))?;
+        Self::build(store, symbols, options)
+    }
+
+    /// Creates a head that has counted nothing, of any symbols.
+    ///
+    /// # Errors
+    ///
+    /// [`HeadError::Option`].
+    pub fn new(options: HeadOptions) -> Result<Self, HeadError> {
+        Self::empty(Symbols::new(None)?, options)
+    }
+
+    /// Creates a head that has counted nothing, of the symbols of a vocabulary.
+    ///
+    /// # Errors
+    ///
+    /// [`HeadError::Option`], [`HeadError::TooManySymbols`].
+    pub fn with_vocabulary<'a>(
+        vocabulary: impl IntoIterator<Item = &'a str>,
+        options: HeadOptions,
+    ) -> Result<Self, HeadError> {
+        Self::empty(Symbols::new(Some(&mut vocabulary.into_iter()))?, options)
+    }
+
+    fn empty(symbols: Symbols, options: HeadOptions) -> Result<Self, HeadError> {
+        options.check()?;
+        Ok(Self {
+            trie: Trie::new(options.order),
+            symbols,
+            counted: Counted::default(),
+            n_levels: options.levels.unwrap_or(usize::MAX),
+            options,
+            roots: OnceLock::new(),
+        })
+    }
+
+    fn build(
+        store: &dyn PatternStore,
+        symbols: Symbols,
+        options: HeadOptions,
+    ) -> Result<Self, HeadError> {
+        let mut head = Self::empty(symbols, options)?;
+        (head.trie, head.counted) = collect(store, &mut head.symbols, &head.options)?;
+        head.n_levels = head.n_levels.min(store.nodes().len());
+        Ok(head)
+    }
+
+    /// Returns the options.
+    #[must_use]
+    pub const fn options(&self) -> &HeadOptions {
+        &self.options
+    }
+
+    /// Returns what was counted.
+    #[must_use]
+    pub const fn counted(&self) -> Counted {
+        self.counted
+    }
+
+    /// Returns the number of distinct n-grams of all orders.
+    #[must_use]
+    pub fn n_ngrams(&self) -> usize {
+        self.trie.len()
+    }
+
+    /// Returns the number of things that can come next: the symbols and, without a vocabulary, one
+    /// for all others.
+    #[must_use]
+    pub fn n_outcomes(&self) -> usize {
+        self.symbols.n_outcomes()
+    }
+
+    /// Returns about how many bytes the head takes.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.trie.heap_bytes() + self.symbols.heap_bytes()
+    }
+
+    /// Returns the number of a symbol; `None` if the head does not know it.
+    #[must_use]
+    pub fn symbol(&self, text: &str) -> Option<SymbolId> {
+        self.symbols.id(text)
+    }
+
+    /// Returns the symbol of a number; `None` for numbers of other heads that this one lacks.
+    #[must_use]
+    pub fn text(&self, symbol: SymbolId) -> Option<&str> {
+        self.symbols.text(symbol)
+    }
+
+    /// Returns how often an n-gram occurs in the patterns, up to 4,294,967,295 times: the
+    /// frequencies of all patterns that hold it, for every place where they do.
+    ///
+    /// 0 also for more symbols than the [order](HeadOptions::order).
+    #[must_use]
+    pub fn count(&self, ngram: &[SymbolId]) -> u64 {
+        self.ngram(ngram).map_or(0, |ngram| ngram.count.into())
+    }
+
+    /// Returns how many different symbols stand to the left of an n-gram in the patterns; 0 for
+    /// those of the highest order, where that is not counted.
+    #[must_use]
+    pub fn n_before(&self, ngram: &[SymbolId]) -> u64 {
+        self.ngram(ngram)
+            .map_or(0, |ngram| ngram.continuation.into())
+    }
+
+    fn ngram(&self, ngram: &[SymbolId]) -> Option<crate::trie::NgramCounts> {
+        let (last, context) = ngram.split_last()?;
+        if ngram.len() > self.trie.order() {
+            return None;
+        }
+        let context: Vec<u32> = context.iter().map(|symbol| symbol.0).collect();
+        let id = self.trie.context(&context)?;
+        let id = self.trie.follower(context.len(), id, last.0)?;
+        Some(self.trie.ngram(ngram.len(), id))
+    }
+
+    /// Creates an empty history.
+    #[must_use]
+    pub fn history(&self) -> History {
+        History::new(self.options.cache_window)
+    }
+
+    /// Adds a symbol to a history.
+    pub fn read(&self, history: &mut History, symbol: &str) {
+        self.read_id(history, self.symbols.id(symbol));
+    }
+
+    /// Adds a symbol to a history by its number; `None` for one that the head does not know.
+    pub fn read_id(&self, history: &mut History, symbol: Option<SymbolId>) {
+        let rarity = symbol.map_or(0.0, |symbol| {
+            let frequency = self.roots().probability(&self.trie, symbol.0);
+            // Never below 0, as a probability is at most 1 but for rounding.
+            (-libm::log2(frequency)).max(0.0)
+        });
+        history.push(symbol, rarity);
+    }
+
+    /// Says what comes next after a history.
+    ///
+    /// The preparation does what all questions about this position have in common. `outside` is
+    /// what somebody else expects; see [`outside`](Self::outside).
+    #[must_use]
+    pub fn next<'h>(
+        &'h self,
+        history: &'h History,
+        weights: &Weights,
+        outside: Option<&'h Outside>,
+    ) -> Next<'h> {
+        self.next_by(&self.options.experts, history, weights, outside)
+    }
+
+    /// Says what comes next by some of the experts, whatever the options say; see
+    /// [`next`](Self::next). Where none of them has anything to say, all outcomes are alike.
+    #[must_use]
+    pub fn next_by<'h>(
+        &'h self,
+        experts: &[Expert],
+        history: &'h History,
+        weights: &Weights,
+        outside: Option<&'h Outside>,
+    ) -> Next<'h> {
+        Next::new(self, experts, history, weights, outside)
+    }
+
+    /// Creates an outside opinion of symbols and their weights, such as KATO's predictions. Symbols
+    /// that cannot come next are left out, as are weights that are not above 0.
+    #[must_use]
+    pub fn outside<'a>(&self, weights: impl IntoIterator<Item = (&'a str, f64)>) -> Outside {
+        // In the order given, which is that of their sum.
+        let known = weights.into_iter().filter_map(|(symbol, weight)| {
+            let id = self.symbols.id(symbol)?;
+            (weight > 0.0 && weight.is_finite()).then_some((id.0, weight))
+        });
+        Outside::of(known)
+    }
+
+    /// Learns how far to trust the experts, from a symbol that came after a history, and returns
+    /// the probability that it had. `None`, and nothing is learned, for a symbol that could not
+    /// come.
+    pub fn learn_weights(
+        &self,
+        weights: &mut Weights,
+        history: &History,
+        outside: Option<&Outside>,
+        symbol: Option<SymbolId>,
+    ) -> Option<f64> {
+        self.next(history, weights, outside).teach(weights, symbol)
+    }
+
+    /// Returns the number of an outcome: a symbol, or what stands for all that are unknown.
+    pub(crate) fn outcome(&self, symbol: Option<SymbolId>) -> Option<u32> {
+        let outcome = match symbol {
+            Some(symbol) if symbol.index() < self.symbols.len() => symbol.index(),
+            Some(_) => return None,
+            None => self.symbols.len(),
+        };
+        // The highest numbers are not given out.
+        (outcome < self.n_outcomes()).then_some(outcome as u32)
+    }
+
+    /// Counts a pattern that was learned `times` more often, on a level of the hierarchy. Levels
+    /// that the head does not count are passed over.
+    ///
+    /// `below` finds the events of patterns of lower levels, by level and name, and is not asked
+    /// on the lowest level. The result is that of counting a store that holds the lesson.
+    ///
+    /// # Errors
+    ///
+    /// [`HeadError::TooManyNgrams`], [`HeadError::TooManySymbols`].
+    pub fn learn(
+        &mut self,
+        level: usize,
+        events: &[Event],
+        times: u64,
+        mut below: impl FnMut(usize, &PatternName) -> Option<Vec<Event>>,
+    ) -> Result<(), HeadError> {
+        if level >= self.n_levels || times == 0 {
+            return Ok(());
+        }
+        self.roots.take();
+        let short = u32::try_from(times).unwrap_or(u32::MAX);
+        self.counted.patterns += 1;
+        if level == 0 {
+            let n_symbols = events.iter().map(|event| event.len() as u64).sum();
+            let counted = &mut self.counted;
+            counted.learns = counted.learns.saturating_add(times);
+            counted.symbols = counted
+                .symbols
+                .saturating_add(times.saturating_mul(n_symbols));
+            let run = self.run_of(events)?;
+            for run in run.split(|&symbol| symbol == BREAK) {
+                for window in windows_of(run, self.trie.order()) {
+                    self.trie.count(window, 0, short)?;
+                }
+            }
+        } else {
+            let mut edges = Edges::new(self.trie.order() - 1);
+            let children = self.children_of(level, events, &mut edges, &mut below)?;
+            let trie = &mut self.trie;
+            edges.crossing_windows(&children, |window, n_known| {
+                trie.count(window, n_known, short)
+            })?;
+        }
+        self.trie.settle();
+        Ok(())
+    }
+
+    /// Forgets everything that was counted; symbols keep their numbers.
+    pub fn clear(&mut self) {
+        self.trie = Trie::new(self.options.order);
+        self.counted = Counted::default();
+        self.roots.take();
+    }
+
+    /// Returns the numbers of the symbols of a pattern of the lowest level.
+    fn run_of(&mut self, events: &[Event]) -> Result<Vec<u32>, HeadError> {
+        let mut run = Vec::with_capacity(events.len());
+        for event in events {
+            run.push(match event.symbols() {
+                [symbol] => self.symbols.intern(symbol)?,
+                _ => {
+                    self.counted.wide_events += 1;
+                    BREAK
+                }
+            });
+        }
+        Ok(run)
+    }
+
+    /// Returns the children of a pattern, whose ends come into `edges`.
+    fn children_of(
+        &mut self,
+        level: usize,
+        events: &[Event],
+        edges: &mut Edges,
+        below: &mut dyn FnMut(usize, &PatternName) -> Option<Vec<Event>>,
+    ) -> Result<Vec<Child>, HeadError> {
+        let mut children = Vec::with_capacity(events.len());
+        for event in events {
+            let child = match event.symbols() {
+                [symbol] => match PatternName::from_symbol(symbol) {
+                    Some(name) => self.child(level, &name, edges, below)?,
+                    None => None,
+                },
+                _ => None,
+            };
+            match event.symbols() {
+                [_] => self.counted.unknown_names += u64::from(child.is_none()),
+                _ => self.counted.wide_events += 1,
+            }
+            children.push(child);
+        }
+        Ok(children)
+    }
+
+    /// Finds a pattern below a level, the nearest first.
+    fn child(
+        &mut self,
+        level: usize,
+        name: &PatternName,
+        edges: &mut Edges,
+        below: &mut dyn FnMut(usize, &PatternName) -> Option<Vec<Event>>,
+    ) -> Result<Child, HeadError> {
+        if let Some(place) = edges.place(name) {
+            return Ok(Some(place));
+        }
+        let found = (0..level)
+            .rev()
+            .find_map(|level| Some((level, below(level, name)?)));
+        let Some((level, events)) = found else {
+            return Ok(None);
+        };
+        // What is counted here is how often patterns hold something, and these are only looked at.
+        let counted = self.counted;
+        let symbols = match level {
+            0 => self.run_of(&events)?,
+            _ => {
+                // Ends after as many steps as there are levels, as every step goes down.
+                let children = self.children_of(level, &events, edges, below)?;
+                let mut symbols = Vec::new();
+                edges.join(&children, &mut symbols);
+                symbols
+            }
+        };
+        self.counted = counted;
+        edges.insert(*name, &symbols);
+        Ok(edges.place(name))
+    }
+
+    pub(crate) const fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    pub(crate) fn roots(&self) -> &Roots {
+        self.roots
+            .get_or_init(|| Roots::of(&self.trie, self.n_outcomes(), self.options.discounts))
+    }
+
+    pub(crate) const fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+}

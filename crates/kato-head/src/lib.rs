@@ -1,0 +1,40 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Map of the crate
+//!
+//! Start with [`Head`], which counts the patterns of a store or is taught, and answers.
+//!
+//! * [`History`] is what was read so far; [`Next`] the answer after it: the probability of a symbol,
+//!   or the [`Distribution`] over all.
+//! * [`Explanation`] splits a probability into the [`Expert`]s' parts, down to counts, discounts and
+//!   places, and [`Head::name_patterns`] names the patterns that were counted.
+//! * [`Weights`] say how far each expert is trusted, and learn that.
+//! * [`HeadOptions`] choose the experts, the order, the levels and the discounts.
+
+// A number that a cast has cut is another number.
+#![warn(clippy::cast_sign_loss)]
+
+mod collect;
+mod distribution;
+mod error;
+pub mod explanation;
+mod head;
+mod history;
+mod kneser_ney;
+mod next;
+pub mod options;
+mod patterns;
+mod symbols;
+mod trie;
+mod weights;
+
+pub use collect::Counted;
+pub use distribution::Distribution;
+pub use error::HeadError;
+pub use explanation::Explanation;
+pub use head::Head;
+pub use history::History;
+pub use next::{Next, Outside};
+pub use options::{Expert, HeadOptions};
+pub use symbols::SymbolId;
+pub use weights::{Class, Weights};

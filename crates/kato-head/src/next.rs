@@ -1,0 +1,246 @@
+//! What comes next after one history: the experts' answers and their mixture.
+
+use crate::Weights;
+use crate::distribution::Distribution;
+use crate::explanation::{Explanation, explain};
+use crate::head::Head;
+use crate::history::{Cached, History, MAX_CACHED, Weighing};
+use crate::kneser_ney::KneserNey;
+use crate::options::{EXPERTS, Expert, N_EXPERTS};
+use crate::symbols::SymbolId;
+use crate::weights::Class;
+
+/// What somebody else expects next, made by [`Head::outside`].
+#[derive(Debug, Clone, Default)]
+pub struct Outside {
+    pub(crate) cached: Cached,
+}
+
+impl Outside {
+    pub(crate) fn of(weights: impl IntoIterator<Item = (u32, f64)>) -> Self {
+        Self {
+            cached: Cached::of(weights),
+        }
+    }
+
+    /// Returns whether it says anything.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        self.cached.is_answer()
+    }
+}
+
+/// What an expert goes by.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Opinion {
+    /// Nothing: it is not asked, has nothing to say, or is the n-grams.
+    #[default]
+    None,
+    /// All symbols of the history, and their weight.
+    All(Weighing, f64),
+    /// Some symbols.
+    Some(Cached),
+}
+
+impl Opinion {
+    fn all(history: &History, weighing: Weighing) -> Self {
+        let total = history.total(weighing);
+        match total > 0.0 {
+            true => Self::All(weighing, total),
+            false => Self::None,
+        }
+    }
+
+    fn some(cached: Cached) -> Self {
+        match cached.is_answer() {
+            true => Self::Some(cached),
+            false => Self::None,
+        }
+    }
+
+    /// Returns the weight of a symbol, and that of all.
+    pub(crate) fn weight(&self, history: &History, symbol: u32) -> (f64, f64) {
+        match self {
+            Self::None => (0.0, 0.0),
+            Self::All(weighing, total) => (history.weight_of(*weighing, symbol), *total),
+            Self::Some(cached) => (cached.weight(symbol), cached.total),
+        }
+    }
+
+    /// Calls a function with every symbol and its share of the weight, in any order.
+    fn each_share(&self, history: &History, mut each: impl FnMut(u32, f64)) {
+        match self {
+            Self::None => {}
+            Self::All(weighing, total) => {
+                history.each_weight(*weighing, |symbol, weight| each(symbol, weight / total));
+            }
+            Self::Some(cached) => {
+                for &(symbol, weight) in &cached.weights {
+                    each(symbol, weight / cached.total);
+                }
+            }
+        }
+    }
+}
+
+/// A head's answer at one position, made by [`Head::next`].
+///
+/// The probability of a symbol w is Σ λₑ · pₑ(w) over the [experts](Expert), added up in their
+/// order; all ways to ask for it give the same bits.
+#[derive(Debug)]
+pub struct Next<'h> {
+    pub(crate) head: &'h Head,
+    pub(crate) history: &'h History,
+    pub(crate) kneser_ney: KneserNey,
+    /// By expert.
+    pub(crate) opinions: [Opinion; N_EXPERTS],
+    pub(crate) class: Class,
+    pub(crate) weights: [f64; N_EXPERTS],
+}
+
+impl<'h> Next<'h> {
+    pub(crate) fn new(
+        head: &'h Head,
+        experts: &[Expert],
+        history: &'h History,
+        weights: &Weights,
+        outside: Option<&Outside>,
+    ) -> Self {
+        let is_asked = |expert| experts.contains(&expert);
+        let n_outcomes = head.n_outcomes();
+        let kneser_ney = match is_asked(Expert::Ngrams) {
+            true => KneserNey::after(
+                head.trie(),
+                head.roots(),
+                &history.last(head.trie().order() - 1),
+                n_outcomes,
+                head.options().discounts,
+            ),
+            false => KneserNey::uniform(n_outcomes),
+        };
+        let followers: [Vec<u64>; MAX_CACHED] = [1, 2, 3].map(|length| history.followers(length));
+        let mut class = Class::of(history, &followers, kneser_ney.matched());
+        let mut opinions: [Opinion; N_EXPERTS] = Default::default();
+        for expert in EXPERTS.into_iter().filter(|&expert| is_asked(expert)) {
+            let opinion = match expert {
+                Expert::Ngrams => continue,
+                Expert::CachedSymbols => Opinion::all(history, Weighing::Rarity),
+                Expert::RecentSymbols => Opinion::all(history, Weighing::Recent),
+                Expert::CachedPairs => Opinion::some(history.counted(&followers[0])),
+                Expert::CachedTriples => Opinion::some(history.counted(&followers[1])),
+                Expert::Outside => {
+                    Opinion::some(outside.map(|o| o.cached.clone()).unwrap_or_default())
+                }
+            };
+            if !matches!(opinion, Opinion::None) {
+                class.add(expert);
+                opinions[expert.place()] = opinion;
+            }
+        }
+        // There is always somebody: without n-grams, all outcomes alike.
+        class.add(Expert::Ngrams);
+        Self {
+            head,
+            history,
+            kneser_ney,
+            opinions,
+            weights: weights.of(class),
+            class,
+        }
+    }
+
+    /// Returns the class by which the experts are weighed here.
+    #[must_use]
+    pub const fn class(&self) -> Class {
+        self.class
+    }
+
+    /// Returns how far an expert is trusted here; 0 where it has nothing to say.
+    #[must_use]
+    pub const fn weight(&self, expert: Expert) -> f64 {
+        self.weights[expert.place()]
+    }
+
+    /// Returns what every expert contributes to the probability of an outcome.
+    pub(crate) fn contributions(&self, outcome: u32) -> [f64; N_EXPERTS] {
+        let mut contributions = [0.0; N_EXPERTS];
+        for expert in EXPERTS {
+            let place = expert.place();
+            contributions[place] = self.weights[place] * self.of_expert(expert, outcome);
+        }
+        contributions
+    }
+
+    /// Returns the probability that one expert alone gives to an outcome.
+    pub(crate) fn of_expert(&self, expert: Expert, outcome: u32) -> f64 {
+        if expert == Expert::Ngrams {
+            return self.kneser_ney.probability(self.head.trie(), outcome);
+        }
+        let (weight, total) = self.opinions[expert.place()].weight(self.history, outcome);
+        match total > 0.0 {
+            true => weight / total,
+            false => 0.0,
+        }
+    }
+
+    /// Teaches weights who was right about a symbol that came (`None` for one that the head does not
+    /// know), and returns the probability that it had. `None`, and nothing is learned, for a symbol
+    /// that could not come.
+    pub fn teach(&self, weights: &mut Weights, symbol: Option<SymbolId>) -> Option<f64> {
+        let contributions = self.contributions(self.head.outcome(symbol)?);
+        weights.learn(self.class, &contributions);
+        Some(contributions.iter().sum())
+    }
+
+    /// Returns the probability of a symbol; 0 for one that cannot come next.
+    #[must_use]
+    pub fn probability(&self, symbol: SymbolId) -> f64 {
+        self.of(Some(symbol))
+    }
+
+    /// Returns the probability that a symbol comes that the head does not know; 0 where there is a
+    /// vocabulary.
+    #[must_use]
+    pub fn of_unknown(&self) -> f64 {
+        self.of(None)
+    }
+
+    fn of(&self, symbol: Option<SymbolId>) -> f64 {
+        let outcome = self.head.outcome(symbol);
+        outcome.map_or(0.0, |outcome| self.contributions(outcome).iter().sum())
+    }
+
+    /// Returns the probability that one expert alone gives to a symbol, whatever its weight.
+    #[must_use]
+    pub fn probability_by(&self, expert: Expert, symbol: SymbolId) -> f64 {
+        let outcome = self.head.outcome(Some(symbol));
+        outcome.map_or(0.0, |outcome| self.of_expert(expert, outcome))
+    }
+
+    /// Returns the probabilities of everything that can come next.
+    #[must_use]
+    pub fn distribution(&self) -> Distribution<'h> {
+        let mut probabilities = vec![0.0; self.head.n_outcomes()];
+        self.kneser_ney
+            .distribution(self.head.trie(), &mut probabilities);
+        let ngrams = self.weights[Expert::Ngrams.place()];
+        probabilities.iter_mut().for_each(|p| *p *= ngrams);
+        for (opinion, weight) in self.opinions.iter().zip(self.weights) {
+            opinion.each_share(self.history, |symbol, share| {
+                if let Some(probability) = probabilities.get_mut(symbol as usize) {
+                    *probability += weight * share;
+                }
+            });
+        }
+        Distribution::new(probabilities, self.head.symbols())
+    }
+
+    /// Explains the probability of a symbol; that of a symbol of another head is 0.
+    ///
+    /// The patterns are not named yet: that takes a look at the store, see
+    /// [`Head::name_patterns`].
+    #[must_use]
+    pub fn explain(&self, symbol: SymbolId) -> Explanation {
+        explain(self, symbol)
+    }
+}

@@ -1,0 +1,312 @@
+//! Exact counts of n-grams, as a tree in sorted columns that goes on counting.
+
+mod build;
+mod join;
+mod level;
+mod spectrum;
+
+pub(crate) use self::build::TrieBuilder;
+use self::level::Level;
+pub(crate) use self::level::NgramCounts;
+pub(crate) use self::spectrum::Spectrum;
+use crate::HeadError;
+
+/// The n-grams of up to [`order`](Self::order) symbols that were counted.
+///
+/// # Invariants
+///
+/// * The n-grams of `n` symbols are those of `levels[n - 1]`; each is known there by an id, and its
+///   first `n - 1` symbols are an n-gram of the level before.
+/// * Every n-gram with a count has its last `n - 1` symbols in the level before, and
+///   `continuation` is the number of n-grams with a count that end in it and are one symbol longer.
+/// * Counts of 0 are paths to longer n-grams, and count as absent.
+#[derive(Debug)]
+pub(crate) struct Trie {
+    levels: Vec<Level>,
+    counts: Vec<Spectrum>,
+    continuations: Vec<Spectrum>,
+    /// N-grams that were added since the columns were sorted.
+    n_added: usize,
+}
+
+/// N-grams added since the last sort from which sorting again is worthwhile.
+const MIN_ADDED: usize = 1 << 16;
+
+/// The context of no symbols.
+pub(crate) const ROOT: u32 = 0;
+
+impl Trie {
+    /// Creates an empty tree of n-grams of up to `order` symbols, at least 1.
+    pub(crate) fn new(order: usize) -> Self {
+        let order = order.max(1);
+        Self::from_levels((0..order).map(|_| Level::default()).collect())
+    }
+
+    /// Creates the tree of sorted levels whose continuations are not counted yet.
+    fn from_levels(levels: Vec<Level>) -> Self {
+        let n_levels = levels.len();
+        Self {
+            levels,
+            counts: vec![Spectrum::default(); n_levels],
+            continuations: vec![Spectrum::default(); n_levels],
+            n_added: 0,
+        }
+    }
+
+    /// Returns the number of symbols of the longest n-grams.
+    pub(crate) fn order(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Returns the number of n-grams of all orders, paths included.
+    pub(crate) fn len(&self) -> usize {
+        self.levels.iter().map(Level::len).sum()
+    }
+
+    /// Returns the bytes that the columns take.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.levels.iter().map(Level::heap_bytes).sum()
+    }
+
+    /// Returns how many n-grams of `order` symbols have each small count.
+    pub(crate) fn counts(&self, order: usize) -> Spectrum {
+        self.counts[order - 1]
+    }
+
+    /// Returns how many n-grams of `order` symbols have each small number of symbols to their left.
+    pub(crate) fn continuations(&self, order: usize) -> Spectrum {
+        self.continuations[order - 1]
+    }
+
+    /// Returns the id of an n-gram of fewer than [`order`](Self::order) symbols, as a context;
+    /// `None` if it is none.
+    pub(crate) fn context(&self, symbols: &[u32]) -> Option<u32> {
+        let mut context = ROOT;
+        for (length, &symbol) in symbols.iter().enumerate() {
+            context = self.follower(length, context, symbol)?;
+        }
+        Some(context)
+    }
+
+    /// Returns the id of a context of `length` symbols and one more; `None` if that is no n-gram.
+    pub(crate) fn follower(&self, length: usize, context: u32, symbol: u32) -> Option<u32> {
+        let sealed = self.sealed_followers(length, context);
+        self.levels[length].find(sealed, context, symbol)
+    }
+
+    /// Returns what was counted of an n-gram of `order` symbols by its id.
+    pub(crate) fn ngram(&self, order: usize, id: u32) -> NgramCounts {
+        self.levels[order - 1].ngram(id)
+    }
+
+    /// Calls a function with what was counted of every symbol after a context of `length` symbols.
+    pub(crate) fn followers(&self, length: usize, context: u32, mut each: impl FnMut(NgramCounts)) {
+        let Some(level) = self.levels.get(length) else {
+            return;
+        };
+        let sealed = self.sealed_followers(length, context);
+        level.each(sealed, context, |_, ngram| {
+            if ngram.count > 0 {
+                each(ngram);
+            }
+        });
+    }
+
+    /// Returns where the followers of a context lie in the sorted columns.
+    fn sealed_followers(&self, length: usize, context: u32) -> std::ops::Range<usize> {
+        match length.checked_sub(1) {
+            None => 0..self.levels[0].n_sealed(),
+            Some(parent) => self.levels[parent].sealed_children(context),
+        }
+    }
+
+    /// Counts the first `n` symbols of a window as n-grams, for every `n` above `n_known` and up
+    /// to the order; those up to `n_known` were counted elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`HeadError::TooManyNgrams`]; then nothing was counted.
+    pub(crate) fn count(
+        &mut self,
+        window: &[u32],
+        n_known: usize,
+        times: u32,
+    ) -> Result<(), HeadError> {
+        let longest = window.len().min(self.order());
+        let is_full = |level: &Level| level.len() > Level::MAX_LEN;
+        if times == 0 || longest <= n_known {
+            return Ok(());
+        }
+        if self.levels.iter().any(is_full) {
+            return Err(HeadError::TooManyNgrams);
+        }
+        let mut context = ROOT;
+        for n in 1..=longest {
+            let id = self.path(n, context, window[n - 1]);
+            context = id;
+            if n <= n_known {
+                continue;
+            }
+            let before = self.levels[n - 1].add_count(id, times);
+            let after = before.saturating_add(times);
+            self.counts[n - 1].replace(before, after);
+            if before == 0 && n > 1 {
+                self.continue_left(&window[1..n]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts one more symbol to the left of an n-gram, which is added if it is new.
+    fn continue_left(&mut self, suffix: &[u32]) {
+        let mut id = ROOT;
+        for (length, &symbol) in suffix.iter().enumerate() {
+            id = self.path(length + 1, id, symbol);
+        }
+        let level = suffix.len() - 1;
+        let before = self.levels[level].add_continuation(id);
+        self.continuations[level].replace(before, before.saturating_add(1));
+    }
+
+    /// Returns the id of an n-gram of `n` symbols, which is added if it is new.
+    fn path(&mut self, n: usize, context: u32, symbol: u32) -> u32 {
+        let sealed = self.sealed_followers(n - 1, context);
+        let level = &mut self.levels[n - 1];
+        if let Some(id) = level.find(sealed, context, symbol) {
+            return id;
+        }
+        self.n_added += 1;
+        level.add(context, symbol)
+    }
+
+    /// Sorts what was added into the columns, once there is so much of it that this pays.
+    pub(crate) fn settle(&mut self) {
+        if self.n_added > MIN_ADDED.max(self.len() / 4) {
+            *self = self.sorted();
+        }
+    }
+
+    /// Returns the tree with everything in sorted columns.
+    pub(crate) fn sorted(&self) -> Self {
+        let mut sorted = join::joined(&[self]);
+        sorted.count_continuations();
+        sorted
+    }
+
+    /// Counts the symbols to the left of all n-grams, and how many have how many.
+    ///
+    /// For trees in sorted columns.
+    fn count_continuations(&mut self) {
+        // By id of the level before, the id of the n-gram without its first symbol.
+        let mut suffixes: Vec<u32> = Vec::new();
+        for level in 0..self.levels.len() {
+            let (shorter, longer) = self.levels.split_at_mut(level);
+            let ngrams = &longer[0];
+            let mut own = Vec::new();
+            if let Some(contexts) = shorter.last() {
+                own = vec![Level::NONE; ngrams.n_sealed()];
+                let mut continuations = vec![0u32; contexts.n_sealed()];
+                for context in 0..contexts.n_sealed() {
+                    // Ids have 32 bits.
+                    let children = contexts.sealed_children(context as u32);
+                    // The n-grams of two symbols end in one, whose context is the empty one.
+                    let within = match shorter.len().checked_sub(2) {
+                        None => 0..contexts.n_sealed(),
+                        Some(before) => match suffixes.get(context) {
+                            None | Some(&Level::NONE) => 0..0,
+                            Some(&suffix) => shorter[before].sealed_children(suffix),
+                        },
+                    };
+                    let mut from = within.start;
+                    for child in children {
+                        let found = contexts.find_from(from..within.end, ngrams.symbol(child));
+                        let Some(suffix) = found else { continue };
+                        from = suffix;
+                        own[child] = suffix as u32;
+                        continuations[suffix] += u32::from(ngrams.sealed_count(child) > 0);
+                    }
+                }
+                self.levels[level - 1].set_continuations(continuations);
+            }
+            suffixes = own;
+        }
+        for (idx, level) in self.levels.iter().enumerate() {
+            self.counts[idx] = Spectrum::of(level.sealed_counts());
+            self.continuations[idx] = Spectrum::of(level.sealed_continuations());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every n-gram with its counts.
+    fn content(trie: &Trie) -> BTreeMap<Vec<u32>, (u32, u32)> {
+        let mut content = BTreeMap::new();
+        let mut contexts = vec![(Vec::new(), ROOT)];
+        while let Some((symbols, id)) = contexts.pop() {
+            let length = symbols.len();
+            let mut found = Vec::new();
+            trie.followers(length, id, |ngram| found.push(ngram));
+            for ngram in found {
+                let longer: Vec<u32> = symbols.iter().copied().chain([ngram.symbol]).collect();
+                let id = trie.follower(length, id, ngram.symbol).unwrap();
+                assert_eq!(trie.ngram(length + 1, id), ngram);
+                content.insert(longer.clone(), (ngram.count, ngram.continuation));
+                if longer.len() < trie.order() {
+                    contexts.push((longer, id));
+                }
+            }
+        }
+        content
+    }
+
+    fn check_equal(one: &Trie, other: &Trie) -> Result<(), TestCaseError> {
+        prop_assert_eq!(content(one), content(other));
+        for order in 1..=one.order() {
+            prop_assert_eq!(one.counts(order), other.counts(order));
+            prop_assert_eq!(one.continuations(order), other.continuations(order));
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn one_by_one_or_all_at_once_and_sorted_or_not(
+            runs in prop::collection::vec((prop::collection::vec(0..4u32, 0..12), 1..4u32), 0..8),
+            order in 1..6usize,
+            n_built in 0..8usize,
+        ) {
+            let windows = |run: &[u32], trie: &mut Trie, times| {
+                for start in 0..run.len() {
+                    trie.count(&run[start..run.len().min(start + order)], 0, times).unwrap();
+                }
+            };
+            let mut builder = TrieBuilder::new(order);
+            let mut first = TrieBuilder::new(order);
+            let mut one_by_one = Trie::new(order);
+            for (idx, (run, times)) in runs.iter().enumerate() {
+                builder.run(run, *times).unwrap();
+                windows(run, &mut one_by_one, *times);
+                if idx < n_built {
+                    first.run(run, *times).unwrap();
+                }
+            }
+            let built = builder.finish().unwrap();
+            check_equal(&built, &one_by_one)?;
+            check_equal(&built, &one_by_one.sorted())?;
+            // What is counted later joins what was sorted before.
+            let mut joined = first.finish().unwrap();
+            for (run, times) in runs.iter().skip(n_built) {
+                windows(run, &mut joined, *times);
+            }
+            check_equal(&built, &joined)?;
+            check_equal(&built, &joined.sorted())?;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The parts of an explanation are the number that they explain.
+
+use kato_head::explanation::{Counts, Reason};
+use kato_head::{Expert, HeadOptions, Weights};
+use proptest::prelude::*;
+
+use crate::support::{WORDS, documents, head_of, learner, memory_store};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_sum_of_the_parts_is_the_number(
+        documents in documents(),
+        history in prop::collection::vec(prop::sample::select(&WORDS[..4]), 0..25),
+    ) {
+        let learner = learner(&[3, 2, 2]);
+        let store = memory_store(&learner, &documents);
+        let head = head_of(&store, &HeadOptions::default().with_expert(Expert::Outside));
+        let mut read = head.history();
+        history.iter().for_each(|word| head.read(&mut read, word));
+        let weights = Weights::new();
+        let outside = head.outside([("a", 2.0), ("c", 1.0)]);
+        let next = head.next(&read, &weights, Some(&outside));
+        let ids = WORDS.map(|word| head.symbol(word).unwrap());
+        let mut explanations = ids.map(|id| next.explain(id));
+        head.name_patterns(&store, &mut explanations, usize::MAX).unwrap();
+        for (id, explanation) in ids.into_iter().zip(&explanations) {
+            prop_assert_eq!(explanation.probability.to_bits(), next.probability(id).to_bits());
+            let sum: f64 = explanation.parts.iter().map(|part| part.contribution).sum();
+            prop_assert_eq!(sum.to_bits(), explanation.probability.to_bits());
+            for part in &explanation.parts {
+                prop_assert_eq!(part.contribution, part.weight * part.probability);
+                match &part.reason {
+                    Reason::Ngrams { uniform, orders } => {
+                        let sum = orders.iter().fold(*uniform, |sum, order| sum + order.term);
+                        prop_assert_eq!(sum.to_bits(), part.probability.to_bits());
+                        for order in orders {
+                            let kept = order.count as f64 - order.discount;
+                            let expected = order.reached * kept / order.total as f64;
+                            prop_assert!((order.term - expected).abs() < 1e-12);
+                            // Every count is that of named patterns.
+                            let counted: u64 = match order.counts {
+                                Counts::Occurrences => order.patterns.iter().map(|pattern| pattern.count).sum(),
+                                _ => {
+                                    let mut before: Vec<&String> = order.patterns.iter().flat_map(|pattern| &pattern.before).collect();
+                                    before.sort_unstable();
+                                    before.dedup();
+                                    before.len() as u64
+                                }
+                            };
+                            prop_assert_eq!(counted, order.count);
+                            let n_patterns = order.patterns.len() as u64;
+                            prop_assert_eq!(order.n_patterns.unwrap_or(0), n_patterns);
+                        }
+                    }
+                    Reason::Cache { weight, total, places } => {
+                        let sum: f64 = places.iter().map(|place| place.weight).sum();
+                        prop_assert_eq!(sum, *weight);
+                        prop_assert_eq!(part.probability, weight / total);
+                        for place in places {
+                            let word = history[history.len() - place.ago as usize];
+                            prop_assert_eq!(word, explanation.symbol.as_str());
+                        }
+                    }
+                    Reason::Outside { weight, total } => prop_assert_eq!(part.probability, weight / total),
+                    _ => prop_assert!(false),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_explanation_is_json() {
+    let learner = learner(&[3, 2]);
+    let store = memory_store(&learner, &["a b c a b d".to_owned()]);
+    let head = head_of(&store, &HeadOptions::default());
+    let mut history = head.history();
+    ["a", "b"]
+        .iter()
+        .for_each(|word| head.read(&mut history, word));
+    let weights = Weights::new();
+    let next = head.next(&history, &weights, None);
+    let mut why = [next.explain(head.symbol("c").unwrap())];
+    head.name_patterns(&store, &mut why, 1).unwrap();
+    let json = serde_json::to_value(&why[0]).unwrap();
+    let orders = &json["parts"][0]["reason"]["orders"];
+    assert_eq!(json["parts"][0]["reason"]["by"], "ngrams");
+    assert_eq!(orders[2]["context"], serde_json::json!(["a", "b"]));
+    assert_eq!(orders[2]["counts"], "occurrences");
+    assert_eq!(orders[2]["count"], 1);
+    assert_eq!(orders[2]["patterns"].as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,262 @@
+//! The head of a hierarchy: next tokens with probabilities, scores of texts, and text written by
+//! it.
+
+mod score;
+mod write;
+
+use kato_engine::{Node, Session};
+use kato_head::{Head, HeadOptions, History, Outside, Weights};
+use kato_model::Event;
+use kato_prediction::Predictions;
+use serde::Serialize;
+
+pub use kato_head::explanation::{CachedPlace, CountedPattern, Counts, OrderTerm, Part, Reason};
+pub use kato_head::{Expert, Explanation};
+
+pub use self::score::{ScoredToken, TextScore};
+pub use self::write::{WriteEnd, WriteOptions, WriteStrategy, Writing, WrittenToken};
+use crate::chunked_prompt::ChunkedPrompt;
+use crate::hierarchy::token_event;
+use crate::{Hierarchy, HierarchyError, Prompt};
+
+/// Patterns that an explanation names for each count.
+const NAMED: usize = 5;
+
+/// A [`Head`] over the patterns of a hierarchy, asked with text; made by [`Hierarchy::head`].
+///
+/// It stands beside the predictions and changes none of them. A text is read as training would have
+/// cut it; the history is that text and nothing else.
+///
+/// With [`Expert::Outside`] among its experts, what the lowest node predicts from the beginning of
+/// the chunk at hand is one more expert, which costs a prediction for every token.
+#[derive(Debug)]
+pub struct TextHead {
+    hierarchy: Hierarchy,
+    head: Head,
+    weights: Weights,
+}
+
+/// A token that may come next.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct NextToken {
+    /// The token, in the tokenizer's own alphabet.
+    pub token: String,
+    /// Its text.
+    pub text: String,
+    /// Its probability.
+    pub probability: f64,
+}
+
+/// What was read of a text: the history, and the chunk that has begun.
+#[derive(Debug, Clone)]
+struct Reading {
+    history: History,
+    open: Vec<Event>,
+}
+
+impl Hierarchy {
+    /// Counts the patterns of all levels for a head, which says what comes next with which
+    /// probability, and why.
+    ///
+    /// Reads the store once. The head learns nothing by itself; [`TextHead::learn`] keeps it in
+    /// step with sessions that learn.
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::Head`]; [`HierarchyError::NotStored`] when the engine holds patterns that
+    /// its store does not.
+    pub fn head(&self, options: HeadOptions) -> Result<TextHead, HierarchyError> {
+        let vocabulary = self.tokenizer().vocabulary();
+        let tokens = vocabulary.iter().map(|(_, token)| token);
+        let not_stored = |node: &Node| {
+            let totals = node.totals();
+            match self.engine().store() {
+                Some(_) => totals.uncommitted,
+                None => totals.learns,
+            }
+        };
+        if let Some(node) = self.nodes().iter().find(|node| not_stored(node) > 0) {
+            return Err(HierarchyError::NotStored {
+                node: node.name().to_owned(),
+                learns: not_stored(node),
+            });
+        }
+        let head = match self.engine().store() {
+            Some(store) => Head::of_store_with_vocabulary(&**store, tokens, options)?,
+            None => Head::with_vocabulary(tokens, options)?,
+        };
+        Ok(TextHead {
+            hierarchy: self.clone(),
+            head,
+            weights: Weights::new(),
+        })
+    }
+}
+
+impl TextHead {
+    /// Returns the head, to be asked with symbols.
+    #[must_use]
+    pub const fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Returns how far the experts are trusted.
+    #[must_use]
+    pub const fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// Sets how far the experts are trusted.
+    #[must_use]
+    pub fn with_weights(mut self, weights: Weights) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// Learns how far to trust the experts from a text, and returns the number of its tokens. The
+    /// text must not be one that was trained on: the n-grams know such a text by heart, and would be
+    /// trusted too far.
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::Tokenize`].
+    pub fn fit(&mut self, text: &str) -> Result<usize, HierarchyError> {
+        let mut weights = std::mem::take(&mut self.weights);
+        let tokens = self.score_with(text, &mut weights);
+        self.weights = weights;
+        Ok(tokens?.tokens.len())
+    }
+
+    /// Counts a pattern that a level learned, `times` times. The patterns that it refers to are
+    /// looked up in the engine.
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::Head`], [`HierarchyError::UnknownLevel`].
+    pub fn learn(
+        &mut self,
+        level: usize,
+        events: &[Event],
+        times: u64,
+    ) -> Result<(), HierarchyError> {
+        self.hierarchy.check_level(level)?;
+        let nodes = self.hierarchy.nodes();
+        let below = |level: usize, name: &_| nodes.get(level)?.events(name);
+        Ok(self.head.learn(level, events, times, below)?)
+    }
+
+    /// Counts what a session has taught its node since the last call, and returns how many lessons
+    /// these were. The session must be one of the hierarchy's engine, and
+    /// [record its lessons](Session::record_lessons).
+    ///
+    /// # Errors
+    ///
+    /// As [`learn`](Self::learn); lessons that were not counted are lost to the head.
+    pub fn learn_from(&mut self, session: &mut Session) -> Result<usize, HierarchyError> {
+        let level = session.node().node_idx();
+        let lessons = session.take_lessons();
+        for lesson in &lessons {
+            self.learn(level, &lesson.events, 1)?;
+        }
+        Ok(lessons.len())
+    }
+
+    /// Returns the `n` most probable next tokens after a text, the most probable first.
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::Tokenize`].
+    pub fn next<'a>(
+        &self,
+        prompt: impl Into<Prompt<'a>>,
+        n: usize,
+    ) -> Result<Vec<NextToken>, HierarchyError> {
+        let reading = self.read(prompt.into())?;
+        let outside = self.outside(&reading.open);
+        let next = self
+            .head
+            .next(&reading.history, &self.weights, outside.as_ref());
+        let best = next.distribution().top(n).into_iter();
+        let token = |(symbol, probability)| {
+            let token = self.head.text(symbol).unwrap_or_default();
+            NextToken {
+                token: token.to_owned(),
+                text: self.hierarchy.decode(&[token]),
+                probability,
+            }
+        };
+        Ok(best.map(token).collect())
+    }
+
+    /// Explains the probability of a token after a text, with the names of the patterns that were
+    /// counted, five for each count. `None` for what is no token.
+    ///
+    /// Naming patterns reads the whole store.
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::Tokenize`], [`HierarchyError::Head`].
+    pub fn explain<'a>(
+        &self,
+        prompt: impl Into<Prompt<'a>>,
+        token: &str,
+    ) -> Result<Option<Explanation>, HierarchyError> {
+        let Some(symbol) = self.head.symbol(token) else {
+            return Ok(None);
+        };
+        let reading = self.read(prompt.into())?;
+        let outside = self.outside(&reading.open);
+        let next = self
+            .head
+            .next(&reading.history, &self.weights, outside.as_ref());
+        let mut explanations = [next.explain(symbol)];
+        self.name_patterns(&mut explanations)?;
+        let [explanation] = explanations;
+        Ok(Some(explanation))
+    }
+
+    /// Names the patterns behind explanations, where there is a store.
+    fn name_patterns(&self, explanations: &mut [Explanation]) -> Result<(), HierarchyError> {
+        if let Some(store) = self.hierarchy.engine().store() {
+            self.head.name_patterns(&**store, explanations, NAMED)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a text.
+    fn read(&self, prompt: Prompt<'_>) -> Result<Reading, HierarchyError> {
+        let chunked = ChunkedPrompt::new(&self.hierarchy, prompt)?;
+        let mut history = self.head.history();
+        for token in chunked.tokens() {
+            self.head.read(&mut history, token);
+        }
+        let open = chunked.open.iter().map(|token| token_event(token));
+        Ok(Reading {
+            history,
+            open: open.collect(),
+        })
+    }
+
+    /// Returns what the lowest node expects after the beginning of a chunk; `None` where it is not
+    /// asked.
+    fn outside(&self, open: &[Event]) -> Option<Outside> {
+        let is_asked = self.head.options().experts.contains(&Expert::Outside);
+        if !is_asked || open.is_empty() {
+            return None;
+        }
+        let answer = self.hierarchy.predict(0, open);
+        Some(self.head.outside(expected(&answer)))
+    }
+}
+
+/// Returns the first symbols of an answer's futures, each with frequency × similarity of the
+/// prediction that expects it.
+fn expected(answer: &Predictions) -> impl Iterator<Item = (&str, f64)> {
+    answer.predictions.iter().flat_map(|prediction| {
+        let weight = prediction.frequency as f64 * prediction.similarity;
+        let symbols = prediction.future.first().into_iter();
+        let symbols = symbols.flat_map(|event| event.symbols());
+        symbols.map(move |symbol| (symbol.as_str(), weight))
+    })
+}

@@ -1,0 +1,264 @@
+//! The head of a hierarchy: next tokens, scores, text by probabilities, and their reasons.
+
+use kato_engine::{Engine, Observation, Sequence, SessionConfig};
+use kato_hierarchy::head::{
+    Counts, Expert, Reason, WriteEnd, WriteOptions, WriteStrategy, Writing,
+};
+use kato_hierarchy::{HeadOptions, Hierarchy, HierarchyError, TextHead};
+use kato_learner::{HierarchicalNode, LearnerConfig};
+use kato_tokenizer::Whitespace;
+
+use crate::support::{DOCUMENTS, letters, trained};
+
+fn head() -> TextHead {
+    letters().head(HeadOptions::default()).unwrap()
+}
+
+fn words(writing: &Writing) -> Vec<&str> {
+    writing
+        .tokens
+        .iter()
+        .map(|token| token.token.as_str())
+        .collect()
+}
+
+#[test]
+fn the_next_token_has_a_probability() {
+    let next = head().next("a b c d e", 100).unwrap();
+    assert_eq!(next[0].token, "f");
+    assert!(next[0].probability > 0.4, "{next:?}");
+    // All tokens that there are, and they sum to 1.
+    let sum: f64 = next.iter().map(|next| next.probability).sum();
+    assert!((sum - 1.0).abs() < 1e-9);
+    assert!(next.is_sorted_by(|one, other| one.probability >= other.probability));
+    assert_eq!(head().next("a b c d e", 2).unwrap(), next[..2]);
+}
+
+#[test]
+fn ngrams_reach_across_chunks_only_with_the_levels_above() {
+    // The chunks are of three words: "c d" lies in none of them, and in a pattern of node1.
+    let after_c = |options: HeadOptions| letters().head(options).unwrap().next("b c", 1).unwrap();
+    let ngrams = HeadOptions::default().with_experts([Expert::Ngrams]);
+    let all = after_c(ngrams.clone()).remove(0);
+    assert_eq!(all.token, "d");
+    let one = after_c(ngrams.with_levels(1)).remove(0);
+    assert!(one.probability < all.probability / 2.0, "{one:?} {all:?}");
+}
+
+#[test]
+fn a_text_that_was_learned_is_less_surprising_than_its_words_in_another_order() {
+    let head = head();
+    let learned = head.score(DOCUMENTS[0]).unwrap();
+    assert_eq!(learned.tokens.len(), 24);
+    let backwards: Vec<&str> = DOCUMENTS[0].split(' ').rev().collect();
+    let backwards = head.score(&backwards.join(" ")).unwrap();
+    assert!(learned.perplexity() < backwards.perplexity());
+    let bits: f64 = learned.tokens.iter().map(|token| token.bits).sum();
+    assert_eq!(learned.bits, bits);
+    for token in &learned.tokens {
+        assert_eq!(token.bits, -libm::log2(token.probability));
+    }
+    // Scoring changes nothing.
+    assert_eq!(head.score(DOCUMENTS[0]).unwrap(), learned);
+    assert_eq!(head.score("").unwrap().perplexity(), None);
+}
+
+#[test]
+fn trust_is_learned_from_texts() {
+    let mut head = head();
+    let text = "never heard of never heard of never heard of never heard of";
+    let before = head.score(text).unwrap();
+    assert_eq!(head.fit(text).unwrap(), 12);
+    assert_eq!(head.weights().n_learned(), 12);
+    // Such texts repeat themselves, so the cache is trusted more from the beginning.
+    assert!(head.score(text).unwrap().bits < before.bits);
+    let weights = head.weights().clone();
+    let again = letters()
+        .head(HeadOptions::default())
+        .unwrap()
+        .with_weights(weights);
+    assert_eq!(again.score(text).unwrap(), head.score(text).unwrap());
+}
+
+#[test]
+fn reasons_lead_to_patterns_and_places() {
+    let hierarchy = letters();
+    let head = hierarchy.head(HeadOptions::default()).unwrap();
+    let why = head.explain("a b c d e", "f").unwrap().unwrap();
+    let best = head.next("a b c d e", 1).unwrap();
+    assert_eq!(why.probability, best[0].probability);
+    let Reason::Ngrams { orders, .. } = &why.parts[0].reason else {
+        panic!("{why:?}");
+    };
+    let longest = orders.last().unwrap();
+    assert_eq!(
+        (longest.context.join(" ").as_str(), longest.counts),
+        ("b c d e", Counts::Occurrences)
+    );
+    // Twice in the documents, in one pattern of node1 that was learned twice.
+    assert_eq!((longest.count, longest.n_patterns), (2, Some(1)));
+    let pattern = &longest.patterns[0];
+    assert_eq!((pattern.level, pattern.count), (1, 2));
+    let text = hierarchy.unravel(1, &pattern.pattern).unwrap().text;
+    assert_eq!(text, "a b c d e f");
+    let json = serde_json::to_value(&why).unwrap();
+    assert_eq!(json["symbol"], "f");
+    assert_eq!(head.explain("a", "no such token").unwrap(), None);
+}
+
+#[test]
+fn kato_is_an_expert_where_it_is_asked() {
+    let options = HeadOptions::default().with_expert(Expert::Outside);
+    let head = letters().head(options).unwrap();
+    let why = head.explain("a b", "c").unwrap().unwrap();
+    let part = why
+        .parts
+        .iter()
+        .find(|part| part.expert == Expert::Outside)
+        .unwrap();
+    assert!(
+        part.probability > 0.5 && part.contribution > 0.0,
+        "{part:?}"
+    );
+    // At the beginning of a chunk nothing is predicted.
+    let why = head.explain("a b c", "d").unwrap().unwrap();
+    assert!(why.parts.iter().all(|part| part.expert != Expert::Outside));
+}
+
+#[test]
+fn text_is_written_by_probabilities() {
+    let head = head();
+    // As far as one token is more probable than all others.
+    let options = WriteOptions::default().with_max_tokens(5);
+    let writing = head.write("a b c d", &options).unwrap();
+    assert_eq!(words(&writing), ["e", "f", "g", "h", "i"]);
+    assert_eq!(
+        (writing.end.clone(), writing.prompt_tokens.len()),
+        (WriteEnd::MaxTokens, 4)
+    );
+    assert!(writing.whole_text.starts_with("a b c d e f g h i"));
+
+    // A beam of one sequence is greedy; a wide one is at least as probable.
+    let with = |strategy| {
+        head.write("a b c d", &options.clone().with_strategy(strategy))
+            .unwrap()
+    };
+    assert_eq!(with(WriteStrategy::Beam { width: 1 }), writing);
+    let bits = |writing: &Writing| -> f64 {
+        writing
+            .tokens
+            .iter()
+            .map(|token| -libm::log2(token.probability))
+            .sum()
+    };
+    assert!(bits(&with(WriteStrategy::Beam { width: 8 })) <= bits(&writing));
+
+    // Draws are those of their seed; the least top_p leaves the best.
+    let sample = |seed, top_p| {
+        with(WriteStrategy::Sample {
+            temperature: 1.0,
+            top_p,
+            seed,
+        })
+    };
+    assert_eq!(sample(7, 1.0), sample(7, 1.0));
+    assert!((0..20).any(|seed| sample(seed, 1.0) != sample(7, 1.0)));
+    assert_eq!(sample(7, 1e-9), writing);
+    let cold = WriteStrategy::Sample {
+        temperature: 0.01,
+        top_p: 1.0,
+        seed: 3,
+    };
+    assert_eq!(with(cold), writing);
+}
+
+#[test]
+fn a_stop_text_ends_it_and_explanations_come_with_every_token() {
+    let options = WriteOptions::default().with_stop("g h").with_explanations();
+    let writing = head().write("a b c d", &options).unwrap();
+    assert_eq!(words(&writing), ["e", "f", "g", "h"]);
+    assert_eq!(writing.end, WriteEnd::StopText("g h".to_owned()));
+    for token in &writing.tokens {
+        let why = token.explanation.as_ref().unwrap();
+        assert_eq!(
+            (&why.symbol, why.probability),
+            (&token.token, token.probability)
+        );
+    }
+}
+
+#[test]
+fn settings_without_meaning_are_refused() {
+    let head = head();
+    let sample = |temperature, top_p| WriteStrategy::Sample {
+        temperature,
+        top_p,
+        seed: 1,
+    };
+    for strategy in [
+        sample(0.0, 1.0),
+        sample(f64::NAN, 1.0),
+        sample(1.0, 0.0),
+        sample(1.0, 1.5),
+        WriteStrategy::Beam { width: 0 },
+    ] {
+        let options = WriteOptions::default().with_strategy(strategy);
+        let error = head.write("a", &options).unwrap_err();
+        assert!(matches!(error, HierarchyError::Option { .. }), "{error}");
+    }
+    let error = head
+        .write("a", &WriteOptions::default().with_stop(""))
+        .unwrap_err();
+    assert!(matches!(error, HierarchyError::Option { .. }), "{error}");
+    let error = letters()
+        .head(HeadOptions::default().with_order(0))
+        .unwrap_err();
+    assert!(matches!(error, HierarchyError::Head(_)), "{error}");
+}
+
+#[test]
+fn a_head_learns_beside_a_session() {
+    let engine = Engine::in_memory(&["node0", "node1"]);
+    let settings = LearnerConfig::new(vec![
+        HierarchicalNode::new("node0", 3),
+        HierarchicalNode::new("node1", 2),
+    ]);
+    let tokenizer = Whitespace::of_texts(["a b c d e f"]);
+    let hierarchy = Hierarchy::new(engine.clone(), tokenizer, settings).unwrap();
+    let mut head = hierarchy.head(HeadOptions::default()).unwrap();
+    let mut learn = |level: usize, symbols: Vec<String>| {
+        let node = engine.nodes().nth(level).unwrap();
+        let mut session = node.session(SessionConfig::default());
+        session.record_lessons(true);
+        let events = symbols
+            .into_iter()
+            .map(|symbol| Observation::strings([symbol]));
+        let outcome = session
+            .observe_sequence(Sequence::of(events).learn_at_end())
+            .unwrap();
+        assert_eq!(head.learn_from(&mut session).unwrap(), 1);
+        let learned = outcome
+            .final_learned
+            .and_then(kato_engine::LearnOutcome::name);
+        learned.unwrap().prefixed().to_string()
+    };
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect();
+    let names = vec![learn(0, words("a b c")), learn(0, words("d e f"))];
+    learn(1, names);
+    let next = head.next("b c", 1).unwrap();
+    assert_eq!(next[0].token, "d");
+    // As a head of the stored hierarchy.
+    let stored = trained(&[3, 2], &["a b c d e f"])
+        .head(HeadOptions::default())
+        .unwrap();
+    let by_text = |text: &str| {
+        let mut symbols = vec![stored.head().symbol(text)?];
+        symbols.push(stored.head().symbol("d")?);
+        Some(stored.head().count(&symbols))
+    };
+    assert_eq!(by_text("c"), Some(1));
+    assert!(matches!(
+        hierarchy.head(HeadOptions::default()),
+        Err(HierarchyError::NotStored { learns: 2, .. })
+    ));
+}
