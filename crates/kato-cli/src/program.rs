@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
-    inspect, man, predict, runs, serve, train,
+    history, inspect, man, plan, predict, runs, serve, train, tune,
 };
 use crate::exit::failed;
 use crate::logging::LogArgs;
@@ -49,6 +49,9 @@ enum Command {
     Analyze(analyze::Args),
     Cleanup(cleanup::Args),
     Estimate(Box<estimate::Args>),
+    Plan(Box<plan::Args>),
+    Tune(Box<tune::Args>),
+    History(history::Args),
     Hardware(hardware::Args),
     Bench(bench::Args),
     Corpus(corpus::Args),
@@ -87,6 +90,9 @@ impl Program {
             Command::Analyze(args) => analyze::main(&args),
             Command::Cleanup(args) => cleanup::main(&args),
             Command::Estimate(mut args) => estimate::main(&mut args),
+            Command::Plan(mut args) => plan::main(&mut args),
+            Command::Tune(mut args) => tune::main(&mut args),
+            Command::History(args) => history::main(&args),
             Command::Hardware(args) => hardware::main(&args),
             Command::Bench(args) => bench::main(&args),
             Command::Corpus(args) => corpus::main(&args),

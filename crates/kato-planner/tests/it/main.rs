@@ -1,0 +1,5 @@
+//! Recommendations, times from recorded runs, and successive halving.
+
+mod halving;
+mod recommending;
+mod recorded;
