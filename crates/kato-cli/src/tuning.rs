@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::inspect::View;
 
 pub(crate) use page::page;
-pub(crate) use trials::Trials;
+pub(crate) use trials::{Journal, Trials};
 
 /// Quantities that a trial measures, with whether less is better.
 pub(crate) const MEASURES: [(&str, bool); 8] = [

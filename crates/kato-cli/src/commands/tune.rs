@@ -1,22 +1,19 @@
 //! The command `kato tune`: which settings suit a corpus, by training a part of it with each.
 //!
 //! ```text
-//! kato tune corpus.jsonl --levels 5,7,9 --levels 8,8 --levels 15
+//! kato tune corpus.jsonl --try 8,8 --try 15          # and 5,7,9, the levels of `kato train`
 //! kato tune corpus.jsonl --depths 1,2,3 --chunks 5,8,15 --weight bits=2 --weight rate=1 --journal trials.jsonl
 //! ```
 
-use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use kato_loader::StreamingDatasetLoader;
 use kato_planner::PlanError;
 use kato_planner::halving::{Criterion, Halving};
 use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::StopSignal;
-use serde_json::json;
 
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
@@ -27,14 +24,14 @@ use crate::machine;
 use crate::meter::Meter;
 use crate::pilot::PilotCorpus;
 use crate::source::{SOURCE_HELP, SourceArgs};
-use crate::tuning::{Configuration, MEASURES, Row, Trials, Tuning, page};
+use crate::tuning::{Configuration, Journal, MEASURES, Row, Trials, Tuning, page};
 use crate::{program, repository};
 
 /// Compares settings by training a random part of the corpus with each, and ranks them.
 ///
 /// Every configuration is really trained, in a process of its own, into a knowledge base that is
-/// thrown away; quality is measured on documents that none has seen. Configurations are every one
-/// of --try, and every depth of --depths with every chunk size of --chunks, each with every number
+/// thrown away; quality is measured on documents that none has seen. Configurations are the --levels,
+/// every --try, and every depth of --depths with every chunk size of --chunks, each with every number
 /// of --workers and every --memory.
 ///
 /// Successive halving: in --rounds rounds, each with four times the text of the one before, the best
@@ -58,7 +55,7 @@ pub(crate) struct Args {
     /// The corpus; see below. Default: this repository's README and docs.
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
-    /// Chunk sizes to try; can be given several times.
+    /// Chunk sizes to try beside those of --levels; can be given several times.
     #[arg(long = "try", value_name = "N,…")]
     tries: Vec<String>,
     /// Numbers of levels to try with every one of --chunks.
@@ -170,7 +167,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         schema: 1,
         criteria,
         text_bytes: trials.corpus.total_bytes(),
-        held_out_documents: trials.n_held_out,
+        held_out_documents: trials.held_out.n_documents(),
         trials: trials.made + trials.resumed,
         resumed: trials.resumed,
         rule: RULE.to_owned(),
@@ -200,7 +197,7 @@ impl From<PlanError> for Failed {
 
 /// Returns all configurations that are to be tried, each once.
 fn configurations(args: &Args) -> Result<Vec<Configuration>> {
-    let mut levels: Vec<Vec<usize>> = Vec::new();
+    let mut levels: Vec<Vec<usize>> = vec![args.learning.levels().to_vec()];
     for sizes in &args.tries {
         let parsed = sizes.split(',').map(|size| size.trim().parse::<usize>());
         let parsed: Result<Vec<usize>, _> = parsed.collect();
@@ -208,9 +205,6 @@ fn configurations(args: &Args) -> Result<Vec<Configuration>> {
     }
     for &depth in &args.depths {
         levels.extend(args.chunks.iter().map(|&chunk| vec![chunk; depth]));
-    }
-    if levels.is_empty() {
-        levels = vec![vec![5, 7, 9], vec![4, 4, 4, 4], vec![8, 8, 8], vec![8, 4], vec![15, 5], vec![25]];
     }
     let workers = match args.workers.is_empty() {
         true => vec![machine::threads()],
@@ -254,9 +248,19 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
     let questions = args.questions;
     let identity = format!("{digest} {text} {held_out} {questions} {rules}");
     // Held out first, from the same random order, so that no trial has seen any of them.
-    let held_out = HeldOut::draw(&mut loader, held_out, stop)?;
-    let corpus = PilotCorpus::draw(&mut loader, text, stop, |_| Ok(()))?;
-    Trials::new(corpus, held_out, args.learning.clone(), questions, identity, args.journal.as_deref())
+    let held_out = PilotCorpus::draw(&mut loader, held_out, stop, |_| Ok(()))?;
+    let corpus = PilotCorpus::draw(&mut loader, text, stop, |_| Ok(()))
+        .context("too few documents to hold some out: give --held-out less")?;
+    Ok(Trials {
+        corpus,
+        held_out,
+        learning: args.learning.clone(),
+        questions,
+        identity,
+        journal: args.journal.as_deref().map(Journal::open).transpose()?,
+        made: 0,
+        resumed: 0,
+    })
 }
 
 /// Parses the value of `--weight`.
