@@ -392,7 +392,9 @@ fn free_id(
     let wanted = run.run_id.clone().unwrap_or_else(|| run.default_id());
     let mut statement =
         transaction.prepare("SELECT count(*) FROM runs WHERE run_id = ?1")?;
-    let mut is_free = |id: &str| Ok(statement.query_row([id], |row| row.get::<_, i64>(0))? == 0);
+    let mut is_free = |id: &str| -> rusqlite::Result<bool> {
+        Ok(statement.query_row([id], |row| row.get::<_, i64>(0))? == 0)
+    };
     if is_free(&wanted)? {
         return Ok(wanted);
     }

@@ -207,8 +207,11 @@ impl Halving {
             configuration,
             share,
             points: points(&medians),
-            // A single trial does not say how sure it is.
-            error: if n > 1.0 { (squares / (n - 1.0) / n).sqrt() } else { 0.0 },
+            // A single trial does not say how sure it is, nor do trials that lack a measure.
+            error: match n > 1.0 && squares.is_finite() {
+                true => (squares / (n - 1.0) / n).sqrt(),
+                false => 0.0,
+            },
             score: 0.0,
             is_on_front: false,
             measures: medians.measures,

@@ -85,8 +85,8 @@ impl Form {
                 (vec![scale_of(share), share], squares)
             }
             Self::Power => {
-                let (power, squares) = minimum(-1.0, 4.0, with_scale);
-                (vec![scale_of(power), power], squares)
+                let power = slope(points, middle);
+                (vec![scale_of(power), power], with_scale(power))
             }
             Self::PitmanYor => {
                 let by_strength = |discount: f64| {
@@ -126,6 +126,19 @@ impl Form {
             form => first + form.ln_shape(size, second, middle),
         }
     }
+}
+
+/// Returns the slope of logarithms of values over those of sizes, by least squares.
+fn slope(points: &[(f64, f64)], middle: f64) -> f64 {
+    let mean = points.iter().map(|point| point.1.ln()).sum::<f64>() / points.len() as f64;
+    let (mut both, mut own) = (0.0, 0.0);
+    for &(size, value) in points {
+        let along = (size / middle).ln();
+        both += along * (value.ln() - mean);
+        own += along * along;
+    }
+    // There are at least three sizes.
+    both / own
 }
 
 impl FittedForm {

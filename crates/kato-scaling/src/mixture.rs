@@ -35,7 +35,7 @@ pub(crate) fn quantile(beliefs: &[Belief], probability: f64) -> f64 {
     let (mut low, mut high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |all, end| {
         (all.0.min(end.0), all.1.max(end.1))
     });
-    for _ in 0..100 {
+    for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         if below(middle) < probability {
             low = middle;

@@ -9,15 +9,21 @@ use crate::mixture::{Belief, quantile};
 use crate::prediction::{Crossing, Limit, Prediction};
 use crate::{Law, ScalingError};
 
-/// Difference of AICc up to which a form is a rival: beyond it, it is less than an eighth as likely.
+/// Difference of the criterion up to which a form is a rival: beyond it, it is less than an eighth as
+/// likely.
 const RIVALRY: f64 = 4.0;
+/// What a second parameter is charged beyond AICc.
+///
+/// A law within another, as O(n) is within n^p, is never the closer one, and AICc alone takes the
+/// wider one in an eighth of all cases where the narrower is true.
+const SECOND_PARAMETER: f64 = 6.0;
 /// Share of the belief below which a form is left out of intervals.
-const NEGLIGIBLE: f64 = 1e-4;
+const NEGLIGIBLE: f64 = 1e-3;
 
 /// How a cost grows with the size of the work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
-    /// The chosen one first, then by AICc.
+    /// By the criterion: the chosen one first.
     candidates: Vec<Candidate>,
     points: Vec<(f64, f64)>,
     range: (f64, f64),
@@ -35,8 +41,9 @@ pub struct FittedLaw {
     pub equation: String,
     /// Number of parameters.
     pub parameters: usize,
-    /// Akaike's criterion for few points; only differences mean anything, and less is better.
-    pub aicc: f64,
+    /// Akaike's criterion for few points, with 6 more for a second parameter; only differences mean
+    /// anything, and less is better.
+    pub criterion: f64,
     /// Share of the belief that the criterion gives this law, of all that were fitted.
     pub weight: f64,
     /// What measurements differ from the law by, as a share.
@@ -47,7 +54,7 @@ pub struct FittedLaw {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidate {
     fitted: FittedForm,
-    aicc: f64,
+    criterion: f64,
     spread: f64,
     freedom: f64,
     /// Covariance of the parameters, in units of the square of the spread; row by row.
@@ -67,7 +74,7 @@ impl Candidate {
             _ => 0.0,
         };
         Self {
-            aicc: n * (squares / n).ln() + 2.0 * k + few,
+            criterion: n * (squares / n).ln() + 2.0 * k + few + SECOND_PARAMETER * (p - 1.0),
             spread: (squares / (n - p)).sqrt(),
             freedom: n - p,
             covariance: covariance(&fitted, points),
@@ -129,19 +136,13 @@ impl Scaling {
         confidence: f64,
         reach: f64,
     ) -> Option<Self> {
-        candidates.sort_by(|a, b| a.aicc.total_cmp(&b.aicc));
-        let least = candidates.first()?.aicc;
-        let total: f64 = candidates.iter().map(|c| (0.5 * (least - c.aicc)).exp()).sum();
+        candidates.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
+        let least = candidates.first()?.criterion;
+        let likelihood = |candidate: &Candidate| (0.5 * (least - candidate.criterion)).exp();
+        let total: f64 = candidates.iter().map(likelihood).sum();
         for candidate in &mut candidates {
-            candidate.weight = (0.5 * (least - candidate.aicc)).exp() / total;
+            candidate.weight = likelihood(candidate) / total;
         }
-        // The simplest of those that are about as good: a law within another, such as O(n) within
-        // n^p, is never the closer one, and AICc alone would take the wider one in an eighth of all
-        // cases. Sorting kept equals in the order of AICc.
-        let rivals = candidates.iter().take_while(|c| c.aicc <= least + RIVALRY);
-        let (chosen, _) = rivals.enumerate().min_by_key(|(_, c)| c.n_parameters())?;
-        let first = candidates.remove(chosen);
-        candidates.insert(0, first);
         Some(Self {
             candidates,
             points,
@@ -186,8 +187,8 @@ impl Scaling {
     /// Measure sizes that are further apart to be rid of them.
     #[must_use]
     pub fn rivals(&self) -> Vec<Law> {
-        let least = self.candidates.iter().map(|c| c.aicc).fold(f64::INFINITY, f64::min);
-        let near = self.candidates.iter().filter(|c| c.aicc <= least + RIVALRY);
+        let most = self.chosen().criterion + RIVALRY;
+        let near = self.candidates.iter().filter(|candidate| candidate.criterion <= most);
         let mut rivals: Vec<Law> = Vec::new();
         for law in near.map(Candidate::law) {
             if law != self.law() && !rivals.contains(&law) {
@@ -204,7 +205,7 @@ impl Scaling {
             law: candidate.law(),
             equation: candidate.fitted.equation(),
             parameters: candidate.n_parameters(),
-            aicc: candidate.aicc,
+            criterion: candidate.criterion,
             weight: candidate.weight,
             spread: candidate.spread,
         });

@@ -1,9 +1,9 @@
 //! The minimum of a function of one number.
 
 /// Points of the grid that finds the valley.
-const GRID: usize = 40;
+const GRID: usize = 24;
 /// Steps of the golden section that goes down in it; each leaves 0.618 of the interval.
-const STEPS: usize = 50;
+const STEPS: usize = 36;
 
 /// Returns the number between `low` and `high` at which `f` is least, and the value there.
 ///

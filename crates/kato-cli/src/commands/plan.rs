@@ -308,11 +308,11 @@ fn time_law(args: &Args, measured: &[Measured]) -> Result<Scaling> {
         .with_max_extrapolation(REACH)
         .with_force(args.force);
     let points = measured.iter().map(|pilot| (pilot.text_bytes as f64, pilot.seconds));
-    Ok(analyzer.fit(points).map_err(|error| match &error {
+    analyzer.fit(points).map_err(|error| match &error {
         ScalingError::TooFewSizes { .. } => anyhow::Error::from(error)
             .context("the corpus has too few documents for pilots of several sizes: estimate it with `kato estimate`, or train it"),
         _ => error.into(),
-    })?)
+    })
 }
 
 /// Returns the law as bytes on the disk grow with text, to find where limits are met.

@@ -258,6 +258,7 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
         questions,
         identity,
         journal: args.journal.as_deref().map(Journal::open).transpose()?,
+        quality: std::collections::BTreeMap::new(),
         made: 0,
         resumed: 0,
     })

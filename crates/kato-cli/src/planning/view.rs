@@ -74,10 +74,9 @@ impl View for Plan {
             }
         }
         text += "\nMachines\n";
-        let possible = self.recommendation.options.iter();
-        let shown = possible.enumerate().filter(|(idx, option)| {
-            *idx < 8 || option.verdict != Verdict::DoesNot && *idx < 12 || option.usd.value == 0.0
-        });
+        // The best, and always this machine.
+        let options = self.recommendation.options.iter().enumerate();
+        let shown = options.filter(|(idx, option)| *idx < 8 || option.usd.value == 0.0);
         for (_, option) in shown {
             let verdict = match option.verdict {
                 Verdict::Surely => "yes",
@@ -157,8 +156,8 @@ pub(crate) fn limits(memory: u64, workers: u64, free_disk: Option<u64>) -> Vec<L
 #[must_use]
 pub(crate) fn shell(words: &[String]) -> String {
     let quoted = words.iter().map(|word| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+*".contains(c);
-        match !word.is_empty() && word.chars().all(is_plain) && !word.contains('*') {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+        match !word.is_empty() && word.chars().all(is_plain) {
             true => word.clone(),
             false => format!("'{}'", word.replace('\'', "'\\''")),
         }

@@ -15,6 +15,9 @@ use super::Configuration;
 use crate::learning::LearningArgs;
 use crate::pilot::{PilotCorpus, answer_of};
 
+/// Measures of quality.
+const QUALITY: [&str; 3] = ["bits", "coverage", "accuracy"];
+
 /// What is tried with each configuration.
 #[derive(Debug)]
 pub(crate) struct Trials {
@@ -30,6 +33,8 @@ pub(crate) struct Trials {
     pub(crate) identity: String,
     /// The file of trials.
     pub(crate) journal: Option<Journal>,
+    /// What first repetitions were told of quality, by configuration and number of documents.
+    pub(crate) quality: BTreeMap<(String, usize), BTreeMap<String, f64>>,
     /// Trials made.
     pub(crate) made: u64,
     /// Trials that the file had.
@@ -69,14 +74,29 @@ impl Trials {
         let documents = self.corpus.documents_for(bytes);
         let key = format!("{} {} {documents} {repeat}", self.identity, configuration.name());
         let journal = self.journal.as_ref();
-        if let Some(known) = journal.and_then(|journal| journal.known.get(&key)) {
-            self.resumed += 1;
-            return Ok(known.clone());
-        }
-        let trial = self.make(configuration, documents, repeat, stop)?;
-        self.made += 1;
-        if let Some(journal) = &mut self.journal {
-            journal.add(key, &trial)?;
+        let known = journal.and_then(|journal| journal.known.get(&key)).cloned();
+        let mut trial = match known {
+            Some(known) => {
+                self.resumed += 1;
+                known
+            }
+            None => {
+                let trial = self.make(configuration, documents, repeat, stop)?;
+                self.made += 1;
+                if let Some(journal) = &mut self.journal {
+                    journal.add(key, &trial)?;
+                }
+                trial
+            }
+        };
+        // What is learned is the same every time, and so is what it answers: only the first
+        // repetition has asked.
+        let of_first = self.quality.entry((configuration.name(), documents)).or_default();
+        for name in QUALITY {
+            match trial.measures.get(name) {
+                Some(&value) => drop(of_first.insert(name.to_owned(), value)),
+                None => trial.measures.extend(of_first.get(name).map(|&value| (name.to_owned(), value))),
+            }
         }
         Ok(trial)
     }
@@ -110,8 +130,6 @@ impl Trials {
             of_level.sum()
         });
         add("patterns", patterns);
-        // What is learned is the same every time, and so is what it answers: the first repetition
-        // asks.
         if self.questions > 0 && repeat == 0 {
             let answer = self.ask(&kb, stop)?;
             add("bits", answer["code_length"]["bits_per_token"].as_f64());

@@ -3,9 +3,9 @@
 use crate::programs::Workplace;
 
 /// All of them but `runs`, whose subcommands have help of their own (target `runs`).
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 15] = [
     "analyze", "hardware", "bench", "cleanup", "datasets", "estimate", "evaluate", "generate",
-    "inspect", "corpus", "predict", "serve", "train",
+    "inspect", "corpus", "plan", "predict", "serve", "train", "tune",
 ];
 
 fn help(program: &str, argument: &str) -> String {

@@ -30,7 +30,7 @@ fn thirty_runs_are_answered() {
         Case("a small run, no wishes", costs(1.0, 1.0), any(), Surely, Processor, "c3-standard-4"),
         Case("nothing at all", RunCosts::new(nothing, nothing), any(), Surely, Processor, "0.0 s"),
         Case("a day is plenty", costs(10.0, 50.0), any().with_hours(24.0), Surely, Processor, "c3-standard-4"),
-        Case("an hour needs more threads", costs(10.0, 50.0), any().with_hours(1.0), Surely, Processor, "threads"),
+        Case("an hour needs more threads", costs(10.0, 50.0), any().with_hours(1.0), Surely, Processor, "F32s_v2: does it; 21 min"),
         Case("only just, as expected", costs(40.0, 50.0), any().with_hours(0.9), Probably, Processor, "probably"),
         Case("too late anywhere", costs(1e4, 100.0), any().with_hours(1.0), DoesNot, Processor, "instead, on"),
         Case("no time at all", costs(1.0, 1.0), any().with_hours(0.0), DoesNot, Processor, "nothing does it"),
@@ -42,7 +42,7 @@ fn thirty_runs_are_answered() {
         Case("bought, no wishes", costs(10.0, 50.0), any().with_place(Place::Bought), Surely, Processor, "7900X"),
         Case("bought, in time", costs(1e3, 50.0), any().with_place(Place::Bought).with_hours(48.0), Surely, Processor, "GB disk"),
         Case("bought, too dear", costs(10.0, 50.0), any().with_place(Place::Bought).with_budget(100.0), DoesNot, Processor, "1030.00 USD instead"),
-        Case("bought, a petabyte", costs(10.0, 1e6), any().with_place(Place::Bought), DoesNot, Processor, "GB of disk"),
+        Case("bought, a petabyte", costs(10.0, 1e6), any().with_place(Place::Bought), DoesNot, Disk, "GB of disk"),
         Case("rented, a terabyte and a half", costs(10.0, 1500.0), any().with_place(Place::Rented), Surely, Processor, "c7i.16xlarge"),
         Case("rented, ten terabytes", costs(10.0, 1e4), any().with_place(Place::Rented), DoesNot, Processor, "a disk of 11667 GB"),
         Case("ten terabytes, bought", costs(10.0, 1e4), any(), Surely, Processor, "16000 GB disk"),
@@ -59,15 +59,22 @@ fn thirty_runs_are_answered() {
         Case("larger than anything", costs(1e12, 1e9), any().with_hours(24.0).with_budget(1e4), DoesNot, Processor, "nothing does it"),
     ];
     assert_eq!(cases.len(), 30);
+    let mut failed = Vec::new();
     for Case(name, costs, wanted, verdict, bound_by, words) in cases {
         let answer = ask(&costs, wanted);
         let text = answer.to_string();
         let best = &answer.options[0];
-        assert_eq!((best.verdict, best.bound_by), (verdict, bound_by), "{name}:\n{text}");
-        assert!(text.contains(words), "{name}:\n{text}");
-        assert_eq!(answer.changes.is_empty(), verdict != Verdict::DoesNot, "{name}:\n{text}");
-        assert!(!text.contains("NaN") && !text.contains("inf"), "{name}:\n{text}");
+        let is_right = (best.verdict, best.bound_by) == (verdict, bound_by)
+            && text.contains(words)
+            && answer.changes.is_empty() == (verdict != Verdict::DoesNot)
+            && !text.contains("NaN")
+            && !text.contains("inf");
+        if !is_right {
+            let lines = text.lines().take(2).chain(text.lines().skip_while(|line| !line.contains("nothing does it")));
+            failed.push(format!("{name}: {:?}\n{}", best, lines.collect::<Vec<_>>().join("\n")));
+        }
     }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }
 
 #[test]
@@ -78,8 +85,8 @@ fn what_would_have_to_change_makes_the_run_possible() {
     assert!(!answer.changes.is_empty());
     for change in &answer.changes {
         let changed = match change {
-            Change::Hours { hours, .. } => ask(&run, Requirements { hours: Some(hours * 1.001), ..wanted }),
-            Change::Budget { usd, .. } => ask(&run, Requirements { budget_usd: Some(usd * 1.001), ..wanted }),
+            Change::Hours { hours, .. } => ask(&run, wanted.with_hours(hours * 1.001)),
+            Change::Budget { usd, .. } => ask(&run, wanted.with_budget(usd * 1.001)),
             Change::Share { share, .. } => ask(&costs(1e3 * share * 0.999, 50.0 * share), wanted),
             Change::Machine { threads, memory_gb, disk_gb, .. } => {
                 let machine = Rented::owned("theirs", threads.unwrap() as u64, *memory_gb * 1.001, *disk_gb * 1.001);

@@ -38,7 +38,8 @@ fn every_configuration_is_predicted_from_the_others() {
     let runs = recorded();
     let mut errors = Vec::new();
     let mut covered = 0;
-    for (sizes, _) in &runs {
+    let configurations: std::collections::BTreeSet<&String> = runs.iter().map(|(sizes, _)| sizes).collect();
+    for sizes in configurations {
         let others: Vec<RecordedRun> =
             runs.iter().filter(|(other, _)| other != sizes).map(|(_, run)| *run).collect();
         let model = LearnCallModel::fit(&others).unwrap();
@@ -49,8 +50,9 @@ fn every_configuration_is_predicted_from_the_others() {
         }
     }
     println!("leave a configuration out: {:.2} %, {covered} of {} covered", 100.0 * mean(&errors), errors.len());
+    assert_eq!(errors.len(), 23);
     assert!(mean(&errors) <= 0.06);
-    assert!(covered * 100 >= 85 * errors.len());
+    assert!(covered >= 20, "{covered}");
 }
 
 #[test]

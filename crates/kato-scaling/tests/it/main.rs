@@ -9,23 +9,24 @@ const SIZES: [f64; 8] = [1e3, 2.7e3, 7.2e3, 1.9e4, 5.2e4, 1.4e5, 3.7e5, 1e6];
 const REPEATS: usize = 3;
 const SERIES: usize = 1000;
 
-/// A series with a name, a law, and what it takes without noise.
+/// A series with a name, a law, its number of parameters, and what it takes without noise.
 struct Truth {
     name: &'static str,
     law: Law,
+    parameters: usize,
     value: fn(f64) -> f64,
 }
 
 const TRUTHS: [Truth; 9] = [
-    Truth { name: "1", law: Law::Constant, value: |_| 7.0 },
-    Truth { name: "log n", law: Law::Logarithmic, value: |n| 0.3 * n.ln_1p() },
-    Truth { name: "n", law: Law::Linear, value: |n| 2e-4 * n },
-    Truth { name: "5 + n", law: Law::Linear, value: |n| 5.0 + 2e-4 * n },
-    Truth { name: "n log n", law: Law::Linearithmic, value: |n| 3e-6 * n * n.ln_1p() },
-    Truth { name: "n²", law: Law::Quadratic, value: |n| 1e-9 * n * n },
-    Truth { name: "5 + n²", law: Law::Quadratic, value: |n| 5.0 + 1e-9 * n * n },
-    Truth { name: "n^0.6", law: Law::Power, value: |n| 0.4 * n.powf(0.6) },
-    Truth { name: "n^1.5", law: Law::Power, value: |n| 1e-6 * n.powf(1.5) },
+    Truth { name: "1", law: Law::Constant, parameters: 1, value: |_| 7.0 },
+    Truth { name: "log n", law: Law::Logarithmic, parameters: 1, value: |n| 0.3 * n.ln_1p() },
+    Truth { name: "n", law: Law::Linear, parameters: 1, value: |n| 2e-4 * n },
+    Truth { name: "5 + n", law: Law::Linear, parameters: 2, value: |n| 5.0 + 2e-4 * n },
+    Truth { name: "n log n", law: Law::Linearithmic, parameters: 1, value: |n| 3e-6 * n * n.ln_1p() },
+    Truth { name: "n²", law: Law::Quadratic, parameters: 1, value: |n| 1e-9 * n * n },
+    Truth { name: "5 + n²", law: Law::Quadratic, parameters: 2, value: |n| 5.0 + 1e-9 * n * n },
+    Truth { name: "n^0.6", law: Law::Power, parameters: 2, value: |n| 0.4 * n.powf(0.6) },
+    Truth { name: "n^1.5", law: Law::Power, parameters: 2, value: |n| 1e-6 * n.powf(1.5) },
 ];
 
 /// Draws from the normal distribution, by Box and Muller.
@@ -38,6 +39,20 @@ fn noisy(value: f64, noise: f64, random: &mut SplitMix64) -> f64 {
     value * (noise * normal(random)).exp()
 }
 
+/// Returns whether sizes and noise tell a series from all laws with no more parameters than its own:
+/// whether the best of them misses it by so much that noise makes up for that in less than a
+/// hundredth of all cases.
+fn can_be_told_apart(truth: &Truth, noise: f64) -> bool {
+    let exact: Vec<(f64, f64)> = SIZES.iter().map(|&size| (size, (truth.value)(size))).collect();
+    Law::COSTS.iter().filter(|&&law| law != truth.law).all(|&law| {
+        let fits = ScalingAnalyzer::new().with_laws([law]).fit(exact.clone()).unwrap().fits();
+        fits.iter().filter(|fit| fit.parameters <= truth.parameters).all(|fit| {
+            let squares = fit.spread.powi(2) * (SIZES.len() - fit.parameters) as f64;
+            squares * REPEATS as f64 / noise.powi(2) > 36.0
+        })
+    })
+}
+
 fn series(truth: &Truth, noise: f64, random: &mut SplitMix64) -> Vec<(f64, f64)> {
     let sizes = SIZES.iter().flat_map(|&size| [size; REPEATS]);
     sizes.map(|size| (size, noisy((truth.value)(size), noise, random))).collect()
@@ -45,15 +60,18 @@ fn series(truth: &Truth, noise: f64, random: &mut SplitMix64) -> Vec<(f64, f64)>
 
 #[test]
 fn the_right_law_is_found_and_intervals_hold() {
-    println!("law | noise | right | covered inside | at 10 times | at 100 times");
+    println!("law | noise | can be told apart | right | right or a rival | covered inside | at 10 times | at 100 times");
     let mut random = SplitMix64::from_seed(18);
+    let mut failed = Vec::new();
     for truth in &TRUTHS {
         for noise in [0.05, 0.2] {
-            let (mut right, mut covered) = (0, [0; 3]);
+            let (mut right, mut named, mut covered) = (0, 0, [0; 3]);
             let mut wrong = std::collections::BTreeMap::new();
             for _ in 0..SERIES {
                 let points = series(truth, noise, &mut random);
                 let scaling = ScalingAnalyzer::new().fit(points).unwrap();
+                let is_named = scaling.law() == truth.law || scaling.rivals().contains(&truth.law);
+                named += usize::from(is_named);
                 match scaling.law() == truth.law {
                     true => right += 1,
                     false => *wrong.entry(scaling.law().name()).or_insert(0) += 1,
@@ -65,17 +83,21 @@ fn the_right_law_is_found_and_intervals_hold() {
             }
             let share = |count: usize| 100.0 * count as f64 / SERIES as f64;
             let [inside, ten, hundred] = covered.map(share);
+            let is_told = can_be_told_apart(truth, noise);
             println!(
-                "{} | {noise} | {:.1} % | {inside:.1} % | {ten:.1} % | {hundred:.1} % {wrong:?}",
+                "{} | {noise} | {is_told} | {:.1} % | {:.1} % | {inside:.1} % | {ten:.1} % | {hundred:.1} % {wrong:?}",
                 truth.name,
-                share(right)
+                share(right),
+                share(named)
             );
-            assert!(share(right) >= 95.0, "{} at {noise}: {wrong:?}", truth.name);
-            for covered in [inside, ten, hundred] {
-                assert!((87.0..=93.0).contains(&covered), "{} at {noise}", truth.name);
+            let found = if is_told { share(right) } else { share(named) };
+            let holds = [inside, ten, hundred].iter().all(|share| (87.0..=93.0).contains(share));
+            if found < 95.0 || !holds {
+                failed.push(format!("{} at {noise}", truth.name));
             }
         }
     }
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 #[test]
@@ -142,7 +164,7 @@ fn what_cannot_be_answered_is_refused() {
 
 #[test]
 fn a_limit_is_met_where_the_prediction_reaches_it() {
-    let points = [1.0, 2.0, 5.0, 10.0, 20.0, 40.0].map(|n| (n, 3.0 * n * (1.0 + 0.01 * n.sin())));
+    let points = [1.0, 2.0, 5.0, 10.0, 20.0, 40.0].map(|n: f64| (n, 3.0 * n * (1.0 + 0.01 * n.sin())));
     let scaling = ScalingAnalyzer::new().fit(points).unwrap();
     let limits = [Limit::new("the disk is full", 3e5), Limit::new("memory is", 3e3)];
     let crossings = scaling.crossings(&limits);
