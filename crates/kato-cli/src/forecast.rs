@@ -51,13 +51,21 @@ impl Forecast {
     pub(crate) fn text(&self) -> String {
         let in_words = |seconds: f64| span(seconds / 3600.0);
         let Interval { value, low, high } = self.seconds;
-        format!("forecast {} ({} to {})", in_words(value), in_words(low), in_words(high))
+        format!(
+            "forecast {} ({} to {})",
+            in_words(value),
+            in_words(low),
+            in_words(high)
+        )
     }
 
     /// Compares with what the run took, for people.
     #[must_use]
     pub(crate) fn compared(&self, seconds: f64, disk_bytes: Option<u64>) -> String {
-        let mut text = format!("time: {}", compared(self.seconds, seconds, |s| span(s / 3600.0)));
+        let mut text = format!(
+            "time: {}",
+            compared(self.seconds, seconds, |s| span(s / 3600.0))
+        );
         if let Some((foretold, bytes)) = self.disk_bytes.zip(disk_bytes) {
             let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
             text += &format!("\nbytes: {}", compared(foretold, bytes as f64, megabytes));
@@ -119,6 +127,9 @@ mod tests {
              bytes: 1.0 MB, foretold 1.0 MB, +0.0 %; the interval from 0.9 MB to 1.1 MB held\n"
         );
         let json = forecast.to_json(10.0, None);
-        assert_eq!((&json["seconds"]["covered"], &json["disk_bytes"]), (&json!(true), &Value::Null));
+        assert_eq!(
+            (&json["seconds"]["covered"], &json["disk_bytes"]),
+            (&json!(true), &Value::Null)
+        );
     }
 }

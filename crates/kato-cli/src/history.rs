@@ -39,7 +39,10 @@ pub(crate) struct HistoryArgs {
 
 /// What a run was trained with, for its record.
 #[derive(Debug, Clone)]
-#[cfg_attr(not(feature = "history"), expect(dead_code, reason = "nothing is recorded without the feature"))]
+#[cfg_attr(
+    not(feature = "history"),
+    expect(dead_code, reason = "nothing is recorded without the feature")
+)]
 pub(crate) struct RunFacts {
     /// Chunk sizes, from the bottom up.
     pub(crate) chunk_sizes: Vec<u64>,

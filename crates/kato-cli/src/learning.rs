@@ -87,7 +87,15 @@ impl LearningArgs {
 
 /// Values of `--mode`.
 const MODES: [&str; 9] = [
-    "chunks", "sentences", "sentence", "word", "bigram", "trigram", "4-gram", "5-gram", "paragraph",
+    "chunks",
+    "sentences",
+    "sentence",
+    "word",
+    "bigram",
+    "trigram",
+    "4-gram",
+    "5-gram",
+    "paragraph",
 ];
 /// Values of `--segmentation`.
 const SEGMENTATIONS: [&str; 3] = ["simple", "article", "book"];
@@ -110,8 +118,13 @@ impl LearningArgs {
     #[must_use]
     pub(crate) fn to_flags(&self) -> Vec<String> {
         let levels: Vec<String> = self.levels.iter().map(usize::to_string).collect();
-        let mode = MODES.iter().find(|name| text_mode(name).is_ok_and(|mode| mode == self.mode));
-        let is_this = |name: &&&str| name.parse::<Segmentation>().is_ok_and(|s| s == self.segmentation);
+        let mode = MODES
+            .iter()
+            .find(|name| text_mode(name).is_ok_and(|mode| mode == self.mode));
+        let is_this = |name: &&&str| {
+            name.parse::<Segmentation>()
+                .is_ok_and(|s| s == self.segmentation)
+        };
         let segmentation = SEGMENTATIONS.iter().find(is_this);
         let (mode, segmentation) = (mode.unwrap_or(&"chunks"), segmentation.unwrap_or(&"simple"));
         let mut flags = vec!["--levels".to_owned(), levels.join(",")];
@@ -123,8 +136,16 @@ impl LearningArgs {
         add("--tokenizer", self.tokenizer.clone(), "gpt2");
         add("--mode", (*mode).to_owned(), "chunks");
         add("--segmentation", (*segmentation).to_owned(), "simple");
-        add("--min-paragraph-chars", self.min_paragraph_chars.to_string(), "10");
-        add("--max-paragraph-tokens", self.max_paragraph_tokens.to_string(), "2048");
+        add(
+            "--min-paragraph-chars",
+            self.min_paragraph_chars.to_string(),
+            "10",
+        );
+        add(
+            "--max-paragraph-tokens",
+            self.max_paragraph_tokens.to_string(),
+            "2048",
+        );
         if matches!(self.tail, Tail::Promote) {
             flags.extend(["--tail".to_owned(), "promote".to_owned()]);
         }
@@ -162,7 +183,9 @@ mod tests {
     }
 
     fn parsed(flags: &[String]) -> LearningArgs {
-        let words = ["program".to_owned()].into_iter().chain(flags.iter().cloned());
+        let words = ["program".to_owned()]
+            .into_iter()
+            .chain(flags.iter().cloned());
         Program::try_parse_from(words).unwrap().args
     }
 
@@ -177,7 +200,11 @@ mod tests {
         for line in lines.into_iter().map(str::to_owned).chain(modes) {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let flags = parsed(&words).to_flags();
-            assert_eq!(format!("{:?}", parsed(&flags)), format!("{:?}", parsed(&words)), "{line}");
+            assert_eq!(
+                format!("{:?}", parsed(&flags)),
+                format!("{:?}", parsed(&words)),
+                "{line}"
+            );
         }
         let plain = parsed(&[]).to_flags();
         assert_eq!(plain, ["--levels", "5,7,9"]);

@@ -49,7 +49,10 @@ impl PilotCorpus {
         let mut total = 0;
         let mut is_whole = true;
         'all: while let Some(batch) = loader.next_batch(BATCH_BYTES)? {
-            ensure!(!stop.is_stopped(), "interrupted before the pilots were drawn");
+            ensure!(
+                !stop.is_stopped(),
+                "interrupted before the pilots were drawn"
+            );
             for document in batch.iter() {
                 let size = document.text.len() as u64;
                 // The first one always, however large it is.
@@ -95,13 +98,16 @@ impl PilotCorpus {
     #[must_use]
     pub(crate) fn bytes_of(&self, n_documents: usize) -> u64 {
         let at = n_documents.checked_sub(1);
-        at.and_then(|at| self.text_bytes.get(at).copied()).unwrap_or(0)
+        at.and_then(|at| self.text_bytes.get(at).copied())
+            .unwrap_or(0)
     }
 
     /// Returns how many documents, at least one, have so many bytes of text at most.
     #[must_use]
     pub(crate) fn documents_for(&self, bytes: u64) -> usize {
-        self.text_bytes.partition_point(|&total| total <= bytes).max(1)
+        self.text_bytes
+            .partition_point(|&total| total <= bytes)
+            .max(1)
     }
 
     /// Trains the first documents with flags of `kato train`, keeps the knowledge base in `kb`, and
@@ -120,10 +126,18 @@ impl PilotCorpus {
         let documents = n_documents.to_string();
         let mut arguments = vec!["train".to_owned(), self.path().display().to_string()];
         arguments.extend(["--kb".to_owned(), kb.display().to_string()]);
-        arguments.extend(["--max-samples".to_owned(), documents, "--json".to_owned(), "--quiet".to_owned()]);
+        arguments.extend([
+            "--max-samples".to_owned(),
+            documents,
+            "--json".to_owned(),
+            "--quiet".to_owned(),
+        ]);
         arguments.extend(flags.iter().cloned());
         let report = answer_of(&arguments, stop)?;
-        ensure!(report["complete"] != false || report["samples_processed"] != 0, "a pilot has learned nothing");
+        ensure!(
+            report["complete"] != false || report["samples_processed"] != 0,
+            "a pilot has learned nothing"
+        );
         Ok(report)
     }
 

@@ -41,13 +41,23 @@ impl Configuration {
     #[must_use]
     pub(crate) fn name(&self) -> String {
         let levels: Vec<String> = self.levels.iter().map(usize::to_string).collect();
-        format!("{} w{} {} MiB", levels.join(","), self.workers, self.memory >> 20)
+        format!(
+            "{} w{} {} MiB",
+            levels.join(","),
+            self.workers,
+            self.memory >> 20
+        )
     }
 
     /// Returns the flags of `kato train` that ask for the workers and the memory.
     #[must_use]
     pub(crate) fn flags(&self) -> Vec<String> {
-        let flags = ["--workers", &self.workers.to_string(), "--memory", &self.memory.to_string()];
+        let flags = [
+            "--workers",
+            &self.workers.to_string(),
+            "--memory",
+            &self.memory.to_string(),
+        ];
         flags.map(str::to_owned).to_vec()
     }
 }
@@ -102,12 +112,24 @@ impl View for Tuning {
         );
         text += &format!(
             "{:>5} {:<26} {:>6} {:>7} {:>11} {:>7} {:>8} {:>9} {:>10} {:>7}\n",
-            "score", "levels, workers, memory", "share", "", "samples/s", "bits", "coverage", "MB", "patterns", "memory"
+            "score",
+            "levels, workers, memory",
+            "share",
+            "",
+            "samples/s",
+            "bits",
+            "coverage",
+            "MB",
+            "patterns",
+            "memory"
         );
         for row in &self.ranking {
             let of = |name: &str, digits: usize, unit: f64| {
                 let value = row.measures.get(name);
-                value.map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value / unit))
+                value.map_or_else(
+                    || "-".to_owned(),
+                    |value| format!("{:.digits$}", value / unit),
+                )
             };
             text += &format!(
                 "{:>5.3} {:<26} {:>6.3} {:>7} {:>11} {:>7} {:>8} {:>9} {:>10} {:>7}\n",

@@ -166,7 +166,11 @@ impl fmt::Display for EstimateErrors {
         write!(
             f,
             "{} estimates, {:.1} % off on average (median {:.1} %, worst {:.1} %, bias {:+.1} %)",
-            self.runs, self.mean_percent, self.median_percent, self.worst_percent, self.bias_percent
+            self.runs,
+            self.mean_percent,
+            self.median_percent,
+            self.worst_percent,
+            self.bias_percent
         )?;
         if self.intervals > 0 {
             write!(f, ", {} of {} intervals held", self.covered, self.intervals)?;

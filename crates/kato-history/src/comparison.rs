@@ -132,7 +132,8 @@ impl ComparisonRow {
     fn of(run: &RunRecord) -> Self {
         let (settings, outcome) = (&run.settings, &run.outcome);
         let sizes = &settings.chunk_sizes;
-        let per_second = |amount: u64| (outcome.seconds > 0.0).then(|| amount as f64 / outcome.seconds);
+        let per_second =
+            |amount: u64| (outcome.seconds > 0.0).then(|| amount as f64 / outcome.seconds);
         let patterns = outcome.patterns();
         let foretold = run.estimate.as_ref();
         Self {
@@ -160,7 +161,11 @@ impl ComparisonRow {
                 .map(|(bytes, patterns)| bytes as f64 / patterns as f64),
             memory_bytes: outcome.memory_bytes,
             cpu_percent: outcome.cpu_percent,
-            machine: run.machine.name.clone().or_else(|| run.machine.tier.clone()),
+            machine: run
+                .machine
+                .name
+                .clone()
+                .or_else(|| run.machine.tier.clone()),
             estimated_seconds: foretold.and_then(|foretold| Some(foretold.seconds?.value)),
             estimated_disk_bytes: foretold.and_then(|foretold| Some(foretold.disk_bytes?.value)),
             complete: outcome.complete,
@@ -237,8 +242,17 @@ fn quoted(cell: &str) -> String {
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let header = [
-            "run", "recorded", "corpus", "samples", "chunks", "workers", "seconds", "foretold",
-            "samples/s", "MB", "patterns",
+            "run",
+            "recorded",
+            "corpus",
+            "samples",
+            "chunks",
+            "workers",
+            "seconds",
+            "foretold",
+            "samples/s",
+            "MB",
+            "patterns",
         ];
         let number = |value: Option<f64>, digits: usize| {
             value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
@@ -256,12 +270,14 @@ impl fmt::Display for Comparison {
                 row.corpus.clone().unwrap_or_else(|| "-".to_owned()),
                 row.samples.to_string(),
                 row.chunk_sizes.clone(),
-                row.workers.map_or_else(|| "-".to_owned(), |n| n.to_string()),
+                row.workers
+                    .map_or_else(|| "-".to_owned(), |n| n.to_string()),
                 format!("{:.1}", row.seconds),
                 number(row.estimated_seconds, 1),
                 number(row.samples_per_second, 1),
                 number(row.disk_bytes.map(|bytes| bytes as f64 / 1e6), 2),
-                row.patterns.map_or_else(|| "-".to_owned(), |n| n.to_string()),
+                row.patterns
+                    .map_or_else(|| "-".to_owned(), |n| n.to_string()),
             ]);
         }
         let mut widths = [0; 11];

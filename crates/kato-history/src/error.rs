@@ -23,7 +23,9 @@ pub enum HistoryError {
         reason: String,
     },
     /// A newer build has written the file.
-    #[error("the history has schema {found}, and this build knows up to {known}: use a newer build")]
+    #[error(
+        "the history has schema {found}, and this build knows up to {known}: use a newer build"
+    )]
     Newer {
         /// The version of the schema that the file has.
         found: i64,

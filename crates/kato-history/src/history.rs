@@ -122,12 +122,13 @@ impl TrainingHistory {
             reason,
         };
         // The first look at the file: a text is found out here.
-        let content = schema::content(&connection).map_err(|error| match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => {
-                not_a_history("it is no SQLite database".to_owned())
-            }
-            _ => HistoryError::sqlite("open")(error),
-        })?;
+        let content =
+            schema::content(&connection).map_err(|error| match error.sqlite_error_code() {
+                Some(rusqlite::ErrorCode::NotADatabase) => {
+                    not_a_history("it is no SQLite database".to_owned())
+                }
+                _ => HistoryError::sqlite("open")(error),
+            })?;
         match content {
             Content::History | Content::Empty => {}
             Content::Original => {
@@ -135,7 +136,9 @@ impl TrainingHistory {
                 return Err(not_a_history(next.to_owned()));
             }
             Content::Foreign => {
-                return Err(not_a_history("it is a database of something else".to_owned()));
+                return Err(not_a_history(
+                    "it is a database of something else".to_owned(),
+                ));
             }
         }
         schema::migrate(&mut connection)?;
@@ -330,7 +333,10 @@ impl TrainingHistory {
     pub fn compare(&self, ids: &[String], filter: &RunFilter) -> Result<Comparison, HistoryError> {
         let runs = match ids {
             [] => self.runs(filter)?,
-            ids => ids.iter().map(|id| self.run(id)).collect::<Result<_, _>>()?,
+            ids => ids
+                .iter()
+                .map(|id| self.run(id))
+                .collect::<Result<_, _>>()?,
         };
         Ok(Comparison::of(&runs))
     }
@@ -339,7 +345,8 @@ impl TrainingHistory {
     fn resolve(&self, id: &str) -> Result<String, HistoryError> {
         let failed = HistoryError::sqlite("read");
         // Not LIKE, in which the underscores of every id stand for any letter.
-        let sql = "SELECT run_id FROM runs WHERE substr(run_id, 1, length(?1)) = ?1 ORDER BY run_id";
+        let sql =
+            "SELECT run_id FROM runs WHERE substr(run_id, 1, length(?1)) = ?1 ORDER BY run_id";
         let mut statement = self.connection.prepare(sql).map_err(&failed)?;
         let found = statement.query_map([id], |row| row.get(0));
         let found: rusqlite::Result<Vec<String>> = found.map_err(&failed)?.collect();
@@ -390,8 +397,7 @@ fn free_id(
     recorded_ms: i64,
 ) -> rusqlite::Result<String> {
     let wanted = run.run_id.clone().unwrap_or_else(|| run.default_id());
-    let mut statement =
-        transaction.prepare("SELECT count(*) FROM runs WHERE run_id = ?1")?;
+    let mut statement = transaction.prepare("SELECT count(*) FROM runs WHERE run_id = ?1")?;
     let mut is_free = |id: &str| -> rusqlite::Result<bool> {
         Ok(statement.query_row([id], |row| row.get::<_, i64>(0))? == 0)
     };

@@ -78,7 +78,9 @@ pub fn original_snapshot(path: impl AsRef<Path>) -> Result<NewRun, HistoryError>
         reason,
     };
     let value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let snapshot = value.as_object().ok_or_else(|| wrong("it is no JSON object".to_owned()))?;
+    let snapshot = value
+        .as_object()
+        .ok_or_else(|| wrong("it is no JSON object".to_owned()))?;
     let nodes = snapshot.get("nodes").and_then(Value::as_object);
     let nodes = nodes.ok_or_else(|| wrong("it has no `nodes`".to_owned()))?;
     let mut levels: Vec<LevelOutcome> = nodes
@@ -88,16 +90,17 @@ pub fn original_snapshot(path: impl AsRef<Path>) -> Result<NewRun, HistoryError>
     // By number, as `node10` comes after `node9`.
     levels.sort_by_key(|level| (number_in(&level.node), level.node.clone()));
     let config = snapshot.get("config").cloned().unwrap_or_default();
-    let outcome = Outcome::new(0.0)
-        .with_complete(false)
-        .with_levels(levels);
+    let outcome = Outcome::new(0.0).with_complete(false).with_levels(levels);
     let outcome = match number(snapshot, "total_storage_mb") {
         Some(mb) => outcome.with_disk_bytes(whole(mb * MEBIBYTE)),
         None => outcome,
     };
     let mut run = NewRun::new(settings_of(&config), outcome)
         .with_notes("a snapshot of the Python original, which knows no time and no samples");
-    run.run_id = snapshot.get("run_id").and_then(Value::as_str).map(str::to_owned);
+    run.run_id = snapshot
+        .get("run_id")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     run.recorded = snapshot.get("timestamp").and_then(time_of);
     Ok(run)
 }
@@ -120,7 +123,10 @@ impl TrainingHistory {
     /// # Errors
     ///
     /// As [`original_snapshot`] and [`record`](Self::record).
-    pub fn import_snapshot(&mut self, path: impl AsRef<Path>) -> Result<Option<String>, HistoryError> {
+    pub fn import_snapshot(
+        &mut self,
+        path: impl AsRef<Path>,
+    ) -> Result<Option<String>, HistoryError> {
         let run = original_snapshot(path)?;
         Ok(self.import(vec![run])?.pop())
     }
@@ -217,7 +223,13 @@ fn settings_of(config: &Value) -> RunSettings {
     let number = |name: &str| config.get(name).and_then(Value::as_u64);
     settings.batch_size = number("batch_size");
     settings.workers = number("num_workers").or_else(|| number("workers"));
-    let known = ["chunk_sizes", "batch_size", "num_workers", "workers", "num_levels"];
+    let known = [
+        "chunk_sizes",
+        "batch_size",
+        "num_workers",
+        "workers",
+        "num_levels",
+    ];
     for (name, value) in config.as_object().into_iter().flatten() {
         if !known.contains(&name.as_str()) {
             settings.other.insert(name.clone(), value.clone());

@@ -22,7 +22,10 @@ pub(crate) fn insert(
 ) -> Result<(), HistoryError> {
     let failed = HistoryError::sqlite("write");
     let outcome = &run.outcome;
-    let estimate = run.estimate.as_ref().filter(|estimate| !estimate.is_empty());
+    let estimate = run
+        .estimate
+        .as_ref()
+        .filter(|estimate| !estimate.is_empty());
     transaction
         .execute(
             "INSERT INTO runs (run_id, recorded_ms, chunk_sizes, batch_size, workers, settings, corpus_name, corpus, machine, \
@@ -134,7 +137,8 @@ pub(crate) fn signed(value: u64) -> i64 {
 
 /// Returns a value as JSON.
 fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("maps have keys of text or numbers, so there is a JSON form")
+    serde_json::to_string(value)
+        .expect("maps have keys of text or numbers, so there is a JSON form")
 }
 
 fn parsed<T: DeserializeOwned>(run: &str, text: &str) -> Result<T, HistoryError> {

@@ -127,8 +127,7 @@ impl Catalogue {
     /// worth.
     #[must_use]
     pub fn builtin() -> Self {
-        Self::from_toml(include_str!("catalogue/machines.toml"))
-            .expect("a test reads the catalogue that comes along")
+        builtin()
     }
 
     /// Reads a catalogue.
@@ -142,9 +141,13 @@ impl Catalogue {
         let catalogue: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if catalogue.schema != SCHEMA {
             let found = catalogue.schema;
-            return Err(wrong(format!("its schema is {found}, and this build reads {SCHEMA}")));
+            return Err(wrong(format!(
+                "its schema is {found}, and this build reads {SCHEMA}"
+            )));
         }
-        catalogue.check().map_err(|error| wrong(error.to_string()))?;
+        catalogue
+            .check()
+            .map_err(|error| wrong(error.to_string()))?;
         Ok(catalogue)
     }
 
@@ -192,6 +195,12 @@ impl Catalogue {
     }
 }
 
+/// Reads the catalogue that comes along.
+fn builtin() -> Catalogue {
+    Catalogue::from_toml(include_str!("catalogue/machines.toml"))
+        .expect("a test reads the catalogue that comes along")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,7 +208,10 @@ mod tests {
     #[test]
     fn the_catalogue_that_comes_along_says_where_it_is_from() {
         let catalogue = Catalogue::builtin();
-        assert_eq!((catalogue.machines.len(), catalogue.processors.len()), (14, 6));
+        assert_eq!(
+            (catalogue.machines.len(), catalogue.processors.len()),
+            (14, 6)
+        );
         assert!(catalogue.source.contains("not checked") && catalogue.date == "2025-10");
     }
 
@@ -209,16 +221,29 @@ mod tests {
         let machine = "name = \"a\"\nmemory_gb = 1\ndisk_gb = 1\n";
         for (text, expected) in [
             (String::new(), "schema"),
-            ("schema = 2\ndate = \"\"\nsource = \"\"".to_owned(), "schema is 2"),
-            (format!("{head}[[machine]]\n{machine}threads = 0\nusd_an_hour = 1"), "threads is 0"),
-            (format!("{head}[[machine]]\n{machine}threads = 1\nusd_an_hour = -1"), "usd_an_hour is -1"),
-            (format!("{head}[[machine]]\n{machine}threads = 1\nusd_an_hour = nan"), "usd_an_hour is NaN"),
+            (
+                "schema = 2\ndate = \"\"\nsource = \"\"".to_owned(),
+                "schema is 2",
+            ),
+            (
+                format!("{head}[[machine]]\n{machine}threads = 0\nusd_an_hour = 1"),
+                "threads is 0",
+            ),
+            (
+                format!("{head}[[machine]]\n{machine}threads = 1\nusd_an_hour = -1"),
+                "usd_an_hour is -1",
+            ),
+            (
+                format!("{head}[[machine]]\n{machine}threads = 1\nusd_an_hour = nan"),
+                "usd_an_hour is NaN",
+            ),
             (format!("{head}[[machine]]\n{machine}cores = 1"), "cores"),
         ] {
             let told = Catalogue::from_toml(&text).unwrap_err().to_string();
             assert!(told.contains(expected), "{told}");
         }
-        let twice = Catalogue::builtin().with_machine(Rented::owned("AWS c7i.4xlarge", 2, 1.0, 1.0));
+        let twice =
+            Catalogue::builtin().with_machine(Rented::owned("AWS c7i.4xlarge", 2, 1.0, 1.0));
         assert!(twice.check().is_err());
     }
 }

@@ -131,12 +131,23 @@ impl Chart {
     /// empty.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        let points = self.series.iter().flat_map(|series| series.points.iter().copied());
+        let points = self
+            .series
+            .iter()
+            .flat_map(|series| series.points.iter().copied());
         let ends = self.bands.iter().flat_map(|band| &band.points);
         let ends = ends.flat_map(|&(x, low, high)| [(x, low), (x, high)]);
         let all: Vec<(f64, f64)> = points.chain(ends).filter(|p| self.shows(*p)).collect();
-        let x = Scale::of(&self.x, all.iter().map(|point| point.0), (LEFT, WIDTH - RIGHT));
-        let y = Scale::of(&self.y, all.iter().map(|point| point.1), (HEIGHT - BOTTOM, TOP));
+        let x = Scale::of(
+            &self.x,
+            all.iter().map(|point| point.0),
+            (LEFT, WIDTH - RIGHT),
+        );
+        let y = Scale::of(
+            &self.y,
+            all.iter().map(|point| point.1),
+            (HEIGHT - BOTTOM, TOP),
+        );
         let mut svg = open(&self.title);
         svg += &grid(&x, &y, &self.x.label, &self.y.label);
         for band in &self.bands {
@@ -149,16 +160,26 @@ impl Chart {
             let back = shown().rev().map(|&(at, low, _)| (at, low));
             let path = path(forth.chain(back), &x, &y);
             let color = color(band.before);
-            let _ = write!(svg, "<path d=\"{path}Z\" fill=\"{color}\" fill-opacity=\"0.18\"/>");
+            let _ = write!(
+                svg,
+                "<path d=\"{path}Z\" fill=\"{color}\" fill-opacity=\"0.18\"/>"
+            );
         }
         for (idx, series) in self.series.iter().enumerate() {
-            let shown = series.points.iter().copied().filter(|point| self.shows(*point));
+            let shown = series
+                .points
+                .iter()
+                .copied()
+                .filter(|point| self.shows(*point));
             let color = color(idx);
             match series.mark {
                 Mark::Points => {
                     for (at, value) in shown {
                         let (cx, cy) = (x.place(at), y.place(value));
-                        let _ = write!(svg, "<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"4\" fill=\"{color}\" fill-opacity=\"0.8\"/>");
+                        let _ = write!(
+                            svg,
+                            "<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"4\" fill=\"{color}\" fill-opacity=\"0.8\"/>"
+                        );
                     }
                 }
                 Mark::Line | Mark::Dashes => {
@@ -167,7 +188,10 @@ impl Chart {
                         _ => "",
                     };
                     let path = path(shown, &x, &y);
-                    let _ = write!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"{dashes}/>");
+                    let _ = write!(
+                        svg,
+                        "<path d=\"{path}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"{dashes}/>"
+                    );
                 }
             }
         }
@@ -183,7 +207,8 @@ impl Chart {
     }
 
     fn shows(&self, (x, y): (f64, f64)) -> bool {
-        let fits = |axis: &Axis, value: f64| value.is_finite() && (!axis.is_logarithmic || value > 0.0);
+        let fits =
+            |axis: &Axis, value: f64| value.is_finite() && (!axis.is_logarithmic || value > 0.0);
         fits(&self.x, x) && fits(&self.y, y)
     }
 }
@@ -192,9 +217,22 @@ impl Chart {
 /// value a part.
 #[must_use]
 pub fn bars(title: &str, label: &str, parts: &[&str], bars: &[(String, Vec<f64>)]) -> String {
-    let height = |values: &[f64]| values.iter().copied().filter(|v| v.is_finite() && *v > 0.0).sum::<f64>();
-    let highest = bars.iter().map(|(_, values)| height(values)).fold(0.0, f64::max);
-    let y = Scale::of(&Axis::linear(label), [0.0, highest].into_iter(), (HEIGHT - BOTTOM, TOP));
+    let height = |values: &[f64]| {
+        values
+            .iter()
+            .copied()
+            .filter(|v| v.is_finite() && *v > 0.0)
+            .sum::<f64>()
+    };
+    let highest = bars
+        .iter()
+        .map(|(_, values)| height(values))
+        .fold(0.0, f64::max);
+    let y = Scale::of(
+        &Axis::linear(label),
+        [0.0, highest].into_iter(),
+        (HEIGHT - BOTTOM, TOP),
+    );
     let mut svg = open(title);
     svg += &y.ticks_of_y();
     svg += &axis_label(label, false);
@@ -202,7 +240,11 @@ pub fn bars(title: &str, label: &str, parts: &[&str], bars: &[(String, Vec<f64>)
     for (idx, (name, values)) in bars.iter().enumerate() {
         let left = LEFT + step * (idx as f64 + 0.15);
         let mut below = 0.0;
-        for (part, value) in values.iter().enumerate().filter(|(_, v)| v.is_finite() && **v > 0.0) {
+        for (part, value) in values
+            .iter()
+            .enumerate()
+            .filter(|(_, v)| v.is_finite() && **v > 0.0)
+        {
             let (bottom, top) = (y.place(below), y.place(below + value));
             below += value;
             let (width, height, color) = (step * 0.7, bottom - top, color(part));
@@ -234,8 +276,18 @@ pub fn heat_map(
     (y_label, rows): (&str, &[String]),
     values: &[Vec<Option<f64>>],
 ) -> String {
-    let known = || values.iter().flatten().flatten().copied().filter(|value| value.is_finite());
-    let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+    let known = || {
+        values
+            .iter()
+            .flatten()
+            .flatten()
+            .copied()
+            .filter(|value| value.is_finite())
+    };
+    let (least, most) = (
+        known().fold(f64::INFINITY, f64::min),
+        known().fold(f64::NEG_INFINITY, f64::max),
+    );
     let (width, height) = (
         (WIDTH - LEFT - RIGHT) / columns.len().max(1) as f64,
         (HEIGHT - TOP - BOTTOM) / rows.len().max(1) as f64,
@@ -248,10 +300,16 @@ pub fn heat_map(
         svg += &text(LEFT - 6.0, top + height / 2.0 + 4.0, "end", name);
         for column in 0..columns.len() {
             let left = LEFT + width * column as f64;
-            let value = values.get(row).and_then(|row| row.get(column).copied().flatten());
+            let value = values
+                .get(row)
+                .and_then(|row| row.get(column).copied().flatten());
             let (fill, ink, shown) = match value.filter(|value| value.is_finite()) {
                 Some(value) => {
-                    let share = if most > least { (value - least) / (most - least) } else { 0.5 };
+                    let share = if most > least {
+                        (value - least) / (most - least)
+                    } else {
+                        0.5
+                    };
                     let lightness = 94.0 - 62.0 * share;
                     let ink = if share > 0.55 { "#fff" } else { "#222" };
                     (format!("hsl(205,75%,{lightness:.0}%)"), ink, tick(value))
@@ -348,12 +406,18 @@ impl Scale {
             let decades = (self.high / self.low).log10().round() as i32;
             // No more than about eight numbers.
             let step = (decades / 8 + 1).max(1);
-            return (0..=decades).step_by(step as usize).map(|n| self.low * 10f64.powi(n)).collect();
+            return (0..=decades)
+                .step_by(step as usize)
+                .map(|n| self.low * 10f64.powi(n))
+                .collect();
         }
         let rough = (self.high - self.low) / 5.0;
         let magnitude = 10f64.powf(rough.log10().floor());
         let nice = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * magnitude);
-        let step = nice.into_iter().find(|&step| step >= rough).unwrap_or(rough);
+        let step = nice
+            .into_iter()
+            .find(|&step| step >= rough)
+            .unwrap_or(rough);
         let first = (self.low / step).ceil();
         (0..=10)
             .map(|n| (first + f64::from(n)) * step)
@@ -366,7 +430,10 @@ impl Scale {
         for value in self.ticks() {
             let y = self.place(value);
             let right = WIDTH - RIGHT;
-            let _ = write!(svg, "<path d=\"M{LEFT:.1} {y:.1}H{right:.1}\" stroke=\"#e1e1e1\"/>");
+            let _ = write!(
+                svg,
+                "<path d=\"M{LEFT:.1} {y:.1}H{right:.1}\" stroke=\"#e1e1e1\"/>"
+            );
             svg += &text(LEFT - 6.0, y + 4.0, "end", &tick(value));
         }
         svg
@@ -377,7 +444,10 @@ impl Scale {
         for value in self.ticks() {
             let x = self.place(value);
             let bottom = HEIGHT - BOTTOM;
-            let _ = write!(svg, "<path d=\"M{x:.1} {TOP:.1}V{bottom:.1}\" stroke=\"#e1e1e1\"/>");
+            let _ = write!(
+                svg,
+                "<path d=\"M{x:.1} {TOP:.1}V{bottom:.1}\" stroke=\"#e1e1e1\"/>"
+            );
             svg += &text(x, bottom + 18.0, "middle", &tick(value));
         }
         svg
@@ -406,8 +476,13 @@ fn axis_label(label: &str, is_x: bool) -> String {
     let label = escaped(label);
     let (x, y) = ((LEFT + WIDTH - RIGHT) / 2.0, (TOP + HEIGHT - BOTTOM) / 2.0);
     match is_x {
-        true => format!("<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"13\">{label}</text>", HEIGHT - 12.0),
-        false => format!("<text transform=\"translate(16 {y:.1}) rotate(-90)\" text-anchor=\"middle\" font-size=\"13\">{label}</text>"),
+        true => format!(
+            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"13\">{label}</text>",
+            HEIGHT - 12.0
+        ),
+        false => format!(
+            "<text transform=\"translate(16 {y:.1}) rotate(-90)\" text-anchor=\"middle\" font-size=\"13\">{label}</text>"
+        ),
     }
 }
 
@@ -415,8 +490,15 @@ fn legend(names: &[(usize, &str)]) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let letters = names.iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0);
-    let (width, height) = (letters as f64 * LETTER + 34.0, names.len() as f64 * LEGEND_ROW + 8.0);
+    let letters = names
+        .iter()
+        .map(|(_, name)| name.chars().count())
+        .max()
+        .unwrap_or(0);
+    let (width, height) = (
+        letters as f64 * LETTER + 34.0,
+        names.len() as f64 * LEGEND_ROW + 8.0,
+    );
     let (left, top) = (LEFT + 10.0, TOP + 8.0);
     let mut svg = format!(
         "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"#fff\" fill-opacity=\"0.85\" stroke=\"#bebebe\"/>"
@@ -424,14 +506,22 @@ fn legend(names: &[(usize, &str)]) -> String {
     for (row, (idx, name)) in names.iter().enumerate() {
         let y = top + 4.0 + LEGEND_ROW * row as f64;
         let color = color(*idx);
-        let _ = write!(svg, "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"12\" height=\"10\" fill=\"{color}\"/>", left + 8.0, y + 3.0);
+        let _ = write!(
+            svg,
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"12\" height=\"10\" fill=\"{color}\"/>",
+            left + 8.0,
+            y + 3.0
+        );
         svg += &text(left + 26.0, y + 12.0, "start", name);
     }
     svg
 }
 
 fn text(x: f64, y: f64, anchor: &str, text: &str) -> String {
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escaped(text))
+    format!(
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+        escaped(text)
+    )
 }
 
 fn path(points: impl Iterator<Item = (f64, f64)>, x: &Scale, y: &Scale) -> String {
@@ -450,7 +540,10 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         let shown = [0.0, 0.25, 7.0, 500.0, 20_000.0, 1.5e6, 2e13, 0.0004].map(tick);
-        assert_eq!(shown, ["0", "0.25", "7", "500", "20 k", "1.5 M", "20 T", "4.0e-4"]);
+        assert_eq!(
+            shown,
+            ["0", "0.25", "7", "500", "20 k", "1.5 M", "20 T", "4.0e-4"]
+        );
     }
 
     #[test]
@@ -465,9 +558,17 @@ mod tests {
             bars("none", "y", &[], &[]),
             bars("one", "y", &["p"], &[("a".to_owned(), vec![f64::NAN, 0.0])]),
             heat_map("none", ("x", &[]), ("y", &[]), &[]),
-            heat_map("one", ("x", &["1".to_owned()]), ("y", &["2".to_owned()]), &[vec![Some(3.0)]]),
+            heat_map(
+                "one",
+                ("x", &["1".to_owned()]),
+                ("y", &["2".to_owned()]),
+                &[vec![Some(3.0)]],
+            ),
         ] {
-            assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            assert!(
+                svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"),
+                "{svg}"
+            );
         }
     }
 }

@@ -145,11 +145,13 @@ impl Halving {
             }
             let mut tried: Vec<Ranked> = trials
                 .into_iter()
-                .map(|(configuration, trials)| self.ranked(configuration, share, trials))
+                .map(|(configuration, trials)| self.ranked(configuration, share, &trials))
                 .collect();
             // Of equal ones the one that was named first.
             tried.sort_by(|a, b| {
-                b.points.total_cmp(&a.points).then(a.configuration.cmp(&b.configuration))
+                b.points
+                    .total_cmp(&a.points)
+                    .then(a.configuration.cmp(&b.configuration))
             });
             let keep = match round + 1 == self.rounds {
                 true => tried.len(),
@@ -185,11 +187,15 @@ impl Halving {
     }
 
     /// Makes one of the trials of a configuration: medians, the score, and how sure it is.
-    fn ranked(&self, configuration: usize, share: f64, trials: Vec<Trial>) -> Ranked {
-        let names: std::collections::BTreeSet<&String> =
-            trials.iter().flat_map(|trial| trial.measures.keys()).collect();
+    fn ranked(&self, configuration: usize, share: f64, trials: &[Trial]) -> Ranked {
+        let names: std::collections::BTreeSet<&String> = trials
+            .iter()
+            .flat_map(|trial| trial.measures.keys())
+            .collect();
         let measures = names.into_iter().map(|name| {
-            let values = trials.iter().filter_map(|trial| trial.measures.get(name).copied());
+            let values = trials
+                .iter()
+                .filter_map(|trial| trial.measures.get(name).copied());
             (name.clone(), median(values.collect()))
         });
         let medians = Trial {
@@ -197,7 +203,11 @@ impl Halving {
         };
         let weights: f64 = self.criteria.iter().map(|criterion| criterion.weight).sum();
         let points = |trial: &Trial| {
-            self.criteria.iter().map(|criterion| criterion.points(trial)).sum::<f64>() / weights
+            self.criteria
+                .iter()
+                .map(|criterion| criterion.points(trial))
+                .sum::<f64>()
+                / weights
         };
         let all: Vec<f64> = trials.iter().map(points).collect();
         let mean = all.iter().sum::<f64>() / all.len() as f64;
@@ -231,7 +241,9 @@ impl Halving {
             last.points - other.points <= 2.0 * error
         };
         let as_good = tried.iter().skip(quarter).take_while(is_as_good).count();
-        (quarter + as_good).min(tried.len().div_ceil(2)).max(quarter)
+        (quarter + as_good)
+            .min(tried.len().div_ceil(2))
+            .max(quarter)
     }
 }
 
@@ -272,7 +284,8 @@ impl Ranking {
     fn of(mut ranked: Vec<Ranked>, criteria: &[Criterion]) -> Self {
         let best_of = |share: f64, ranked: &[Ranked]| {
             let same = ranked.iter().filter(|other| other.share == share);
-            same.map(|other| other.points).fold(f64::NEG_INFINITY, f64::max)
+            same.map(|other| other.points)
+                .fold(f64::NEG_INFINITY, f64::max)
         };
         let scores: Vec<f64> = ranked
             .iter()
@@ -284,7 +297,10 @@ impl Ranking {
                 }
             })
             .collect();
-        let fronts: Vec<bool> = ranked.iter().map(|one| is_on_front(one, &ranked, criteria)).collect();
+        let fronts: Vec<bool> = ranked
+            .iter()
+            .map(|one| is_on_front(one, &ranked, criteria))
+            .collect();
         for ((one, score), front) in ranked.iter_mut().zip(scores).zip(fronts) {
             one.score = score;
             one.is_on_front = front;
@@ -308,17 +324,22 @@ fn is_on_front(one: &Ranked, all: &[Ranked], criteria: &[Criterion]) -> bool {
             (None, _) => false,
         }
     };
-    !all.iter().filter(|other| other.share == largest).any(|other| {
-        let counts = || criteria.iter().filter(|criterion| criterion.weight > 0.0);
-        counts().any(|criterion| better(criterion, other, one))
-            && !counts().any(|criterion| better(criterion, one, other))
-    })
+    !all.iter()
+        .filter(|other| other.share == largest)
+        .any(|other| {
+            let counts = || criteria.iter().filter(|criterion| criterion.weight > 0.0);
+            counts().any(|criterion| better(criterion, other, one))
+                && !counts().any(|criterion| better(criterion, one, other))
+        })
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let upper = values.get(values.len() / 2).copied().unwrap_or(0.0);
-    let lower = values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(upper);
+    let lower = values
+        .get(values.len().saturating_sub(1) / 2)
+        .copied()
+        .unwrap_or(upper);
     f64::midpoint(lower, upper)
 }
 

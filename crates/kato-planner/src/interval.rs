@@ -50,7 +50,11 @@ impl Interval {
 
     /// Returns the interval divided by a positive number that is itself known between two ends.
     pub(crate) fn over(&self, by: Self) -> Self {
-        Self::new(self.value / by.value, self.low / by.high, self.high / by.low)
+        Self::new(
+            self.value / by.value,
+            self.low / by.high,
+            self.high / by.low,
+        )
     }
 
     /// Returns the sum, where both may be off in the same direction.

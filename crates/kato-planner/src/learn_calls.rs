@@ -101,9 +101,17 @@ impl LearnCallModel {
             above_zero("the batch size of a run", run.batch_size)?;
             above_zero("the seconds of a run", run.seconds)?;
         }
-        let values: Vec<f64> = runs.iter().map(|run| (run.seconds / run.samples).ln()).collect();
+        let values: Vec<f64> = runs
+            .iter()
+            .map(|run| (run.seconds / run.samples).ln())
+            .collect();
         // The richest model that leaves two runs to tell its error by.
-        let models = [(true, true, true), (true, true, false), (true, false, false), (false, false, false)];
+        let models = [
+            (true, true, true),
+            (true, true, false),
+            (true, false, false),
+            (false, false, false),
+        ];
         for (calls, batch, both) in models {
             let columns = Columns { calls, batch, both };
             let rows: Vec<Vec<f64>> = runs
@@ -132,14 +140,23 @@ impl LearnCallModel {
     /// # Errors
     ///
     /// [`PlanError::Value`] for numbers that are not above 0.
-    pub fn predict(&self, samples: f64, learns: f64, batch_size: f64) -> Result<Interval, PlanError> {
+    pub fn predict(
+        &self,
+        samples: f64,
+        learns: f64,
+        batch_size: f64,
+    ) -> Result<Interval, PlanError> {
         above_zero("samples", samples)?;
         above_zero("learns", learns)?;
         above_zero("batch_size", batch_size)?;
         let row = self.columns.row(samples, learns, batch_size);
         let (low, high) = self.regression.interval(&row, 0.9);
         let seconds = |logarithm: f64| samples * logarithm.exp();
-        Ok(Interval::new(seconds(self.regression.predict(&row)), seconds(low), seconds(high)))
+        Ok(Interval::new(
+            seconds(self.regression.predict(&row)),
+            seconds(low),
+            seconds(high),
+        ))
     }
 
     /// Returns the number of runs that the model was fitted to.
@@ -160,7 +177,9 @@ impl LearnCallModel {
                 .map(|(_, run)| *run)
                 .collect();
             let model = Self::fit(&others).ok()?;
-            let predicted = model.predict(run.samples, run.learns, run.batch_size).ok()?;
+            let predicted = model
+                .predict(run.samples, run.learns, run.batch_size)
+                .ok()?;
             Some(predicted.value / run.seconds - 1.0)
         });
         errors.collect()

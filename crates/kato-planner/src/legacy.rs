@@ -121,17 +121,26 @@ pub fn recommend(request: &LegacyRequest) -> Result<LegacyRecommendation, PlanEr
         ..=4.0 => (4.0 * times).floor(),
         ..=8.0 => 16.0 + (4.0 * (times - 4.0)).floor(),
         _ => {
-            warnings.push(format!("{times:.1} times the baseline: more than 8 times is hard to reach"));
+            warnings.push(format!(
+                "{times:.1} times the baseline: more than 8 times is hard to reach"
+            ));
             32.0 + (2.0 * (times - 8.0)).floor()
         }
     };
-    let memory_gb = rounded(2.0 + 0.1 * cores + millions, &MEMORY_GB, "memory", &mut warnings);
+    let memory_gb = rounded(
+        2.0 + 0.1 * cores + millions,
+        &MEMORY_GB,
+        "memory",
+        &mut warnings,
+    );
     let storage_gb = rounded(storage, &STORAGE_GB, "storage", &mut warnings);
 
     let catalogue = Catalogue::builtin();
     let mut processors = catalogue.processors;
     processors.sort_by(|a, b| a.usd.total_cmp(&b.usd));
-    let enough = processors.iter().find(|processor| processor.cores as f64 >= cores);
+    let enough = processors
+        .iter()
+        .find(|processor| processor.cores as f64 >= cores);
     let largest = processors.iter().max_by_key(|processor| processor.cores);
     if enough.is_none() {
         warnings.push(format!("no processor has {cores} cores"));
@@ -139,15 +148,20 @@ pub fn recommend(request: &LegacyRequest) -> Result<LegacyRecommendation, PlanEr
     let processor = enough.or(largest).ok_or_else(|| PlanError::Catalogue {
         reason: "it has no processor".to_owned(),
     })?;
-    let usd = processor.usd + memory_gb * MEMORY_USD_A_GB + storage_gb * STORAGE_USD_A_GB + REST_USD;
+    let usd =
+        processor.usd + memory_gb * MEMORY_USD_A_GB + storage_gb * STORAGE_USD_A_GB + REST_USD;
     if usd > budget {
-        warnings.push(format!("{usd:.0} USD are more than the budget of {budget:.0} USD"));
+        warnings.push(format!(
+            "{usd:.0} USD are more than the budget of {budget:.0} USD"
+        ));
     }
     let rate = baseline * processor.cores as f64 / 4.0;
     let takes = samples / rate / 3600.0;
     let meets_deadline = takes <= 1.1 * hours;
     if !meets_deadline {
-        warnings.push(format!("{takes:.1} h are more than the {hours:.1} h asked for"));
+        warnings.push(format!(
+            "{takes:.1} h are more than the {hours:.1} h asked for"
+        ));
     }
     let mut cloud: Vec<(String, f64)> = catalogue
         .machines
@@ -179,7 +193,9 @@ fn rounded(wanted: f64, sizes: &[f64], what: &str, warnings: &mut Vec<String>) -
         return size;
     }
     let largest = sizes.last().copied().unwrap_or(1.0);
-    warnings.push(format!("{wanted:.0} GB of {what} are more than the {largest:.0} GB of one machine"));
+    warnings.push(format!(
+        "{wanted:.0} GB of {what} are more than the {largest:.0} GB of one machine"
+    ));
     (wanted / largest).ceil() * largest
 }
 
@@ -204,6 +220,9 @@ mod tests {
         assert!(recommend(&LegacyRequest::new(1e6, 0.0)).is_err());
         assert!(recommend(&LegacyRequest::new(f64::NAN, 1.0)).is_err());
         let nothing = recommend(&LegacyRequest::new(0.0, 1.0)).unwrap();
-        assert_eq!((nothing.cores, nothing.hours, nothing.meets_deadline), (4, 0.0, true));
+        assert_eq!(
+            (nothing.cores, nothing.hours, nothing.meets_deadline),
+            (4, 0.0, true)
+        );
     }
 }

@@ -255,7 +255,7 @@ pub fn recommend(
     catalogue.check()?;
     at_least_zero("hours", requirements.hours.unwrap_or(0.0))?;
     at_least_zero("budget", requirements.budget_usd.unwrap_or(0.0))?;
-    let rented = catalogue.machines.iter().map(|machine| Offer::rented(machine));
+    let rented = catalogue.machines.iter().map(Offer::rented);
     let parts = catalogue.parts.iter();
     let bought = parts.flat_map(|parts| {
         let processors = catalogue.processors.iter();
@@ -281,7 +281,9 @@ pub fn recommend(
             .then(a.hours.value.total_cmp(&b.hours.value))
             .then_with(|| a.machine.cmp(&b.machine))
     });
-    let is_possible = offers.iter().any(|(_, option)| option.verdict != Verdict::DoesNot);
+    let is_possible = offers
+        .iter()
+        .any(|(_, option)| option.verdict != Verdict::DoesNot);
     let changes = match is_possible {
         true => Vec::new(),
         false => changes(&offers, costs, requirements),
@@ -318,7 +320,11 @@ impl Offer {
         Self {
             name: machine.name.clone(),
             // What costs nothing is there already.
-            place: if machine.usd_an_hour > 0.0 { Place::Rented } else { Place::Owned },
+            place: if machine.usd_an_hour > 0.0 {
+                Place::Rented
+            } else {
+                Place::Owned
+            },
             threads: machine.threads,
             worth: worth(machine.threads as f64, machine.speed),
             memory_gb: machine.memory_gb,
@@ -334,7 +340,10 @@ impl Offer {
     fn bought(processor: &Processor, parts: &Parts, costs: &RunCosts) -> Option<Self> {
         let second_threads = processor.threads.saturating_sub(processor.cores) as f64;
         let threads = processor.cores as f64 + SECOND_THREAD * second_threads;
-        let memory_gb = size_for(memory_needed(costs, processor.threads) / GB, &parts.memory_gb)?;
+        let memory_gb = size_for(
+            memory_needed(costs, processor.threads) / GB,
+            &parts.memory_gb,
+        )?;
         let disk_gb = size_for(disk_needed(costs) / GB, &parts.disk_gb)?;
         let price = processor.usd
             + memory_gb * parts.memory_usd_a_gb
@@ -381,11 +390,17 @@ impl Offer {
         let mut shortfalls = Vec::new();
         let wanted = requirements.hours.unwrap_or(f64::INFINITY);
         if hours.value > wanted {
-            shortfalls.push(Shortfall::Time { takes: hours.value, wanted });
+            shortfalls.push(Shortfall::Time {
+                takes: hours.value,
+                wanted,
+            });
         }
         let money = requirements.budget_usd.unwrap_or(f64::INFINITY);
         if usd.value > money {
-            shortfalls.push(Shortfall::Money { costs: usd.value, wanted: money });
+            shortfalls.push(Shortfall::Money {
+                costs: usd.value,
+                wanted: money,
+            });
         }
         let is_sure = hours.high <= wanted && usd.high <= money;
         shortfalls.extend(self.lacks(costs));
@@ -464,9 +479,8 @@ fn changes(
     requirements: &Requirements,
 ) -> Vec<Change> {
     let mut changes = Vec::new();
-    let has_only = |option: &MachineOption, kind: fn(&Shortfall) -> bool| {
-        option.shortfalls.iter().all(kind)
-    };
+    let has_only =
+        |option: &MachineOption, kind: fn(&Shortfall) -> bool| option.shortfalls.iter().all(kind);
     let late = offers
         .iter()
         .filter(|(_, option)| has_only(option, |s| matches!(s, Shortfall::Time { .. })))
@@ -483,7 +497,9 @@ fn changes(
         let (usd, machine) = (option.usd.value, option.machine.clone());
         changes.push(Change::Budget { usd, machine });
     }
-    let shares = offers.iter().map(|(offer, _)| (offer, share(offer, costs, requirements)));
+    let shares = offers
+        .iter()
+        .map(|(offer, _)| (offer, share(offer, costs, requirements)));
     let most = shares.max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((offer, share)) = most.filter(|&(_, share)| share > 0.0) {
         let machine = offer.name.clone();
@@ -491,13 +507,17 @@ fn changes(
     }
     let room = |threads: f64| Change::Machine {
         threads: Some(threads),
-        memory_gb: (costs.memory_bytes.high + (threads - 1.0).max(0.0) * costs.memory_bytes_a_worker.high) / GB,
+        memory_gb: (costs.memory_bytes.high
+            + (threads - 1.0).max(0.0) * costs.memory_bytes_a_worker.high)
+            / GB,
         disk_gb: disk_needed(costs) / GB,
         disk_mb_a_second: None,
     };
     let Some(hours) = requirements.hours else {
         changes.push(match room(1.0) {
-            Change::Machine { memory_gb, disk_gb, .. } => Change::Machine {
+            Change::Machine {
+                memory_gb, disk_gb, ..
+            } => Change::Machine {
                 threads: None,
                 memory_gb,
                 disk_gb,
@@ -509,9 +529,17 @@ fn changes(
     };
     let left = hours * 3600.0 - costs.fixed_seconds.value;
     if left > costs.reader_seconds.value && left > 0.0 {
-        let threads = (costs.core_seconds.value / left / TOGETHER.value).max(1.0).ceil();
+        let threads = (costs.core_seconds.value / left / TOGETHER.value)
+            .max(1.0)
+            .ceil();
         let rate = costs.written_bytes.value / left / MB;
-        if let Change::Machine { threads, memory_gb, disk_gb, .. } = room(threads) {
+        if let Change::Machine {
+            threads,
+            memory_gb,
+            disk_gb,
+            ..
+        } = room(threads)
+        {
             changes.push(Change::Machine {
                 threads,
                 memory_gb,
@@ -570,7 +598,9 @@ impl fmt::Display for Shortfall {
             Self::Time { takes, wanted } => {
                 write!(f, "takes {} instead of {}", span(*takes), span(*wanted))
             }
-            Self::Money { costs, wanted } => write!(f, "costs {costs:.2} USD instead of {wanted:.2}"),
+            Self::Money { costs, wanted } => {
+                write!(f, "costs {costs:.2} USD instead of {wanted:.2}")
+            }
             Self::DiskSpace { needs_gb, has_gb } => {
                 write!(f, "needs {needs_gb:.0} GB of disk and has {has_gb:.0}")
             }
@@ -599,14 +629,20 @@ impl fmt::Display for Change {
                 if let Some(threads) = threads {
                     write!(f, "{threads:.0} threads as fast as those measured, ")?;
                 }
-                write!(f, "{memory_gb:.1} GB of memory and a disk of {disk_gb:.0} GB")?;
+                write!(
+                    f,
+                    "{memory_gb:.1} GB of memory and a disk of {disk_gb:.0} GB"
+                )?;
                 match disk_mb_a_second {
                     Some(rate) => write!(f, " that writes {rate:.0} MB/s"),
                     None => Ok(()),
                 }
             }
             Self::Parts { runs } => {
-                write!(f, "{runs:.0} runs at once, each over a part of the corpus (--shard)")
+                write!(
+                    f,
+                    "{runs:.0} runs at once, each over a part of the corpus (--shard)"
+                )
             }
         }
     }

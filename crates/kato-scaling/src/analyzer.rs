@@ -91,13 +91,22 @@ impl ScalingAnalyzer {
             .map(|form| Candidate::new(form.fit(&points), &points, LEAST_SPREAD))
             .collect();
         let largest = points.iter().map(|point| point.0).fold(0.0, f64::max);
-        let smallest = points.iter().map(|point| point.0).fold(f64::INFINITY, f64::min);
+        let smallest = points
+            .iter()
+            .map(|point| point.0)
+            .fold(f64::INFINITY, f64::min);
         let reach = match self.is_forced {
             true => f64::INFINITY,
             false => self.max_extrapolation,
         };
-        Scaling::choose(candidates, points, (smallest, largest), self.confidence, reach)
-            .ok_or(ScalingError::NoLaw)
+        Scaling::choose(
+            candidates,
+            points,
+            (smallest, largest),
+            self.confidence,
+            reach,
+        )
+        .ok_or(ScalingError::NoLaw)
     }
 
     fn check(&self, points: &[(f64, f64)]) -> Result<(), ScalingError> {

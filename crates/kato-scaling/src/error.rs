@@ -48,7 +48,9 @@ pub enum ScalingError {
         limit: f64,
     },
     /// The columns of a regression say the same, or there are more of them than rows.
-    #[error("{rows} rows do not tell {columns} coefficients apart: add rows that differ, or leave out columns")]
+    #[error(
+        "{rows} rows do not tell {columns} coefficients apart: add rows that differ, or leave out columns"
+    )]
     Singular {
         /// Rows.
         rows: usize,

@@ -62,7 +62,8 @@ impl Form {
 
     /// Fits the form to the logarithms of values at sizes.
     pub(crate) fn fit(self, points: &[(f64, f64)]) -> FittedForm {
-        let middle = (points.iter().map(|(size, _)| size.ln()).sum::<f64>() / points.len() as f64).exp();
+        let middle =
+            (points.iter().map(|(size, _)| size.ln()).sum::<f64>() / points.len() as f64).exp();
         // With the other parameter known, the scale is a mean.
         let scale_of = |second: f64| {
             let left = points
@@ -71,9 +72,9 @@ impl Form {
             left.sum::<f64>() / points.len() as f64
         };
         let squares_of = |scale: f64, second: f64| {
-            let left = points.iter().map(|&(size, value)| {
-                value.ln() - self.ln_value(&[scale, second], size, middle)
-            });
+            let left = points
+                .iter()
+                .map(|&(size, value)| value.ln() - self.ln_value(&[scale, second], size, middle));
             left.map(|left| left * left).sum::<f64>()
         };
         let with_scale = |second: f64| squares_of(scale_of(second), second);
@@ -89,9 +90,8 @@ impl Form {
                 (vec![scale_of(power), power], with_scale(power))
             }
             Self::PitmanYor => {
-                let by_strength = |discount: f64| {
-                    minimum(-5.0, 30.0, |strength| squares_of(strength, discount))
-                };
+                let by_strength =
+                    |discount: f64| minimum(-5.0, 30.0, |strength| squares_of(strength, discount));
                 let (discount, squares) = minimum(0.01, 0.99, |discount| by_strength(discount).1);
                 (vec![by_strength(discount).0, discount], squares)
             }
@@ -187,13 +187,21 @@ impl FittedForm {
             }
             Form::WithFixedPart(law) => {
                 let factor = scale * (1.0 - second) / law.shape(self.middle);
-                format!("{} + {}{}", short(scale * second), short(factor), shape(law))
+                format!(
+                    "{} + {}{}",
+                    short(scale * second),
+                    short(factor),
+                    shape(law)
+                )
             }
             Form::Power => {
                 let factor = scale / self.middle.powf(second);
                 format!("{} · n^{second:.3}", short(factor))
             }
-            Form::PitmanYor => format!("Pitman–Yor with strength {} and discount {second:.3}", short(scale)),
+            Form::PitmanYor => format!(
+                "Pitman–Yor with strength {} and discount {second:.3}",
+                short(scale)
+            ),
         }
     }
 }
@@ -243,7 +251,10 @@ mod tests {
             // No step where one formula takes over from the other.
             let (below, above) = (at(999_990.0), at(1_000_010.0));
             let slope = at(999_990.0) - at(999_970.0);
-            assert!(((above - below) / slope - 1.0).abs() < 1e-2, "{strength} {discount}");
+            assert!(
+                ((above - below) / slope - 1.0).abs() < 1e-2,
+                "{strength} {discount}"
+            );
         }
     }
 

@@ -29,9 +29,12 @@ pub(crate) fn quantile(beliefs: &[Belief], probability: f64) -> f64 {
     let total: f64 = beliefs.iter().map(|belief| belief.weight).sum();
     let below = |at: f64| beliefs.iter().map(|b| b.weight * b.below(at)).sum::<f64>() / total;
     // With one degree of freedom, the interval of 99 % is 64 spreads wide to each side.
-    let ends = beliefs
-        .iter()
-        .map(|belief| (belief.center - 700.0 * belief.spread, belief.center + 700.0 * belief.spread));
+    let ends = beliefs.iter().map(|belief| {
+        (
+            belief.center - 700.0 * belief.spread,
+            belief.center + 700.0 * belief.spread,
+        )
+    });
     let (mut low, mut high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |all, end| {
         (all.0.min(end.0), all.1.max(end.1))
     });
@@ -61,7 +64,10 @@ mod tests {
         // t(0.95, 10) = 1.8125, from the tables.
         assert!((quantile(&[belief], 0.95) - (2.0 + 0.5 * 1.812_461)).abs() < 1e-5);
         assert!((quantile(&[belief], 0.5) - 2.0).abs() < 1e-9);
-        let exact = Belief { spread: 0.0, ..belief };
+        let exact = Belief {
+            spread: 0.0,
+            ..belief
+        };
         assert!((quantile(&[exact], 0.95) - 2.0).abs() < 1e-9);
     }
 }

@@ -66,10 +66,18 @@ impl Regression {
             .collect();
         let covariance = inverse(matrix).ok_or(singular)?;
         let right: Vec<f64> = (0..columns)
-            .map(|column| rows.iter().zip(values).map(|(row, value)| row[column] * value).sum())
+            .map(|column| {
+                rows.iter()
+                    .zip(values)
+                    .map(|(row, value)| row[column] * value)
+                    .sum()
+            })
             .collect();
         let coefficients: Vec<f64> = covariance.iter().map(|row| dot(row, &right)).collect();
-        let left = rows.iter().zip(values).map(|(row, value)| value - dot(row, &coefficients));
+        let left = rows
+            .iter()
+            .zip(values)
+            .map(|(row, value)| value - dot(row, &coefficients));
         let squares: f64 = left.map(|left| left * left).sum();
         let freedom = rows.len() - columns;
         Ok(Self {
@@ -117,9 +125,8 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
         .map(|a| (0..n).map(|b| f64::from(u8::from(a == b))).collect())
         .collect();
     for column in 0..n {
-        let pivot = (column..n).max_by(|&a, &b| {
-            matrix[a][column].abs().total_cmp(&matrix[b][column].abs())
-        })?;
+        let pivot = (column..n)
+            .max_by(|&a, &b| matrix[a][column].abs().total_cmp(&matrix[b][column].abs()))?;
         matrix.swap(column, pivot);
         inverse.swap(column, pivot);
         let head = matrix[column][column];
@@ -150,7 +157,13 @@ mod tests {
     fn columns_that_say_the_same_are_refused() {
         let rows = [vec![1.0, 2.0], vec![2.0, 4.0], vec![3.0, 6.0]];
         let fitted = Regression::fit(&rows, &[1.0, 2.0, 3.0]);
-        assert!(matches!(fitted, Err(ScalingError::Singular { rows: 3, columns: 2 })));
+        assert!(matches!(
+            fitted,
+            Err(ScalingError::Singular {
+                rows: 3,
+                columns: 2
+            })
+        ));
         assert!(Regression::fit(&[], &[]).is_err());
         assert!(Regression::fit(&[vec![f64::NAN]], &[1.0]).is_err());
     }
@@ -164,6 +177,9 @@ mod tests {
         let (low, high) = fitted.interval(&[1.0], 0.9);
         assert!((low - (3.0 - half)).abs() < 1e-4 && (high - (3.0 + half)).abs() < 1e-4);
         let exact = Regression::fit(&[vec![1.0]], &[4.0]).unwrap();
-        assert_eq!(exact.interval(&[1.0], 0.9), (f64::NEG_INFINITY, f64::INFINITY));
+        assert_eq!(
+            exact.interval(&[1.0], 0.9),
+            (f64::NEG_INFINITY, f64::INFINITY)
+        );
     }
 }

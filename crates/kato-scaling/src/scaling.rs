@@ -188,7 +188,10 @@ impl Scaling {
     #[must_use]
     pub fn rivals(&self) -> Vec<Law> {
         let most = self.chosen().criterion + RIVALRY;
-        let near = self.candidates.iter().filter(|candidate| candidate.criterion <= most);
+        let near = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.criterion <= most);
         let mut rivals: Vec<Law> = Vec::new();
         for law in near.map(Candidate::law) {
             if law != self.law() && !rivals.contains(&law) {
@@ -301,7 +304,9 @@ impl Scaling {
     }
 
     fn chosen(&self) -> &Candidate {
-        self.candidates.first().expect("`choose` makes none without a candidate")
+        self.candidates
+            .first()
+            .expect("`choose` makes none without a candidate")
     }
 }
 

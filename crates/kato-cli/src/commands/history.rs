@@ -236,9 +236,10 @@ mod answers {
                 }
             }
             Command::Show { run } => show(&RunsView(history.run(run)?), json),
-            Command::Compare { runs } => {
-                show(&ComparisonView(history.compare(runs, &RunFilter::default())?), json)
-            }
+            Command::Compare { runs } => show(
+                &ComparisonView(history.compare(runs, &RunFilter::default())?),
+                json,
+            ),
             Command::Similar { settings, limit } => {
                 let similar = history.similar(&settings.settings(), *limit)?;
                 show(&SimilarView { similar }, json)
@@ -271,7 +272,9 @@ mod answers {
     /// Imports a database or a snapshot into a history, which is made where it is missing.
     fn import(path: &Path, file: &Path) -> Result<Imported> {
         let mut history = TrainingHistory::open(path)?;
-        let is_snapshot = file.extension().is_some_and(|extension| extension == "json");
+        let is_snapshot = file
+            .extension()
+            .is_some_and(|extension| extension == "json");
         let imported = match is_snapshot {
             true => history.import_snapshot(file)?.into_iter().collect(),
             false => history.import_original(file)?,
@@ -287,13 +290,18 @@ mod answers {
         learns_a_sample: Option<f64>,
     ) -> Result<ForecastView> {
         let mut runs = history.runs(&RunFilter::default().with_complete_only())?;
-        runs.retain(|run| run.outcome.learns() > 0 && run.outcome.samples > 0 && run.outcome.seconds > 0.0);
+        runs.retain(|run| {
+            run.outcome.learns() > 0 && run.outcome.samples > 0 && run.outcome.seconds > 0.0
+        });
         if let Some(workers) = settings.workers {
             runs.retain(|run| run.settings.workers == Some(workers));
         }
-        let same = runs.iter().filter(|run| run.settings.chunk_sizes == settings.levels);
+        let same = runs
+            .iter()
+            .filter(|run| run.settings.chunk_sizes == settings.levels);
         let largest = same.max_by_key(|run| run.outcome.samples);
-        let of_largest = largest.map(|run| run.outcome.learns() as f64 / run.outcome.samples as f64);
+        let of_largest =
+            largest.map(|run| run.outcome.learns() as f64 / run.outcome.samples as f64);
         let learns_a_sample = learns_a_sample.or(of_largest).context(
             "no run has these chunk sizes, so nothing tells how many learn calls a sample makes: give --learns N",
         )?;
@@ -307,7 +315,9 @@ mod answers {
             })
             .collect();
         let model = LearnCallModel::fit(&recorded)?;
-        let batch = settings.batch.or_else(|| largest.and_then(|run| run.settings.batch_size));
+        let batch = settings
+            .batch
+            .or_else(|| largest.and_then(|run| run.settings.batch_size));
         let learns = learns_a_sample * samples as f64;
         let errors = LearnCallModel::leave_one_out(&recorded);
         let mean = errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len().max(1) as f64;

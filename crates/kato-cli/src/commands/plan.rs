@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
-use kato_estimator::{Calibration, EstimateError, Figure, StorageEngine, StorageEstimator, TextSampler};
+use kato_estimator::{
+    Calibration, EstimateError, Figure, StorageEngine, StorageEstimator, TextSampler,
+};
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
 use kato_planner::legacy::{self, LegacyRequest};
@@ -33,7 +35,8 @@ use crate::machine::{self, Machine};
 use crate::meter::Meter;
 use crate::pilot::PilotCorpus;
 use crate::planning::{
-    LegacyView, Measured, Pilots, Plan, Target, bytes, fitted, interval, limits, measure, page, shell,
+    LegacyView, Measured, Pilots, Plan, Target, bytes, fitted, interval, limits, measure, page,
+    shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::{program, repository};
@@ -156,7 +159,8 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     let (plan, time) = plan(args, &catalogue, stop)?;
     if let Some(file) = &args.out {
         let text = serde_json::to_string_pretty(&plan)? + "\n";
-        std::fs::write(file, text).with_context(|| format!("failed to write {}", file.display()))?;
+        std::fs::write(file, text)
+            .with_context(|| format!("failed to write {}", file.display()))?;
     }
     if let Some(file) = &args.report {
         let written = std::fs::write(file, page(&plan, &time));
@@ -192,7 +196,10 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         false => args.sources.clone(),
         true => repository::own_text(),
     };
-    ensure!(!sources.is_empty(), "this copy of the program has no text of its own: name a source");
+    ensure!(
+        !sources.is_empty(),
+        "this copy of the program has no text of its own: name a source"
+    );
     // Standard input can be read once and in its own order only.
     let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
     // The command is that of the user, without the order in which pilots are drawn.
@@ -203,7 +210,9 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let learner = args.learning.learner(Recording::default())?;
     let mut loader = args.source.resolve(&sources)?.builder().build()?;
     let mut sampler = TextSampler::new(&learner)?;
-    let corpus = PilotCorpus::draw(&mut loader, args.pilot.0, stop, |text| Ok(sampler.add(text)?))?;
+    let corpus = PilotCorpus::draw(&mut loader, args.pilot.0, stop, |text| {
+        Ok(sampler.add(text)?)
+    })?;
     drop(loader);
     let workers = args.workers.unwrap_or_else(machine::threads);
     let mut flags = args.learning.to_flags();
@@ -223,7 +232,10 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let time = time_law(args, &measured)?;
     let breakdown = StorageEstimator::builder()
         .with_calibration(Calibration::from_sample(&sampler.finish()?))
-        .with_engine(StorageEngine::embedded_of_run(workers.get() as u64, args.memory.0))
+        .with_engine(StorageEngine::embedded_of_run(
+            workers.get() as u64,
+            args.memory.0,
+        ))
         .with_force(args.force)
         .build()?
         .estimate(kato_estimator::Target::text_bytes(target.text_bytes as u64))
@@ -294,7 +306,10 @@ fn target(args: &Args, corpus: &PilotCorpus) -> Result<Target> {
         },
         (None, None) => bail!("say how large the run is: --target 1GB"),
     };
-    ensure!(target.text_bytes >= 1.0, "a run of no text takes no time: give --target a size");
+    ensure!(
+        target.text_bytes >= 1.0,
+        "a run of no text takes no time: give --target a size"
+    );
     Ok(target)
 }
 
@@ -307,7 +322,9 @@ fn time_law(args: &Args, measured: &[Measured]) -> Result<Scaling> {
         .with_laws([Law::Linear])
         .with_max_extrapolation(REACH)
         .with_force(args.force);
-    let points = measured.iter().map(|pilot| (pilot.text_bytes as f64, pilot.seconds));
+    let points = measured
+        .iter()
+        .map(|pilot| (pilot.text_bytes as f64, pilot.seconds));
     analyzer.fit(points).map_err(|error| match &error {
         ScalingError::TooFewSizes { .. } => anyhow::Error::from(error)
             .context("the corpus has too few documents for pilots of several sizes: estimate it with `kato estimate`, or train it"),
@@ -317,25 +334,38 @@ fn time_law(args: &Args, measured: &[Measured]) -> Result<Scaling> {
 
 /// Returns the law as bytes on the disk grow with text, to find where limits are met.
 fn bytes_law(a_byte: f64, target: &Target) -> Option<Scaling> {
-    let sizes = [target.text_bytes / 1e4, target.text_bytes / 1e2, target.text_bytes];
+    let sizes = [
+        target.text_bytes / 1e4,
+        target.text_bytes / 1e2,
+        target.text_bytes,
+    ];
     let points = sizes.map(|size| (size, size * a_byte));
-    ScalingAnalyzer::new().with_laws([Law::Linear]).fit(points).ok()
+    ScalingAnalyzer::new()
+        .with_laws([Law::Linear])
+        .fit(points)
+        .ok()
 }
 
 /// Returns the time of the run: by the law, with what laws are off by at a distance, and with what
 /// merging adds.
 fn seconds(time: &Scaling, target: Target, merging: f64) -> Result<Interval> {
-    let prediction = time.predict(target.text_bytes).map_err(|error| match &error {
-        ScalingError::TooFar { .. } => anyhow::Error::from(error)
-            .context("make larger pilots with --pilot SIZE, or plan all the same with --force"),
-        _ => error.into(),
-    })?;
+    let prediction = time
+        .predict(target.text_bytes)
+        .map_err(|error| match &error {
+            ScalingError::TooFar { .. } => anyhow::Error::from(error)
+                .context("make larger pilots with --pilot SIZE, or plan all the same with --force"),
+            _ => error.into(),
+        })?;
     let decades = prediction.extrapolation.max(1.0).log10();
     let drift = (DRIFT * decades).exp();
     // From nothing where merging begins to what was measured beyond; further out it may be more.
     let share = ((merging - 1.0) / (MERGING_AT - 1.0)).clamp(0.0, 1.0);
     let factor = 1.0 + share * (MERGING - 1.0);
-    let further = if merging > MERGING_AT { 1.0 + 0.5 * (merging / MERGING_AT).log10() } else { 1.0 };
+    let further = if merging > MERGING_AT {
+        1.0 + 0.5 * (merging / MERGING_AT).log10()
+    } else {
+        1.0
+    };
     let plain = interval(prediction);
     Ok(Interval::new(
         plain.value * factor,
@@ -353,7 +383,10 @@ fn of_figure(figure: &Figure) -> Interval {
 /// Returns the peak of the memory: what the largest pilot took at least, and at most what the help of
 /// `kato train --memory` says.
 fn memory(args: &Args, measured: &[Measured]) -> Option<Interval> {
-    let most = measured.iter().filter_map(|pilot| pilot.memory_bytes).max()? as f64;
+    let most = measured
+        .iter()
+        .filter_map(|pilot| pilot.memory_bytes)
+        .max()? as f64;
     let bound = (2.0 * args.memory.0 as f64 + 100e6).max(most);
     Some(Interval::new(f64::midpoint(most, bound), most, bound))
 }
@@ -380,11 +413,17 @@ fn machines(
     // as they will be elsewhere, which is what their worth of 0.9 takes back.
     let together = if threads > 1 { 0.9 } else { 1.0 };
     let core_seconds = forecast.seconds.scaled(threads as f64 * together);
-    let analyzer = ScalingAnalyzer::new().with_laws([Law::Linear]).with_force(true);
+    let analyzer = ScalingAnalyzer::new()
+        .with_laws([Law::Linear])
+        .with_force(true);
     let reader = fitted(&analyzer, measured, |pilot| Some(pilot.reader_seconds));
-    let reader = reader.and_then(|law| law.predict(target.text_bytes).ok()).map(interval);
+    let reader = reader
+        .and_then(|law| law.predict(target.text_bytes).ok())
+        .map(interval);
     let disk = forecast.disk_bytes.unwrap_or(Interval::exact(0.0));
-    let memory = forecast.memory_bytes.unwrap_or(Interval::around(600e6, 0.3));
+    let memory = forecast
+        .memory_bytes
+        .unwrap_or(Interval::around(600e6, 0.3));
     let costs = RunCosts::new(core_seconds, disk)
         .with_reader_seconds(reader.unwrap_or(Interval::exact(0.0)))
         // With merges, what is kept was written more than once.
@@ -400,18 +439,27 @@ fn machines(
     let gigabytes = |bytes: Option<u64>| bytes.map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);
     let (memory_gb, disk_gb) = (gigabytes(here.memory_bytes), gigabytes(free_disk(args)));
     let here = Rented::owned("this machine", threads, memory_gb, disk_gb).with_speed(1.0);
-    Ok(recommend(&costs, &wanted, &catalogue.clone().with_machine(here))?)
+    Ok(recommend(
+        &costs,
+        &wanted,
+        &catalogue.clone().with_machine(here),
+    )?)
 }
 
 /// Describes the law of the time, and whether the pilots would rather have another.
 fn law_in_words(time: &Scaling, measured: &[Measured]) -> String {
     let mut text = time.to_string();
-    let free = fitted(&ScalingAnalyzer::new(), measured, |pilot| Some(pilot.seconds));
+    let free = fitted(&ScalingAnalyzer::new(), measured, |pilot| {
+        Some(pilot.seconds)
+    });
     if let Some(free) = free
         && free.law() != Law::Linear
         && !free.rivals().contains(&Law::Linear)
     {
-        text += &format!("; the pilots look like {} instead, so make larger ones", free.law());
+        text += &format!(
+            "; the pilots look like {} instead, so make larger ones",
+            free.law()
+        );
     }
     text
 }

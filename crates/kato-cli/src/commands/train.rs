@@ -163,7 +163,12 @@ fn run(args: &Args) -> Result<ExitCode> {
     };
     let probe = args.profile.probe();
     // Before anything is learned, so that a file that is no history is found out at once.
-    let plan = args.history.plan.as_deref().map(Forecast::of_plan).transpose()?;
+    let plan = args
+        .history
+        .plan
+        .as_deref()
+        .map(Forecast::of_plan)
+        .transpose()?;
     let history = args.history.history.as_deref();
     let mut recorder = history.map(Recorder::open).transpose()?;
     let learner = args.learning.learner(Recording {
@@ -293,7 +298,11 @@ fn facts(
     let sizes = identity.files().into_iter().map(|file| file.size);
     let names: Vec<String> = match args.sources.is_empty() {
         true => vec!["the text of this repository, or of the run".to_owned()],
-        false => args.sources.iter().map(|source| source.display().to_string()).collect(),
+        false => args
+            .sources
+            .iter()
+            .map(|source| source.display().to_string())
+            .collect(),
     };
     let nodes = configuration.learner.nodes.iter();
     RunFacts {
@@ -304,7 +313,9 @@ fn facts(
         fingerprint: CorpusDigest::of(&identity).digest,
         corpus_bytes: sizes.sum(),
         configuration: configuration.to_json(),
-        is_part: args.max_samples.is_some() || args.hold_out.is_some() || args.source.reads_a_part(),
+        is_part: args.max_samples.is_some()
+            || args.hold_out.is_some()
+            || args.source.reads_a_part(),
     }
 }
 

@@ -147,7 +147,11 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         let trial = trials.try_out(configuration, share, repeat, stop)?;
         done += 1;
         meter.update(done, None, || {
-            vec![format!("trial {done}: {} with {:.1} % of the text", configuration.name(), 100.0 * share)]
+            vec![format!(
+                "trial {done}: {} with {:.1} % of the text",
+                configuration.name(),
+                100.0 * share
+            )]
         });
         Ok::<_, Failed>(trial)
     });
@@ -237,7 +241,10 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
         false => args.sources.clone(),
         true => repository::own_text(),
     };
-    ensure!(!sources.is_empty(), "this copy of the program has no text of its own: name a source");
+    ensure!(
+        !sources.is_empty(),
+        "this copy of the program has no text of its own: name a source"
+    );
     if !sources.iter().any(|source| source.as_os_str() == "-") {
         args.source.draw_by(args.seed);
     }
@@ -267,10 +274,18 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
 /// Parses the value of `--weight`.
 fn criterion(text: &str) -> Result<Criterion, String> {
     let names: Vec<&str> = MEASURES.iter().map(|(name, _)| *name).collect();
-    let wrong = || format!("{text:?} is no weight: give one of {} with a number of 0 or more, as in bits=2", names.join(", "));
+    let wrong = || {
+        format!(
+            "{text:?} is no weight: give one of {} with a number of 0 or more, as in bits=2",
+            names.join(", ")
+        )
+    };
     let (name, weight) = text.split_once('=').ok_or_else(wrong)?;
     let weight: f64 = weight.parse().map_err(|_| wrong())?;
-    let known = MEASURES.iter().find(|(known, _)| *known == name).ok_or_else(wrong)?;
+    let known = MEASURES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .ok_or_else(wrong)?;
     if !(weight.is_finite() && weight >= 0.0) {
         return Err(wrong());
     }

@@ -43,9 +43,15 @@ fn estimates(runs: &[RunRecord]) -> String {
         .iter()
         .filter_map(|run| Some((run.outcome.seconds, run.estimate.as_ref()?.seconds?.value)))
         .collect();
-    let ends = points.iter().flat_map(|point| [point.0, point.1]).filter(|v| *v > 0.0);
+    let ends = points
+        .iter()
+        .flat_map(|point| [point.0, point.1])
+        .filter(|v| *v > 0.0);
     let (low, high) = ends.fold((f64::INFINITY, 0.0_f64), |(a, b), v| (a.min(v), b.max(v)));
-    let axes = (Axis::logarithmic("seconds that it took"), Axis::logarithmic("seconds foretold"));
+    let axes = (
+        Axis::logarithmic("seconds that it took"),
+        Axis::logarithmic("seconds foretold"),
+    );
     Chart::new("Estimated against actual", axes.0, axes.1)
         .with_series("runs", Mark::Points, points)
         .with_series("equal", Mark::Dashes, [(low, low), (high, high)])
@@ -55,9 +61,14 @@ fn estimates(runs: &[RunRecord]) -> String {
 /// Frequencies over ranks of the lowest level. Ranks of equal frequencies are one step, from the
 /// first to the last of them.
 fn ranks(runs: &[RunRecord]) -> String {
-    let axes = (Axis::logarithmic("rank of the pattern"), Axis::logarithmic("learn calls"));
+    let axes = (
+        Axis::logarithmic("rank of the pattern"),
+        Axis::logarithmic("learn calls"),
+    );
     let chart = Chart::new("Frequency by rank, lowest level", axes.0, axes.1);
-    let with = runs.iter().filter_map(|run| Some((run, run.outcome.levels.first()?)));
+    let with = runs
+        .iter()
+        .filter_map(|run| Some((run, run.outcome.levels.first()?)));
     let with = with.filter(|(_, level)| !level.frequencies.is_empty());
     with.take(7)
         .fold(chart, |chart, (run, level)| {
@@ -75,18 +86,29 @@ fn ranks(runs: &[RunRecord]) -> String {
 
 /// The share of the patterns that each level has.
 fn patterns(runs: &[RunRecord]) -> String {
-    by_level("Utilisation: share of the patterns a level", "share of all patterns", runs, |run| {
-        let all = run.outcome.patterns().filter(|&all| all > 0)? as f64;
-        let levels = run.outcome.levels.iter();
-        Some(levels.map(|level| level.patterns.unwrap_or(0) as f64 / all).collect())
-    })
+    by_level(
+        "Utilisation: share of the patterns a level",
+        "share of all patterns",
+        runs,
+        |run| {
+            let all = run.outcome.patterns().filter(|&all| all > 0)? as f64;
+            let levels = run.outcome.levels.iter();
+            Some(
+                levels
+                    .map(|level| level.patterns.unwrap_or(0) as f64 / all)
+                    .collect(),
+            )
+        },
+    )
 }
 
 /// The bytes that each level takes.
 fn bytes(runs: &[RunRecord]) -> String {
     by_level("Bytes a level", "MB", runs, |run| {
         let levels = run.outcome.levels.iter();
-        let bytes: Option<Vec<f64>> = levels.map(|level| Some(level.bytes? as f64 / 1e6)).collect();
+        let bytes: Option<Vec<f64>> = levels
+            .map(|level| Some(level.bytes? as f64 / 1e6))
+            .collect();
         // Where the store tells only the whole, that is one part.
         bytes
             .filter(|bytes| !bytes.is_empty())
@@ -105,7 +127,11 @@ fn by_level(
         .filter_map(|run| Some((run.run_id.clone(), values(run)?)))
         .take(MOST_BARS)
         .collect();
-    let levels = shown.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
+    let levels = shown
+        .iter()
+        .map(|(_, values)| values.len())
+        .max()
+        .unwrap_or(0);
     let names: Vec<String> = (0..levels).map(|level| format!("node{level}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     bars(title, label, &names, &shown)
@@ -121,7 +147,10 @@ fn rates(runs: &[RunRecord]) -> String {
             series.entry(workers).or_default().push((size as f64, rate));
         }
     }
-    let axes = (Axis::linear("smallest chunk size"), Axis::linear("samples a second"));
+    let axes = (
+        Axis::linear("smallest chunk size"),
+        Axis::linear("samples a second"),
+    );
     let chart = Chart::new("Rate against chunk size", axes.0, axes.1);
     series
         .into_iter()
@@ -137,13 +166,19 @@ fn heat(runs: &[RunRecord]) -> String {
         .iter()
         .filter_map(|run| {
             let size = *run.settings.chunk_sizes.iter().min()?;
-            Some((size, run.settings.workers?, run.outcome.samples_per_second()?))
+            Some((
+                size,
+                run.settings.workers?,
+                run.outcome.samples_per_second()?,
+            ))
         })
         .collect();
     let sizes: BTreeSet<u64> = cells.iter().map(|cell| cell.0).collect();
     let workers: BTreeSet<u64> = cells.iter().map(|cell| cell.1).collect();
     let mean = |size: u64, workers: u64| {
-        let rates = cells.iter().filter(|cell| (cell.0, cell.1) == (size, workers));
+        let rates = cells
+            .iter()
+            .filter(|cell| (cell.0, cell.1) == (size, workers));
         let rates: Vec<f64> = rates.map(|cell| cell.2).collect();
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     };
@@ -151,7 +186,8 @@ fn heat(runs: &[RunRecord]) -> String {
         .iter()
         .map(|&workers| sizes.iter().map(|&size| mean(size, workers)).collect())
         .collect();
-    let names = |numbers: &BTreeSet<u64>| -> Vec<String> { numbers.iter().map(u64::to_string).collect() };
+    let names =
+        |numbers: &BTreeSet<u64>| -> Vec<String> { numbers.iter().map(u64::to_string).collect() };
     heat_map(
         "Samples a second",
         ("smallest chunk size", &names(&sizes)),

@@ -121,9 +121,8 @@ impl Recorder {
 
 /// Returns a forecast as it is recorded.
 fn estimate(forecast: &Forecast) -> Estimate {
-    let foretold = |interval: Interval| {
-        Foretold::with_interval(interval.value, interval.low, interval.high)
-    };
+    let foretold =
+        |interval: Interval| Foretold::with_interval(interval.value, interval.low, interval.high);
     let mut estimate = Estimate::new().with_seconds(foretold(forecast.seconds));
     estimate.disk_bytes = forecast.disk_bytes.map(foretold);
     estimate.memory_bytes = forecast.memory_bytes.map(foretold);

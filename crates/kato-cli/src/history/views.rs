@@ -30,26 +30,52 @@ impl View for RunsView {
             "{} samples in {}{}\n",
             outcome.samples,
             span(outcome.seconds / 3600.0),
-            if outcome.complete { "" } else { ", not complete" }
+            if outcome.complete {
+                ""
+            } else {
+                ", not complete"
+            }
         );
         let known = [
             ("corpus", run.corpus.name.clone()),
-            ("machine", run.machine.name.clone().or_else(|| run.machine.tier.clone())),
+            (
+                "machine",
+                run.machine
+                    .name
+                    .clone()
+                    .or_else(|| run.machine.tier.clone()),
+            ),
             ("workers", run.settings.workers.map(|n| n.to_string())),
             ("backend", run.settings.backend.clone()),
             ("bytes", outcome.disk_bytes.map(|n| n.to_string())),
-            ("peak memory", outcome.memory_bytes.map(|n| format!("{:.0} MB", n as f64 / 1e6))),
+            (
+                "peak memory",
+                outcome
+                    .memory_bytes
+                    .map(|n| format!("{:.0} MB", n as f64 / 1e6)),
+            ),
             (
                 "foretold",
-                run.estimate.as_ref().and_then(|e| e.seconds).map(|s| span(s.value / 3600.0)),
+                run.estimate
+                    .as_ref()
+                    .and_then(|e| e.seconds)
+                    .map(|s| span(s.value / 3600.0)),
             ),
-            ("notes", Some(run.notes.clone()).filter(|notes| !notes.is_empty())),
+            (
+                "notes",
+                Some(run.notes.clone()).filter(|notes| !notes.is_empty()),
+            ),
         ];
-        for (name, value) in known.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+        for (name, value) in known
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+        {
             text += &format!("{name}: {value}\n");
         }
         for (level, size) in outcome.levels.iter().zip(&run.settings.chunk_sizes) {
-            let patterns = level.patterns.map_or_else(|| "-".to_owned(), |n| n.to_string());
+            let patterns = level
+                .patterns
+                .map_or_else(|| "-".to_owned(), |n| n.to_string());
             text += &format!(
                 "{}: chunk size {size}, {} learn calls, {patterns} patterns\n",
                 level.node, level.learns
@@ -114,13 +140,20 @@ impl View for ForecastView {
     fn text(&self, _width: usize) -> String {
         let in_words = |seconds: f64| span(seconds / 3600.0);
         let Interval { value, low, high } = self.seconds;
-        let mut text = format!("{} ({} to {})\n", in_words(value), in_words(low), in_words(high));
+        let mut text = format!(
+            "{} ({} to {})\n",
+            in_words(value),
+            in_words(low),
+            in_words(high)
+        );
         text += &format!(
             "by {} runs, with {:.0} learn calls as in {}\n",
             self.runs, self.learns, self.learns_of
         );
         if let Some(percent) = self.leave_one_out_percent {
-            text += &format!("each of them, predicted from the others, is {percent:.1} % off on average\n");
+            text += &format!(
+                "each of them, predicted from the others, is {percent:.1} % off on average\n"
+            );
         }
         text
     }

@@ -94,7 +94,10 @@ pub(crate) fn measure(
     meter: &mut Meter,
 ) -> Result<Vec<Measured>> {
     let total = corpus.total_bytes();
-    let mut sizes: Vec<usize> = EIGHTHS.iter().map(|&n| corpus.documents_for(total * n / 8)).collect();
+    let mut sizes: Vec<usize> = EIGHTHS
+        .iter()
+        .map(|&n| corpus.documents_for(total * n / 8))
+        .collect();
     sizes.dedup();
     let mut order = vec![corpus.n_documents()];
     let mut random = SplitMix64::from_seed(pilots.seed);
@@ -114,7 +117,12 @@ pub(crate) fn measure(
             measured.push(Measured::of(&report, text_bytes)?);
         }
         meter.update(idx as u64 + 1, Some(order.len() as u64), || {
-            vec![format!("pilot {} of {}, {}", idx + 1, order.len(), HumanBytes(text_bytes))]
+            vec![format!(
+                "pilot {} of {}, {}",
+                idx + 1,
+                order.len(),
+                HumanBytes(text_bytes)
+            )]
         });
     }
     Ok(measured)

@@ -4,8 +4,8 @@ use kato_planner::chart::{Axis, Chart, Mark, bars, escaped};
 use kato_planner::recommend::{Verdict, span};
 use kato_scaling::Scaling;
 
-use super::view::bytes;
 use super::Plan;
+use super::view::bytes;
 use crate::inspect::View;
 
 /// Points of a curve.
@@ -53,7 +53,12 @@ pub(crate) fn page(plan: &Plan, time: &Scaling) -> String {
         escaped(&plan.sources.join(" ")),
         escaped(&plan.text(100)),
         time_chart(plan, time),
-        bars("Rate of the pilots", "million tokens a second", &["rate"], &rates),
+        bars(
+            "Rate of the pilots",
+            "million tokens a second",
+            &["rate"],
+            &rates
+        ),
         rows.join("")
     )
 }
@@ -71,11 +76,22 @@ fn time_chart(plan: &Plan, time: &Scaling) -> String {
     let curve: Vec<_> = (0..=POINTS)
         .filter_map(|n| time.predict(first * step.powi(n)).ok())
         .collect();
-    let axes = (Axis::logarithmic("bytes of text"), Axis::logarithmic("seconds"));
+    let axes = (
+        Axis::logarithmic("bytes of text"),
+        Axis::logarithmic("seconds"),
+    );
     let run = (plan.target.text_bytes, plan.forecast.seconds.value);
     Chart::new("Time by size", axes.0, axes.1)
-        .with_band(curve.iter().map(|point| (point.size, point.low, point.high)))
-        .with_series("law", Mark::Line, curve.iter().map(|point| (point.size, point.value)))
+        .with_band(
+            curve
+                .iter()
+                .map(|point| (point.size, point.low, point.high)),
+        )
+        .with_series(
+            "law",
+            Mark::Line,
+            curve.iter().map(|point| (point.size, point.value)),
+        )
         .with_series("pilots", Mark::Points, time.measurements().iter().copied())
         .with_series("the run", Mark::Points, [run])
         .to_svg()

@@ -58,9 +58,19 @@ impl View for Plan {
             self.target.samples,
             self.extrapolation
         );
-        text += &format!("Time here: {} ({} to {})\n", hours(value), hours(low), hours(high));
+        text += &format!(
+            "Time here: {} ({} to {})\n",
+            hours(value),
+            hours(low),
+            hours(high)
+        );
         if let Some(Interval { value, low, high }) = self.forecast.disk_bytes {
-            text += &format!("On the disk: {} ({} to {})\n", bytes(value), bytes(low), bytes(high));
+            text += &format!(
+                "On the disk: {} ({} to {})\n",
+                bytes(value),
+                bytes(low),
+                bytes(high)
+            );
         }
         let Interval { value, low, high } = self.patterns;
         text += &format!("Patterns: {value:.3e} ({low:.3e} to {high:.3e})\n");

@@ -25,13 +25,19 @@ pub(crate) fn page(tuning: &Tuning) -> String {
 
 /// Rate against quality, or against bytes where no quality was measured.
 fn front(tuning: &Tuning) -> String {
-    let has_bits = tuning.ranking.iter().any(|row| row.measures.contains_key("bits"));
+    let has_bits = tuning
+        .ranking
+        .iter()
+        .any(|row| row.measures.contains_key("bits"));
     let (name, label) = match has_bits {
         true => ("bits", "bits a token"),
         false => ("bytes", "bytes on the disk"),
     };
     let points = |is_on_front: bool| {
-        let rows = tuning.ranking.iter().filter(move |row| row.is_on_front == is_on_front);
+        let rows = tuning
+            .ranking
+            .iter()
+            .filter(move |row| row.is_on_front == is_on_front);
         rows.filter_map(move |row| Some((measure(row, "rate")?, measure(row, name)?)))
     };
     let axes = (Axis::linear("samples a second"), Axis::linear(label));
@@ -47,7 +53,10 @@ fn by_chunk(tuning: &Tuning) -> String {
         let lowest = *row.configuration.levels.first()?;
         Some((lowest as f64, measure(row, "rate")?))
     });
-    let axes = (Axis::linear("lowest chunk size"), Axis::linear("samples a second"));
+    let axes = (
+        Axis::linear("lowest chunk size"),
+        Axis::linear("samples a second"),
+    );
     Chart::new("Rate against chunk size", axes.0, axes.1)
         .with_series("configurations", Mark::Points, points)
         .to_svg()
@@ -62,7 +71,10 @@ fn heat(tuning: &Tuning) -> String {
     let chunks: BTreeSet<usize> = tuning.ranking.iter().map(|row| key(row).0).collect();
     let depths: BTreeSet<usize> = tuning.ranking.iter().map(|row| key(row).1).collect();
     let best = |chunk: usize, depth: usize| {
-        let rows = tuning.ranking.iter().filter(|row| key(row) == (chunk, depth));
+        let rows = tuning
+            .ranking
+            .iter()
+            .filter(|row| key(row) == (chunk, depth));
         rows.map(|row| row.score).reduce(f64::max)
     };
     let values: Vec<Vec<Option<f64>>> = depths

@@ -72,7 +72,11 @@ impl Trials {
     ) -> Result<Trial> {
         let bytes = (self.corpus.total_bytes() as f64 * share) as u64;
         let documents = self.corpus.documents_for(bytes);
-        let key = format!("{} {} {documents} {repeat}", self.identity, configuration.name());
+        let key = format!(
+            "{} {} {documents} {repeat}",
+            self.identity,
+            configuration.name()
+        );
         let journal = self.journal.as_ref();
         let known = journal.and_then(|journal| journal.known.get(&key)).cloned();
         let mut trial = match known {
@@ -91,11 +95,16 @@ impl Trials {
         };
         // What is learned is the same every time, and so is what it answers: only the first
         // repetition has asked.
-        let of_first = self.quality.entry((configuration.name(), documents)).or_default();
+        let of_first = self
+            .quality
+            .entry((configuration.name(), documents))
+            .or_default();
         for name in QUALITY {
             match trial.measures.get(name) {
                 Some(&value) => drop(of_first.insert(name.to_owned(), value)),
-                None => trial.measures.extend(of_first.get(name).map(|&value| (name.to_owned(), value))),
+                None => trial
+                    .measures
+                    .extend(of_first.get(name).map(|&value| (name.to_owned(), value))),
             }
         }
         Ok(trial)
@@ -126,7 +135,9 @@ impl Trials {
         add("memory", report["peak_memory_bytes"].as_f64());
         let levels = report["levels"].as_array();
         let patterns = levels.map(|levels| {
-            let of_level = levels.iter().filter_map(|level| level["unique_patterns"].as_f64());
+            let of_level = levels
+                .iter()
+                .filter_map(|level| level["unique_patterns"].as_f64());
             of_level.sum()
         });
         add("patterns", patterns);
@@ -142,9 +153,20 @@ impl Trials {
 
     /// Asks a knowledge base about the documents that were held out.
     fn ask(&self, kb: &Path, stop: &StopSignal) -> Result<Value> {
-        let (kb, held_out) = (kb.display().to_string(), self.held_out.path().display().to_string());
+        let (kb, held_out) = (
+            kb.display().to_string(),
+            self.held_out.path().display().to_string(),
+        );
         let questions = self.questions.to_string();
-        let arguments = ["evaluate", "--kb", &kb, "--unseen", &held_out, "--max-questions", &questions];
+        let arguments = [
+            "evaluate",
+            "--kb",
+            &kb,
+            "--unseen",
+            &held_out,
+            "--max-questions",
+            &questions,
+        ];
         let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
         arguments.extend(["--json".to_owned(), "--quiet".to_owned()]);
         answer_of(&arguments, stop)
@@ -212,7 +234,10 @@ mod tests {
         let trial = Trial {
             measures: [("rate".to_owned(), 2.5)].into(),
         };
-        Journal::open(&path).unwrap().add("a".to_owned(), &trial).unwrap();
+        Journal::open(&path)
+            .unwrap()
+            .add("a".to_owned(), &trial)
+            .unwrap();
         let whole = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{whole}{{\"key\":\"b")).unwrap();
         let mut journal = Journal::open(&path).unwrap();

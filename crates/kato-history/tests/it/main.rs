@@ -1,5 +1,10 @@
 //! What a history keeps, and how it answers.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +19,10 @@ use serde_json::{Value, json};
 const RECORDED: &str = include_str!("../data/recorded-runs.jsonl");
 
 fn recorded() -> Vec<Value> {
-    RECORDED.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    RECORDED
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn at(seconds: u64) -> SystemTime {
@@ -44,8 +52,17 @@ fn whole_run() -> NewRun {
         .with_other("tail", "drop");
     NewRun::new(settings, outcome)
         .with_time(at(1_700_000_000))
-        .with_corpus(Corpus::new("wiki, \"raw\"").with_fingerprint("abc").with_bytes(77))
-        .with_machine(Machine::new().with_name("Xeon").with_cores(2).with_tier("low"))
+        .with_corpus(
+            Corpus::new("wiki, \"raw\"")
+                .with_fingerprint("abc")
+                .with_bytes(77),
+        )
+        .with_machine(
+            Machine::new()
+                .with_name("Xeon")
+                .with_cores(2)
+                .with_tier("low"),
+        )
         .with_estimate(
             Estimate::new()
                 .with_seconds(Foretold::with_interval(12.0, 11.0, 14.0))
@@ -68,13 +85,18 @@ fn a_run_comes_back_as_it_was_recorded_also_from_another_opening() {
         (found.settings, found.corpus, found.machine),
         (run.settings, run.corpus, run.machine)
     );
-    assert_eq!((found.estimate, found.outcome, found.notes), (run.estimate, run.outcome, run.notes));
+    assert_eq!(
+        (found.estimate, found.outcome, found.notes),
+        (run.estimate, run.outcome, run.notes)
+    );
 }
 
 #[test]
 fn a_taken_id_gets_the_time_and_then_a_number() {
     let mut history = TrainingHistory::in_memory().unwrap();
-    let ids: Vec<String> = (0..4).map(|_| history.record(&whole_run()).unwrap()).collect();
+    let ids: Vec<String> = (0..4)
+        .map(|_| history.record(&whole_run()).unwrap())
+        .collect();
     assert_eq!(
         ids,
         [
@@ -84,7 +106,10 @@ fn a_taken_id_gets_the_time_and_then_a_number() {
             "run_c5-7_w2_s100_1700000000_3",
         ]
     );
-    let uniform = NewRun::new(RunSettings::new([3; 5]).with_workers(6), Outcome::new(1.0).with_samples(7));
+    let uniform = NewRun::new(
+        RunSettings::new([3; 5]).with_workers(6),
+        Outcome::new(1.0).with_samples(7),
+    );
     assert_eq!(uniform.default_id(), "run_c3x5_w6_s7");
 }
 
@@ -97,8 +122,17 @@ fn ids_may_be_shortened_while_one_run_begins_so() {
     assert_eq!(history.run("b").unwrap().run_id, "beta");
     assert_eq!(history.run("alpha").unwrap().run_id, "alpha");
     let told = history.run("al").unwrap_err().to_string();
-    assert_eq!(told, "no run `al` in the history alone: it could be alpha, alphabet");
-    assert!(history.run("%").unwrap_err().to_string().contains("kato history list"));
+    assert_eq!(
+        told,
+        "no run `al` in the history alone: it could be alpha, alphabet"
+    );
+    assert!(
+        history
+            .run("%")
+            .unwrap_err()
+            .to_string()
+            .contains("kato history list")
+    );
     assert_eq!(history.remove("b").unwrap(), "beta");
     assert_eq!(history.count().unwrap(), 2);
     assert_eq!(history.clear().unwrap(), 2);
@@ -109,7 +143,9 @@ fn ids_may_be_shortened_while_one_run_begins_so() {
 fn filters_keep_what_they_say_newest_first() {
     let mut history = TrainingHistory::in_memory().unwrap();
     let run = |id: &str, time, sizes: &[u64], samples, complete| {
-        let outcome = Outcome::new(1.0).with_samples(samples).with_complete(complete);
+        let outcome = Outcome::new(1.0)
+            .with_samples(samples)
+            .with_complete(complete);
         NewRun::new(RunSettings::new(sizes.iter().copied()), outcome)
             .with_run_id(id)
             .with_time(at(time))
@@ -122,7 +158,12 @@ fn filters_keep_what_they_say_newest_first() {
     ];
     history.record_all(&runs).unwrap();
     let ids = |filter: RunFilter| -> Vec<String> {
-        history.runs(&filter).unwrap().into_iter().map(|run| run.run_id).collect()
+        history
+            .runs(&filter)
+            .unwrap()
+            .into_iter()
+            .map(|run| run.run_id)
+            .collect()
     };
     let all = RunFilter::default;
     assert_eq!(ids(all()), ["a", "c", "b"]);
@@ -139,12 +180,18 @@ fn accuracy_leaves_out_what_was_not_foretold_and_its_trend_is_that_of_time() {
     // Errors of 50, 40, 10 and 0 per cent, recorded out of order; one run without, one not complete.
     for (time, estimate) in [(4, 100.0), (1, 150.0), (3, 90.0), (2, 60.0)] {
         let run = NewRun::new(RunSettings::new([5]), Outcome::new(100.0)).with_time(at(time));
-        history.record(&run.with_estimate(Estimate::new().with_seconds(estimate))).unwrap();
+        history
+            .record(&run.with_estimate(Estimate::new().with_seconds(estimate)))
+            .unwrap();
     }
-    history.record(&NewRun::new(RunSettings::new([5]), Outcome::new(100.0))).unwrap();
+    history
+        .record(&NewRun::new(RunSettings::new([5]), Outcome::new(100.0)))
+        .unwrap();
     let stopped = Outcome::new(1.0).with_complete(false);
     let stopped = NewRun::new(RunSettings::new([5]), stopped);
-    history.record(&stopped.with_estimate(Estimate::new().with_seconds(100.0))).unwrap();
+    history
+        .record(&stopped.with_estimate(Estimate::new().with_seconds(100.0)))
+        .unwrap();
     let accuracy = history.accuracy(&RunFilter::default()).unwrap();
     assert_eq!((accuracy.runs, accuracy.without_estimate), (6, 1));
     let seconds = accuracy.seconds.clone().unwrap();
@@ -162,13 +209,25 @@ fn accuracy_leaves_out_what_was_not_foretold_and_its_trend_is_that_of_time() {
 #[test]
 fn similar_runs_come_best_first() {
     let mut history = TrainingHistory::in_memory().unwrap();
-    for (id, sizes, workers) in [("other", vec![8], 1), ("near", vec![5, 7, 8], 2), ("same", vec![5, 7, 9], 2)] {
-        let run = NewRun::new(RunSettings::new(sizes).with_workers(workers), Outcome::new(1.0));
+    for (id, sizes, workers) in [
+        ("other", vec![8], 1),
+        ("near", vec![5, 7, 8], 2),
+        ("same", vec![5, 7, 9], 2),
+    ] {
+        let run = NewRun::new(
+            RunSettings::new(sizes).with_workers(workers),
+            Outcome::new(1.0),
+        );
         history.record(&run.with_run_id(id)).unwrap();
     }
-    let asked = RunSettings::new([5, 7, 9]).with_workers(2).with_batch_size(50);
+    let asked = RunSettings::new([5, 7, 9])
+        .with_workers(2)
+        .with_batch_size(50);
     let similar = history.similar(&asked, 10).unwrap();
-    let ids: Vec<_> = similar.iter().map(|s| (s.run.run_id.as_str(), s.similarity)).collect();
+    let ids: Vec<_> = similar
+        .iter()
+        .map(|s| (s.run.run_id.as_str(), s.similarity))
+        .collect();
     assert_eq!(ids[0], ("same", 1.0));
     assert_eq!(ids[1].0, "near");
     assert!((ids[1].1 - 0.65 / 0.85).abs() < 1e-12);
@@ -179,12 +238,17 @@ fn similar_runs_come_best_first() {
 fn a_comparison_is_a_table_and_csv() {
     let mut history = TrainingHistory::in_memory().unwrap();
     history.record(&whole_run()).unwrap();
-    let bare = NewRun::new(RunSettings::new([8, 8]), Outcome::new(0.0).with_complete(false));
+    let bare = NewRun::new(
+        RunSettings::new([8, 8]),
+        Outcome::new(0.0).with_complete(false),
+    );
     history.record(&bare.with_time(at(1))).unwrap();
     let comparison = history.compare(&[], &RunFilter::default()).unwrap();
     insta::assert_snapshot!(comparison.to_string());
     insta::assert_snapshot!(comparison.to_csv().replace('\r', ""));
-    let one = history.compare(&["run_c8".to_owned()], &RunFilter::default()).unwrap();
+    let one = history
+        .compare(&["run_c8".to_owned()], &RunFilter::default())
+        .unwrap();
     assert_eq!(one.rows.len(), 1);
 }
 
@@ -198,17 +262,28 @@ fn writers_at_once_lose_nothing_and_share_no_id() {
             .map(|_| {
                 scope.spawn(|| {
                     let mut history = TrainingHistory::open(&path).unwrap();
-                    (0..10).map(|_| history.record(&whole_run()).unwrap()).collect::<Vec<_>>()
+                    (0..10)
+                        .map(|_| history.record(&whole_run()).unwrap())
+                        .collect::<Vec<_>>()
                 })
             })
             .collect();
-        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+        writers
+            .into_iter()
+            .flat_map(|writer| writer.join().unwrap())
+            .collect()
     });
     let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
     assert_eq!(distinct.len(), 60);
     let history = TrainingHistory::open(&path).unwrap();
     assert_eq!(history.count().unwrap(), 60);
-    assert!(history.runs(&RunFilter::default()).unwrap().iter().all(|run| run.outcome.levels.len() == 2));
+    assert!(
+        history
+            .runs(&RunFilter::default())
+            .unwrap()
+            .iter()
+            .all(|run| run.outcome.levels.len() == 2)
+    );
 }
 
 #[test]
@@ -220,13 +295,26 @@ fn files_of_others_are_refused_and_stay_as_they_are() {
         Err(HistoryError::Missing { .. })
     ));
     assert!(!path("none").exists());
-    std::fs::write(path("text"), "a text that is long enough to have a header of a hundred bytes, were it one").unwrap();
+    std::fs::write(
+        path("text"),
+        "a text that is long enough to have a header of a hundred bytes, were it one",
+    )
+    .unwrap();
     let songs = Connection::open(path("songs")).unwrap();
-    songs.execute_batch("CREATE TABLE songs (title TEXT)").unwrap();
+    songs
+        .execute_batch("CREATE TABLE songs (title TEXT)")
+        .unwrap();
     let newer = TrainingHistory::open(path("newer")).unwrap();
     drop(newer);
-    Connection::open(path("newer")).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
-    for (name, expected) in [("text", "no SQLite database"), ("songs", "something else"), ("newer", "schema 99")] {
+    Connection::open(path("newer"))
+        .unwrap()
+        .execute_batch("PRAGMA user_version = 99")
+        .unwrap();
+    for (name, expected) in [
+        ("text", "no SQLite database"),
+        ("songs", "something else"),
+        ("newer", "schema 99"),
+    ] {
         let before = std::fs::read(path(name)).unwrap();
         let told = TrainingHistory::open(path(name)).unwrap_err().to_string();
         assert!(told.contains(expected), "{told}");
@@ -235,8 +323,14 @@ fn files_of_others_are_refused_and_stay_as_they_are() {
     // A column that another program has broken.
     let mut history = TrainingHistory::open(path("mine")).unwrap();
     let id = history.record(&whole_run()).unwrap();
-    Connection::open(path("mine")).unwrap().execute_batch("UPDATE runs SET outcome = '{'").unwrap();
-    assert!(matches!(history.run(&id), Err(HistoryError::Damaged { .. })));
+    Connection::open(path("mine"))
+        .unwrap()
+        .execute_batch("UPDATE runs SET outcome = '{'")
+        .unwrap();
+    assert!(matches!(
+        history.run(&id),
+        Err(HistoryError::Damaged { .. })
+    ));
 }
 
 #[test]
@@ -244,7 +338,13 @@ fn times_that_are_none_are_refused() {
     let mut history = TrainingHistory::in_memory().unwrap();
     for seconds in [f64::NAN, f64::INFINITY, -1.0] {
         let run = NewRun::new(RunSettings::new([5]), Outcome::new(seconds));
-        assert!(matches!(history.record(&run), Err(HistoryError::Value { field: "seconds", .. })));
+        assert!(matches!(
+            history.record(&run),
+            Err(HistoryError::Value {
+                field: "seconds",
+                ..
+            })
+        ));
         let run = NewRun::new(RunSettings::new([5]), Outcome::new(1.0));
         let run = run.with_estimate(Estimate::new().with_disk_bytes(seconds));
         assert!(history.record(&run).is_err());
@@ -256,7 +356,9 @@ fn times_that_are_none_are_refused() {
 fn original(path: &std::path::Path) {
     let connection = Connection::open(path).unwrap();
     let levels: Vec<String> = (0..10)
-        .map(|n| format!("node{n}_patterns INTEGER, node{n}_storage_mb REAL, node{n}_mean_freq REAL"))
+        .map(|n| {
+            format!("node{n}_patterns INTEGER, node{n}_storage_mb REAL, node{n}_mean_freq REAL")
+        })
         .collect();
     let table = format!(
         "CREATE TABLE training_runs (run_id TEXT PRIMARY KEY, timestamp TEXT, config TEXT, estimated_time_seconds REAL, \
@@ -320,17 +422,34 @@ fn the_history_of_the_original_is_imported_whole_and_once() {
     assert_eq!(history.import_original(&path).unwrap().len(), 0);
     for run in recorded() {
         let found = history.run(run["run_id"].as_str().unwrap()).unwrap();
-        assert!(found.recorded.starts_with("2025-10-21T12:"), "{}", found.recorded);
+        assert!(
+            found.recorded.starts_with("2025-10-21T12:"),
+            "{}",
+            found.recorded
+        );
         assert_eq!(found.outcome.patterns(), run["total_patterns"].as_u64());
-        assert_eq!(found.outcome.learns(), run["total_observations"].as_u64().unwrap());
+        assert_eq!(
+            found.outcome.learns(),
+            run["total_observations"].as_u64().unwrap()
+        );
         // What the original calls storage is what was written to the disks, here and elsewhere.
         let mb = found.outcome.disk_bytes.unwrap() as f64 / 1_048_576.0;
         assert!((mb - run["total_storage_mb"].as_f64().unwrap()).abs() < 1e-5);
         assert!(found.outcome.written_bytes.unwrap() > 10 * found.outcome.disk_bytes.unwrap());
-        assert_eq!((found.outcome.warnings, found.settings.workers), (1, Some(6)));
+        assert_eq!(
+            (found.outcome.warnings, found.settings.workers),
+            (1, Some(6))
+        );
         assert_eq!(found.estimate, None, "an estimate of 0 is none");
     }
-    let similar = history.similar(&RunSettings::new([3; 5]).with_workers(6).with_batch_size(100), 3).unwrap();
+    let similar = history
+        .similar(
+            &RunSettings::new([3; 5])
+                .with_workers(6)
+                .with_batch_size(100),
+            3,
+        )
+        .unwrap();
     assert_eq!(similar[0].run.run_id, "run_c3x5_w6_s1000_1761094246");
 }
 
@@ -353,15 +472,36 @@ fn a_snapshot_of_the_original_is_imported_with_its_frequencies_as_numbers() {
         "nodes": nodes, "total_storage_mb": run["total_storage_mb"]});
     std::fs::write(&path, snapshot.to_string()).unwrap();
     let mut history = TrainingHistory::in_memory().unwrap();
-    assert_eq!(history.import_snapshot(&path).unwrap().as_deref(), Some("run_x"));
+    assert_eq!(
+        history.import_snapshot(&path).unwrap().as_deref(),
+        Some("run_x")
+    );
     assert_eq!(history.import_snapshot(&path).unwrap(), None);
     let found = history.run("run_x").unwrap();
     assert_eq!(found.outcome.levels.len(), 5);
-    let frequencies: Vec<u64> = found.outcome.levels[0].frequencies.keys().copied().collect();
-    assert_eq!(frequencies, [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 17], "by number, not as text");
-    let counted: u64 = found.outcome.levels[0].frequencies.iter().map(|(f, n)| f * n).sum();
+    let frequencies: Vec<u64> = found.outcome.levels[0]
+        .frequencies
+        .keys()
+        .copied()
+        .collect();
+    assert_eq!(
+        frequencies,
+        [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 17],
+        "by number, not as text"
+    );
+    let counted: u64 = found.outcome.levels[0]
+        .frequencies
+        .iter()
+        .map(|(f, n)| f * n)
+        .sum();
     assert_eq!(counted, found.outcome.levels[0].learns);
     std::fs::write(&path, "[]").unwrap();
-    assert!(matches!(history.import_snapshot(&path), Err(HistoryError::Import { .. })));
-    assert!(matches!(history.import_original(&path), Err(HistoryError::Import { .. })));
+    assert!(matches!(
+        history.import_snapshot(&path),
+        Err(HistoryError::Import { .. })
+    ));
+    assert!(matches!(
+        history.import_original(&path),
+        Err(HistoryError::Import { .. })
+    ));
 }

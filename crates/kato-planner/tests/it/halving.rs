@@ -12,7 +12,9 @@ fn normal(random: &mut SplitMix64) -> f64 {
 
 fn trial(rate: f64, bits: f64) -> Trial {
     let measures = [("rate".to_owned(), rate), ("bits".to_owned(), bits)];
-    Trial { measures: measures.into() }
+    Trial {
+        measures: measures.into(),
+    }
 }
 
 fn criteria() -> [Criterion; 2] {
@@ -27,10 +29,19 @@ fn the_best_of_a_hundred_is_found_in_a_third_of_the_time() {
         let mut random = SplitMix64::from_seed(seed);
         // Rates from 1 to 2, bits from 5 to 8; rates are measured within 3 %, and small shares make
         // bits worse, more so for some configurations than for others.
-        let truths: Vec<(f64, f64, f64)> =
-            (0..n).map(|_| (1.0 + random.unit(), 5.0 + 3.0 * random.unit(), 0.1 * random.unit())).collect();
+        let truths: Vec<(f64, f64, f64)> = (0..n)
+            .map(|_| {
+                (
+                    1.0 + random.unit(),
+                    5.0 + 3.0 * random.unit(),
+                    0.1 * random.unit(),
+                )
+            })
+            .collect();
         let score = |&(rate, bits, _): &(f64, f64, f64)| rate.ln() - 2.0 * f64::ln(bits);
-        let best = (0..n).max_by(|&a, &b| score(&truths[a]).total_cmp(&score(&truths[b]))).unwrap();
+        let best = (0..n)
+            .max_by(|&a, &b| score(&truths[a]).total_cmp(&score(&truths[b])))
+            .unwrap();
         let mut spent = 0.0;
         let halving = Halving::new(criteria()).with_seed(seed);
         let ranking = halving
@@ -53,7 +64,16 @@ fn the_best_of_a_hundred_is_found_in_a_third_of_the_time() {
 
 #[test]
 fn those_that_went_on_stand_first_and_the_front_is_of_the_last_round() {
-    let truths = [(1.0, 8.0), (2.0, 6.0), (3.0, 6.5), (0.5, 5.9), (1.0, 9.0), (1.0, 9.5), (1.0, 9.7), (1.0, 9.9)];
+    let truths = [
+        (1.0, 8.0),
+        (2.0, 6.0),
+        (3.0, 6.5),
+        (0.5, 5.9),
+        (1.0, 9.0),
+        (1.0, 9.5),
+        (1.0, 9.7),
+        (1.0, 9.9),
+    ];
     let mut order = Vec::new();
     let ranking = Halving::new(criteria())
         .with_rounds(2)
@@ -95,7 +115,8 @@ fn equal_input_gives_equal_rankings_and_what_is_missing_comes_last() {
 
 #[test]
 fn settings_that_cannot_be_are_refused() {
-    let try_it = |halving: &Halving, n| halving.run(n, |_, _, _| Ok::<_, PlanError>(Trial::default()));
+    let try_it =
+        |halving: &Halving, n| halving.run(n, |_, _, _| Ok::<_, PlanError>(Trial::default()));
     assert!(try_it(&Halving::new(criteria()), 0).is_err());
     assert!(try_it(&Halving::new(criteria()).with_rounds(0), 3).is_err());
     assert!(try_it(&Halving::new(criteria()).with_repeats(0), 3).is_err());

@@ -26,8 +26,14 @@ fn every_run_is_predicted_from_the_others() {
     let runs: Vec<RecordedRun> = recorded().into_iter().map(|(_, run)| run).collect();
     let errors = LearnCallModel::leave_one_out(&runs);
     assert_eq!(errors.len(), 23);
-    let worst = errors.iter().fold(0.0_f64, |worst, error| worst.max(error.abs()));
-    println!("leave one out: mean {:.2} %, worst {:.1} %", 100.0 * mean(&errors), 100.0 * worst);
+    let worst = errors
+        .iter()
+        .fold(0.0_f64, |worst, error| worst.max(error.abs()));
+    println!(
+        "leave one out: mean {:.2} %, worst {:.1} %",
+        100.0 * mean(&errors),
+        100.0 * worst
+    );
     // The original's own estimator is 24.6 % off, a constant rate of learn calls 9.7 %.
     assert!(mean(&errors) <= 0.06, "{errors:?}");
 }
@@ -38,18 +44,28 @@ fn every_configuration_is_predicted_from_the_others() {
     let runs = recorded();
     let mut errors = Vec::new();
     let mut covered = 0;
-    let configurations: std::collections::BTreeSet<&String> = runs.iter().map(|(sizes, _)| sizes).collect();
+    let configurations: std::collections::BTreeSet<&String> =
+        runs.iter().map(|(sizes, _)| sizes).collect();
     for sizes in configurations {
-        let others: Vec<RecordedRun> =
-            runs.iter().filter(|(other, _)| other != sizes).map(|(_, run)| *run).collect();
+        let others: Vec<RecordedRun> = runs
+            .iter()
+            .filter(|(other, _)| other != sizes)
+            .map(|(_, run)| *run)
+            .collect();
         let model = LearnCallModel::fit(&others).unwrap();
         for (_, run) in runs.iter().filter(|(other, _)| other == sizes) {
-            let predicted = model.predict(run.samples, run.learns, run.batch_size).unwrap();
+            let predicted = model
+                .predict(run.samples, run.learns, run.batch_size)
+                .unwrap();
             errors.push(predicted.value / run.seconds - 1.0);
             covered += usize::from(predicted.covers(run.seconds));
         }
     }
-    println!("leave a configuration out: {:.2} %, {covered} of {} covered", 100.0 * mean(&errors), errors.len());
+    println!(
+        "leave a configuration out: {:.2} %, {covered} of {} covered",
+        100.0 * mean(&errors),
+        errors.len()
+    );
     assert_eq!(errors.len(), 23);
     assert!(mean(&errors) <= 0.06);
     assert!(covered >= 20, "{covered}");
@@ -58,8 +74,11 @@ fn every_configuration_is_predicted_from_the_others() {
 #[test]
 fn runs_of_ten_times_the_size_are_predicted_from_the_small_ones() {
     let runs = recorded();
-    let small: Vec<RecordedRun> =
-        runs.iter().map(|(_, run)| *run).filter(|run| run.samples <= 100.0).collect();
+    let small: Vec<RecordedRun> = runs
+        .iter()
+        .map(|(_, run)| *run)
+        .filter(|run| run.samples <= 100.0)
+        .collect();
     assert_eq!(small.len(), 8);
     let model = LearnCallModel::fit(&small).unwrap();
     // No small run was made with another batch size, so nothing is known of that.
@@ -67,11 +86,17 @@ fn runs_of_ten_times_the_size_are_predicted_from_the_small_ones() {
     let large = large.filter(|run| run.samples > 100.0 && run.batch_size == 50.0);
     let errors: Vec<f64> = large
         .map(|run| {
-            let predicted = model.predict(run.samples, run.learns, run.batch_size).unwrap();
+            let predicted = model
+                .predict(run.samples, run.learns, run.batch_size)
+                .unwrap();
             predicted.value / run.seconds - 1.0
         })
         .collect();
-    println!("ten times the size: {:.2} % over {} runs", 100.0 * mean(&errors), errors.len());
+    println!(
+        "ten times the size: {:.2} % over {} runs",
+        100.0 * mean(&errors),
+        errors.len()
+    );
     assert_eq!(errors.len(), 10);
     assert!(mean(&errors) <= 0.06, "{errors:?}");
 }
@@ -91,10 +116,16 @@ fn ten_times_the_samples_take_ten_times_as_long() {
 #[test]
 fn too_few_and_impossible_runs_are_refused() {
     let run = RecordedRun::new(100.0, 4_000.0, 50.0);
-    assert!(matches!(LearnCallModel::fit(&[run, run]), Err(PlanError::TooLittle { .. })));
+    assert!(matches!(
+        LearnCallModel::fit(&[run, run]),
+        Err(PlanError::TooLittle { .. })
+    ));
     // Three times the same: a rate, and nothing more.
     assert!(LearnCallModel::fit(&[run; 3]).is_ok());
     let impossible = RecordedRun::new(0.0, 1.0, 1.0);
-    assert!(matches!(LearnCallModel::fit(&[impossible; 5]), Err(PlanError::Value { .. })));
+    assert!(matches!(
+        LearnCallModel::fit(&[impossible; 5]),
+        Err(PlanError::Value { .. })
+    ));
     assert!(LearnCallModel::leave_one_out(&[run]).is_empty());
 }
