@@ -75,7 +75,7 @@ impl Forecast {
 
     /// Compares with what the run took, for machines.
     #[must_use]
-    pub(crate) fn to_json(&self, seconds: f64, disk_bytes: Option<u64>) -> Value {
+    pub(crate) fn to_json(self, seconds: f64, disk_bytes: Option<u64>) -> Value {
         let of = |foretold: Interval, taken: f64| {
             json!({
                 "value": foretold.value, "low": foretold.low, "high": foretold.high,

@@ -107,6 +107,10 @@ pub(crate) struct Args {
     /// --within.
     #[arg(long, requires = "samples", requires = "within")]
     legacy: bool,
+    /// For --legacy: samples a second of four cores. The original takes 0.45 of the default for a
+    /// slow machine.
+    #[arg(long, value_name = "N", default_value_t = 44.0, requires = "legacy")]
+    baseline: f64,
     /// Write the plan as a page of HTML with plots.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -173,7 +177,8 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
 fn legacy_answer(args: &Args) -> Result<legacy::LegacyRecommendation> {
     let samples = args.samples.context("--legacy needs --samples")? as f64;
     let within = args.within.context("--legacy needs --within")?;
-    let mut request = LegacyRequest::new(samples, within.as_secs_f64() / 3600.0);
+    let mut request = LegacyRequest::new(samples, within.as_secs_f64() / 3600.0)
+        .with_baseline(args.baseline);
     if let Some(budget) = args.budget {
         request = request.with_budget(budget);
     }
