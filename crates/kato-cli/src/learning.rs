@@ -7,7 +7,7 @@ use kato_learner::segment::{Delimiter, Segmentation, TokenLimit};
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 
 /// What is learned of a text.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct LearningArgs {
     /// Chunk size of each level, from the bottom up: tokens of a pattern, then patterns of a
     /// pattern.
@@ -85,6 +85,77 @@ impl LearningArgs {
     }
 }
 
+/// Values of `--mode`.
+const MODES: [&str; 9] = [
+    "chunks",
+    "sentences",
+    "sentence",
+    "word",
+    "bigram",
+    "trigram",
+    "4-gram",
+    "5-gram",
+    "paragraph",
+];
+/// Values of `--segmentation`.
+const SEGMENTATIONS: [&str; 3] = ["simple", "article", "book"];
+
+impl LearningArgs {
+    /// Returns the chunk size of each level.
+    #[must_use]
+    pub(crate) fn levels(&self) -> &[usize] {
+        &self.levels
+    }
+
+    /// Returns the same with other chunk sizes.
+    #[must_use]
+    pub(crate) fn with_levels(mut self, levels: &[usize]) -> Self {
+        self.levels = levels.to_vec();
+        self
+    }
+
+    /// Returns the flags that ask for the same, without those that are the default.
+    #[must_use]
+    pub(crate) fn to_flags(&self) -> Vec<String> {
+        let levels: Vec<String> = self.levels.iter().map(usize::to_string).collect();
+        let mode = MODES
+            .iter()
+            .find(|name| text_mode(name).is_ok_and(|mode| mode == self.mode));
+        let is_this = |name: &&&str| {
+            name.parse::<Segmentation>()
+                .is_ok_and(|s| s == self.segmentation)
+        };
+        let segmentation = SEGMENTATIONS.iter().find(is_this);
+        let (mode, segmentation) = (mode.unwrap_or(&"chunks"), segmentation.unwrap_or(&"simple"));
+        let mut flags = vec!["--levels".to_owned(), levels.join(",")];
+        let mut add = |flag: &str, value: String, default: &str| {
+            if value != default {
+                flags.extend([flag.to_owned(), value]);
+            }
+        };
+        add("--tokenizer", self.tokenizer.clone(), "gpt2");
+        add("--mode", (*mode).to_owned(), "chunks");
+        add("--segmentation", (*segmentation).to_owned(), "simple");
+        add(
+            "--min-paragraph-chars",
+            self.min_paragraph_chars.to_string(),
+            "10",
+        );
+        add(
+            "--max-paragraph-tokens",
+            self.max_paragraph_tokens.to_string(),
+            "2048",
+        );
+        if matches!(self.tail, Tail::Promote) {
+            flags.extend(["--tail".to_owned(), "promote".to_owned()]);
+        }
+        if self.whole_document {
+            flags.push("--whole-document".to_owned());
+        }
+        flags
+    }
+}
+
 /// Parses the value of `--mode`.
 fn text_mode(name: &str) -> Result<TextMode> {
     Ok(match name {
@@ -97,4 +168,45 @@ fn text_mode(name: &str) -> Result<TextMode> {
             TextMode::Segments { delimiter }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        args: LearningArgs,
+    }
+
+    fn parsed(flags: &[String]) -> LearningArgs {
+        let words = ["program".to_owned()]
+            .into_iter()
+            .chain(flags.iter().cloned());
+        Program::try_parse_from(words).unwrap().args
+    }
+
+    #[test]
+    fn flags_ask_for_the_same_again() {
+        let lines = [
+            "--levels 5,7,9",
+            "--levels 8 --tokenizer tokenizer.json --tail promote --whole-document",
+            "--levels 4,3 --segmentation book --min-paragraph-chars 0 --max-paragraph-tokens 0",
+        ];
+        let modes = MODES.map(|mode| format!("--levels 5 --mode {mode}"));
+        for line in lines.into_iter().map(str::to_owned).chain(modes) {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let flags = parsed(&words).to_flags();
+            assert_eq!(
+                format!("{:?}", parsed(&flags)),
+                format!("{:?}", parsed(&words)),
+                "{line}"
+            );
+        }
+        let plain = parsed(&[]).to_flags();
+        assert_eq!(plain, ["--levels", "5,7,9"]);
+    }
 }

@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
-    index, inspect, man, next, predict, runs, score, serve, train,
+    history, index, inspect, man, next, plan, predict, runs, score, serve, train, tune,
 };
 use crate::exit::failed;
 use crate::logging::LogArgs;
@@ -52,6 +52,9 @@ enum Command {
     Analyze(analyze::Args),
     Cleanup(cleanup::Args),
     Estimate(Box<estimate::Args>),
+    Plan(Box<plan::Args>),
+    Tune(Box<tune::Args>),
+    History(history::Args),
     Hardware(hardware::Args),
     Bench(bench::Args),
     Corpus(corpus::Args),
@@ -93,6 +96,9 @@ impl Program {
             Command::Analyze(args) => analyze::main(&args),
             Command::Cleanup(args) => cleanup::main(&args),
             Command::Estimate(mut args) => estimate::main(&mut args),
+            Command::Plan(mut args) => plan::main(&mut args),
+            Command::Tune(mut args) => tune::main(&mut args),
+            Command::History(args) => history::main(&args),
             Command::Hardware(args) => hardware::main(&args),
             Command::Bench(args) => bench::main(&args),
             Command::Corpus(args) => corpus::main(&args),

@@ -144,6 +144,16 @@ impl SourceArgs {
         self.on_bad.is_some_and(|policy| policy != OnBad::Fail)
     }
 
+    /// Returns whether less than the whole of the sources is read, or their whole more than once.
+    #[must_use]
+    pub(crate) fn reads_a_part(&self) -> bool {
+        self.shard.is_some()
+            || self.sample.is_some()
+            || self.max_rows.is_some()
+            || self.skip > 0
+            || self.min_chars > 0
+    }
+
     /// Turns reading ahead off unless the user said otherwise, which is right where a few documents
     /// are wanted.
     pub(crate) fn read_little(&mut self) {

@@ -10,6 +10,7 @@
 //! kato train corpus.jsonl --backend kato:http://127.0.0.1:8000 --run wikitext
 //! kato train corpus.jsonl --backend mongodb://127.0.0.1:27017 --run wikitext
 //! kato train corpus.jsonl --profile --report run.html     # where does the time go?
+//! kato train corpus.jsonl --history runs.db --plan plan.json
 //! ```
 
 use std::io::{Write, stderr};
@@ -20,6 +21,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use kato_learner::config::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::{
     Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, Workers,
     loader_at_checkpoint,
@@ -28,6 +30,8 @@ use serde_json::Value;
 
 use crate::byte_size::ByteSize;
 use crate::exit::failed;
+use crate::forecast::Forecast;
+use crate::history::{HistoryArgs, Recorder, RunFacts};
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
 use crate::learning::LearningArgs;
 use crate::output::{stdout, unless_reader_gone};
@@ -39,7 +43,7 @@ use crate::training::profile::ProfileArgs;
 use crate::training::reporter::{ProgressMode, Reporter};
 use crate::training::seconds::seconds;
 use crate::training::summary::summary;
-use crate::{program, repository};
+use crate::{machine, program, repository};
 
 /// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO
 /// server, or a MongoDB.
@@ -52,7 +56,9 @@ use crate::{program, repository};
 /// With --json one JSON object on standard output tells the result: samples, errors, tokens, rates,
 /// the levels with their patterns, what the rules left out, bytes on the disk, and where the time
 /// went: starved_share is the part of it that learning waited for documents; with --profile also
-/// what bounds the run, under the key profile. Progress goes to standard error.
+/// what bounds the run, under the key profile; peak_memory_bytes of this process; forecast, where
+/// there was one, with value, low, high, error and covered; recorded, the id in the history.
+/// Progress goes to standard error.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 3 done but samples failed (with --fail-on-errors),
 /// 130 interrupted and ready to be resumed.
@@ -120,6 +126,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     profile: ProfileArgs,
     #[command(flatten)]
+    history: HistoryArgs,
+    #[command(flatten)]
     source: SourceArgs,
 }
 
@@ -154,6 +162,15 @@ fn run(args: &Args) -> Result<ExitCode> {
         move || stop.is_stopped()
     };
     let probe = args.profile.probe();
+    // Before anything is learned, so that a file that is no history is found out at once.
+    let plan = args
+        .history
+        .plan
+        .as_deref()
+        .map(Forecast::of_plan)
+        .transpose()?;
+    let history = args.history.history.as_deref();
+    let mut recorder = history.map(Recorder::open).transpose()?;
     let learner = args.learning.learner(Recording {
         provenance: args.provenance,
         metadata: args.metadata,
@@ -194,10 +211,13 @@ fn run(args: &Args) -> Result<ExitCode> {
     // A position is in the destination, so a loader that goes on from one can only be made after
     // it.
     let mut loader = opened.map_or_else(|| resumed(&destination.checkpoint()), Ok)?;
+    let facts = facts(args, &configuration, &loader);
+    let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
     let mut reporter = Reporter::new(match args.quiet {
         true => ProgressMode::Silent,
         false => args.progress,
-    });
+    })
+    .with_forecast(forecast);
     let mut profiling = args
         .profile
         .start(&probe, Path::new(&destination.place()))?;
@@ -214,8 +234,24 @@ fn run(args: &Args) -> Result<ExitCode> {
     let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
     let report = report?;
     let profile = profile.transpose()?;
+    let note = args.history.note.as_deref().unwrap_or_default();
+    let recorded = recorder
+        .as_mut()
+        .map(|recorder| recorder.record(&facts, forecast.as_ref(), &report, note))
+        .transpose()?;
+    // A forecast is of a whole run in one session.
+    let is_whole = report.complete && report.session_samples == report.samples_processed;
+    let forecast = forecast.filter(|_| is_whole);
+    let took = (report.total_time_seconds, report.disk_bytes);
     let result = if args.json {
         let mut value = destination.to_json(&report)?;
+        value["peak_memory_bytes"] = machine::peak_memory().into();
+        if let Some(forecast) = &forecast {
+            value["forecast"] = forecast.to_json(took.0, took.1);
+        }
+        if let Some(run) = &recorded {
+            value["recorded"] = run.as_str().into();
+        }
         if let Some(profile) = &profile {
             value["profile"] = profile.to_json()?;
         }
@@ -226,6 +262,12 @@ fn run(args: &Args) -> Result<ExitCode> {
         text += &destination.summary(&report);
         if let Some(profile) = &profile {
             text += &profile.text();
+        }
+        if let Some(forecast) = &forecast {
+            text += &forecast.compared(took.0, took.1);
+        }
+        if let Some((run, history)) = recorded.as_ref().zip(history) {
+            text += &format!("recorded as {run} in {}\n", history.display());
         }
         text
     };
@@ -244,6 +286,37 @@ fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(FAILED_SAMPLES));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what a run is trained with, for its record.
+fn facts(
+    args: &Args,
+    configuration: &RunConfiguration,
+    loader: &StreamingDatasetLoader,
+) -> RunFacts {
+    let identity = loader.identity();
+    let sizes = identity.files().into_iter().map(|file| file.size);
+    let names: Vec<String> = match args.sources.is_empty() {
+        true => vec!["the text of this repository, or of the run".to_owned()],
+        false => args
+            .sources
+            .iter()
+            .map(|source| source.display().to_string())
+            .collect(),
+    };
+    let nodes = configuration.learner.nodes.iter();
+    RunFacts {
+        chunk_sizes: nodes.map(|node| node.chunk_size as u64).collect(),
+        backend: args.destination.kind(),
+        memory_bytes: args.memory.0,
+        corpus: names.join(" "),
+        fingerprint: CorpusDigest::of(&identity).digest,
+        corpus_bytes: sizes.sum(),
+        configuration: configuration.to_json(),
+        is_part: args.max_samples.is_some()
+            || args.hold_out.is_some()
+            || args.source.reads_a_part(),
+    }
 }
 
 /// Returns the options of the training.

@@ -117,6 +117,16 @@ impl DestinationArgs {
         backend.unwrap_or_else(|| Backend::Embedded(kb()))
     }
 
+    /// Returns the kind of place that the knowledge goes to, for a history.
+    #[must_use]
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.backend() {
+            Backend::Embedded(_) => "embedded",
+            Backend::Kato(_) => "kato",
+            Backend::Mongodb(_) => "mongodb",
+        }
+    }
+
     /// Returns the name of the run; empty for an embedded one, which has none.
     fn run(&self) -> &str {
         self.run.as_ref().map_or("", RunName::as_str)

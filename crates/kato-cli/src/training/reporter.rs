@@ -10,6 +10,7 @@ use kato_scheduler::TrainingEvent;
 use kato_scheduler::event::Progress;
 use serde_json::{Value, json};
 
+use crate::forecast::Forecast;
 use crate::meter::{Meter, Pace, WARM_UP};
 
 /// Shortest time between two lines of progress for machines.
@@ -39,6 +40,8 @@ pub(crate) struct Reporter {
     first: Option<Progress>,
     last_json: Option<Duration>,
     is_stopping: bool,
+    /// What was foretold of the run.
+    forecast: Option<Forecast>,
 }
 
 impl Reporter {
@@ -56,7 +59,15 @@ impl Reporter {
             first: None,
             last_json: None,
             is_stopping: false,
+            forecast: None,
         }
+    }
+
+    /// Shows beside the progress what was foretold of the run.
+    #[must_use]
+    pub(crate) fn with_forecast(mut self, forecast: Option<Forecast>) -> Self {
+        self.forecast = forecast;
+        self
     }
 
     /// Shows one event.
@@ -123,10 +134,17 @@ impl Reporter {
     fn progress(&mut self, progress: &Progress) {
         let first = self.first.get_or_insert_with(|| progress.clone());
         let pace = pace(first, progress);
-        let is_stopping = self.is_stopping;
+        let (is_stopping, forecast) = (self.is_stopping, self.forecast);
         self.meter
             .update(progress.bytes_read, progress.total_bytes, || {
-                facts(progress, pace, is_stopping)
+                let mut facts = facts(progress, pace, is_stopping);
+                if let Some(forecast) = forecast.filter(|_| !is_stopping) {
+                    // Beside the time that is left, which it is compared with.
+                    let elapsed = progress.elapsed.as_secs_f64();
+                    let text = format!("{elapsed:.0} s of {}", forecast.text());
+                    facts.insert(facts.len().min(1), text);
+                }
+                facts
             });
     }
 }

@@ -8,6 +8,7 @@
 mod estimating;
 mod measuring;
 mod place;
+mod planning;
 mod profiling;
 #[path = "../support/program.rs"]
 mod program;

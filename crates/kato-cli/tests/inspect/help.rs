@@ -3,9 +3,9 @@
 use crate::programs::Workplace;
 
 /// All of them but `runs`, whose subcommands have help of their own (target `runs`).
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 18] = [
     "analyze", "hardware", "bench", "cleanup", "datasets", "estimate", "evaluate", "generate",
-    "index", "inspect", "corpus", "next", "predict", "score", "serve", "train",
+    "index", "inspect", "corpus", "next", "plan", "predict", "score", "serve", "train", "tune",
 ];
 
 fn help(program: &str, argument: &str) -> String {

@@ -92,8 +92,10 @@ fn an_index_is_kept_and_found_until_the_next_commit() {
         EngineOptions::default(),
     );
     let node = engine.unwrap().nodes().next().unwrap();
-    node.teach(&Lesson::new(events("the cat sat down"))).unwrap();
-    node.teach(&Lesson::new(events("the cow sat down"))).unwrap();
+    node.teach(&Lesson::new(events("the cat sat down")))
+        .unwrap();
+    node.teach(&Lesson::new(events("the cow sat down")))
+        .unwrap();
     let name = kato_model::PatternName::of_events(&events("the cat sat down"));
     assert_eq!(node.frequency(&name), 3);
     drop(node);
@@ -104,8 +106,10 @@ fn an_index_is_kept_and_found_until_the_next_commit() {
     )
     .unwrap();
     let node = engine.nodes().next().unwrap();
-    node.teach(&Lesson::new(events("the cat sat down"))).unwrap();
-    node.teach(&Lesson::new(events("the cow sat down"))).unwrap();
+    node.teach(&Lesson::new(events("the cat sat down")))
+        .unwrap();
+    node.teach(&Lesson::new(events("the cow sat down")))
+        .unwrap();
     engine.commit().unwrap();
     assert!(kato_index::open(&store).unwrap().is_none());
     let reloaded = Engine::open(Arc::new(EmbeddedStore::open_read_only(&kb).unwrap())).unwrap();
@@ -139,8 +143,10 @@ fn a_flipped_bit_in_any_column_changes_no_answer() {
             // What was learned before the damage is found stays, pending or not.
             for engine in [&memory, &disk] {
                 for node in engine.nodes() {
-                    node.teach(&Lesson::new(events("the cat sat down"))).unwrap();
-                    node.teach(&Lesson::new(events("the cow sat down"))).unwrap();
+                    node.teach(&Lesson::new(events("the cat sat down")))
+                        .unwrap();
+                    node.teach(&Lesson::new(events("the cow sat down")))
+                        .unwrap();
                 }
             }
             check(&[memory, disk]);

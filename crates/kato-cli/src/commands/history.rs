@@ -1,0 +1,332 @@
+//! The command `kato history`: what recorded runs took, beside each other and beside what was
+//! foretold.
+//!
+//! ```text
+//! kato train corpus.jsonl --kb my-kb --history runs.db
+//! kato history list --history runs.db
+//! kato history accuracy --history runs.db
+//! kato history forecast --levels 5,7,9 --samples 1000000 --history runs.db
+//! ```
+
+#[cfg(feature = "history")]
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[cfg(not(feature = "history"))]
+use anyhow::Context;
+#[cfg(feature = "history")]
+use clap::Subcommand;
+use kato_scheduler::StopSignal;
+
+use crate::exit::exit_code;
+
+#[cfg(feature = "history")]
+/// Looks at the runs that `kato train --history` has recorded: lists and compares them, finds
+/// similar ones, says how good forecasts were, and foretells the time of another.
+///
+/// RUN is an id, or the beginning of one. The file is a SQLite database: several programs may
+/// record into it at once. A record is kept until it is removed, whatever becomes of what was
+/// learned.
+///
+/// With --json every answer is one JSON object on standard output. list, compare: rows. show: the
+/// run. similar: similar, each with similarity and run. accuracy: seconds, disk_bytes and
+/// memory_bytes, each with runs, mean_percent, median_percent, bias_percent, intervals, covered and
+/// trend, or null. forecast: seconds with value, low and high.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+    /// The file of the history.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "kato-history.db",
+        global = true
+    )]
+    history: PathBuf,
+    /// Print one JSON object to standard output.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[cfg(feature = "history")]
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs beside each other, newest first.
+    List {
+        #[command(flatten)]
+        filter: Filter,
+        /// Write all columns as CSV to this file; `-` for standard output.
+        #[arg(long, value_name = "FILE")]
+        csv: Option<PathBuf>,
+    },
+    /// Everything known of a run.
+    Show {
+        /// Its id, or the beginning of it.
+        run: String,
+    },
+    /// These runs beside each other.
+    Compare {
+        /// Their ids, or the beginnings of them.
+        #[arg(required = true)]
+        runs: Vec<String>,
+    },
+    /// Runs whose settings are most like these.
+    Similar {
+        #[command(flatten)]
+        settings: Settings,
+        /// So many at most.
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        limit: usize,
+    },
+    /// How good forecasts were, whether their intervals held, and whether they get better.
+    Accuracy {
+        #[command(flatten)]
+        filter: Filter,
+    },
+    /// The time of a run by what recorded ones took, also with other settings: by the learn calls
+    /// of a sample.
+    Forecast {
+        #[command(flatten)]
+        settings: Settings,
+        /// Samples of the run.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        samples: u64,
+        /// Learn calls of a sample. Default: those of the largest run with the same chunk sizes.
+        #[arg(long, value_name = "N")]
+        learns: Option<f64>,
+    },
+    /// Record the runs of the Python original: of its database, or of a snapshot (.json).
+    Import {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Write plots of the runs as SVG into a directory.
+    Plot {
+        /// The directory.
+        dir: PathBuf,
+        #[command(flatten)]
+        filter: Filter,
+    },
+    /// Remove a run from the history; what it learned stays.
+    Remove {
+        /// Its id, or the beginning of it.
+        run: String,
+    },
+}
+
+#[cfg(feature = "history")]
+/// Which runs.
+#[derive(Debug, clap::Args)]
+struct Filter {
+    /// Of this corpus.
+    #[arg(long, value_name = "NAME")]
+    corpus: Option<String>,
+    /// With these chunk sizes.
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    levels: Vec<u64>,
+    /// Of at least so many samples.
+    #[arg(long, value_name = "N")]
+    min_samples: Option<u64>,
+    /// So many of the newest.
+    #[arg(long, value_name = "N")]
+    last: Option<u64>,
+}
+
+#[cfg(feature = "history")]
+/// Settings of a run.
+#[derive(Debug, clap::Args)]
+struct Settings {
+    /// Chunk size of each level.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', required = true)]
+    levels: Vec<u64>,
+    /// Workers.
+    #[arg(long, value_name = "N")]
+    workers: Option<u64>,
+    /// Batch size.
+    #[arg(long, value_name = "N")]
+    batch: Option<u64>,
+}
+
+#[cfg(not(feature = "history"))]
+/// Looks at the runs that `kato train --history` has recorded: lists and compares them, finds
+/// similar ones, says how good forecasts were, and foretells the time of another.
+///
+/// Not in this build: it needs `--features history`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What is asked, which only a build with the feature understands.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    asked: Vec<String>,
+}
+
+/// Runs `kato history` and returns its exit code.
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+#[cfg(not(feature = "history"))]
+fn run(args: &Args) -> anyhow::Result<()> {
+    let asked = args.asked.join(" ");
+    crate::history::missing().with_context(|| format!("kato history {asked}"))
+}
+
+#[cfg(feature = "history")]
+use answers::run;
+
+#[cfg(feature = "history")]
+mod answers {
+    //! The answers of the subcommands.
+
+    use std::io::Write;
+    use std::path::Path;
+
+    use anyhow::{Context, Result};
+    use kato_history::record::RunSettings;
+    use kato_history::{RunFilter, TrainingHistory};
+    use kato_planner::{LearnCallModel, RecordedRun};
+
+    use super::{Args, Command, Filter, Settings};
+    use crate::history::{
+        AccuracyView, ComparisonView, ForecastView, Imported, Removed, RunsView, SimilarView,
+        write_plots,
+    };
+    use crate::inspect::show;
+    use crate::output::stdout;
+
+    impl Filter {
+        fn filter(&self) -> RunFilter {
+            let mut filter = RunFilter::default();
+            filter.corpus = self.corpus.clone();
+            filter.chunk_sizes = Some(self.levels.clone()).filter(|levels| !levels.is_empty());
+            filter.min_samples = self.min_samples;
+            filter.limit = self.last;
+            filter
+        }
+    }
+
+    impl Settings {
+        fn settings(&self) -> RunSettings {
+            let mut settings = RunSettings::new(self.levels.iter().copied());
+            settings.workers = self.workers;
+            settings.batch_size = self.batch;
+            settings
+        }
+    }
+
+    /// Runs the subcommand and shows its answer.
+    pub(super) fn run(args: &Args) -> Result<()> {
+        let (path, json) = (&args.history, args.json);
+        if let Command::Import { file } = &args.command {
+            return show(&import(path, file)?, json);
+        }
+        let mut history = TrainingHistory::open_existing(path)?;
+        match &args.command {
+            Command::List { filter, csv } => {
+                let comparison = history.compare(&[], &filter.filter())?;
+                match csv {
+                    None => show(&ComparisonView(comparison), json),
+                    Some(file) if file.as_os_str() == "-" => {
+                        Ok(stdout().write_all(comparison.to_csv().as_bytes())?)
+                    }
+                    Some(file) => std::fs::write(file, comparison.to_csv())
+                        .with_context(|| format!("failed to write {}", file.display())),
+                }
+            }
+            Command::Show { run } => show(&RunsView(history.run(run)?), json),
+            Command::Compare { runs } => show(
+                &ComparisonView(history.compare(runs, &RunFilter::default())?),
+                json,
+            ),
+            Command::Similar { settings, limit } => {
+                let similar = history.similar(&settings.settings(), *limit)?;
+                show(&SimilarView { similar }, json)
+            }
+            Command::Accuracy { filter } => {
+                show(&AccuracyView(history.accuracy(&filter.filter())?), json)
+            }
+            Command::Forecast {
+                settings,
+                samples,
+                learns,
+            } => show(&forecast(&history, settings, *samples, *learns)?, json),
+            Command::Plot { dir, filter } => {
+                let mut runs = history.runs(&filter.filter())?;
+                runs.reverse();
+                let mut out = stdout();
+                for path in write_plots(&runs, dir)? {
+                    writeln!(out, "{}", path.display())?;
+                }
+                Ok(())
+            }
+            Command::Remove { run } => {
+                let removed = history.remove(run)?;
+                show(&Removed { removed }, json)
+            }
+            Command::Import { .. } => Ok(()),
+        }
+    }
+
+    /// Imports a database or a snapshot into a history, which is made where it is missing.
+    fn import(path: &Path, file: &Path) -> Result<Imported> {
+        let mut history = TrainingHistory::open(path)?;
+        let is_snapshot = file
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        let imported = match is_snapshot {
+            true => history.import_snapshot(file)?.into_iter().collect(),
+            false => history.import_original(file)?,
+        };
+        Ok(Imported { imported })
+    }
+
+    /// Foretells the time of a run by recorded ones of the same kind of place.
+    fn forecast(
+        history: &TrainingHistory,
+        settings: &Settings,
+        samples: u64,
+        learns_a_sample: Option<f64>,
+    ) -> Result<ForecastView> {
+        let mut runs = history.runs(&RunFilter::default().with_complete_only())?;
+        runs.retain(|run| {
+            run.outcome.learns() > 0 && run.outcome.samples > 0 && run.outcome.seconds > 0.0
+        });
+        if let Some(workers) = settings.workers {
+            runs.retain(|run| run.settings.workers == Some(workers));
+        }
+        let same = runs
+            .iter()
+            .filter(|run| run.settings.chunk_sizes == settings.levels);
+        let largest = same.max_by_key(|run| run.outcome.samples);
+        let of_largest =
+            largest.map(|run| run.outcome.learns() as f64 / run.outcome.samples as f64);
+        let learns_a_sample = learns_a_sample.or(of_largest).context(
+            "no run has these chunk sizes, so nothing tells how many learn calls a sample makes: give --learns N",
+        )?;
+        let recorded: Vec<RecordedRun> = runs
+            .iter()
+            .map(|run| {
+                let outcome = &run.outcome;
+                let learns = outcome.learns() as f64;
+                RecordedRun::new(outcome.samples as f64, learns, outcome.seconds)
+                    .with_batch_size(run.settings.batch_size.unwrap_or(1).max(1) as f64)
+            })
+            .collect();
+        let model = LearnCallModel::fit(&recorded)?;
+        let batch = settings
+            .batch
+            .or_else(|| largest.and_then(|run| run.settings.batch_size));
+        let learns = learns_a_sample * samples as f64;
+        let errors = LearnCallModel::leave_one_out(&recorded);
+        let mean = errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len().max(1) as f64;
+        Ok(ForecastView {
+            seconds: model.predict(samples as f64, learns, batch.unwrap_or(1).max(1) as f64)?,
+            learns,
+            runs: model.n_runs(),
+            learns_of: largest.map_or_else(|| "--learns".to_owned(), |run| run.run_id.clone()),
+            leave_one_out_percent: (!errors.is_empty()).then_some(100.0 * mean),
+        })
+    }
+}

@@ -1,0 +1,491 @@
+//! The command `kato plan`: what a run will take, on which machine, by when and for how much, from
+//! short runs over a random part of its corpus.
+//!
+//! ```text
+//! kato plan corpus.jsonl --target 1GB
+//! kato plan corpus.jsonl --target 100GB --within 2h --budget 20 --report plan.html --out plan.json
+//! kato train corpus.jsonl --kb my-kb --plan plan.json
+//! ```
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use kato_estimator::{
+    Calibration, EstimateError, Figure, StorageEngine, StorageEstimator, TextSampler,
+};
+use kato_learner::config::Recording;
+use kato_planner::catalogue::Rented;
+use kato_planner::legacy::{self, LegacyRequest};
+use kato_planner::recommend::Place;
+use kato_planner::{Catalogue, Interval, Recommendation, Requirements, RunCosts, recommend};
+use kato_scaling::{Law, Scaling, ScalingAnalyzer, ScalingError};
+use kato_scheduler::StopSignal;
+
+use crate::byte_size::ByteSize;
+use crate::exit::exit_code;
+use crate::forecast::Forecast;
+use crate::inspect::show;
+use crate::interrupt::stop_on_interrupt;
+use crate::learning::LearningArgs;
+use crate::machine::{self, Machine};
+use crate::meter::Meter;
+use crate::pilot::PilotCorpus;
+use crate::planning::{
+    LegacyView, Measured, Pilots, Plan, Target, bytes, fitted, interval, limits, measure, page,
+    shell,
+};
+use crate::source::{SOURCE_HELP, SourceArgs};
+use crate::{program, repository};
+
+/// Plans a run before it is paid for: its time, its bytes and its money, on this machine and on
+/// others, with intervals, and the command that does it.
+///
+/// Trains a random part of the corpus, at most --pilot bytes of text, in several sizes and several
+/// times, each into a knowledge base that is thrown away. A law of the time is fitted to them; bytes
+/// and patterns are estimated as by `kato estimate`; machines and prices come from a catalogue. The
+/// intervals are to hold the truth in 90 of 100 cases. What is more than 200 times the pilots is
+/// refused, as nothing says that the law still holds there: make the pilots larger, or --force it.
+///
+/// With --json the plan is one JSON object on standard output: forecast (seconds, disk_bytes,
+/// memory_bytes, each with value, low and high), patterns, law, on_the_way, recommendation with
+/// options and changes, assumptions, command, pilots. --out writes the same to a file, with which
+/// `kato train --plan` compares itself. Progress goes to standard error.
+///
+/// Exit codes: 0 done, also where no machine does it, 1 error, 2 wrong usage, 130 interrupted.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
+pub(crate) struct Args {
+    /// The corpus; see below. Default: this repository's README and docs.
+    #[arg(value_name = "SOURCE")]
+    sources: Vec<PathBuf>,
+    /// Size of the run's text: 1GB, 1TB.
+    #[arg(long, value_name = "SIZE", required_unless_present = "samples")]
+    target: Option<ByteSize>,
+    /// Documents of the run, instead of a size.
+    #[arg(long, value_name = "N", conflicts_with = "target", value_parser = clap::value_parser!(u64).range(1..))]
+    samples: Option<u64>,
+    /// Time in which it is to be done: 90s, 30min, 24h, 2days.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    within: Option<Duration>,
+    /// Money for it, in USD: the rent, or the price of the machine.
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+    /// Only machines that are rented, or bought. This one is always considered.
+    #[arg(long, value_name = "HOW", value_enum)]
+    place: Option<PlaceArg>,
+    /// Machines and prices: a TOML file. Default: those that come along, with their date.
+    #[arg(long, value_name = "FILE")]
+    catalogue: Option<PathBuf>,
+    /// Text of the pilots at most.
+    #[arg(long, value_name = "SIZE", default_value = "20MB")]
+    pilot: ByteSize,
+    /// How often each size is trained.
+    #[arg(long, value_name = "N", default_value = "3")]
+    repeat: NonZeroUsize,
+    /// Decides which documents the pilots train, and the order of the pilots.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    learning: LearningArgs,
+    /// Learning threads of the run. Default: one per core.
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+    /// The run's memory for what is learned and not yet written.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    memory: ByteSize,
+    /// Directory of the run's knowledge base, for the command.
+    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
+    kb: PathBuf,
+    /// Answer however far the run is from the pilots.
+    #[arg(long)]
+    force: bool,
+    /// Recommend by the formula of the Python original, which trains nothing; needs --samples and
+    /// --within.
+    #[arg(long, requires = "samples", requires = "within")]
+    legacy: bool,
+    /// For --legacy: samples a second of four cores. The original takes 0.45 of the default for a
+    /// slow machine.
+    #[arg(long, value_name = "N", default_value_t = 44.0, requires = "legacy")]
+    baseline: f64,
+    /// Write the plan as a page of HTML with plots.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write the plan as JSON, for `kato train --plan`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PlaceArg {
+    /// By the hour.
+    Rented,
+    /// Once.
+    Bought,
+}
+
+/// How many times the pilots is answered.
+const REACH: f64 = 200.0;
+/// What a law of the time is off by for each tenfold of the pilots' size, as a share, beyond what
+/// the pilots' own spread says (docs/planning.md, measured).
+const DRIFT: f64 = 0.06;
+/// Factor of the time once parts are merged, at 2.2 times the bytes where that begins: 96 s for 4 GB
+/// where the rate before would have taken 61 (docs/benchmarks.md).
+const MERGING: f64 = 1.56;
+const MERGING_AT: f64 = 2.2;
+
+/// Runs `kato plan` and returns its exit code.
+pub(crate) fn main(args: &mut Args) -> ExitCode {
+    let checked = args.source.check(&mut program::subcommand("plan"));
+    checked.unwrap_or_else(|error| error.exit());
+    let stop = StopSignal::default();
+    exit_code(run(args, &stop), &stop)
+}
+
+/// Plans, and shows the plan.
+fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
+    if args.legacy {
+        return show(&LegacyView(legacy_answer(args)?), args.json);
+    }
+    stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+    let catalogue = catalogue(args)?;
+    let (plan, time) = plan(args, &catalogue, stop)?;
+    if let Some(file) = &args.out {
+        let text = serde_json::to_string_pretty(&plan)? + "\n";
+        std::fs::write(file, text)
+            .with_context(|| format!("failed to write {}", file.display()))?;
+    }
+    if let Some(file) = &args.report {
+        let written = std::fs::write(file, page(&plan, &time));
+        written.with_context(|| format!("failed to write {}", file.display()))?;
+    }
+    show(&plan, args.json)
+}
+
+/// Recommends by the original's formula.
+fn legacy_answer(args: &Args) -> Result<legacy::LegacyRecommendation> {
+    let samples = args.samples.context("--legacy needs --samples")? as f64;
+    let within = args.within.context("--legacy needs --within")?;
+    let mut request =
+        LegacyRequest::new(samples, within.as_secs_f64() / 3600.0).with_baseline(args.baseline);
+    if let Some(budget) = args.budget {
+        request = request.with_budget(budget);
+    }
+    Ok(legacy::recommend(&request)?)
+}
+
+/// Reads the catalogue of machines.
+fn catalogue(args: &Args) -> Result<Catalogue> {
+    let Some(file) = &args.catalogue else {
+        return Ok(Catalogue::builtin());
+    };
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).with_context(|| format!("failed to read {shown}"))?;
+    Catalogue::from_toml(&text).with_context(|| format!("--catalogue {shown}"))
+}
+
+/// Makes the pilots and what follows from them.
+fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Plan, Scaling)> {
+    let sources = match args.sources.is_empty() {
+        false => args.sources.clone(),
+        true => repository::own_text(),
+    };
+    ensure!(
+        !sources.is_empty(),
+        "this copy of the program has no text of its own: name a source"
+    );
+    // Standard input can be read once and in its own order only.
+    let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
+    // The command is that of the user, without the order in which pilots are drawn.
+    let command_sources: Vec<String> = sources.iter().map(|s| s.display().to_string()).collect();
+    if !is_stdin {
+        args.source.draw_by(args.seed);
+    }
+    let learner = args.learning.learner(Recording::default())?;
+    let mut loader = args.source.resolve(&sources)?.builder().build()?;
+    let mut sampler = TextSampler::new(&learner)?;
+    let corpus = PilotCorpus::draw(&mut loader, args.pilot.0, stop, |text| {
+        Ok(sampler.add(text)?)
+    })?;
+    drop(loader);
+    let workers = args.workers.unwrap_or_else(machine::threads);
+    let mut flags = args.learning.to_flags();
+    flags.extend(["--workers".to_owned(), workers.to_string()]);
+    flags.extend(["--memory".to_owned(), args.memory.0.to_string()]);
+    let pilots = Pilots {
+        repeats: args.repeat.get(),
+        seed: args.seed,
+        flags: flags.clone(),
+    };
+    let mut meter = Meter::new(args.quiet);
+    let measured = measure(&corpus, &pilots, stop, &mut meter);
+    meter.finish();
+    let measured = measured?;
+
+    let target = target(args, &corpus)?;
+    let time = time_law(args, &measured)?;
+    let breakdown = StorageEstimator::builder()
+        .with_calibration(Calibration::from_sample(&sampler.finish()?))
+        .with_engine(StorageEngine::embedded_of_run(
+            workers.get() as u64,
+            args.memory.0,
+        ))
+        .with_force(args.force)
+        .build()?
+        .estimate(kato_estimator::Target::text_bytes(target.text_bytes as u64))
+        .map_err(too_far)?;
+    let disk = of_figure(&breakdown.bytes);
+    let patterns = of_figure(&breakdown.total_patterns);
+    let limits = limits(args.memory.0, workers.get() as u64, free_disk(args));
+    let merging = disk.value / limits.first().map_or(f64::INFINITY, |limit| limit.value);
+    let seconds = seconds(&time, target, merging)?;
+    let forecast = Forecast {
+        seconds,
+        disk_bytes: Some(disk),
+        memory_bytes: memory(args, &measured),
+    };
+    let recommendation = machines(args, catalogue, &forecast, &measured, target, workers)?;
+    let mut command = vec!["kato".to_owned(), "train".to_owned()];
+    command.extend(command_sources.iter().cloned());
+    command.extend(["--kb".to_owned(), args.kb.display().to_string()]);
+    command.extend(flags);
+    if let Some(out) = &args.out {
+        command.extend(["--plan".to_owned(), out.display().to_string()]);
+    }
+    // Bytes grow nearly as the text does, so the limits are met where the text is as much larger.
+    let a_byte = disk.value / target.text_bytes;
+    let on_the_way = bytes_law(a_byte, &target)
+        .map(|law| law.crossings(&limits))
+        .unwrap_or_default();
+    let plan = Plan {
+        schema: 1,
+        sources: command_sources,
+        target,
+        extrapolation: target.text_bytes / corpus.total_bytes().max(1) as f64,
+        forecast,
+        patterns,
+        law: law_in_words(&time, &measured),
+        on_the_way: on_the_way
+            .into_iter()
+            .filter(|crossing| crossing.expected.is_some_and(|at| at <= target.text_bytes))
+            .collect(),
+        assumptions: assumptions(&corpus, merging, workers),
+        recommendation,
+        command: shell(&command),
+        pilots: measured,
+    };
+    Ok((plan, time))
+}
+
+/// Says what helps where the estimate is too far away.
+fn too_far(error: EstimateError) -> anyhow::Error {
+    match &error {
+        EstimateError::TooFar { .. } => anyhow::Error::from(error)
+            .context("make larger pilots with --pilot SIZE, or plan all the same with --force"),
+        _ => error.into(),
+    }
+}
+
+/// Returns the size of the run in both units.
+fn target(args: &Args, corpus: &PilotCorpus) -> Result<Target> {
+    let a_document = corpus.total_bytes() as f64 / corpus.n_documents() as f64;
+    let target = match (args.target, args.samples) {
+        (Some(size), _) => Target {
+            text_bytes: size.0 as f64,
+            samples: (size.0 as f64 / a_document).ceil(),
+        },
+        (None, Some(samples)) => Target {
+            text_bytes: samples as f64 * a_document,
+            samples: samples as f64,
+        },
+        (None, None) => bail!("say how large the run is: --target 1GB"),
+    };
+    ensure!(
+        target.text_bytes >= 1.0,
+        "a run of no text takes no time: give --target a size"
+    );
+    Ok(target)
+}
+
+/// Fits the law of the time: a fixed part, and one that grows with the text.
+///
+/// No other law is allowed, as every document costs the same whatever came before it, and what is
+/// sorted at once is bounded by --memory. Pilots are too near to each other to tell n from n log n.
+fn time_law(args: &Args, measured: &[Measured]) -> Result<Scaling> {
+    let analyzer = ScalingAnalyzer::new()
+        .with_laws([Law::Linear])
+        .with_max_extrapolation(REACH)
+        .with_force(args.force);
+    let points = measured
+        .iter()
+        .map(|pilot| (pilot.text_bytes as f64, pilot.seconds));
+    analyzer.fit(points).map_err(|error| match &error {
+        ScalingError::TooFewSizes { .. } => anyhow::Error::from(error)
+            .context("the corpus has too few documents for pilots of several sizes: estimate it with `kato estimate`, or train it"),
+        _ => error.into(),
+    })
+}
+
+/// Returns the law as bytes on the disk grow with text, to find where limits are met.
+fn bytes_law(a_byte: f64, target: &Target) -> Option<Scaling> {
+    let sizes = [
+        target.text_bytes / 1e4,
+        target.text_bytes / 1e2,
+        target.text_bytes,
+    ];
+    let points = sizes.map(|size| (size, size * a_byte));
+    ScalingAnalyzer::new()
+        .with_laws([Law::Linear])
+        .fit(points)
+        .ok()
+}
+
+/// Returns the time of the run: by the law, with what laws are off by at a distance, and with what
+/// merging adds.
+fn seconds(time: &Scaling, target: Target, merging: f64) -> Result<Interval> {
+    let prediction = time
+        .predict(target.text_bytes)
+        .map_err(|error| match &error {
+            ScalingError::TooFar { .. } => anyhow::Error::from(error)
+                .context("make larger pilots with --pilot SIZE, or plan all the same with --force"),
+            _ => error.into(),
+        })?;
+    let decades = prediction.extrapolation.max(1.0).log10();
+    let drift = (DRIFT * decades).exp();
+    // From nothing where merging begins to what was measured beyond; further out it may be more.
+    let share = ((merging - 1.0) / (MERGING_AT - 1.0)).clamp(0.0, 1.0);
+    let factor = 1.0 + share * (MERGING - 1.0);
+    let further = if merging > MERGING_AT {
+        1.0 + 0.5 * (merging / MERGING_AT).log10()
+    } else {
+        1.0
+    };
+    let plain = interval(prediction);
+    Ok(Interval::new(
+        plain.value * factor,
+        plain.low / drift * (1.0 + 0.5 * share * (MERGING - 1.0)),
+        plain.high * drift * factor * further,
+    ))
+}
+
+/// Returns a figure of an estimate as an interval.
+fn of_figure(figure: &Figure) -> Interval {
+    let end = |end: Option<f64>| end.unwrap_or(figure.value);
+    Interval::new(figure.value, end(figure.low), end(figure.high))
+}
+
+/// Returns the peak of the memory: what the largest pilot took at least, and at most what the help of
+/// `kato train --memory` says.
+fn memory(args: &Args, measured: &[Measured]) -> Option<Interval> {
+    let most = measured
+        .iter()
+        .filter_map(|pilot| pilot.memory_bytes)
+        .max()? as f64;
+    let bound = (2.0 * args.memory.0 as f64 + 100e6).max(most);
+    Some(Interval::new(f64::midpoint(most, bound), most, bound))
+}
+
+/// Returns the bytes that are free where the knowledge base will be; `None` where that is not known.
+fn free_disk(args: &Args) -> Option<u64> {
+    let place = std::path::absolute(&args.kb).ok()?;
+    let there = place.ancestors().find(|ancestor| ancestor.exists())?;
+    machine::free_disk(there)
+}
+
+/// Recommends machines, this one among them.
+fn machines(
+    args: &Args,
+    catalogue: &Catalogue,
+    forecast: &Forecast,
+    measured: &[Measured],
+    target: Target,
+    workers: NonZeroUsize,
+) -> Result<Recommendation> {
+    let here = Machine::here();
+    let threads = here.threads.min(workers.get() as u64).max(1);
+    // All threads of this machine for the time of the run. They were slowed down by each other here
+    // as they will be elsewhere, which is what their worth of 0.9 takes back.
+    let together = if threads > 1 { 0.9 } else { 1.0 };
+    let core_seconds = forecast.seconds.scaled(threads as f64 * together);
+    let analyzer = ScalingAnalyzer::new()
+        .with_laws([Law::Linear])
+        .with_force(true);
+    let reader = fitted(&analyzer, measured, |pilot| Some(pilot.reader_seconds));
+    let reader = reader
+        .and_then(|law| law.predict(target.text_bytes).ok())
+        .map(interval);
+    let disk = forecast.disk_bytes.unwrap_or(Interval::exact(0.0));
+    let memory = forecast
+        .memory_bytes
+        .unwrap_or(Interval::around(600e6, 0.3));
+    let costs = RunCosts::new(core_seconds, disk)
+        .with_reader_seconds(reader.unwrap_or(Interval::exact(0.0)))
+        // With merges, what is kept was written more than once.
+        .with_written_bytes(Interval::new(disk.value, disk.low, 2.0 * disk.high))
+        .with_memory(memory, Interval::new(20e6, 5e6, 50e6));
+    let mut wanted = Requirements::new();
+    wanted.hours = args.within.map(|within| within.as_secs_f64() / 3600.0);
+    wanted.budget_usd = args.budget;
+    wanted.place = args.place.map(|place| match place {
+        PlaceArg::Rented => Place::Rented,
+        PlaceArg::Bought => Place::Bought,
+    });
+    let gigabytes = |bytes: Option<u64>| bytes.map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);
+    let (memory_gb, disk_gb) = (gigabytes(here.memory_bytes), gigabytes(free_disk(args)));
+    let here = Rented::owned("this machine", threads, memory_gb, disk_gb).with_speed(1.0);
+    Ok(recommend(
+        &costs,
+        &wanted,
+        &catalogue.clone().with_machine(here),
+    )?)
+}
+
+/// Describes the law of the time, and whether the pilots would rather have another.
+fn law_in_words(time: &Scaling, measured: &[Measured]) -> String {
+    let mut text = time.to_string();
+    let free = fitted(&ScalingAnalyzer::new(), measured, |pilot| {
+        Some(pilot.seconds)
+    });
+    if let Some(free) = free
+        && free.law() != Law::Linear
+        && !free.rivals().contains(&Law::Linear)
+    {
+        text += &format!(
+            "; the pilots look like {} instead, so make larger ones",
+            free.law()
+        );
+    }
+    text
+}
+
+/// Says what the figures rest on.
+fn assumptions(corpus: &PilotCorpus, merging: f64, workers: NonZeroUsize) -> Vec<String> {
+    let mut assumptions = vec![
+        format!(
+            "The corpus is like the {} documents ({}) that were drawn from it{}.",
+            corpus.n_documents(),
+            bytes(corpus.total_bytes() as f64),
+            if corpus.is_whole { ", which are all that it has" } else { "" }
+        ),
+        "Every document costs the same, whatever came before it; other programs take as much of this machine as during the pilots."
+            .to_owned(),
+        format!("The run has {workers} workers here, and one a thread elsewhere; the source is read as fast as the pilots' file."),
+    ];
+    if merging > 1.0 {
+        assumptions.push(format!(
+            "What is learned is {merging:.1} times what is kept before parts are merged: merging was measured once, at 2.2 times, to make a run 1.56 times as long."
+        ));
+    }
+    assumptions
+}

@@ -1,0 +1,296 @@
+//! The command `kato tune`: which settings suit a corpus, by training a part of it with each.
+//!
+//! ```text
+//! kato tune corpus.jsonl --try 8,8 --try 15          # and 5,7,9, the levels of `kato train`
+//! kato tune corpus.jsonl --depths 1,2,3 --chunks 5,8,15 --weight bits=2 --weight rate=1 --journal trials.jsonl
+//! ```
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use kato_planner::PlanError;
+use kato_planner::halving::{Criterion, Halving};
+use kato_runs::manifest::CorpusDigest;
+use kato_scheduler::StopSignal;
+
+use crate::byte_size::ByteSize;
+use crate::exit::exit_code;
+use crate::inspect::show;
+use crate::interrupt::stop_on_interrupt;
+use crate::learning::LearningArgs;
+use crate::machine;
+use crate::meter::Meter;
+use crate::pilot::PilotCorpus;
+use crate::source::{SOURCE_HELP, SourceArgs};
+use crate::tuning::{Configuration, Journal, MEASURES, Row, Trials, Tuning, page};
+use crate::{program, repository};
+
+/// Compares settings by training a random part of the corpus with each, and ranks them.
+///
+/// Every configuration is really trained, in a process of its own, into a knowledge base that is
+/// thrown away; quality is measured on documents that none has seen. Configurations are the --levels,
+/// every --try, and every depth of --depths with every chunk size of --chunks, each with every number
+/// of --workers and every --memory.
+///
+/// Successive halving: in --rounds rounds, each with four times the text of the one before, the best
+/// quarter goes on, and with it all that cannot be told from its last by twice the standard error,
+/// but never more than half. Trials of a round are made in a random order, once each, then all
+/// again. --rounds 1 tries everything with all.
+///
+/// The score is the weighted geometric mean of what --weight names: rate (samples a second), bits (a
+/// token of text not seen), accuracy (of the next token), coverage (chunks known), bytes, patterns,
+/// memory, seconds; against the best of the same round. The front has the configurations that no
+/// other beats in everything that counts.
+///
+/// With --json one JSON object on standard output: criteria, rule, ranking with levels, workers,
+/// memory, score, error, share, is_on_front and measures. Progress goes to standard error.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted; with --journal the same command goes
+/// on.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
+pub(crate) struct Args {
+    /// The corpus; see below. Default: this repository's README and docs.
+    #[arg(value_name = "SOURCE")]
+    sources: Vec<PathBuf>,
+    /// Chunk sizes to try beside those of --levels; can be given several times.
+    #[arg(long = "try", value_name = "N,…")]
+    tries: Vec<String>,
+    /// Numbers of levels to try with every one of --chunks.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "chunks")]
+    depths: Vec<usize>,
+    /// Chunk sizes, the same on all levels, to try with every one of --depths.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "depths")]
+    chunks: Vec<usize>,
+    /// Numbers of workers to try. Default: one per core.
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    workers: Vec<NonZeroUsize>,
+    /// Memories to try.
+    #[arg(
+        long,
+        value_name = "SIZE,…",
+        value_delimiter = ',',
+        default_value = "256MiB"
+    )]
+    memory: Vec<ByteSize>,
+    /// What counts, and how much: NAME=WEIGHT; can be given several times. Default: rate=1 and
+    /// bits=4.
+    #[arg(long, value_name = "NAME=W", value_parser = criterion)]
+    weight: Vec<Criterion>,
+    /// Text of the largest trials at most.
+    #[arg(long, value_name = "SIZE", default_value = "8MB")]
+    text: ByteSize,
+    /// Text on which quality is measured.
+    #[arg(long, value_name = "SIZE", default_value = "200kB")]
+    held_out: ByteSize,
+    /// Questions that each level is asked at most; 0 measures no quality.
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    questions: u64,
+    /// Rounds of successive halving.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=8))]
+    rounds: u32,
+    /// How often each trial is made.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Decides which documents are trained and asked, and the order of trials.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Remember trials in this file, and make none again that it has.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// Write a page of HTML with plots.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    learning: LearningArgs,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// The rule, for the answer.
+const RULE: &str = "Of each round the best quarter goes on, and what cannot be told from its last by twice the standard error, but at most half.";
+
+/// Runs `kato tune` and returns its exit code.
+pub(crate) fn main(args: &mut Args) -> ExitCode {
+    let checked = args.source.check(&mut program::subcommand("tune"));
+    checked.unwrap_or_else(|error| error.exit());
+    let stop = StopSignal::default();
+    exit_code(run(args, &stop), &stop)
+}
+
+/// Tries all, and shows the ranking.
+fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
+    stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+    let configurations = configurations(args)?;
+    let mut trials = trials(args, stop)?;
+    let criteria = match args.weight.is_empty() {
+        true => vec![Criterion::more("rate", 1.0), Criterion::less("bits", 4.0)],
+        false => args.weight.clone(),
+    };
+    let halving = Halving::new(criteria.clone())
+        .with_rounds(args.rounds)
+        .with_repeats(args.repeat)
+        .with_seed(args.seed);
+    let mut meter = Meter::new(args.quiet);
+    let mut done = 0;
+    let ranking = halving.run(configurations.len(), |configuration, share, repeat| {
+        let configuration = configurations.get(configuration);
+        let configuration = configuration.context("a configuration has no number")?;
+        let trial = trials.try_out(configuration, share, repeat, stop)?;
+        done += 1;
+        meter.update(done, None, || {
+            vec![format!(
+                "trial {done}: {} with {:.1} % of the text",
+                configuration.name(),
+                100.0 * share
+            )]
+        });
+        Ok::<_, Failed>(trial)
+    });
+    meter.finish();
+    let ranking = ranking.map_err(|Failed(error)| error)?;
+    let rows = ranking.ranked.into_iter().filter_map(|ranked| {
+        Some(Row {
+            configuration: configurations.get(ranked.configuration)?.clone(),
+            score: ranked.score,
+            error: ranked.error,
+            share: ranked.share,
+            is_on_front: ranked.is_on_front,
+            measures: ranked.measures,
+        })
+    });
+    let tuning = Tuning {
+        schema: 1,
+        criteria,
+        text_bytes: trials.corpus.total_bytes(),
+        held_out_documents: trials.held_out.n_documents(),
+        trials: trials.made + trials.resumed,
+        resumed: trials.resumed,
+        rule: RULE.to_owned(),
+        ranking: rows.collect(),
+    };
+    if let Some(file) = &args.report {
+        let written = std::fs::write(file, page(&tuning));
+        written.with_context(|| format!("failed to write {}", file.display()))?;
+    }
+    show(&tuning, args.json)
+}
+
+/// An error of a trial or of the settings of halving.
+struct Failed(anyhow::Error);
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        Self(error)
+    }
+}
+
+impl From<PlanError> for Failed {
+    fn from(error: PlanError) -> Self {
+        Self(error.into())
+    }
+}
+
+/// Returns all configurations that are to be tried, each once.
+fn configurations(args: &Args) -> Result<Vec<Configuration>> {
+    let mut levels: Vec<Vec<usize>> = vec![args.learning.levels().to_vec()];
+    for sizes in &args.tries {
+        let parsed = sizes.split(',').map(|size| size.trim().parse::<usize>());
+        let parsed: Result<Vec<usize>, _> = parsed.collect();
+        levels.push(parsed.map_err(|error| anyhow!("--try {sizes}: {error}"))?);
+    }
+    for &depth in &args.depths {
+        levels.extend(args.chunks.iter().map(|&chunk| vec![chunk; depth]));
+    }
+    let workers = match args.workers.is_empty() {
+        true => vec![machine::threads()],
+        false => args.workers.clone(),
+    };
+    let mut configurations: Vec<Configuration> = Vec::new();
+    for levels in levels {
+        // Refused here, and not after the first trials.
+        let learner = args.learning.clone().with_levels(&levels);
+        learner.learner(kato_learner::config::Recording::default())?;
+        for workers in &workers {
+            for memory in &args.memory {
+                let configuration = Configuration {
+                    levels: levels.clone(),
+                    workers: workers.get(),
+                    memory: memory.0,
+                };
+                if !configurations.contains(&configuration) {
+                    configurations.push(configuration);
+                }
+            }
+        }
+    }
+    Ok(configurations)
+}
+
+/// Draws the documents, and opens the file of trials.
+fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
+    let sources = match args.sources.is_empty() {
+        false => args.sources.clone(),
+        true => repository::own_text(),
+    };
+    ensure!(
+        !sources.is_empty(),
+        "this copy of the program has no text of its own: name a source"
+    );
+    if !sources.iter().any(|source| source.as_os_str() == "-") {
+        args.source.draw_by(args.seed);
+    }
+    let mut loader = args.source.resolve(&sources)?.builder().build()?;
+    let digest = CorpusDigest::of(&loader.identity()).digest;
+    let rules = args.learning.to_flags().join(" ");
+    let (text, held_out) = (args.text.0, args.held_out.0);
+    let questions = args.questions;
+    let identity = format!("{digest} {text} {held_out} {questions} {rules}");
+    // Held out first, from the same random order, so that no trial has seen any of them.
+    let held_out = PilotCorpus::draw(&mut loader, held_out, stop, |_| Ok(()))?;
+    let corpus = PilotCorpus::draw(&mut loader, text, stop, |_| Ok(()))
+        .context("too few documents to hold some out: give --held-out less")?;
+    Ok(Trials {
+        corpus,
+        held_out,
+        learning: args.learning.clone(),
+        questions,
+        identity,
+        journal: args.journal.as_deref().map(Journal::open).transpose()?,
+        quality: std::collections::BTreeMap::new(),
+        made: 0,
+        resumed: 0,
+    })
+}
+
+/// Parses the value of `--weight`.
+fn criterion(text: &str) -> Result<Criterion, String> {
+    let names: Vec<&str> = MEASURES.iter().map(|(name, _)| *name).collect();
+    let wrong = || {
+        format!(
+            "{text:?} is no weight: give one of {} with a number of 0 or more, as in bits=2",
+            names.join(", ")
+        )
+    };
+    let (name, weight) = text.split_once('=').ok_or_else(wrong)?;
+    let weight: f64 = weight.parse().map_err(|_| wrong())?;
+    let known = MEASURES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .ok_or_else(wrong)?;
+    if !(weight.is_finite() && weight >= 0.0) {
+        return Err(wrong());
+    }
+    Ok(match known.1 {
+        true => Criterion::less(name, weight),
+        false => Criterion::more(name, weight),
+    })
+}

@@ -1,0 +1,139 @@
+//! The record of a run that `kato train` has made, and the forecast by those before it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use kato_history::record::{
+    Corpus, Estimate, Foretold, LevelOutcome, Machine, NewRun, Outcome, RunSettings,
+};
+use kato_history::{RunFilter, TrainingHistory};
+use kato_planner::Interval;
+use kato_scaling::ScalingAnalyzer;
+use kato_scheduler::TrainingReport;
+
+use super::RunFacts;
+use crate::forecast::Forecast;
+use crate::machine;
+
+/// A history that runs are recorded in.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    history: TrainingHistory,
+}
+
+impl Recorder {
+    /// Opens the history, or begins it.
+    ///
+    /// # Errors
+    ///
+    /// When the file is none of ours, or cannot be written.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let history = TrainingHistory::open(path);
+        let history = history.with_context(|| format!("--history {}", path.display()))?;
+        Ok(Self { history })
+    }
+
+    /// Returns what complete runs with the same settings on the same machine foretell; `None` where
+    /// there are fewer than three sizes of them, and where the run is too far from them.
+    #[must_use]
+    pub(crate) fn forecast(&self, facts: &RunFacts) -> Option<Forecast> {
+        let bytes = facts.corpus_bytes.filter(|_| !facts.is_part)? as f64;
+        let filter = RunFilter::default()
+            .with_complete_only()
+            .with_chunk_sizes(facts.chunk_sizes.iter().copied());
+        let here = machine_here();
+        let runs = self.history.runs(&filter).ok()?;
+        let alike: Vec<_> = runs
+            .into_iter()
+            .filter(|run| run.machine == here && !run.settings.other.contains_key("part"))
+            .filter(|run| run.settings.other.get("configuration") == Some(&facts.configuration))
+            .filter(|run| run.settings.backend.as_deref() == Some(facts.backend))
+            .filter(|run| run.settings.memory_bytes == Some(facts.memory_bytes))
+            .collect();
+        let by_size = |of: &dyn Fn(&Outcome) -> Option<f64>| {
+            let points = alike.iter().filter_map(|run| {
+                let value = of(&run.outcome).filter(|&value| value > 0.0)?;
+                let size = run.corpus.bytes.filter(|&bytes| bytes > 0)?;
+                Some((size as f64, value))
+            });
+            let scaling = ScalingAnalyzer::new().fit(points).ok()?;
+            let foretold = scaling.predict(bytes).ok()?;
+            Some(Interval::new(foretold.value, foretold.low, foretold.high))
+        };
+        Some(Forecast {
+            seconds: by_size(&|outcome| Some(outcome.seconds))?,
+            disk_bytes: by_size(&|outcome| outcome.disk_bytes.map(|bytes| bytes as f64)),
+            memory_bytes: by_size(&|outcome| outcome.memory_bytes.map(|bytes| bytes as f64)),
+        })
+    }
+
+    /// Records a run and returns its id.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub(crate) fn record(
+        &mut self,
+        facts: &RunFacts,
+        forecast: Option<&Forecast>,
+        report: &TrainingReport,
+        note: &str,
+    ) -> Result<String> {
+        let settings = RunSettings::new(facts.chunk_sizes.iter().copied())
+            .with_workers(report.num_workers as u64)
+            .with_memory_bytes(facts.memory_bytes)
+            .with_backend(facts.backend)
+            .with_other("configuration", facts.configuration.clone());
+        // A session that went on took the time of its own samples only, and foretells no whole run.
+        let settings = match facts.is_part || report.session_samples < report.samples_processed {
+            true => settings.with_other("part", true),
+            false => settings,
+        };
+        let levels = report.levels.iter().map(|level| {
+            let outcome = LevelOutcome::new(level.node.as_str(), level.learns);
+            match level.unique_patterns {
+                Some(patterns) => outcome.with_patterns(patterns),
+                None => outcome,
+            }
+        });
+        let mut outcome = Outcome::new(report.total_time_seconds)
+            .with_complete(report.complete)
+            .with_samples(report.samples_processed)
+            .with_tokens(report.tokens)
+            .with_errors(report.errors)
+            .with_warnings(report.stalls + u64::from(report.worker_restarts))
+            .with_levels(levels);
+        outcome.disk_bytes = report.disk_bytes;
+        outcome.memory_bytes = machine::peak_memory();
+        let mut corpus =
+            Corpus::new(facts.corpus.as_str()).with_fingerprint(facts.fingerprint.as_str());
+        corpus.bytes = facts.corpus_bytes;
+        let mut run = NewRun::new(settings, outcome)
+            .with_corpus(corpus)
+            .with_machine(machine_here())
+            .with_notes(note);
+        run.estimate = forecast.map(estimate);
+        let path = self.history.path().display().to_string();
+        let recorded = self.history.record(&run);
+        recorded.with_context(|| format!("the run is trained, but not recorded in {path}"))
+    }
+}
+
+/// Returns a forecast as it is recorded.
+fn estimate(forecast: &Forecast) -> Estimate {
+    let foretold =
+        |interval: Interval| Foretold::with_interval(interval.value, interval.low, interval.high);
+    let mut estimate = Estimate::new().with_seconds(foretold(forecast.seconds));
+    estimate.disk_bytes = forecast.disk_bytes.map(foretold);
+    estimate.memory_bytes = forecast.memory_bytes.map(foretold);
+    estimate
+}
+
+/// Returns this machine as it is recorded.
+fn machine_here() -> Machine {
+    let here = machine::Machine::here();
+    let mut machine = Machine::new().with_cores(here.threads);
+    machine.name = here.processor;
+    machine.memory_bytes = here.memory_bytes;
+    machine
+}

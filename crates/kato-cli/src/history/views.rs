@@ -1,0 +1,186 @@
+//! The answers of `kato history`, for people and for machines.
+
+use kato_history::{Accuracy, Comparison, RunRecord, SimilarRun};
+use kato_planner::Interval;
+use kato_planner::recommend::span;
+use serde::Serialize;
+
+use crate::inspect::View;
+
+/// Runs side by side.
+#[derive(Debug, Serialize)]
+pub(crate) struct ComparisonView(pub(crate) Comparison);
+
+impl View for ComparisonView {
+    fn text(&self, _width: usize) -> String {
+        self.0.to_string()
+    }
+}
+
+/// One run, with all that is recorded of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunsView(pub(crate) RunRecord);
+
+impl View for RunsView {
+    fn text(&self, _width: usize) -> String {
+        let run = &self.0;
+        let mut text = format!("{}, {}\n", run.run_id, run.recorded);
+        let outcome = &run.outcome;
+        text += &format!(
+            "{} samples in {}{}\n",
+            outcome.samples,
+            span(outcome.seconds / 3600.0),
+            if outcome.complete {
+                ""
+            } else {
+                ", not complete"
+            }
+        );
+        let known = [
+            ("corpus", run.corpus.name.clone()),
+            (
+                "machine",
+                run.machine
+                    .name
+                    .clone()
+                    .or_else(|| run.machine.tier.clone()),
+            ),
+            ("workers", run.settings.workers.map(|n| n.to_string())),
+            ("backend", run.settings.backend.clone()),
+            ("bytes", outcome.disk_bytes.map(|n| n.to_string())),
+            (
+                "peak memory",
+                outcome
+                    .memory_bytes
+                    .map(|n| format!("{:.0} MB", n as f64 / 1e6)),
+            ),
+            (
+                "foretold",
+                run.estimate
+                    .as_ref()
+                    .and_then(|e| e.seconds)
+                    .map(|s| span(s.value / 3600.0)),
+            ),
+            (
+                "notes",
+                Some(run.notes.clone()).filter(|notes| !notes.is_empty()),
+            ),
+        ];
+        for (name, value) in known
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+        {
+            text += &format!("{name}: {value}\n");
+        }
+        for (level, size) in outcome.levels.iter().zip(&run.settings.chunk_sizes) {
+            let patterns = level
+                .patterns
+                .map_or_else(|| "-".to_owned(), |n| n.to_string());
+            text += &format!(
+                "{}: chunk size {size}, {} learn calls, {patterns} patterns\n",
+                level.node, level.learns
+            );
+        }
+        text
+    }
+}
+
+/// Runs with like settings.
+#[derive(Debug, Serialize)]
+pub(crate) struct SimilarView {
+    /// The runs, most alike first.
+    pub(crate) similar: Vec<SimilarRun>,
+}
+
+impl View for SimilarView {
+    fn text(&self, _width: usize) -> String {
+        if self.similar.is_empty() {
+            return "no run has anything in common with that\n".to_owned();
+        }
+        let lines = self.similar.iter().map(|similar| {
+            let outcome = &similar.run.outcome;
+            format!(
+                "{:.2}  {}  {} samples in {}\n",
+                similar.similarity,
+                similar.run.run_id,
+                outcome.samples,
+                span(outcome.seconds / 3600.0)
+            )
+        });
+        lines.collect()
+    }
+}
+
+/// How good estimates were.
+#[derive(Debug, Serialize)]
+pub(crate) struct AccuracyView(pub(crate) Accuracy);
+
+impl View for AccuracyView {
+    fn text(&self, _width: usize) -> String {
+        self.0.to_string()
+    }
+}
+
+/// The time of a run by what others took.
+#[derive(Debug, Serialize)]
+pub(crate) struct ForecastView {
+    /// Seconds.
+    pub(crate) seconds: Interval,
+    /// Learn calls that the run is expected to make.
+    pub(crate) learns: f64,
+    /// Runs that the time follows from.
+    pub(crate) runs: usize,
+    /// Run that the learn calls of a sample are taken from.
+    pub(crate) learns_of: String,
+    /// Errors of each run predicted from the others: mean, in per cent.
+    pub(crate) leave_one_out_percent: Option<f64>,
+}
+
+impl View for ForecastView {
+    fn text(&self, _width: usize) -> String {
+        let in_words = |seconds: f64| span(seconds / 3600.0);
+        let Interval { value, low, high } = self.seconds;
+        let mut text = format!(
+            "{} ({} to {})\n",
+            in_words(value),
+            in_words(low),
+            in_words(high)
+        );
+        text += &format!(
+            "by {} runs, with {:.0} learn calls as in {}\n",
+            self.runs, self.learns, self.learns_of
+        );
+        if let Some(percent) = self.leave_one_out_percent {
+            text += &format!(
+                "each of them, predicted from the others, is {percent:.1} % off on average\n"
+            );
+        }
+        text
+    }
+}
+
+/// What was imported.
+#[derive(Debug, Serialize)]
+pub(crate) struct Imported {
+    /// The ids of the runs.
+    pub(crate) imported: Vec<String>,
+}
+
+impl View for Imported {
+    fn text(&self, _width: usize) -> String {
+        format!("{} runs imported\n", self.imported.len())
+    }
+}
+
+/// What was removed.
+#[derive(Debug, Serialize)]
+pub(crate) struct Removed {
+    /// The id of the run.
+    pub(crate) removed: String,
+}
+
+impl View for Removed {
+    fn text(&self, _width: usize) -> String {
+        format!("{} removed\n", self.removed)
+    }
+}

@@ -1,0 +1,85 @@
+//! The machine that the program runs on: what a history says of it, and what a plan compares with.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// The machine as far as it tells; what it does not tell is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Machine {
+    /// Model of the processor.
+    pub(crate) processor: Option<String>,
+    /// Threads that the process may use at once.
+    pub(crate) threads: u64,
+    /// Bytes of memory.
+    pub(crate) memory_bytes: Option<u64>,
+}
+
+impl Machine {
+    /// Returns this machine.
+    #[must_use]
+    pub(crate) fn here() -> Self {
+        let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        Self {
+            processor: value_of(&processors, "model name").map(str::to_owned),
+            threads: threads().get() as u64,
+            memory_bytes: kibibytes(&memory, "MemTotal"),
+        }
+    }
+}
+
+/// Returns the threads that the process may use at once.
+pub(crate) fn threads() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Returns the most memory that the process has had; `None` where the system does not tell.
+#[must_use]
+pub(crate) fn peak_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    kibibytes(&status, "VmHWM")
+}
+
+/// Returns the bytes that this process may still write to the disk of a directory; `None` where the
+/// system does not tell.
+#[must_use]
+pub(crate) fn free_disk(dir: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::statvfs(dir).ok()?;
+        disk.f_bavail.checked_mul(disk.f_frsize)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = dir;
+        None
+    }
+}
+
+/// Returns the value of the first line with a key.
+fn value_of<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let values = text.lines().filter_map(|line| line.split_once(':'));
+    let mut values = values.filter(|(name, _)| name.trim() == key);
+    values.next().map(|(_, value)| value.trim())
+}
+
+/// Returns a value in kB of 1024 bytes, as Linux tells memory, in bytes.
+fn kibibytes(text: &str, key: &str) -> Option<u64> {
+    let value = value_of(text, key)?.strip_suffix("kB")?;
+    value.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_by_their_keys() {
+        let text = "Name:\tkato\nVmHWM:\t  123456 kB\nVmRSS: 1 kB\nmodel name\t: Xeon: fast\n";
+        assert_eq!(kibibytes(text, "VmHWM"), Some(123_456 * 1024));
+        assert_eq!(value_of(text, "model name"), Some("Xeon: fast"));
+        assert_eq!(kibibytes(text, "Name"), None);
+        assert_eq!(kibibytes(text, "missing"), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! Pilots: short runs over a random part of a corpus, each in a process of its own and into a
+//! knowledge base that is thrown away.
+//!
+//! In a process of their own they have the memory, the allocator and the threads that the run will
+//! have, and the peak of their memory is theirs alone.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use kato_loader::StreamingDatasetLoader;
+use kato_scheduler::StopSignal;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Text that is taken from a loader at once, in bytes: one document, as what is left of a batch would
+/// be lost to what is drawn next from the same loader.
+const BATCH_BYTES: usize = 1;
+
+/// A random part of a corpus in a file of its own, for runs over its beginnings.
+#[derive(Debug)]
+pub(crate) struct PilotCorpus {
+    dir: TempDir,
+    /// Bytes of text of the first n documents, for n from 1.
+    text_bytes: Vec<u64>,
+    /// Whether the corpus has no more documents than these.
+    pub(crate) is_whole: bool,
+}
+
+impl PilotCorpus {
+    /// Writes the first documents of a loader, up to so many bytes of text; `look` sees each of
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// When a document cannot be read or written, when there is none, and when it was interrupted.
+    pub(crate) fn draw(
+        loader: &mut StreamingDatasetLoader,
+        most_bytes: u64,
+        stop: &StopSignal,
+        mut look: impl FnMut(&str) -> Result<()>,
+    ) -> Result<Self> {
+        let dir = tempfile::tempdir().context("failed to make a directory for pilots")?;
+        let path = dir.path().join("pilot.jsonl");
+        let failed = || format!("failed to write {}", path.display());
+        let mut file = BufWriter::new(File::create(&path).with_context(failed)?);
+        let mut text_bytes: Vec<u64> = Vec::new();
+        let mut total = 0;
+        let mut is_whole = true;
+        'all: while let Some(batch) = loader.next_batch(BATCH_BYTES)? {
+            ensure!(
+                !stop.is_stopped(),
+                "interrupted before the pilots were drawn"
+            );
+            for document in batch.iter() {
+                let size = document.text.len() as u64;
+                // The first one always, however large it is.
+                if total + size > most_bytes && total > 0 {
+                    is_whole = false;
+                    break 'all;
+                }
+                look(document.text).with_context(|| format!("document {}", document.id()))?;
+                writeln!(file, "{}", json!({"text": document.text})).with_context(failed)?;
+                total += size;
+                text_bytes.push(total);
+            }
+        }
+        file.flush().with_context(failed)?;
+        ensure!(!text_bytes.is_empty(), "the corpus has no document");
+        drop(file);
+        Ok(Self {
+            dir,
+            text_bytes,
+            is_whole,
+        })
+    }
+
+    /// Returns the file with the documents.
+    #[must_use]
+    pub(crate) fn path(&self) -> PathBuf {
+        self.dir.path().join("pilot.jsonl")
+    }
+
+    /// Returns the number of documents.
+    #[must_use]
+    pub(crate) fn n_documents(&self) -> usize {
+        self.text_bytes.len()
+    }
+
+    /// Returns the bytes of text of all documents.
+    #[must_use]
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.text_bytes.last().copied().unwrap_or(0)
+    }
+
+    /// Returns the bytes of text of the first documents.
+    #[must_use]
+    pub(crate) fn bytes_of(&self, n_documents: usize) -> u64 {
+        let at = n_documents.checked_sub(1);
+        at.and_then(|at| self.text_bytes.get(at).copied())
+            .unwrap_or(0)
+    }
+
+    /// Returns how many documents, at least one, have so many bytes of text at most.
+    #[must_use]
+    pub(crate) fn documents_for(&self, bytes: u64) -> usize {
+        self.text_bytes
+            .partition_point(|&total| total <= bytes)
+            .max(1)
+    }
+
+    /// Trains the first documents with flags of `kato train`, keeps the knowledge base in `kb`, and
+    /// returns the report.
+    ///
+    /// # Errors
+    ///
+    /// When the run cannot be started or fails, and when it was interrupted.
+    pub(crate) fn train(
+        &self,
+        kb: &Path,
+        n_documents: usize,
+        flags: &[String],
+        stop: &StopSignal,
+    ) -> Result<Value> {
+        let documents = n_documents.to_string();
+        let mut arguments = vec!["train".to_owned(), self.path().display().to_string()];
+        arguments.extend(["--kb".to_owned(), kb.display().to_string()]);
+        arguments.extend([
+            "--max-samples".to_owned(),
+            documents,
+            "--json".to_owned(),
+            "--quiet".to_owned(),
+        ]);
+        arguments.extend(flags.iter().cloned());
+        let report = answer_of(&arguments, stop)?;
+        ensure!(
+            report["complete"] != false || report["samples_processed"] != 0,
+            "a pilot has learned nothing"
+        );
+        Ok(report)
+    }
+
+    /// Returns a directory for the knowledge base of a pilot, which goes when it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// When none can be made.
+    pub(crate) fn place(&self) -> Result<TempDir> {
+        TempDir::new_in(self.dir.path()).context("failed to make a directory for a pilot")
+    }
+}
+
+/// Runs this program with arguments and returns the JSON that it prints.
+///
+/// # Errors
+///
+/// When it cannot be started or fails, and when it was interrupted.
+pub(crate) fn answer_of(arguments: &[String], stop: &StopSignal) -> Result<Value> {
+    ensure!(!stop.is_stopped(), "interrupted");
+    let program = std::env::current_exe().context("failed to find this program")?;
+    let output = Command::new(program)
+        .args(arguments)
+        // A file of settings is for the command that was given, not for its pilots.
+        .env_remove(crate::settings::VARIABLE)
+        .stdin(Stdio::null())
+        .output()
+        .context("failed to start a pilot")?;
+    // Ctrl-C reaches the pilots as well, so the stop comes before their failure.
+    ensure!(!stop.is_stopped(), "interrupted");
+    if !output.status.success() {
+        let told = String::from_utf8_lossy(&output.stderr);
+        let told = told.trim().trim_start_matches("error: ");
+        bail!("a pilot failed ({}): {told}", output.status);
+    }
+    serde_json::from_slice(&output.stdout).context("a pilot printed no JSON")
+}

@@ -1,0 +1,9 @@
+//! A plan: what pilots have measured, the laws fitted to it, and what follows for the run.
+
+mod measure;
+mod page;
+mod view;
+
+pub(crate) use measure::{Measured, Pilots, fitted, interval, measure};
+pub(crate) use page::{STYLE, page};
+pub(crate) use view::{LegacyView, Plan, Target, bytes, limits, shell};

@@ -1,0 +1,198 @@
+//! A plan for people and for machines.
+
+use kato_planner::legacy::LegacyRecommendation;
+use kato_planner::recommend::{Verdict, span};
+use kato_planner::{Interval, Recommendation};
+use kato_scaling::{Crossing, Limit};
+use serde::Serialize;
+
+use super::Measured;
+use crate::forecast::Forecast;
+use crate::inspect::View;
+
+/// A plan of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Plan {
+    /// Version of this form, 1.
+    pub(crate) schema: u32,
+    /// The sources.
+    pub(crate) sources: Vec<String>,
+    /// How large the run is.
+    pub(crate) target: Target,
+    /// How many times the largest pilot that is.
+    pub(crate) extrapolation: f64,
+    /// What the run takes on this machine.
+    pub(crate) forecast: Forecast,
+    /// Distinct patterns of all levels.
+    pub(crate) patterns: Interval,
+    /// Law of the time, fitted to the pilots.
+    pub(crate) law: String,
+    /// What changes on the way, by bytes on the disk.
+    pub(crate) on_the_way: Vec<Crossing>,
+    /// What the figures rest on.
+    pub(crate) assumptions: Vec<String>,
+    /// The machines.
+    pub(crate) recommendation: Recommendation,
+    /// The command that does it.
+    pub(crate) command: String,
+    /// The pilots.
+    pub(crate) pilots: Vec<Measured>,
+}
+
+/// How large a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Target {
+    /// Bytes of text.
+    pub(crate) text_bytes: f64,
+    /// Documents.
+    pub(crate) samples: f64,
+}
+
+impl View for Plan {
+    fn text(&self, _width: usize) -> String {
+        let hours = |seconds: f64| span(seconds / 3600.0);
+        let Interval { value, low, high } = self.forecast.seconds;
+        let mut text = format!(
+            "The run: {} of text, about {:.0} documents, {:.0} times the largest pilot\n",
+            bytes(self.target.text_bytes),
+            self.target.samples,
+            self.extrapolation
+        );
+        text += &format!(
+            "Time here: {} ({} to {})\n",
+            hours(value),
+            hours(low),
+            hours(high)
+        );
+        if let Some(Interval { value, low, high }) = self.forecast.disk_bytes {
+            text += &format!(
+                "On the disk: {} ({} to {})\n",
+                bytes(value),
+                bytes(low),
+                bytes(high)
+            );
+        }
+        let Interval { value, low, high } = self.patterns;
+        text += &format!("Patterns: {value:.3e} ({low:.3e} to {high:.3e})\n");
+        if let Some(Interval { value, high, .. }) = self.forecast.memory_bytes {
+            text += &format!("Memory: {}, no more than {}\n", bytes(value), bytes(high));
+        }
+        text += &format!("Law of the time: {}\n", self.law);
+        for crossing in &self.on_the_way {
+            if let Some(at) = crossing.expected.or(crossing.earliest) {
+                text += &format!("On the way: {} at {} of text\n", crossing.what, bytes(at));
+            }
+        }
+        text += "\nMachines\n";
+        // The best, and always this machine.
+        let options = self.recommendation.options.iter().enumerate();
+        let shown = options.filter(|(idx, option)| *idx < 8 || option.usd.value == 0.0);
+        for (_, option) in shown {
+            let verdict = match option.verdict {
+                Verdict::Surely => "yes",
+                Verdict::Probably => "probably",
+                _ => "no",
+            };
+            text += &format!(
+                "  {verdict:<9} {:<46} {:>9} ({} to {}), {:.2} USD, bound by {}\n",
+                option.machine,
+                span(option.hours.value),
+                span(option.hours.low),
+                span(option.hours.high),
+                option.usd.value,
+                option.bound_by
+            );
+            for shortfall in &option.shortfalls {
+                text += &format!("            {shortfall}\n");
+            }
+        }
+        if !self.recommendation.changes.is_empty() {
+            text += "  Nothing does it. One of these would:\n";
+            for change in &self.recommendation.changes {
+                text += &format!("    {change}\n");
+            }
+        }
+        let (date, source) = (&self.recommendation.prices_of, &self.recommendation.source);
+        text += &format!("  Prices of {date}: {source}\n\nAssumed\n");
+        for assumption in &self.assumptions {
+            text += &format!("  {assumption}\n");
+        }
+        text + &format!("\nRun it:\n  {}\n", self.command)
+    }
+}
+
+/// The recommendation of the original's formula.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct LegacyView(pub(crate) LegacyRecommendation);
+
+impl View for LegacyView {
+    fn text(&self, _width: usize) -> String {
+        let answer = &self.0;
+        let mut text = format!(
+            "By the formula of the original, which has measured nothing:\n{} cores, {} GB of memory, {} GB of storage for {:.1} samples/s\n\
+             {}: {:.0} USD, {:.1} samples/s, {}\n",
+            answer.cores,
+            answer.memory_gb,
+            answer.storage_gb,
+            answer.required_rate,
+            answer.processor,
+            answer.usd,
+            answer.rate,
+            span(answer.hours)
+        );
+        for (machine, usd) in &answer.cloud {
+            text += &format!("{machine}: {usd:.2} USD\n");
+        }
+        for warning in &answer.warnings {
+            text += &format!("warning: {warning}\n");
+        }
+        text
+    }
+}
+
+/// Returns where bytes on the disk change the law of a run.
+///
+/// A worker leaves a part of about 0.36 of its share of the memory (3.02 GB in 62 parts with 256 MiB
+/// and two workers, docs/estimation.md), and 64 parts are merged.
+#[must_use]
+pub(crate) fn limits(memory: u64, workers: u64, free_disk: Option<u64>) -> Vec<Limit> {
+    let part = 0.36 * memory as f64 / workers.max(1) as f64;
+    let mut limits = vec![Limit::new("parts begin to be merged", 64.0 * part)];
+    limits.extend(free_disk.map(|free| Limit::new("this disk is full", free as f64)));
+    limits
+}
+
+/// Writes words as a shell reads them.
+#[must_use]
+pub(crate) fn shell(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+        match !word.is_empty() && word.chars().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// Writes bytes as people say them.
+#[must_use]
+pub(crate) fn bytes(bytes: f64) -> String {
+    match bytes {
+        ..1e6 => format!("{:.1} kB", bytes / 1e3),
+        ..1e9 => format!("{:.1} MB", bytes / 1e6),
+        ..1e12 => format!("{:.2} GB", bytes / 1e9),
+        _ => format!("{:.2} TB", bytes / 1e12),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        let words = ["kato", "train", "a b", "0.7*c4", "it's", ""].map(str::to_owned);
+        assert_eq!(shell(&words), r"kato train 'a b' '0.7*c4' 'it'\''s' ''");
+    }
+}

@@ -1,0 +1,322 @@
+//! Plans, comparisons of settings, and the history of runs, as their users meet them.
+
+use serde_json::Value;
+
+use crate::place::Place;
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with() {
+    let place = Place::new(1500);
+    let ask = [
+        "corpus.jsonl",
+        "--target",
+        "2MB",
+        "--within",
+        "24h",
+        "--pilot",
+        "200kB",
+        "--repeat",
+        "2",
+        "--workers",
+        "1",
+    ];
+    let ask = [
+        &ask[..],
+        &[
+            "--levels",
+            "5,3",
+            "--out",
+            "plan.json",
+            "--report",
+            "plan.html",
+            "--json",
+            "--quiet",
+        ],
+    ]
+    .concat();
+    let plan = place.json_of("plan", &ask);
+    for figure in ["seconds", "disk_bytes", "memory_bytes"] {
+        let figure = &plan["forecast"][figure];
+        let [low, value, high] = ["low", "value", "high"].map(|end| number(&figure[end]));
+        assert!(0.0 < low && low <= value && value <= high, "{figure}");
+    }
+    assert_eq!(
+        plan["pilots"].as_array().unwrap().len(),
+        10,
+        "five sizes, twice"
+    );
+    let options = plan["recommendation"]["options"].as_array().unwrap();
+    let here = options
+        .iter()
+        .find(|option| option["machine"] == "this machine")
+        .unwrap();
+    assert_eq!(
+        (&here["verdict"], number(&here["usd"]["value"])),
+        (&"surely".into(), 0.0)
+    );
+    let command = plan["command"].as_str().unwrap();
+    assert_eq!(
+        command,
+        "kato train corpus.jsonl --kb kato-kb --levels 5,3 --workers 1 --memory 268435456 --plan plan.json"
+    );
+    let page = place.read("plan.html");
+    assert!(page.contains("<svg") && page.ends_with("</html>\n") && !page.contains("NaN"));
+
+    let words: Vec<&str> = command.split(' ').skip(2).collect();
+    let trained = place.json_of("train", &[&words[..], &["--json", "--quiet"]].concat());
+    let compared = &trained["forecast"]["seconds"];
+    assert_eq!(compared["value"], plan["forecast"]["seconds"]["value"]);
+    let error = number(&compared["value"]) / number(&trained["total_time_seconds"]) - 1.0;
+    assert!((number(&compared["error"]) - error).abs() < 1e-9);
+    assert!(number(&trained["peak_memory_bytes"]) > 1e6);
+    // The corpus is not of the size that was asked for, so nothing is said here of its bytes.
+    let summary = place.run(
+        "train",
+        &[
+            "corpus.jsonl",
+            "--kb",
+            "again",
+            "--plan",
+            "plan.json",
+            "--quiet",
+        ],
+    );
+    let summary = String::from_utf8(summary.stdout).unwrap();
+    assert!(summary.contains("foretold"), "{summary}");
+}
+
+#[test]
+fn what_cannot_be_planned_is_told() {
+    let place = Place::new(300);
+    let pilots = ["--pilot", "60kB", "--repeat", "1", "--quiet"];
+    let refused = |ask: &[&str], code| place.refusal("plan", &[ask, &pilots[..]].concat(), code);
+    let told = refused(&["corpus.jsonl", "--target", "1TB"], 1);
+    assert!(
+        told.contains("--pilot") && told.contains("--force"),
+        "{told}"
+    );
+    let told = refused(&["corpus.jsonl"], 2);
+    assert!(told.contains("--target"), "{told}");
+    let told = refused(&["nowhere.jsonl", "--target", "1MB"], 1);
+    assert!(told.contains("nowhere.jsonl"), "{told}");
+    std::fs::write(
+        place.path().join("machines.toml"),
+        "schema = 1\ndate = \"\"\nsource = \"\"\n[[machine]]\nname = \"a\"",
+    )
+    .unwrap();
+    let told = refused(
+        &[
+            "corpus.jsonl",
+            "--target",
+            "1MB",
+            "--catalogue",
+            "machines.toml",
+        ],
+        1,
+    );
+    assert!(told.contains("machines.toml"), "{told}");
+    std::fs::write(
+        place.path().join("one.jsonl"),
+        "{\"text\": \"one document alone is no corpus\"}\n",
+    )
+    .unwrap();
+    let told = refused(&["one.jsonl", "--target", "1kB"], 1);
+    assert!(told.contains("too few documents"), "{told}");
+    let told = place.refusal("train", &["corpus.jsonl", "--plan", "one.jsonl"], 1);
+    assert!(told.contains("kato plan --out"), "{told}");
+}
+
+#[test]
+fn the_formula_of_the_original_trains_nothing() {
+    let place = Place::new(1);
+    let ask = [
+        "--legacy",
+        "--samples",
+        "100000000",
+        "--within",
+        "48h",
+        "--json",
+    ];
+    // Its recorded case, with the rate that it takes for a slow machine.
+    let answer = place.json_of("plan", &[&ask[..], &["--baseline", "19.8"]].concat());
+    let figures = ["cores", "memory_gb", "storage_gb", "usd"].map(|name| number(&answer[name]));
+    assert_eq!(figures, [74.0, 128.0, 1000.0, 8440.0]);
+    assert_eq!(answer["processor"], "AMD EPYC 7763");
+    let told = place.refusal("plan", &["--legacy", "--samples", "5"], 2);
+    assert!(told.contains("--within"), "{told}");
+}
+
+#[test]
+fn settings_are_ranked_and_a_file_of_trials_makes_none_again() {
+    let place = Place::new(600);
+    let ask = [
+        "corpus.jsonl",
+        "--try",
+        "8",
+        "--try",
+        "4,4",
+        "--levels",
+        "5,3",
+        "--workers",
+        "1",
+        "--text",
+        "100kB",
+    ];
+    let ask = [
+        &ask[..],
+        &[
+            "--held-out",
+            "10kB",
+            "--questions",
+            "50",
+            "--rounds",
+            "2",
+            "--repeat",
+            "1",
+        ],
+    ]
+    .concat();
+    let ask = [
+        &ask[..],
+        &[
+            "--journal",
+            "trials.jsonl",
+            "--report",
+            "tune.html",
+            "--json",
+            "--quiet",
+        ],
+    ]
+    .concat();
+    let first = place.json_of("tune", &ask);
+    let ranking = first["ranking"].as_array().unwrap();
+    assert_eq!((ranking.len(), number(&ranking[0]["score"])), (3, 1.0));
+    // Three with a quarter of the text, and one or two with all.
+    assert!((4.0..=5.0).contains(&number(&first["trials"])), "{first}");
+    for measure in ["rate", "bits", "bytes", "patterns", "memory", "seconds"] {
+        assert!(
+            number(&ranking[0]["measures"][measure]) > 0.0,
+            "{measure}: {first}"
+        );
+    }
+    let page = place.read("tune.html");
+    assert!(page.contains("<svg") && page.ends_with("</html>\n") && !page.contains("NaN"));
+    let again = place.json_of("tune", &ask);
+    assert_eq!(
+        (&again["ranking"], &again["resumed"]),
+        (&first["ranking"], &first["trials"])
+    );
+    let told = place.refusal("tune", &["corpus.jsonl", "--try", "0"], 1);
+    assert!(told.contains("chunk size"), "{told}");
+    let told = place.refusal("tune", &["corpus.jsonl", "--weight", "speed=1"], 2);
+    assert!(told.contains("rate, bits"), "{told}");
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn runs_are_recorded_and_foretell_those_that_come_after() {
+    let place = Place::new(400);
+    let corpus = place.read("corpus.jsonl");
+    let lines: Vec<&str> = corpus.split_inclusive('\n').collect();
+    let mut last = Value::Null;
+    for (run, documents) in [100, 150, 200, 300, 400].into_iter().enumerate() {
+        let file = format!("part{run}.jsonl");
+        std::fs::write(place.path().join(&file), lines[..documents].concat()).unwrap();
+        let kb = format!("kb{run}");
+        let train = [
+            file.as_str(),
+            "--kb",
+            &kb,
+            "--workers",
+            "1",
+            "--history",
+            "runs.db",
+            "--json",
+            "--quiet",
+        ];
+        last = place.json_of("train", &train);
+        let recorded = last["recorded"].as_str().unwrap();
+        assert_eq!(recorded, format!("run_c5-7-9_w1_s{documents}"));
+    }
+    // Three sizes were known by then.
+    let bytes = &last["forecast"]["disk_bytes"];
+    assert!(number(&bytes["error"]).abs() < 0.2, "{last}");
+    let ask = |words: &[&str]| {
+        place.json_of(
+            "history",
+            &[words, &["--history", "runs.db", "--json"]].concat(),
+        )
+    };
+    let rows = ask(&["list"])["rows"].as_array().unwrap().clone();
+    assert_eq!(rows.len(), 5);
+    assert_eq!(rows[0]["samples"], 400);
+    let accuracy = ask(&["accuracy"]);
+    assert_eq!(
+        (&accuracy["runs"], &accuracy["without_estimate"]),
+        (&5.into(), &3.into())
+    );
+    assert_eq!(accuracy["seconds"]["runs"], 2);
+    let similar = ask(&["similar", "--levels", "5,7,9", "--workers", "1"]);
+    assert_eq!(number(&similar["similar"][0]["similarity"]), 1.0);
+    let forecast = ask(&["forecast", "--levels", "5,7,9", "--samples", "4000"]);
+    let [low, high] = ["low", "high"].map(|end| number(&forecast["seconds"][end]));
+    assert!(0.0 < low && low < high, "{forecast}");
+    let told = place.refusal(
+        "history",
+        &[
+            "forecast",
+            "--levels",
+            "2",
+            "--samples",
+            "9",
+            "--history",
+            "runs.db",
+        ],
+        1,
+    );
+    assert!(told.contains("--learns"), "{told}");
+    let run = ask(&["show", "run_c5-7-9_w1_s100"]);
+    assert_eq!(run["outcome"]["levels"].as_array().unwrap().len(), 3);
+    let plots = place.run("history", &["plot", "plots", "--history", "runs.db"]);
+    assert_eq!(String::from_utf8(plots.stdout).unwrap().lines().count(), 6);
+    assert!(
+        place
+            .read("plots/estimated-against-actual.svg")
+            .contains("<circle")
+    );
+    let csv = place.run("history", &["list", "--csv", "-", "--history", "runs.db"]);
+    assert_eq!(String::from_utf8(csv.stdout).unwrap().lines().count(), 6);
+    assert_eq!(
+        ask(&["remove", "run_c5-7-9_w1_s100"])["removed"],
+        "run_c5-7-9_w1_s100"
+    );
+    let told = place.refusal("history", &["list", "--history", "none.db"], 1);
+    assert!(told.contains("none.db"), "{told}");
+    // Found out before anything is learned.
+    let told = place.refusal(
+        "train",
+        &["corpus.jsonl", "--kb", "new", "--history", "corpus.jsonl"],
+        1,
+    );
+    assert!(told.contains("no history"), "{told}");
+    assert!(!place.path().join("new").exists());
+}
+
+#[cfg(not(feature = "history"))]
+#[test]
+fn a_build_without_a_history_says_how_to_get_one() {
+    let place = Place::new(1);
+    for (command, ask) in [
+        ("history", &["list"][..]),
+        ("train", &["corpus.jsonl", "--history", "runs.db"]),
+    ] {
+        let told = place.refusal(command, ask, 1);
+        assert!(told.contains("--features history"), "{told}");
+    }
+}

@@ -1,0 +1,575 @@
+//! A training run in a history: its settings, the estimate made before it, and what it took.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A run that is to be recorded.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct NewRun {
+    /// The id; by default it is made of settings and samples.
+    pub run_id: Option<String>,
+    /// When the run ended; by default now.
+    pub recorded: Option<SystemTime>,
+    /// How it was trained.
+    pub settings: RunSettings,
+    /// What it was trained from.
+    pub corpus: Corpus,
+    /// Where it was trained.
+    pub machine: Machine,
+    /// What was foretold; `None` where nothing was.
+    pub estimate: Option<Estimate>,
+    /// What it took.
+    pub outcome: Outcome,
+    /// Whatever else is worth knowing.
+    pub notes: String,
+}
+
+impl NewRun {
+    /// Creates a run of these settings with this outcome.
+    #[must_use]
+    pub fn new(settings: RunSettings, outcome: Outcome) -> Self {
+        Self {
+            run_id: None,
+            recorded: None,
+            settings,
+            corpus: Corpus::default(),
+            machine: Machine::default(),
+            estimate: None,
+            outcome,
+            notes: String::new(),
+        }
+    }
+
+    /// Sets the id. Where it is taken, the run gets one that begins with it.
+    #[must_use]
+    pub fn with_run_id(mut self, run_id: impl Into<String>) -> Self {
+        self.run_id = Some(run_id.into());
+        self
+    }
+
+    /// Sets the time at which the run ended.
+    #[must_use]
+    pub fn with_time(mut self, recorded: SystemTime) -> Self {
+        self.recorded = Some(recorded);
+        self
+    }
+
+    /// Sets the corpus.
+    #[must_use]
+    pub fn with_corpus(mut self, corpus: Corpus) -> Self {
+        self.corpus = corpus;
+        self
+    }
+
+    /// Sets the machine.
+    #[must_use]
+    pub fn with_machine(mut self, machine: Machine) -> Self {
+        self.machine = machine;
+        self
+    }
+
+    /// Sets the estimate that was made before the run.
+    #[must_use]
+    pub fn with_estimate(mut self, estimate: Estimate) -> Self {
+        self.estimate = Some(estimate);
+        self
+    }
+
+    /// Sets the notes.
+    #[must_use]
+    pub fn with_notes(mut self, notes: impl Into<String>) -> Self {
+        self.notes = notes.into();
+        self
+    }
+
+    /// Returns the id that a run of these settings gets by default: `run_c5x3_w2_s1000` for three
+    /// levels of the same chunk size, else `run_c5-7-9_w2_s1000`.
+    #[must_use]
+    pub fn default_id(&self) -> String {
+        let sizes = &self.settings.chunk_sizes;
+        let chunks = match sizes.as_slice() {
+            [] => "0".to_owned(),
+            [first, rest @ ..] if rest.iter().all(|size| size == first) => {
+                format!("{first}x{}", sizes.len())
+            }
+            sizes => {
+                let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+                sizes.join("-")
+            }
+        };
+        let workers = self.settings.workers.unwrap_or(0);
+        format!("run_c{chunks}_w{workers}_s{}", self.outcome.samples)
+    }
+}
+
+/// A run of a history.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// The id, which no other run of the history has.
+    pub run_id: String,
+    /// When the run ended, as RFC 3339 in UTC.
+    pub recorded: String,
+    /// How it was trained.
+    pub settings: RunSettings,
+    /// What it was trained from.
+    pub corpus: Corpus,
+    /// Where it was trained.
+    pub machine: Machine,
+    /// What was foretold; `None` where nothing was.
+    pub estimate: Option<Estimate>,
+    /// What it took.
+    pub outcome: Outcome,
+    /// Whatever else is worth knowing.
+    pub notes: String,
+}
+
+/// How a run was trained.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunSettings {
+    /// Chunk size of each level, from the bottom up.
+    pub chunk_sizes: Vec<u64>,
+    /// Documents, or chunks, that travel together; `None` where there is no such thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch_size: Option<u64>,
+    /// Workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u64>,
+    /// Bytes of memory for what was not yet written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Kind of place that the knowledge went to: `embedded`, `kato`, `mongodb`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// Everything else, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other: BTreeMap<String, Value>,
+}
+
+impl RunSettings {
+    /// Creates settings of a hierarchy with these chunk sizes.
+    #[must_use]
+    pub fn new(chunk_sizes: impl IntoIterator<Item = u64>) -> Self {
+        Self {
+            chunk_sizes: chunk_sizes.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the number of workers.
+    #[must_use]
+    pub fn with_workers(mut self, workers: u64) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// Sets the batch size.
+    #[must_use]
+    pub fn with_batch_size(mut self, batch_size: u64) -> Self {
+        self.batch_size = Some(batch_size);
+        self
+    }
+
+    /// Sets the memory budget.
+    #[must_use]
+    pub fn with_memory_bytes(mut self, memory_bytes: u64) -> Self {
+        self.memory_bytes = Some(memory_bytes);
+        self
+    }
+
+    /// Sets the kind of place that the knowledge went to.
+    #[must_use]
+    pub fn with_backend(mut self, backend: impl Into<String>) -> Self {
+        self.backend = Some(backend.into());
+        self
+    }
+
+    /// Adds a setting by its name.
+    #[must_use]
+    pub fn with_other(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.other.insert(name.into(), value.into());
+        self
+    }
+}
+
+/// What a run was trained from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Corpus {
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A digest of names, sizes and contents, by which two corpora are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// Bytes of its files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+impl Corpus {
+    /// Creates a corpus with a name for people.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: Some(name.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the digest.
+    #[must_use]
+    pub fn with_fingerprint(mut self, fingerprint: impl Into<String>) -> Self {
+        self.fingerprint = Some(fingerprint.into());
+        self
+    }
+
+    /// Sets the bytes of its files.
+    #[must_use]
+    pub fn with_bytes(mut self, bytes: u64) -> Self {
+        self.bytes = Some(bytes);
+        self
+    }
+}
+
+/// Where a run was trained.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Machine {
+    /// A name, such as the processor's model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Cores that the process could use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u64>,
+    /// Bytes of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// The machine's class: low, medium, high, server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+}
+
+impl Machine {
+    /// Creates a machine of which nothing is known.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the name.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the number of cores.
+    #[must_use]
+    pub fn with_cores(mut self, cores: u64) -> Self {
+        self.cores = Some(cores);
+        self
+    }
+
+    /// Sets the memory.
+    #[must_use]
+    pub fn with_memory_bytes(mut self, memory_bytes: u64) -> Self {
+        self.memory_bytes = Some(memory_bytes);
+        self
+    }
+
+    /// Sets the class.
+    #[must_use]
+    pub fn with_tier(mut self, tier: impl Into<String>) -> Self {
+        self.tier = Some(tier.into());
+        self
+    }
+}
+
+/// What was foretold of a run; what was not is absent, and counts in no error.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Estimate {
+    /// Seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<Foretold>,
+    /// Bytes on the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<Foretold>,
+    /// Peak bytes of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<Foretold>,
+}
+
+impl Estimate {
+    /// Creates an estimate of nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the seconds.
+    #[must_use]
+    pub fn with_seconds(mut self, seconds: impl Into<Foretold>) -> Self {
+        self.seconds = Some(seconds.into());
+        self
+    }
+
+    /// Sets the bytes on the disk.
+    #[must_use]
+    pub fn with_disk_bytes(mut self, disk_bytes: impl Into<Foretold>) -> Self {
+        self.disk_bytes = Some(disk_bytes.into());
+        self
+    }
+
+    /// Sets the peak bytes of memory.
+    #[must_use]
+    pub fn with_memory_bytes(mut self, memory_bytes: impl Into<Foretold>) -> Self {
+        self.memory_bytes = Some(memory_bytes.into());
+        self
+    }
+
+    /// Returns whether anything was foretold.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.seconds.is_none() && self.disk_bytes.is_none() && self.memory_bytes.is_none()
+    }
+}
+
+/// A number that was foretold, with the interval that was to hold the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Foretold {
+    /// The number.
+    pub value: f64,
+    /// The lower end of its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The upper end of its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+impl Foretold {
+    /// Creates a number with its interval.
+    #[must_use]
+    pub fn with_interval(value: f64, low: f64, high: f64) -> Self {
+        Self {
+            value,
+            low: Some(low),
+            high: Some(high),
+        }
+    }
+
+    /// Returns whether the interval holds a number; `None` without an interval.
+    #[must_use]
+    pub fn covers(&self, truth: f64) -> Option<bool> {
+        Some(self.low? <= truth && truth <= self.high?)
+    }
+}
+
+impl From<f64> for Foretold {
+    fn from(value: f64) -> Self {
+        Self {
+            value,
+            low: None,
+            high: None,
+        }
+    }
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Whether the corpus was trained to its end.
+    pub complete: bool,
+    /// Seconds.
+    pub seconds: f64,
+    /// Samples that were learned.
+    pub samples: u64,
+    /// Tokens that were learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Samples that failed.
+    #[serde(default)]
+    pub errors: u64,
+    /// Warnings.
+    #[serde(default)]
+    pub warnings: u64,
+    /// Bytes that what was learned takes on the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
+    /// Bytes written to disks meanwhile, by whomever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+    /// Peak bytes of memory of the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processor time, in per cent of the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<f64>,
+    /// The levels, from the bottom up.
+    #[serde(default)]
+    pub levels: Vec<LevelOutcome>,
+}
+
+impl Outcome {
+    /// Creates the outcome of a complete run that took so many seconds.
+    #[must_use]
+    pub fn new(seconds: f64) -> Self {
+        Self {
+            complete: true,
+            seconds,
+            ..Self::default()
+        }
+    }
+
+    /// Sets whether the corpus was trained to its end.
+    #[must_use]
+    pub fn with_complete(mut self, complete: bool) -> Self {
+        self.complete = complete;
+        self
+    }
+
+    /// Sets the number of samples.
+    #[must_use]
+    pub fn with_samples(mut self, samples: u64) -> Self {
+        self.samples = samples;
+        self
+    }
+
+    /// Sets the number of tokens.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: u64) -> Self {
+        self.tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the number of samples that failed.
+    #[must_use]
+    pub fn with_errors(mut self, errors: u64) -> Self {
+        self.errors = errors;
+        self
+    }
+
+    /// Sets the number of warnings.
+    #[must_use]
+    pub fn with_warnings(mut self, warnings: u64) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
+    /// Sets the bytes on the disk.
+    #[must_use]
+    pub fn with_disk_bytes(mut self, disk_bytes: u64) -> Self {
+        self.disk_bytes = Some(disk_bytes);
+        self
+    }
+
+    /// Sets the bytes written.
+    #[must_use]
+    pub fn with_written_bytes(mut self, written_bytes: u64) -> Self {
+        self.written_bytes = Some(written_bytes);
+        self
+    }
+
+    /// Sets the peak bytes of memory.
+    #[must_use]
+    pub fn with_memory_bytes(mut self, memory_bytes: u64) -> Self {
+        self.memory_bytes = Some(memory_bytes);
+        self
+    }
+
+    /// Sets the processor time.
+    #[must_use]
+    pub fn with_cpu_percent(mut self, cpu_percent: f64) -> Self {
+        self.cpu_percent = Some(cpu_percent);
+        self
+    }
+
+    /// Sets the levels.
+    #[must_use]
+    pub fn with_levels(mut self, levels: impl IntoIterator<Item = LevelOutcome>) -> Self {
+        self.levels = levels.into_iter().collect();
+        self
+    }
+
+    /// Returns the samples a second; `None` for a run that took no time.
+    #[must_use]
+    pub fn samples_per_second(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.samples as f64 / self.seconds)
+    }
+
+    /// Returns the patterns of all levels; `None` where one is unknown, or there is none.
+    #[must_use]
+    pub fn patterns(&self) -> Option<u64> {
+        let mut patterns = self.levels.iter().map(|level| level.patterns);
+        let first = patterns.next()??;
+        patterns.try_fold(first, |sum, patterns| Some(sum.saturating_add(patterns?)))
+    }
+
+    /// Returns the learn calls of all levels.
+    #[must_use]
+    pub fn learns(&self) -> u64 {
+        let learns = self.levels.iter().map(|level| level.learns);
+        learns.fold(0, u64::saturating_add)
+    }
+}
+
+/// What a run made of one level.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LevelOutcome {
+    /// Name of the node.
+    pub node: String,
+    /// Learn calls.
+    pub learns: u64,
+    /// Distinct patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patterns: Option<u64>,
+    /// Bytes that they take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Patterns by how often they were learned.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub frequencies: BTreeMap<u64, u64>,
+}
+
+impl LevelOutcome {
+    /// Creates a level with a number of learn calls.
+    #[must_use]
+    pub fn new(node: impl Into<String>, learns: u64) -> Self {
+        Self {
+            node: node.into(),
+            learns,
+            ..Self::default()
+        }
+    }
+
+    /// Sets the number of distinct patterns.
+    #[must_use]
+    pub fn with_patterns(mut self, patterns: u64) -> Self {
+        self.patterns = Some(patterns);
+        self
+    }
+
+    /// Sets the bytes.
+    #[must_use]
+    pub fn with_bytes(mut self, bytes: u64) -> Self {
+        self.bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the patterns by how often they were learned.
+    #[must_use]
+    pub fn with_frequencies(mut self, frequencies: BTreeMap<u64, u64>) -> Self {
+        self.frequencies = frequencies;
+        self
+    }
+}

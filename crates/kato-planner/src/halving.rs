@@ -1,0 +1,353 @@
+//! Successive halving: many configurations, of which the better ones get larger trials.
+//!
+//! **The rule.** Every configuration is tried with a small share of the corpus; those that go on
+//! are tried with more, and so on up to the whole of what a trial may take. Within a round all are
+//! tried in a random order, once, then all again, as often as trials are repeated, so that a slow
+//! moment of the machine meets all of them. After a round the best quarter goes on ([`Halving::keep`]),
+//! and with it every configuration whose score is not lower than that of the last of the quarter by
+//! more than twice the standard error of their difference; but never more than half. A configuration
+//! that is stopped is ranked below those that went on.
+
+use std::collections::BTreeMap;
+
+use kato_random::SplitMix64;
+use serde::{Deserialize, Serialize};
+
+use crate::PlanError;
+use crate::error::{above_zero, at_least_zero};
+
+/// What one trial has measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Measured quantities by their names, each above 0.
+    pub measures: BTreeMap<String, f64>,
+}
+
+/// A quantity that counts in the score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Criterion {
+    /// Its name among the measures.
+    pub measure: String,
+    /// How much it counts.
+    pub weight: f64,
+    /// Whether less of it is better.
+    pub less_is_better: bool,
+}
+
+impl Criterion {
+    /// Creates a criterion of which more is better.
+    #[must_use]
+    pub fn more(measure: impl Into<String>, weight: f64) -> Self {
+        Self {
+            measure: measure.into(),
+            weight,
+            less_is_better: false,
+        }
+    }
+
+    /// Creates a criterion of which less is better.
+    #[must_use]
+    pub fn less(measure: impl Into<String>, weight: f64) -> Self {
+        Self {
+            less_is_better: true,
+            ..Self::more(measure, weight)
+        }
+    }
+
+    /// Returns the part of the score that a measure adds; what was not measured adds the worst.
+    fn points(&self, trial: &Trial) -> f64 {
+        let sign = if self.less_is_better { -1.0 } else { 1.0 };
+        match trial.measures.get(&self.measure) {
+            Some(&value) if value > 0.0 && value.is_finite() => self.weight * sign * value.ln(),
+            _ if self.weight > 0.0 => f64::NEG_INFINITY,
+            _ => 0.0,
+        }
+    }
+}
+
+/// Settings of successive halving.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Halving {
+    /// What counts.
+    pub criteria: Vec<Criterion>,
+    /// Rounds; 1 tries everything with all.
+    pub rounds: u32,
+    /// How many times as large the trials of a round are as those of the round before, and of how
+    /// many configurations one goes on.
+    pub keep: u32,
+    /// How often each trial is made.
+    pub repeats: u32,
+    /// Decides the order of trials.
+    pub seed: u64,
+}
+
+impl Halving {
+    /// Creates settings: three rounds, each with a quarter of the configurations and four times the
+    /// corpus, every trial twice.
+    #[must_use]
+    pub fn new(criteria: impl IntoIterator<Item = Criterion>) -> Self {
+        Self {
+            criteria: criteria.into_iter().collect(),
+            rounds: 3,
+            keep: 4,
+            repeats: 2,
+            seed: 0,
+        }
+    }
+
+    /// Sets the number of rounds.
+    #[must_use]
+    pub fn with_rounds(mut self, rounds: u32) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    /// Sets how often each trial is made.
+    #[must_use]
+    pub fn with_repeats(mut self, repeats: u32) -> Self {
+        self.repeats = repeats;
+        self
+    }
+
+    /// Sets what decides the order of trials.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Tries configurations 0 to `n` - 1 and ranks them.
+    ///
+    /// `trial` gets a configuration, the share of the corpus, and the repetition from 0.
+    ///
+    /// # Errors
+    ///
+    /// That of a trial; a [`PlanError`] for settings that cannot be, as `E`.
+    pub fn run<E: From<PlanError>>(
+        &self,
+        n: usize,
+        mut trial: impl FnMut(usize, f64, u32) -> Result<Trial, E>,
+    ) -> Result<Ranking, E> {
+        self.check(n)?;
+        let mut random = SplitMix64::from_seed(self.seed);
+        let mut alive: Vec<usize> = (0..n).collect();
+        let mut ranked: Vec<Ranked> = Vec::new();
+        for round in 0..self.rounds {
+            let share = f64::from(self.keep).powi(-((self.rounds - 1 - round) as i32));
+            let mut trials: BTreeMap<usize, Vec<Trial>> = BTreeMap::new();
+            for repeat in 0..self.repeats {
+                for configuration in shuffled(&alive, &mut random) {
+                    let tried = trial(configuration, share, repeat)?;
+                    trials.entry(configuration).or_default().push(tried);
+                }
+            }
+            let mut tried: Vec<Ranked> = trials
+                .into_iter()
+                .map(|(configuration, trials)| self.ranked(configuration, share, &trials))
+                .collect();
+            // Of equal ones the one that was named first.
+            tried.sort_by(|a, b| {
+                b.points
+                    .total_cmp(&a.points)
+                    .then(a.configuration.cmp(&b.configuration))
+            });
+            let keep = match round + 1 == self.rounds {
+                true => tried.len(),
+                false => self.n_kept(&tried),
+            };
+            // Those that stop here stand before those that stopped earlier.
+            ranked.splice(0..0, tried.split_off(keep));
+            alive = tried.iter().map(|ranked| ranked.configuration).collect();
+            if round + 1 == self.rounds {
+                ranked.splice(0..0, tried);
+            }
+        }
+        Ok(Ranking::of(ranked, &self.criteria))
+    }
+
+    fn check(&self, n: usize) -> Result<(), PlanError> {
+        above_zero("the number of configurations", n as f64)?;
+        above_zero("rounds", f64::from(self.rounds))?;
+        above_zero("repeats", f64::from(self.repeats))?;
+        if self.keep < 2 {
+            return Err(PlanError::Value {
+                what: "keep",
+                value: f64::from(self.keep),
+                allowed: "2 or more",
+            });
+        }
+        let mut sum = 0.0;
+        for criterion in &self.criteria {
+            sum += at_least_zero("a weight", criterion.weight)?;
+        }
+        above_zero("the sum of the weights", sum)?;
+        Ok(())
+    }
+
+    /// Makes one of the trials of a configuration: medians, the score, and how sure it is.
+    fn ranked(&self, configuration: usize, share: f64, trials: &[Trial]) -> Ranked {
+        let names: std::collections::BTreeSet<&String> = trials
+            .iter()
+            .flat_map(|trial| trial.measures.keys())
+            .collect();
+        let measures = names.into_iter().map(|name| {
+            let values = trials
+                .iter()
+                .filter_map(|trial| trial.measures.get(name).copied());
+            (name.clone(), median(values.collect()))
+        });
+        let medians = Trial {
+            measures: measures.collect(),
+        };
+        let weights: f64 = self.criteria.iter().map(|criterion| criterion.weight).sum();
+        let points = |trial: &Trial| {
+            self.criteria
+                .iter()
+                .map(|criterion| criterion.points(trial))
+                .sum::<f64>()
+                / weights
+        };
+        let all: Vec<f64> = trials.iter().map(points).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        let squares: f64 = all.iter().map(|points| (points - mean).powi(2)).sum();
+        let n = all.len() as f64;
+        Ranked {
+            configuration,
+            share,
+            points: points(&medians),
+            // A single trial does not say how sure it is, nor do trials that lack a measure.
+            error: match n > 1.0 && squares.is_finite() {
+                true => (squares / (n - 1.0) / n).sqrt(),
+                false => 0.0,
+            },
+            score: 0.0,
+            is_on_front: false,
+            measures: medians.measures,
+            trials: all.len(),
+        }
+    }
+
+    /// Returns how many of those that were tried, the best first, go on.
+    fn n_kept(&self, tried: &[Ranked]) -> usize {
+        let quarter = tried.len().div_ceil(self.keep as usize);
+        let Some(last) = tried.get(quarter.saturating_sub(1)) else {
+            return quarter;
+        };
+        let is_as_good = |other: &&Ranked| {
+            let error = last.error.hypot(other.error);
+            // Infinite points are those of a measure that is missing.
+            last.points - other.points <= 2.0 * error
+        };
+        let as_good = tried.iter().skip(quarter).take_while(is_as_good).count();
+        (quarter + as_good)
+            .min(tried.len().div_ceil(2))
+            .max(quarter)
+    }
+}
+
+/// Configurations in the order of their scores.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Ranking {
+    /// The best first; those that were tried with more of the corpus stand before the others.
+    pub ranked: Vec<Ranked>,
+}
+
+/// A configuration with what its last trials have measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Ranked {
+    /// The configuration, by its number.
+    pub configuration: usize,
+    /// Share of the corpus of its last trials.
+    pub share: f64,
+    /// From 0 to 1: the weighted geometric mean of its measures against the best configuration of
+    /// the same round, by score.
+    pub score: f64,
+    /// Mean logarithm of the measures, by weight.
+    #[serde(skip)]
+    points: f64,
+    /// Standard error of that; 0 with a single trial.
+    pub error: f64,
+    /// Whether no other configuration of the last round is as good in all criteria and better in
+    /// one.
+    pub is_on_front: bool,
+    /// Medians of the measures.
+    pub measures: BTreeMap<String, f64>,
+    /// Trials with this share.
+    pub trials: usize,
+}
+
+impl Ranking {
+    fn of(mut ranked: Vec<Ranked>, criteria: &[Criterion]) -> Self {
+        let best_of = |share: f64, ranked: &[Ranked]| {
+            let same = ranked.iter().filter(|other| other.share == share);
+            same.map(|other| other.points)
+                .fold(f64::NEG_INFINITY, f64::max)
+        };
+        let scores: Vec<f64> = ranked
+            .iter()
+            .map(|one| {
+                let best = best_of(one.share, &ranked);
+                match one.points.is_finite() {
+                    true => (one.points - best).exp(),
+                    false => 0.0,
+                }
+            })
+            .collect();
+        let fronts: Vec<bool> = ranked
+            .iter()
+            .map(|one| is_on_front(one, &ranked, criteria))
+            .collect();
+        for ((one, score), front) in ranked.iter_mut().zip(scores).zip(fronts) {
+            one.score = score;
+            one.is_on_front = front;
+        }
+        Self { ranked }
+    }
+}
+
+/// Returns whether nothing of the last round beats a configuration in everything that counts.
+fn is_on_front(one: &Ranked, all: &[Ranked], criteria: &[Criterion]) -> bool {
+    let largest = all.iter().map(|other| other.share).fold(0.0, f64::max);
+    if one.share < largest {
+        return false;
+    }
+    let better = |criterion: &Criterion, a: &Ranked, b: &Ranked| {
+        let of = |ranked: &Ranked| ranked.measures.get(&criterion.measure).copied();
+        match (of(a), of(b)) {
+            (Some(a), Some(b)) if criterion.less_is_better => a < b,
+            (Some(a), Some(b)) => a > b,
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    };
+    !all.iter()
+        .filter(|other| other.share == largest)
+        .any(|other| {
+            let counts = || criteria.iter().filter(|criterion| criterion.weight > 0.0);
+            counts().any(|criterion| better(criterion, other, one))
+                && !counts().any(|criterion| better(criterion, one, other))
+        })
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let upper = values.get(values.len() / 2).copied().unwrap_or(0.0);
+    let lower = values
+        .get(values.len().saturating_sub(1) / 2)
+        .copied()
+        .unwrap_or(upper);
+    f64::midpoint(lower, upper)
+}
+
+/// Returns numbers in a random order.
+fn shuffled(numbers: &[usize], random: &mut SplitMix64) -> Vec<usize> {
+    let mut numbers = numbers.to_vec();
+    for end in (1..numbers.len()).rev() {
+        numbers.swap(end, random.below(end + 1));
+    }
+    numbers
+}

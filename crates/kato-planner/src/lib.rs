@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Map
+//!
+//! | question | take |
+//! |---|---|
+//! | which machine does it, for how much? | [`recommend`](recommend()) with [`RunCosts`], [`Requirements`] and a [`Catalogue`] |
+//! | what did the original recommend? | [`legacy`] |
+//! | how long will a run take, by what other runs took? | [`LearnCallModel`] |
+//! | which settings are best? | [`halving`] |
+//! | how does it look? | [`chart`] |
+
+pub mod catalogue;
+pub mod chart;
+mod costs;
+mod error;
+pub mod halving;
+mod interval;
+mod learn_calls;
+pub mod legacy;
+pub mod recommend;
+
+pub use catalogue::Catalogue;
+pub use costs::RunCosts;
+pub use error::PlanError;
+pub use interval::Interval;
+pub use learn_calls::{LearnCallModel, RecordedRun};
+pub use recommend::{Recommendation, Requirements, recommend};

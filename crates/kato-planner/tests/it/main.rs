@@ -1,0 +1,10 @@
+//! Recommendations, times from recorded runs, and successive halving.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+mod halving;
+mod recommending;
+mod recorded;
