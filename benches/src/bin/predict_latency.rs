@@ -137,7 +137,7 @@ fn measure_over_index(
         None => store.visit(node_idx, &mut loader)?,
         Some(kb) => {
             let other = EmbeddedStore::open_read_only(kb)?;
-            let node_idx = KnowledgeBase::of(&other, &arguments.node)?.node_idx();
+            let node_idx = KnowledgeBase::new(&other, &arguments.node)?.node_idx();
             other.visit(node_idx, &mut loader)?;
         }
     }

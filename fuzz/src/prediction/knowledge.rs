@@ -37,7 +37,7 @@ impl Knowledge {
                 n if input.is_one_in(6) => lessons[input.below(n)].events.clone(),
                 _ => input.events(n_frequent),
             };
-            lessons.push(Lesson::new(input, events));
+            lessons.push(Lesson::of(input, events));
         }
         Self(lessons)
     }

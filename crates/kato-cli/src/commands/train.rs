@@ -310,7 +310,7 @@ fn facts(
         backend: args.destination.kind(),
         memory_bytes: args.memory.0,
         corpus: names.join(" "),
-        fingerprint: CorpusDigest::of(&identity).digest,
+        fingerprint: CorpusDigest::from_identity(&identity).digest,
         corpus_bytes: sizes.sum(),
         configuration: configuration.to_json(),
         is_part: args.max_samples.is_some()

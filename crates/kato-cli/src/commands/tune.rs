@@ -249,7 +249,7 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
         args.source.draw_by(args.seed);
     }
     let mut loader = args.source.resolve(&sources)?.builder().build()?;
-    let digest = CorpusDigest::of(&loader.identity()).digest;
+    let digest = CorpusDigest::from_identity(&loader.identity()).digest;
     let rules = args.learning.to_flags().join(" ");
     let (text, held_out) = (args.text.0, args.held_out.0);
     let questions = args.questions;

@@ -27,7 +27,7 @@ pub(crate) struct Planned {
 }
 
 pub(crate) fn learner(chunk_sizes: &[usize]) -> HierarchicalConceptLearner {
-    HierarchicalConceptLearner::builder(Whitespace::of_texts(WORDS))
+    HierarchicalConceptLearner::builder(Whitespace::from_texts(WORDS))
         .with_chunk_sizes(chunk_sizes.iter().copied())
         .with_min_paragraph_chars(0)
         .build()

@@ -223,7 +223,7 @@ fn a_head_learns_beside_a_session() {
         HierarchicalNode::new("node0", 3),
         HierarchicalNode::new("node1", 2),
     ]);
-    let tokenizer = Whitespace::of_texts(["a b c d e f"]);
+    let tokenizer = Whitespace::from_texts(["a b c d e f"]);
     let hierarchy = Hierarchy::new(engine.clone(), tokenizer, settings).unwrap();
     let mut head = hierarchy.head(HeadOptions::default()).unwrap();
     let mut learn = |level: usize, symbols: Vec<String>| {
@@ -234,7 +234,7 @@ fn a_head_learns_beside_a_session() {
             .into_iter()
             .map(|symbol| Observation::strings([symbol]));
         let outcome = session
-            .observe_sequence(Sequence::of(events).learn_at_end())
+            .observe_sequence(Sequence::new(events).learn_at_end())
             .unwrap();
         assert_eq!(head.learn_from(&mut session).unwrap(), 1);
         let learned = outcome

@@ -67,7 +67,7 @@ pub(super) fn predict(
             index,
             state,
             prediction,
-            ranked[idx].place,
+            ranked[idx].spot,
             cancel,
         ))
     };
