@@ -1,0 +1,31 @@
+//! The stream of events of the server that a client talks to.
+
+use super::KatoClient;
+use crate::ClientError;
+use crate::calls::CallKind;
+use crate::events::EventStream;
+
+impl KatoClient {
+    /// Opens the server's stream of events: sessions that are created and deleted, by any client.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: kato_client::KatoClient) -> Result<(), kato_client::ClientError> {
+    /// let mut events = client.events().await?;
+    /// while let Some(event) = events.next_event().await {
+    ///     println!("{:?}", event?.event);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn events(&self) -> Result<EventStream, ClientError> {
+        self.transport.counters.count(CallKind::Monitoring);
+        let pool = &self.transport.pool;
+        EventStream::open(&pool.base, &pool.sockets).await
+    }
+}
