@@ -143,7 +143,10 @@ impl Trials {
         add("patterns", patterns);
         if self.questions > 0 && repeat == 0 {
             let answer = self.ask(&kb, stop)?;
-            add("bits", answer["code_length"]["kato"]["bits_per_token"].as_f64());
+            add(
+                "bits",
+                answer["code_length"]["kato"]["bits_per_token"].as_f64(),
+            );
             let lowest = &answer["levels"][0];
             add("coverage", share_of(&lowest["coverage"]["known_chunks"]));
             add("accuracy", share_of(&lowest["next"]["top_1"]));

@@ -135,7 +135,14 @@ fn what_cannot_be_planned_is_told() {
 #[test]
 fn the_formula_of_the_original_trains_nothing() {
     let place = Place::new(1);
-    let ask = ["--legacy", "--samples", "100000000", "--within", "48h", "--json"];
+    let ask = [
+        "--legacy",
+        "--samples",
+        "100000000",
+        "--within",
+        "48h",
+        "--json",
+    ];
     // Its recorded case, with the rate that it takes for a slow machine.
     let answer = place.json_of("plan", &[&ask[..], &["--baseline", "19.8"]].concat());
     let figures = ["cores", "memory_gb", "storage_gb", "usd"].map(|name| number(&answer[name]));
