@@ -140,7 +140,7 @@ enum PlaceArg {
 /// How many times the pilots is answered.
 const REACH: f64 = 200.0;
 /// What a law of the time is off by for each tenfold of the pilots' size, as a share, beyond what
-/// the pilots' own spread says (docs/planning.md, measured).
+/// the pilots' own spread says: an allowance, fitted to nothing.
 const DRIFT: f64 = 0.06;
 /// Factor of the time once parts are merged, at 2.2 times the bytes where that begins: 96 s for 4
 /// GB where the rate before would have taken 61 (docs/benchmarks.md).
