@@ -15,8 +15,8 @@ use kato_scheduler::StopSignal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Text that is taken from a loader at once, in bytes: one document, as what is left of a batch would
-/// be lost to what is drawn next from the same loader.
+/// Text that is taken from a loader at once, in bytes: one document, as what is left of a batch
+/// would be lost to what is drawn next from the same loader.
 const BATCH_BYTES: usize = 1;
 
 /// A random part of a corpus in a file of its own, for runs over its beginnings.

@@ -1,8 +1,8 @@
-//! Plots as SVG: lines with bands, points, bars and heat maps, for pages that need no network and no
-//! script.
+//! Plots as SVG: lines with bands, points, bars and heat maps, for pages that need no network and
+//! no script.
 //!
-//! Small on purpose: texts are placed without measuring fonts, so that a page looks alike wherever it
-//! is opened, and the crate needs no font and no drawing library.
+//! Small on purpose: texts are placed without measuring fonts, so that a page looks alike wherever
+//! it is opened, and the crate needs no font and no drawing library.
 
 use std::fmt::Write as _;
 

@@ -45,14 +45,19 @@ impl RecordedRun {
 ///
 /// Formula: seconds = samples · a · c^b · (batch)^(d + e · ln c), c being the learn calls of a
 /// sample. Time is proportional to the number of samples, which is what makes it safe to ask for
-/// many times as many; what a sample takes depends on its learn calls and, where runs with different
-/// batches were recorded, on how well it fills them. Coefficients that the runs cannot tell are left
-/// out. Fitted to logarithms by least squares.
+/// many times as many; what a sample takes depends on its learn calls and, where runs with
+/// different batches were recorded, on how well it fills them. Coefficients that the runs cannot
+/// tell are left out. Fitted to logarithms by least squares.
 ///
 /// ```
 /// use kato_planner::{LearnCallModel, RecordedRun};
 ///
-/// let runs = [(100.0, 4_000.0, 50.0), (100.0, 2_000.0, 30.0), (100.0, 1_300.0, 22.0), (1000.0, 21_000.0, 310.0)];
+/// let runs = [
+///     (100.0, 4_000.0, 50.0),
+///     (100.0, 2_000.0, 30.0),
+///     (100.0, 1_300.0, 22.0),
+///     (1000.0, 21_000.0, 310.0),
+/// ];
 /// let runs = runs.map(|(samples, learns, seconds)| RecordedRun::new(samples, learns, seconds));
 /// let model = LearnCallModel::fit(&runs)?;
 /// let seconds = model.predict(10_000.0, 210_000.0, 1.0)?;

@@ -4,7 +4,7 @@
 //!
 //! | question | take |
 //! |---|---|
-//! | which machine does it, for how much? | [`recommend`](recommend()) with [`RunCosts`], [`Requirements`] and a [`Catalogue`] |
+//! | which machine does it, for how much? | [`recommend()`] with [`RunCosts`] and a [`Catalogue`] |
 //! | what did the original recommend? | [`legacy`] |
 //! | how long will a run take, by what other runs took? | [`LearnCallModel`] |
 //! | which settings are best? | [`halving`] |

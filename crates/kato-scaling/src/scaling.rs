@@ -9,8 +9,8 @@ use crate::mixture::{Belief, quantile};
 use crate::prediction::{Crossing, Limit, Prediction};
 use crate::{Law, ScalingError};
 
-/// Difference of the criterion up to which a form is a rival: beyond it, it is less than an eighth as
-/// likely.
+/// Difference of the criterion up to which a form is a rival: beyond it, it is less than an eighth
+/// as likely.
 const RIVALRY: f64 = 4.0;
 /// What a second parameter is charged beyond AICc.
 ///

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! kato tune corpus.jsonl --try 8,8 --try 15          # and 5,7,9, the levels of `kato train`
-//! kato tune corpus.jsonl --depths 1,2,3 --chunks 5,8,15 --weight bits=2 --weight rate=1 --journal trials.jsonl
+//! kato tune corpus.jsonl --depths 1,2,3 --chunks 5,8,15 --weight bits=2 --journal trials.jsonl
 //! ```
 
 use std::num::NonZeroUsize;
@@ -30,25 +30,25 @@ use crate::{program, repository};
 /// Compares settings by training a random part of the corpus with each, and ranks them.
 ///
 /// Every configuration is really trained, in a process of its own, into a knowledge base that is
-/// thrown away; quality is measured on documents that none has seen. Configurations are the --levels,
-/// every --try, and every depth of --depths with every chunk size of --chunks, each with every number
-/// of --workers and every --memory.
+/// thrown away; quality is measured on documents that none has seen. Configurations are the
+/// --levels, every --try, and every depth of --depths with every chunk size of --chunks, each with
+/// every number of --workers and every --memory.
 ///
-/// Successive halving: in --rounds rounds, each with four times the text of the one before, the best
-/// quarter goes on, and with it all that cannot be told from its last by twice the standard error,
-/// but never more than half. Trials of a round are made in a random order, once each, then all
-/// again. --rounds 1 tries everything with all.
+/// Successive halving: in --rounds rounds, each with four times the text of the one before, the
+/// best quarter goes on, and with it all that cannot be told from its last by twice the standard
+/// error, but never more than half. Trials of a round are made in a random order, once each, then
+/// all again. --rounds 1 tries everything with all.
 ///
-/// The score is the weighted geometric mean of what --weight names: rate (samples a second), bits (a
-/// token of text not seen), accuracy (of the next token), coverage (chunks known), bytes, patterns,
-/// memory, seconds; against the best of the same round. The front has the configurations that no
-/// other beats in everything that counts.
+/// The score is the weighted geometric mean of what --weight names: rate (samples a second), bits
+/// (a token of text not seen), accuracy (of the next token), coverage (chunks known), bytes,
+/// patterns, memory, seconds; against the best of the same round. The front has the configurations
+/// that no other beats in everything that counts.
 ///
 /// With --json one JSON object on standard output: criteria, rule, ranking with levels, workers,
 /// memory, score, error, share, is_on_front and measures. Progress goes to standard error.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted; with --journal the same command goes
-/// on.
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted; with --journal the same command
+/// goes on.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {

@@ -81,8 +81,8 @@ impl Measured {
 }
 
 /// Trains the pilots: every size once in a random order, then all again, so that a slow moment of
-/// the machine meets all sizes. A first one, of the largest size, is not counted: it brings programs
-/// and files into the memory.
+/// the machine meets all sizes. A first one, of the largest size, is not counted: it brings
+/// programs and files into the memory.
 ///
 /// # Errors
 ///

@@ -152,8 +152,8 @@ impl View for LegacyView {
 
 /// Returns where bytes on the disk change the law of a run.
 ///
-/// A worker leaves a part of about 0.36 of its share of the memory (3.02 GB in 62 parts with 256 MiB
-/// and two workers, docs/estimation.md), and 64 parts are merged.
+/// A worker leaves a part of about 0.36 of its share of the memory (3.02 GB in 62 parts with 256
+/// MiB and two workers, docs/estimation.md), and 64 parts are merged.
 #[must_use]
 pub(crate) fn limits(memory: u64, workers: u64, free_disk: Option<u64>) -> Vec<Limit> {
     let part = 0.36 * memory as f64 / workers.max(1) as f64;

@@ -177,7 +177,8 @@ fn filters_keep_what_they_say_newest_first() {
 #[test]
 fn accuracy_leaves_out_what_was_not_foretold_and_its_trend_is_that_of_time() {
     let mut history = TrainingHistory::in_memory().unwrap();
-    // Errors of 50, 40, 10 and 0 per cent, recorded out of order; one run without, one not complete.
+    // Errors of 50, 40, 10 and 0 per cent, recorded out of order; one run without, one not
+    // complete.
     for (time, estimate) in [(4, 100.0), (1, 150.0), (3, 90.0), (2, 60.0)] {
         let run = NewRun::new(RunSettings::new([5]), Outcome::new(100.0)).with_time(at(time));
         history

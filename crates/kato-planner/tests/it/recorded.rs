@@ -1,5 +1,5 @@
-//! The original's recorded runs: each predicted from the others, and runs of ten times the size from
-//! the small ones.
+//! The original's recorded runs: each predicted from the others, and runs of ten times the size
+//! from the small ones.
 
 use kato_planner::{LearnCallModel, PlanError, RecordedRun};
 use serde_json::Value;

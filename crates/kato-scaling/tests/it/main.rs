@@ -94,9 +94,9 @@ fn noisy(value: f64, noise: f64, random: &mut SplitMix64) -> f64 {
     value * (noise * normal(random)).exp()
 }
 
-/// Returns whether sizes and noise tell a series from all laws with no more parameters than its own:
-/// whether the best of them misses it by so much that noise makes up for that in about a hundredth of
-/// all cases.
+/// Returns whether sizes and noise tell a series from all laws with no more parameters than its
+/// own: whether the best of them misses it by so much that noise makes up for that in about a
+/// hundredth of all cases.
 fn can_be_told_apart(truth: &Truth, noise: f64) -> bool {
     let exact: Vec<(f64, f64)> = SIZES
         .iter()
