@@ -253,9 +253,13 @@ fn discounts_of(spectrum: Spectrum, discounts: Discounts) -> [f64; 3] {
             if n_of == 0.0 || n_of_next == 0.0 {
                 return single;
             }
-            // Below the count, so that every symbol that was seen keeps something; small samples
-            // can give any number.
-            (k - (k + 1.0) * single * n_of_next / n_of).clamp(0.0, MOST_DISCOUNT * k)
+            let discount = k - (k + 1.0) * single * n_of_next / n_of;
+            // Small samples can give any number. Something has to be left to what was never seen,
+            // and something to every symbol that was.
+            match discount > 0.0 {
+                true => discount.min(MOST_DISCOUNT * k),
+                false => single,
+            }
         }),
     }
 }
@@ -288,6 +292,9 @@ mod tests {
             discounts_of(spectrum(&counts), Discounts::Modified),
             modified
         );
+        // 3 − 4 Y n₄ / n₃ is below 0 here, and nothing would be left to what was never seen.
+        let few = [1, 1, 2, 3, 4, 4];
+        assert_eq!(discounts_of(spectrum(&few), Discounts::Modified)[2], 0.5);
         assert_eq!(
             discounts_of(spectrum(&[1, 1]), Discounts::Modified),
             [0.5; 3]

@@ -56,10 +56,10 @@ impl Expert {
 #[non_exhaustive]
 pub enum Discounts {
     /// The same of every count of an order: n₁ / (n₁ + 2 n₂) (Ney, Essen and Kneser 1994).
-    #[default]
     Single,
     /// One for counts of 1, one for counts of 2 and one for all others: modified Kneser-Ney (Chen
     /// and Goodman 1998).
+    #[default]
     Modified,
 }
 
@@ -74,7 +74,7 @@ pub struct HeadOptions {
     /// The number of levels whose patterns are counted, from the lowest up; `None`, the default,
     /// for all. With 1 no n-gram reaches across the border of a chunk.
     pub levels: Option<usize>,
-    /// The discounts of the n-grams. Default: one for each order.
+    /// The discounts of the n-grams. Default: modified.
     pub discounts: Discounts,
     /// The latest symbols of a history that the cache goes by; 1 to 2²⁴. Default 8192.
     pub cache_window: usize,
@@ -86,7 +86,7 @@ impl Default for HeadOptions {
             experts: EXPERTS[..Expert::Outside.place()].to_vec(),
             order: 5,
             levels: None,
-            discounts: Discounts::Single,
+            discounts: Discounts::default(),
             cache_window: 8192,
         }
     }

@@ -56,6 +56,7 @@ proptest! {
             let distribution = next.distribution();
             let sum: f64 = distribution.as_slice().iter().sum();
             prop_assert!((sum - 1.0).abs() < 1e-9, "{}", sum);
+            prop_assert!(distribution.as_slice().iter().all(|&probability| probability > 0.0));
             let symbol = head.symbol(word);
             // One symbol alone and all together: the same bits.
             let alone = symbol.map_or(next.of_unknown(), |symbol| next.probability(symbol));

@@ -91,7 +91,8 @@ fn kneser_ney(
             } else if discounts == Discounts::Single || n(k as u64) * n(k as u64 + 1) == 0.0 {
                 y
             } else {
-                (k - (k + 1.0) * y * n(k as u64 + 1) / n(k as u64)).clamp(0.0, 0.99 * k)
+                let d = k - (k + 1.0) * y * n(k as u64 + 1) / n(k as u64);
+                if d > 0.0 { d.min(0.99 * k) } else { y }
             }
         };
         let after = of_order.clone().filter(|ngram| ngram[..length] == *context);
@@ -165,6 +166,7 @@ proptest! {
         let context: Vec<String> = context.iter().map(|&word| word.to_owned()).collect();
         for word in WORDS {
             let found = next.probability(head.symbol(word).unwrap());
+            prop_assert!(found > 0.0);
             let expected = kneser_ney(&occurrences, discounts, &context, word);
             prop_assert!((found - expected).abs() < 1e-12, "{} {} {}", word, found, expected);
         }
