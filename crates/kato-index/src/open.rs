@@ -102,6 +102,7 @@ pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError>
 impl StoreIndex {
     /// Returns the index of each node, from the bottom up; `None` for nodes that have to be loaded,
     /// because what they learned has emotives, which an index does not hold.
+    #[must_use]
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Option<Arc<FrozenIndex>>> {
         let usable = |node: &IndexedNode| (!node.has_emotives).then(|| Arc::clone(&node.frozen));
         self.nodes.iter().map(usable)

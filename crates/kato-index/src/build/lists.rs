@@ -4,6 +4,11 @@
 //! and symbols as the budget allows, reads all patterns once, sorts what it has collected and
 //! appends it. Rounds go along classes and symbols in order, so every list is complete at once.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "what is cut out of a number was packed into it"
+)]
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;

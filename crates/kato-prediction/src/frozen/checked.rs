@@ -86,11 +86,15 @@ impl CheckedBytes {
         self.0.len == 0
     }
 
-    /// Compares a number of blocks from one on with their checksums, ahead of any reading, from a
+    /// Compares all blocks with their checksums, ahead of any reading, from a
     /// copy of the bytes; damage raises the flag.
     ///
     /// For those who want to know before they rely on the bytes. `read` fills a buffer from an
     /// offset on, past the mapping, so that checking takes no memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`.
     pub fn check_all(
         &self,
         mut read: impl FnMut(u64, &mut [u8]) -> std::io::Result<()>,

@@ -24,7 +24,7 @@ impl Directory {
         bases: CheckedBytes,
         ranks: CheckedBytes,
     ) -> Result<Self, LayoutError> {
-        if keys.len() % 4 != 0 || ranks.len() % 4 != 0 {
+        if !keys.len().is_multiple_of(4) || !ranks.len().is_multiple_of(4) {
             return Err(LayoutError("a list ends within a number"));
         }
         let n_keys = keys.len() / 4;
@@ -164,6 +164,45 @@ impl ListCursor<'_> {
         self.refill();
     }
 
+    /// Moves to the first rank that is not before another one.
+    #[inline]
+    pub(crate) fn seek(&mut self, rank: u32) {
+        if self.current.is_none_or(|current| current >= rank) {
+            return;
+        }
+        let is_before = |held: &[u8; 4]| u32::from_le_bytes(*held) < rank;
+        if self.window.last().is_none_or(is_before) {
+            self.skip_windows(rank);
+        }
+        let n_before = self.window.partition_point(is_before);
+        self.window = &self.window[n_before..];
+        self.advance();
+    }
+
+    /// Leaves the window for the place where ranks that are not before another one begin.
+    fn skip_windows(&mut self, rank: u32) {
+        let get = |idx: usize| self.list.ranks.u32(self.list.start.saturating_add(idx));
+        // Doubling steps, as the place is near where many ranks are sought one after another.
+        let (mut lo, mut step) = (self.next, 64);
+        let mut hi = lo;
+        while hi < self.list.len && get(hi) < rank {
+            lo = hi + 1;
+            hi = lo.saturating_add(step);
+            step *= 2;
+        }
+        hi = hi.min(self.list.len);
+        while lo < hi {
+            let middle = lo + (hi - lo) / 2;
+            if get(middle) < rank {
+                lo = middle + 1;
+            } else {
+                hi = middle;
+            }
+        }
+        self.next = lo;
+        self.window = &[];
+    }
+
     /// Reads the next ranks of the list.
     #[cold]
     fn refill(&mut self) {
@@ -184,5 +223,47 @@ impl ListCursor<'_> {
             }
             None => self.current = None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::frozen::Damage;
+
+    #[test]
+    fn seeking_finds_what_advancing_finds() {
+        let ranks: Vec<u32> = (0..5_000).map(|n| n * 3 + n / 7).collect();
+        let bytes: Vec<u8> = ranks.iter().flat_map(|rank| rank.to_le_bytes()).collect();
+        let checksums = bytes
+            .chunks(crate::frozen::BLOCK_BYTES)
+            .map(crc32fast::hash)
+            .collect();
+        let damage = Damage::default();
+        let column = CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap();
+        let list = RankList {
+            ranks: column.view(),
+            start: 0,
+            len: ranks.len(),
+        };
+        assert_eq!(list.iter().collect::<Vec<_>>(), ranks);
+        for step in [1, 2, 5, 100, 4_000, 20_000] {
+            let mut cursor = list.cursor();
+            for wanted in (0..20_000).step_by(step) {
+                cursor.seek(wanted);
+                let expected = ranks.iter().find(|&&rank| rank >= wanted).copied();
+                assert_eq!(cursor.current(), expected, "{step} {wanted}");
+            }
+        }
+        let part = list.within(&(100..9_000));
+        let expected: Vec<u32> = ranks
+            .iter()
+            .copied()
+            .filter(|r| (100..9_000).contains(r))
+            .collect();
+        assert_eq!(part.iter().collect::<Vec<_>>(), expected);
+        assert!(!damage.is_found());
     }
 }

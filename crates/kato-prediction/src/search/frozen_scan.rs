@@ -14,7 +14,8 @@
 //! multisets, so the bound for them holds ([`Bounds`]). A step visits every pattern whose bound lies
 //! in its range: the bound grows with o and with g, so these are the patterns that reach one of a
 //! few least (o, g); a pattern with so many is in one of the lists that are left when the longest
-//! that together stand for fewer are left out.
+//! that together stand for fewer are left out. Those are only looked into, for patterns that the
+//! others hold.
 
 use std::cell::OnceCell;
 use std::cmp::{Ordering, Reverse};
@@ -289,23 +290,15 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let uses_pairs = self.uses_pairs(&scan.bounds);
         let least = scan.least(uses_pairs, (floor, step.high));
         for (number, &(overlap, n_pairs)) in least.iter().enumerate() {
-            let Some(lists) = scan.drivers(self.reader, self.state, overlap, n_pairs) else {
+            let Some(drivers) = scan.drivers(self.reader, self.state, overlap, n_pairs) else {
                 continue;
             };
-            let mut union = Union::new(lists);
-            loop {
-                self.batch.ranks.clear();
+            let mut walk = Walk::new(&drivers);
+            while !walk.is_done {
+                self.candidates.check()?;
                 self.share_bar();
                 let end = self.end_rank(step.high);
-                while self.batch.ranks.len() < BATCH
-                    && let Some(rank) = union.next().filter(|&rank| rank <= end)
-                {
-                    self.batch.ranks.push(rank);
-                }
-                if self.batch.ranks.is_empty() {
-                    break;
-                }
-                self.candidates.check()?;
+                walk.fill(end, &mut self.batch.ranks);
                 self.batch.read(self.reader);
                 self.offer_batch(scan, (floor, step.high), uses_pairs, &least[..=number])?;
             }
@@ -507,10 +500,9 @@ impl<'s> ClassScan<'s> {
 
     /// Returns the overlaps that patterns with so many pairs can have.
     fn overlaps(&self, n_pairs: usize, uses_pairs: bool) -> std::ops::RangeInclusive<usize> {
-        let Some(least) = self.bounds.least_overlap(n_pairs, |_| true) else {
-            // An empty range.
-            return 1..=0;
-        };
+        // Where no pattern can be a prediction, the range is empty.
+        let least = self.bounds.least_overlap(n_pairs, |_| true);
+        let least = least.unwrap_or(usize::MAX);
         // The positions of g pairs are those of at least g + 1 symbols.
         let of_pairs = if uses_pairs { n_pairs + 1 } else { 1 };
         least.max(of_pairs)..=self.bounds.most()
@@ -548,16 +540,107 @@ impl<'s> ClassScan<'s> {
         state: &State<'_>,
         overlap: usize,
         n_pairs: usize,
-    ) -> Option<&[(RankList<'s>, usize)]> {
-        let by_symbols = without_longest(&self.symbols, overlap)?;
+    ) -> Option<Drivers<'_, 's>> {
+        let by_symbols = Drivers::new(&self.symbols, overlap)?;
         if n_pairs == 0 {
             return Some(by_symbols);
         }
-        let by_pairs = without_longest(self.pairs(reader, state), n_pairs)?;
-        Some(match n_ranks(by_pairs) <= n_ranks(by_symbols) {
-            true => by_pairs,
-            false => by_symbols,
-        })
+        let by_pairs = Drivers::new(self.pairs(reader, state), n_pairs)?;
+        Some(
+            match n_ranks(by_pairs.walked) <= n_ranks(by_symbols.walked) {
+                true => by_pairs,
+                false => by_symbols,
+            },
+        )
+    }
+}
+
+/// Lists that are walked to find the patterns for which all lists together stand for enough.
+#[derive(Debug, Clone, Copy)]
+struct Drivers<'l, 's> {
+    /// One of these holds every such pattern.
+    walked: &'l [(RankList<'s>, usize)],
+    /// The longest lists, which together stand for too little; they are only looked into.
+    left_out: &'l [(RankList<'s>, usize)],
+    least: usize,
+}
+
+impl<'l, 's> Drivers<'l, 's> {
+    /// Leaves out the longest lists as long as they stand for fewer than `least` together; `None`
+    /// if all of them do.
+    fn new(lists: &'l [(RankList<'s>, usize)], least: usize) -> Option<Self> {
+        let mut count = 0;
+        for (idx, (_, of_list)) in lists.iter().enumerate() {
+            count += of_list;
+            if count >= least {
+                let (left_out, walked) = lists.split_at(idx);
+                return Some(Self {
+                    walked,
+                    left_out,
+                    least,
+                });
+            }
+        }
+        None
+    }
+}
+
+/// A walk along the patterns that enough lists hold, in the order of their ranks.
+struct Walk<'a> {
+    union: Union<'a>,
+    left_out: Vec<(ListCursor<'a>, usize)>,
+    least: usize,
+    is_done: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(drivers: &Drivers<'_, 'a>) -> Self {
+        let left_out = drivers.left_out.iter();
+        Self {
+            union: Union::new(drivers.walked),
+            left_out: left_out
+                .map(|(list, count)| (list.cursor(), *count))
+                .collect(),
+            least: drivers.least,
+            is_done: false,
+        }
+    }
+
+    /// Replaces `ranks` by the next ones up to an end.
+    fn fill(&mut self, end: u32, ranks: &mut Vec<u32>) {
+        ranks.clear();
+        // So many at most, so that a prediction can be cancelled where few are in enough lists.
+        for _ in 0..BATCH * 64 {
+            if ranks.len() == BATCH {
+                return;
+            }
+            match self.union.next() {
+                Some((rank, count)) if rank <= end => {
+                    if self.is_in_enough(rank, count) {
+                        ranks.push(rank);
+                    }
+                }
+                _ => {
+                    self.is_done = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Returns whether the lists that hold a pattern stand for enough, given what those that are
+    /// walked stand for.
+    fn is_in_enough(&mut self, rank: u32, mut count: usize) -> bool {
+        for (cursor, of_list) in &mut self.left_out {
+            if count >= self.least {
+                break;
+            }
+            cursor.seek(rank);
+            if cursor.current() == Some(rank) {
+                count += *of_list;
+            }
+        }
+        count >= self.least
     }
 }
 
@@ -570,52 +653,48 @@ fn n_ranks(lists: &[(RankList<'_>, usize)]) -> usize {
     lists.iter().map(|(list, _)| list.len()).sum()
 }
 
-/// Leaves out the longest lists as long as they stand for fewer than `least` together; `None` if
-/// all of them do.
-fn without_longest<'l, 's>(
-    lists: &'l [(RankList<'s>, usize)],
-    least: usize,
-) -> Option<&'l [(RankList<'s>, usize)]> {
-    let mut left_out = 0;
-    for (idx, (_, count)) in lists.iter().enumerate() {
-        left_out += count;
-        if left_out >= least {
-            return Some(&lists[idx..]);
-        }
-    }
-    None
-}
-
-/// A walk along the ranks of several lists in order, each rank once.
+/// A walk along the ranks of several lists in order, each rank once, with what the lists that hold
+/// it stand for together.
 enum Union<'a> {
-    Few(Vec<ListCursor<'a>>),
-    Many(Vec<ListCursor<'a>>, BinaryHeap<Reverse<(u32, usize)>>),
+    Few(Vec<(ListCursor<'a>, usize)>),
+    Many(
+        Vec<(ListCursor<'a>, usize)>,
+        BinaryHeap<Reverse<(u32, usize)>>,
+    ),
 }
 
 impl<'a> Union<'a> {
     fn new(lists: &[(RankList<'a>, usize)]) -> Self {
-        let cursors: Vec<ListCursor<'a>> = lists.iter().map(|(list, _)| list.cursor()).collect();
+        let cursors: Vec<(ListCursor<'a>, usize)> = lists
+            .iter()
+            .map(|(list, count)| (list.cursor(), *count))
+            .collect();
         if cursors.len() <= FEW_LISTS {
             return Self::Few(cursors);
         }
         let heads = cursors.iter().enumerate();
-        let heads = heads.filter_map(|(idx, cursor)| Some(Reverse((cursor.current()?, idx))));
+        let heads = heads.filter_map(|(idx, (cursor, _))| Some(Reverse((cursor.current()?, idx))));
         let heap = heads.collect();
         Self::Many(cursors, heap)
     }
 
     #[inline]
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<(u32, usize)> {
+        let mut held = 0;
         match self {
             Self::Few(cursors) => {
-                let next = cursors.iter().filter_map(ListCursor::current).min()?;
-                for cursor in cursors {
+                let heads = cursors.iter().filter_map(|(cursor, _)| cursor.current());
+                let next = heads.min()?;
+                for (cursor, count) in cursors {
+                    if cursor.current() == Some(next) {
+                        held += *count;
+                    }
                     // `while`, as a list that was written wrong may repeat a rank.
                     while cursor.current() == Some(next) {
                         cursor.advance();
                     }
                 }
-                Some(next)
+                Some((next, held))
             }
             Self::Many(cursors, heap) => {
                 let &Reverse((next, _)) = heap.peek()?;
@@ -623,12 +702,14 @@ impl<'a> Union<'a> {
                     && rank == next
                 {
                     heap.pop();
-                    cursors[idx].advance();
-                    if let Some(rank) = cursors[idx].current() {
+                    let (cursor, count) = &mut cursors[idx];
+                    held += *count;
+                    cursor.advance();
+                    if let Some(rank) = cursor.current() {
                         heap.push(Reverse((rank, idx)));
                     }
                 }
-                Some(next)
+                Some((next, held))
             }
         }
     }
