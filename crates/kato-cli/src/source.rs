@@ -387,11 +387,13 @@ mod tests {
         args: SourceArgs,
     }
 
+    #[cfg(feature = "remote")]
     fn resolve(line: &str) -> Result<Sources> {
         let program = Program::try_parse_from(["program"].into_iter().chain(line.split(' ')))?;
         program.args.resolve(&program.sources)
     }
 
+    #[cfg(feature = "remote")]
     #[test]
     fn weights_are_for_all_sources_or_for_none() {
         let mixed = resolve("0.7*c4 0.3*refinedweb").unwrap();
@@ -401,6 +403,7 @@ mod tests {
         assert!(error.to_string().contains("give one to each"), "{error}");
     }
 
+    #[cfg(feature = "remote")]
     #[test]
     fn sources_without_weights_share_one_text_field() {
         assert_eq!(resolve("c4 wikitext").unwrap().text_field(), "text");

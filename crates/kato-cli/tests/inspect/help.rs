@@ -17,6 +17,8 @@ fn help(program: &str, argument: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Of the whole program: features add flags.
+#[cfg(feature = "full")]
 #[test]
 fn help_is_complete() {
     for program in PROGRAMS {
