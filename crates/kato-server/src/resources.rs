@@ -19,8 +19,8 @@ pub(crate) struct RequestResources {
     pub(crate) request: Share,
     /// Memory for the answer, where that for the request is not enough.
     answer: Share,
-    /// Bytes of the parts that an answer is made of, paid for one by one.
-    parts: AtomicUsize,
+    /// Bytes of the copies and parts that the answer is made of.
+    made_of: AtomicUsize,
     /// Why a part was refused, if one was.
     refused: OnceLock<BudgetError>,
     _permit: InFlightPermit,
@@ -36,7 +36,7 @@ impl RequestResources {
         Arc::new(Self {
             request: app.request_memory.share(),
             answer: app.answer_memory.share(),
-            parts: AtomicUsize::new(0),
+            made_of: AtomicUsize::new(0),
             refused: OnceLock::new(),
             _permit: permit,
         })
@@ -45,28 +45,28 @@ impl RequestResources {
     /// Pays for a copy that an answer is made of, until that is written; for so many bytes in all,
     /// however often it is called. Like an answer, one of up to 64 KiB costs nothing.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), AnswerMemoryError> {
-        let more = bytes.saturating_sub(self.answer.bytes());
-        if bytes <= SMALL || more == 0 {
-            return Ok(());
-        }
-        self.answer.grow(more).map_err(AnswerMemoryError)
+        self.made_of.fetch_max(bytes, Ordering::Relaxed);
+        self.pay(bytes).map_err(AnswerMemoryError)
     }
 
-    /// Pays for one more part of what an answer is made of, until that is written; returns whether
-    /// there is room. The first 64 KiB of all parts cost nothing.
+    /// Pays for one more part of what an answer is made of, beside what was paid for before; returns
+    /// whether there is room.
     pub(crate) fn reserve_part(&self, bytes: usize) -> bool {
-        let before = self.parts.fetch_add(bytes, Ordering::Relaxed);
-        let all = before.saturating_add(bytes);
-        let due = match (before > SMALL, all > SMALL) {
-            (true, _) => bytes,
-            (false, true) => all,
-            (false, false) => 0,
-        };
-        let paid = self.answer.grow(due);
+        let before = self.made_of.fetch_add(bytes, Ordering::Relaxed);
+        let paid = self.pay(before.saturating_add(bytes));
         if let Err(error) = paid {
             self.refused.get_or_init(|| error);
         }
         paid.is_ok()
+    }
+
+    /// Pays what is missing for so many bytes in all.
+    fn pay(&self, all: usize) -> Result<(), BudgetError> {
+        let more = all.saturating_sub(self.answer.bytes());
+        if all <= SMALL || more == 0 {
+            return Ok(());
+        }
+        self.answer.grow(more)
     }
 
     /// Fails if a part of the answer was refused.

@@ -136,8 +136,7 @@ impl Micros {
 
     /// Returns the time so many seconds earlier; 1970 at the earliest.
     pub(crate) fn minus_seconds(self, seconds: u64) -> Self {
-        let micros = seconds.saturating_mul(1_000_000);
-        Self(self.0.saturating_sub(micros))
+        self.minus(Duration::from_secs(seconds))
     }
 
     /// Returns the time so much earlier; 1970 at the earliest.

@@ -207,10 +207,9 @@ impl NodeEntry {
             Ok(node) => {
                 if let Some(registry) = &registry {
                     // It left memory without a fold, which is not due before its time.
-                    if let Some(since) = registry.unfolded_since(self) {
-                        node.gate().set_since(since);
+                    if let Some(unfolded) = registry.take_unfolded(self) {
+                        node.gate().set_since(unfolded.since);
                     }
-                    registry.drop_unfolded(self);
                 }
                 let node = Arc::new(node);
                 *loaded = Some(Arc::clone(&node));
@@ -253,14 +252,13 @@ impl NodeEntry {
             Some(node) if Arc::strong_count(node) == 1 => {
                 let registry = self.registry.upgrade();
                 if let Some(unfolded) = node.unfolded() {
+                    // Who loads it next reads the tables, and what is in the queue is not there yet.
+                    // Waited for first: what is kept below is of a node that does leave.
+                    journal.append_and_wait(Entry::default())?;
                     let is_kept = registry
                         .as_ref()
                         .is_some_and(|registry| registry.keep_unfolded(self, unfolded));
-                    if is_kept {
-                        // Who loads it next reads the tables, and what is in the queue is not there
-                        // yet.
-                        journal.append_and_wait(Entry::default())?;
-                    } else {
+                    if !is_kept {
                         node.fold(&self.processor_id, journal)?;
                     }
                 }

@@ -10,6 +10,7 @@ use kato_protocol::observation::{LearnResult, ObservationResult};
 use kato_protocol::prediction::PredictionsAnswer;
 use kato_protocol::sequence::{SequenceItemResult, SequenceResult};
 use kato_protocol::session::{Cleared, FinalizedTraining};
+use kato_service::ServiceError;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -144,10 +145,10 @@ fn cleared(call: &Call, scope: Option<&'static str>) -> impl FnOnce(()) -> Reply
 /// Handles `GET /sessions/{session_id}/predictions`.
 pub(crate) fn predictions(app: &App, call: &Call) -> Outcome {
     reserve_copy(app, call)?;
-    let found = app.service.predictions_unless(call.param(), &call.cancel);
-    // Before what it did: a prediction for which there was no memory says that it was cancelled.
-    call.resources.check_parts()?;
-    let found = found?;
+    let found = paid(
+        call,
+        app.service.predictions_unless(call.param(), &call.cancel),
+    )?;
     call.written(&PredictionsAnswer::<Prediction, FuturePotential> {
         count: found.predictions.len(),
         predictions: found.predictions,
@@ -231,9 +232,10 @@ pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
     }
 
     reserve_copy(app, call)?;
-    let cognition = app.service.cognition_unless(call.param(), &call.cancel);
-    call.resources.check_parts()?;
-    let cognition = cognition?;
+    let cognition = paid(
+        call,
+        app.service.cognition_unless(call.param(), &call.cancel),
+    )?;
     let events = cognition.short_term_memory.iter();
     call.written(&Answer {
         cognition_data: Data {
@@ -251,6 +253,13 @@ pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
         session_id: call.param(),
         node_id: &cognition.node_id,
     })
+}
+
+/// Returns what a prediction came to. One for which there was no memory says only that it was
+/// cancelled.
+fn paid<T>(call: &Call, outcome: Result<T, ServiceError>) -> Result<T, Refusal> {
+    call.resources.check_parts()?;
+    outcome.map_err(Refusal::from)
 }
 
 /// Pays for a copy of what a session remembers, which its answer is made from while other

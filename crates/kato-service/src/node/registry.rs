@@ -77,16 +77,10 @@ impl Registry {
         true
     }
 
-    /// Returns since when a node that is not in memory has lessons that its store lacks.
-    pub(super) fn unfolded_since(&self, node: &NodeEntry) -> Option<Micros> {
-        let kept = self.lock_unfolded();
-        kept.get(node.processor_id())
-            .map(|(_, unfolded)| unfolded.since)
-    }
-
-    /// Forgets what was kept of a node that is in memory again, and tells of it itself.
-    pub(super) fn drop_unfolded(&self, node: &NodeEntry) {
-        self.lock_unfolded().remove(node.processor_id());
+    /// Takes back what was kept of a node that is in memory again, and tells of it itself.
+    pub(super) fn take_unfolded(&self, node: &NodeEntry) -> Option<Unfolded> {
+        let kept = self.lock_unfolded().remove(node.processor_id());
+        kept.map(|(_, unfolded)| unfolded)
     }
 
     /// Returns the nodes that have left memory with lessons from before a time, the oldest first.

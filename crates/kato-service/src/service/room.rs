@@ -25,7 +25,7 @@ impl Shared {
         if let Some(journal) = self.journal.as_ref().filter(|_| !node.is_in_memory()) {
             // Rarely any work: room is kept free beside the requests. Whoever has to wait for it
             // waits for one node and not for a share of all.
-            self.make_room(journal, 1);
+            self.make_room(journal, 1, 1);
         }
         self.source()
     }
@@ -46,13 +46,15 @@ impl Shared {
 
     /// Takes nodes out of memory until some room is kept free; returns how many.
     pub(super) fn keep_room(&self, journal: &Journal) -> usize {
-        self.make_room(journal, Descriptors::of_process().nodes().div_ceil(SPARE))
+        let free = Descriptors::of_process().nodes().div_ceil(SPARE);
+        self.make_room(journal, free, usize::MAX)
     }
 
-    /// Takes nodes out of memory until there is room for so many more; returns how many. Those that
-    /// are being used stay, so there may be more than there should be, by one an operation that
+    /// Takes nodes out of memory until there is room for so many more, and until what is left has
+    /// learned no more than fits, but for that no more than so many nodes; returns how many. Those
+    /// that are being used stay, so there may be more than there should be, by one an operation that
     /// runs.
-    fn make_room(&self, journal: &Journal, free: usize) -> usize {
+    fn make_room(&self, journal: &Journal, free: usize, most_for_bytes: usize) -> usize {
         let most = Descriptors::of_process().nodes().saturating_sub(free);
         let registry = self.nodes.registry();
         let fits = || registry.knowledge.bytes() <= self.options.max_knowledge_memory;
@@ -65,7 +67,7 @@ impl Shared {
         let wanted = loaded.len().saturating_sub(most);
         let mut n_gone = 0;
         for node in &loaded {
-            if n_gone >= wanted && fits() {
+            if n_gone >= wanted && (n_gone >= most_for_bytes || fits()) {
                 break;
             }
             let sessions = self.sessions.of_node(node.processor_id());
