@@ -4,6 +4,8 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use crate::memory_limit::machine_memory;
+
 /// The machine as far as it tells; what it does not tell is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Machine {
@@ -20,11 +22,10 @@ impl Machine {
     #[must_use]
     pub(crate) fn here() -> Self {
         let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         Self {
             processor: value_of(&processors, "model name").map(str::to_owned),
             threads: threads().get() as u64,
-            memory_bytes: kibibytes(&memory, "MemTotal"),
+            memory_bytes: machine_memory(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The memory that the process may use at most, as far as the system says.
+//! The memory that the machine has and that the process may use at most, as far as the system says.
 
 use std::path::Path;
 
@@ -10,11 +10,12 @@ use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 pub(crate) fn memory_limit() -> Option<u64> {
     let container = Cgroups::of_process(Path::new("/"));
     let container = container.as_ref().and_then(Cgroups::memory_limit);
-    let limits = [machine(), container, address_space()];
+    let limits = [machine_memory(), container, address_space()];
     limits.into_iter().flatten().min()
 }
 
-fn machine() -> Option<u64> {
+/// Returns the bytes of memory that the machine has.
+pub(crate) fn machine_memory() -> Option<u64> {
     let kinds = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
     let system = System::new_with_specifics(kinds).ok()?;
     // The library's value for what it could not read is 0.
@@ -39,6 +40,6 @@ mod tests {
     #[test]
     fn this_machine_has_some_memory() {
         let limit = memory_limit().unwrap();
-        assert!(limit > 1 << 20 && limit <= machine().unwrap());
+        assert!(limit > 1 << 20 && limit <= machine_memory().unwrap());
     }
 }
