@@ -64,7 +64,7 @@ fn main() -> Result<()> {
             .with_levels(levels);
         let began = Instant::now();
         let vocabulary = tokenizer.vocabulary().iter().map(|(_, token)| token);
-        let head = Head::of_store_with_vocabulary(&store, vocabulary, options)?;
+        let head = Head::from_store_with_vocabulary(&store, vocabulary, options)?;
         let built = began.elapsed();
         let symbol = |&id: &u32| head.symbol(tokenizer.vocabulary().get(id)?);
         let lines: Vec<Vec<Option<SymbolId>>> = lines

@@ -39,7 +39,7 @@ impl Heads {
         let head = |options: HeadOptions| {
             // Ids that share a string are one symbol, as for the other models.
             let tokens = vocabulary.iter().map(|(_, token)| token);
-            Head::of_store_with_vocabulary(&**store, tokens, options)
+            Head::from_store_with_vocabulary(&**store, tokens, options)
         };
         let node0 = head(options.clone().with_levels(1))?;
         let mut all = options.clone();

@@ -182,13 +182,7 @@ impl Collector<'_> {
         source: &SourceSymbols<'_>,
         pattern: &VisitedPattern<'_>,
     ) -> Result<(), HeadError> {
-        let mut numbers = pattern.symbols;
-        let lengths = pattern.event_lengths();
-        let n_events = lengths.map_or(numbers.len(), <[u32]>::len);
-        for event in 0..n_events {
-            let length = lengths.map_or(1, |lengths| lengths[event] as usize);
-            let (event, rest) = numbers.split_at(length.min(numbers.len()));
-            numbers = rest;
+        for event in pattern.events() {
             let symbol = match *event {
                 [number] => self.token(source, number)?,
                 // Which of them came first was not learned.
@@ -222,13 +216,7 @@ impl Collector<'_> {
     /// Reads the children of a pattern above the lowest level.
     fn read_children(&mut self, source: &SourceSymbols<'_>, pattern: &VisitedPattern<'_>) {
         self.children.clear();
-        let mut numbers = pattern.symbols;
-        let lengths = pattern.event_lengths();
-        let n_events = lengths.map_or(numbers.len(), <[u32]>::len);
-        for event in 0..n_events {
-            let length = lengths.map_or(1, |lengths| lengths[event] as usize);
-            let (event, rest) = numbers.split_at(length.min(numbers.len()));
-            numbers = rest;
+        for event in pattern.events() {
             let child = match *event {
                 [number] => {
                     let child = self.child(source, number);

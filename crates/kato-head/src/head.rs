@@ -67,7 +67,7 @@ impl Head {
     ///
     /// [`HeadError::Option`], [`HeadError::Store`], [`HeadError::TooManyNgrams`],
     /// [`HeadError::TooManySymbols`].
-    pub fn of_store(store: &dyn PatternStore, options: HeadOptions) -> Result<Self, HeadError> {
+    pub fn from_store(store: &dyn PatternStore, options: HeadOptions) -> Result<Self, HeadError> {
         Self::build(store, Symbols::new(None)?, options)
     }
 
@@ -76,8 +76,8 @@ impl Head {
     ///
     /// # Errors
     ///
-    /// As [`of_store`](Self::of_store).
-    pub fn of_store_with_vocabulary<'a>(
+    /// As [`from_store`](Self::from_store).
+    pub fn from_store_with_vocabulary<'a>(
         store: &dyn PatternStore,
         vocabulary: impl IntoIterator<Item = &'a str>,
         options: HeadOptions,

@@ -91,3 +91,20 @@ pub enum HierarchyError {
         source: EngineError,
     },
 }
+
+/// Returns an error that names the option unless its value is good.
+pub(crate) fn check_option(
+    option: &'static str,
+    value: &dyn ToString,
+    is_good: bool,
+    expected: &'static str,
+) -> Result<(), HierarchyError> {
+    if is_good {
+        return Ok(());
+    }
+    Err(HierarchyError::Option {
+        option,
+        value: value.to_string(),
+        expected,
+    })
+}

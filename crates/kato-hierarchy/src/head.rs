@@ -83,7 +83,7 @@ impl Hierarchy {
             });
         }
         let head = match self.engine().store() {
-            Some(store) => Head::of_store_with_vocabulary(&**store, tokens, options)?,
+            Some(store) => Head::from_store_with_vocabulary(&**store, tokens, options)?,
             None => Head::with_vocabulary(tokens, options)?,
         };
         Ok(TextHead {

@@ -65,7 +65,7 @@ impl Accuracy {
     /// A run counts for a quantity only where that was both foretold and measured. A run that did
     /// not come to its end counts for none, as estimates are of whole runs.
     #[must_use]
-    pub fn of(runs: &[RunRecord]) -> Self {
+    pub fn from_runs(runs: &[RunRecord]) -> Self {
         let complete = || runs.iter().filter(|run| run.outcome.complete);
         let of = |pair: &dyn Fn(&RunRecord) -> Option<(Foretold, f64)>| {
             EstimateErrors::of(&complete().filter_map(pair).collect::<Vec<_>>())

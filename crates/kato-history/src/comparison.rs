@@ -80,7 +80,7 @@ pub struct ComparisonRow {
 impl Comparison {
     /// Lays runs side by side.
     #[must_use]
-    pub fn of(runs: &[RunRecord]) -> Self {
+    pub fn from_runs(runs: &[RunRecord]) -> Self {
         Self {
             rows: runs.iter().map(ComparisonRow::of).collect(),
         }

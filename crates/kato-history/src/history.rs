@@ -321,7 +321,7 @@ impl TrainingHistory {
     pub fn accuracy(&self, filter: &RunFilter) -> Result<Accuracy, HistoryError> {
         let mut runs = self.runs(filter)?;
         runs.reverse();
-        Ok(Accuracy::of(&runs))
+        Ok(Accuracy::from_runs(&runs))
     }
 
     /// Lays runs side by side: those with these ids in this order, or with none the runs that the
@@ -338,7 +338,7 @@ impl TrainingHistory {
                 .map(|id| self.run(id))
                 .collect::<Result<_, _>>()?,
         };
-        Ok(Comparison::of(&runs))
+        Ok(Comparison::from_runs(&runs))
     }
 
     /// Returns the whole id that one, or the beginning of one, stands for.

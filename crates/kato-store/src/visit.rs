@@ -166,6 +166,20 @@ impl VisitedPattern<'_> {
     pub fn event_lengths(&self) -> Option<&[u32]> {
         self.attributes?.event_lengths.as_deref()
     }
+
+    /// Returns the symbols of each event, in order.
+    pub fn events(&self) -> impl Iterator<Item = &[u32]> {
+        let lengths = self.event_lengths();
+        let n_events = lengths.map_or(self.symbols.len(), <[u32]>::len);
+        let mut rest = self.symbols;
+        (0..n_events).map(move |event| {
+            let length = lengths.map_or(1, |lengths| lengths[event] as usize);
+            // A store that breaks its contract may tell of more symbols than it shows.
+            let (event, others) = rest.split_at(length.min(rest.len()));
+            rest = others;
+            event
+        })
+    }
 }
 
 /// A receiver of all content of an embedded store in name order, node by node from the bottom up;

@@ -27,6 +27,7 @@ use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
+use crate::machine::threads;
 use crate::meter::Meter;
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::{program, repository};
@@ -145,11 +146,6 @@ impl Law {
     }
 }
 
-/// Returns the number of cores that the process may use, or 1 where that is not known.
-fn cores() -> NonZeroUsize {
-    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
 /// Runs `kato estimate` and returns its exit code.
 pub(crate) fn main(args: &mut Args) -> ExitCode {
     let checked = args.source.check(&mut program::subcommand("estimate"));
@@ -185,7 +181,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
             // After a merge there is one part, however many workers and commits the run has had.
             Engine::Embedded if args.compact => StorageEngine::embedded(),
             Engine::Embedded => {
-                let workers = args.workers.unwrap_or_else(cores).get() as u64;
+                let workers = args.workers.unwrap_or_else(threads).get() as u64;
                 StorageEngine::embedded_of_run(workers, args.memory.0)
             }
             Engine::Mongodb => StorageEngine::mongodb(),

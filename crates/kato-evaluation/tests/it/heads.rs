@@ -31,7 +31,7 @@ fn bits_are_those_of_the_head() {
     let engine = lab.engine();
     let store = engine.store().unwrap();
     let head =
-        |options: HeadOptions| Head::of_store_with_vocabulary(&**store, WORDS, options).unwrap();
+        |options: HeadOptions| Head::from_store_with_vocabulary(&**store, WORDS, options).unwrap();
     let defaults = HeadOptions::default();
     let (node0, all) = (
         head(defaults.clone().with_levels(1)),

@@ -46,7 +46,7 @@ proptest! {
         let store = memory_store(&learner, &documents);
         let options = HeadOptions::default().with_experts(experts).with_cache_window(window).with_order(order);
         let head = match is_open {
-            true => Head::of_store(&store, options).unwrap(),
+            true => Head::from_store(&store, options).unwrap(),
             false => head_of(&store, &options),
         };
         let (mut read, mut weights) = (head.history(), Weights::new());
@@ -96,7 +96,7 @@ proptest! {
         teach(&disk, &learner, &backwards);
         for options in [HeadOptions::default(), HeadOptions::default().with_levels(1)] {
             // Without a vocabulary symbols are numbered as they come.
-            let heads = [&memory as &dyn PatternStore, &disk].map(|store| Head::of_store(store, options.clone()).unwrap());
+            let heads = [&memory as &dyn PatternStore, &disk].map(|store| Head::from_store(store, options.clone()).unwrap());
             let [in_memory, on_disk] = &heads;
             prop_assert_eq!(distribution(in_memory, &history), distribution(on_disk, &history));
             let best = |head: &Head| -> Vec<String> {

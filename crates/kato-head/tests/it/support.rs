@@ -121,7 +121,7 @@ pub(crate) fn vocabulary() -> Vec<&'static str> {
 }
 
 pub(crate) fn head_of(store: &dyn PatternStore, options: &HeadOptions) -> Head {
-    Head::of_store_with_vocabulary(store, vocabulary(), options.clone()).unwrap()
+    Head::from_store_with_vocabulary(store, vocabulary(), options.clone()).unwrap()
 }
 
 pub(crate) fn ids(head: &Head, words: &[String]) -> Option<Vec<SymbolId>> {

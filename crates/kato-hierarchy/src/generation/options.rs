@@ -3,6 +3,7 @@
 use kato_prediction::config::RankMetric;
 
 use crate::HierarchyError;
+use crate::error::check_option;
 
 /// Widest beam, and largest number of candidates.
 const MAX_BREADTH: usize = 1000;
@@ -144,13 +145,13 @@ impl GenerationOptions {
     /// Checks the options that have a range.
     pub(crate) fn check(&self) -> Result<(), HierarchyError> {
         let is_broad = |n: usize| (1..=MAX_BREADTH).contains(&n);
-        check(
+        check_option(
             "candidates",
             &self.candidates,
             is_broad(self.candidates),
             "1 to 1000",
         )?;
-        check(
+        check_option(
             "max_visits",
             &self.max_visits,
             self.max_visits > 0,
@@ -158,34 +159,17 @@ impl GenerationOptions {
         )?;
         // Every text contains the empty one, so it would end a generation at once.
         let is_stop = self.stop.iter().all(|text| !text.is_empty());
-        check("stop text", &"\"\"", is_stop, "not empty")?;
+        check_option("stop text", &"\"\"", is_stop, "not empty")?;
         match self.strategy {
             Strategy::Greedy => Ok(()),
-            Strategy::TopN { n, .. } => check("n", &n, n > 0, "at least 1"),
-            Strategy::Sample { temperature, .. } => check(
+            Strategy::TopN { n, .. } => check_option("n", &n, n > 0, "at least 1"),
+            Strategy::Sample { temperature, .. } => check_option(
                 "temperature",
                 &temperature,
                 temperature.is_finite() && temperature > 0.0,
                 "a finite number above 0",
             ),
-            Strategy::Beam { width } => check("width", &width, is_broad(width), "1 to 1000"),
+            Strategy::Beam { width } => check_option("width", &width, is_broad(width), "1 to 1000"),
         }
     }
-}
-
-/// Returns an error that names the option unless its value is good.
-fn check(
-    option: &'static str,
-    value: &dyn ToString,
-    is_good: bool,
-    expected: &'static str,
-) -> Result<(), HierarchyError> {
-    if is_good {
-        return Ok(());
-    }
-    Err(HierarchyError::Option {
-        option,
-        value: value.to_string(),
-        expected,
-    })
 }

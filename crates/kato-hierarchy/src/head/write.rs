@@ -5,6 +5,7 @@ use kato_random::SplitMix64;
 use serde::Serialize;
 
 use super::{Reading, TextHead};
+use crate::error::check_option;
 use crate::hierarchy::token_event;
 use crate::random::weighted;
 use crate::{HierarchyError, Prompt};
@@ -94,31 +95,28 @@ impl WriteOptions {
     }
 
     fn check(&self) -> Result<(), HierarchyError> {
-        let refuse = |option, value: String, expected| {
-            Err(HierarchyError::Option {
-                option,
-                value,
-                expected,
-            })
-        };
         // Every text contains the empty one, so it would end at once.
-        if self.stop.iter().any(String::is_empty) {
-            return refuse("stop text", "\"\"".to_owned(), "not empty");
-        }
+        let is_stop = self.stop.iter().all(|text| !text.is_empty());
+        check_option("stop text", &"\"\"", is_stop, "not empty")?;
         match self.strategy {
-            WriteStrategy::Sample { temperature, .. }
-                if !(temperature.is_finite() && temperature > 0.0) =>
-            {
-                let expected = "a finite number above 0";
-                refuse("temperature", temperature.to_string(), expected)
+            WriteStrategy::Greedy => Ok(()),
+            WriteStrategy::Sample {
+                temperature, top_p, ..
+            } => {
+                let is_positive = temperature.is_finite() && temperature > 0.0;
+                check_option(
+                    "temperature",
+                    &temperature,
+                    is_positive,
+                    "a finite number above 0",
+                )?;
+                let is_share = top_p > 0.0 && top_p <= 1.0;
+                check_option("top_p", &top_p, is_share, "above 0 and at most 1")
             }
-            WriteStrategy::Sample { top_p, .. } if !(top_p > 0.0 && top_p <= 1.0) => {
-                refuse("top_p", top_p.to_string(), "above 0 and at most 1")
+            WriteStrategy::Beam { width } => {
+                let is_width = (1..=MAX_WIDTH).contains(&width);
+                check_option("width", &width, is_width, "1 to 1000")
             }
-            WriteStrategy::Beam { width } if !(1..=MAX_WIDTH).contains(&width) => {
-                refuse("width", width.to_string(), "1 to 1000")
-            }
-            _ => Ok(()),
         }
     }
 }
