@@ -1,7 +1,6 @@
 //! A process that reads a mixed, shuffled, filtered remote stream is killed at random rows, again
 //! and again: what it wrote down is the uninterrupted stream, row for row.
 
-#![cfg(feature = "remote")]
 #![expect(
     clippy::unwrap_used,
     reason = "helpers of tests may fail by panic, as tests do"

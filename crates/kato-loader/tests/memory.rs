@@ -98,7 +98,6 @@ fn measure(path: &Path, passes: u64, order: &str, workers: usize) -> (u64, u64) 
 }
 
 #[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn ten_times_the_corpus_takes_no_more_memory() {
     let folder = tempfile::tempdir().unwrap();
     let (small, large) = (

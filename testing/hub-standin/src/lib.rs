@@ -33,6 +33,8 @@
 
 mod builder;
 mod content;
+#[cfg(feature = "parquet")]
+mod conversion;
 mod dataset;
 mod fault;
 mod hub;
@@ -45,6 +47,8 @@ mod standin;
 
 pub use builder::HubStandinBuilder;
 pub use content::PlainFile;
+#[cfg(feature = "parquet")]
+pub use conversion::parquet_of;
 pub use dataset::Dataset;
 pub use fault::{Fault, When};
 pub use request::Seen;

@@ -214,7 +214,7 @@ fn to_json(event: &TrainingEvent) -> Value {
     match event {
         TrainingEvent::Progress(progress) => {
             let seconds = progress.elapsed.as_secs_f64().max(1e-3);
-            let mut value = serde_json::to_value(progress).unwrap_or_default();
+            let mut value = serde_json::to_value(progress).expect("counts and texts have JSON");
             value["event"] = "progress".into();
             value["elapsed"] = progress.elapsed.as_secs_f64().into();
             value["samples_per_sec"] = (progress.session_samples as f64 / seconds).into();

@@ -3,12 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use kato_hub_standin::{Dataset, HubStandin};
-use parquet::arrow::ArrowWriter;
-use parquet::file::properties::WriterProperties;
+use kato_hub_standin::{Dataset, HubStandin, parquet_of};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -26,7 +22,8 @@ pub(crate) struct Place {
 impl Place {
     /// A folder with `corpus.parquet`; the Hub has the same file as the conversion of `me/corpus`.
     pub(crate) fn new() -> Self {
-        let parquet = parquet();
+        let texts: Vec<_> = (0..N_ROWS).map(text).collect();
+        let parquet = parquet_of(&texts, 10).unwrap();
         let dataset = Dataset::new("me/corpus").converted("default/train/0000.parquet", &*parquet);
         let place = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -102,18 +99,4 @@ pub(crate) fn text(row: usize) -> String {
 pub(crate) fn json_lines(rows: impl Iterator<Item = usize>) -> String {
     rows.map(|row| json!({"text": text(row)}).to_string() + "\n")
         .collect()
-}
-
-/// The rows in row groups of ten, with a column beside the text.
-fn parquet() -> Vec<u8> {
-    let texts = StringArray::from_iter_values((0..N_ROWS).map(text));
-    let numbers = Int64Array::from_iter_values(0..N_ROWS as i64);
-    let columns: [(&str, ArrayRef); 2] = [("text", Arc::new(texts)), ("number", Arc::new(numbers))];
-    let rows = RecordBatch::try_from_iter(columns).unwrap();
-    let properties = WriterProperties::builder()
-        .set_max_row_group_row_count(Some(10))
-        .build();
-    let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), Some(properties)).unwrap();
-    writer.write(&rows).unwrap();
-    writer.into_inner().unwrap()
 }

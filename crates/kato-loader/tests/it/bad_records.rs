@@ -5,11 +5,14 @@ use std::fs;
 use kato_loader::bad_record::{BadReason, Lost};
 use kato_loader::{BadRecord, LoadError, OnBadRecord, Order, TextUnit};
 
-use crate::support::{
-    Folder, builder, failure, gzip, lenient, parquet, parquet_of, strings, with_ledger, zstd,
-};
+use crate::support::{Folder, builder, failure, gzip, lenient, with_ledger, zstd};
 
-fn check(name: &str, content: impl AsRef<[u8]>, documents: &[&str], ledger: &[&str]) {
+pub(crate) fn check_ledger(
+    name: &str,
+    content: impl AsRef<[u8]>,
+    documents: &[&str],
+    ledger: &[&str],
+) {
     let folder = Folder::new();
     let path = folder.write(name, content);
     let open = || {
@@ -44,13 +47,13 @@ fn check(name: &str, content: impl AsRef<[u8]>, documents: &[&str], ledger: &[&s
 
 #[test]
 fn plain_text() {
-    check(
+    check_ledger(
         "a.txt",
         b"good\nb\xFFd\ngood again",
         &["good", "good again"],
         &["a.txt, line 2, byte 5: text is not valid UTF-8 after 1 bytes"],
     );
-    check(
+    check_ledger(
         "a.txt",
         format!("a\n{}\nb\n{}", "x".repeat(61), "y".repeat(400_000)),
         &["a", "b"],
@@ -59,7 +62,7 @@ fn plain_text() {
             "a.txt, line 4, byte 66: record is longer than 60 bytes",
         ],
     );
-    check(
+    check_ledger(
         "a.txt",
         format!("{}\r\n", "x".repeat(60)).replace("\r\n", "\n") + &"z".repeat(61),
         &[&"x".repeat(60)],
@@ -69,7 +72,7 @@ fn plain_text() {
 
 #[test]
 fn json_lines() {
-    check(
+    check_ledger(
         "a.jsonl",
         "{\"text\":\"a\"}\n{\"text\":\"b\"\n{\"text\":1}\n{\"t\":1}\n{\"text\":null}\n[1]\n{\"text\":\"\\ud800\"}\n{\"text\":\"z\"} x\n",
         &["a"],
@@ -83,7 +86,7 @@ fn json_lines() {
             "a.jsonl, line 8, byte 80: not a JSON object: trailing characters (column 14)",
         ],
     );
-    check(
+    check_ledger(
         "a.jsonl",
         b"{\"text\":\"a\xC3\"}\n{\"text\":{\"a\":[]}}\n{\"text\":[]}\n{\"text\":true}",
         &[],
@@ -98,7 +101,7 @@ fn json_lines() {
 
 #[test]
 fn delimited_rows() {
-    check(
+    check_ledger(
         "a.csv",
         "id,text\r\n1,a\r\n2\r\n\r\n3,c,d\r\n4,e\r\n",
         &["a", "e"],
@@ -107,19 +110,19 @@ fn delimited_rows() {
             "a.csv, line 5, byte 19: 3 fields where the header has 2",
         ],
     );
-    check(
+    check_ledger(
         "a.csv",
         b"id,text\n1,\"x\ny\"\n2,\xFF\n3,z",
         &["x\ny", "z"],
         &["a.csv, line 4, byte 16: text is not valid UTF-8 after 0 bytes"],
     );
-    check(
+    check_ledger(
         "a.csv",
         "id,text\n1,a\n2,\"b\n3,c\n",
         &["a"],
         &["a.csv, line 3, byte 12: a quoted field is never closed (rest of the file lost)"],
     );
-    check(
+    check_ledger(
         "a.csv",
         format!(
             "id,text\n1,{}\n2,b\n3,{}\n4,d",
@@ -132,101 +135,18 @@ fn delimited_rows() {
             "a.csv, line 4, byte 115: record is longer than 60 bytes",
         ],
     );
-    check(
+    check_ledger(
         "a.csv",
         "id,body\n1,a\n",
         &[],
         &["a.csv, line 1: no column `text` among id, body (rest of the file lost)"],
     );
-    check(
+    check_ledger(
         "a.csv",
         "\"id,text\n",
         &[],
         &["a.csv, line 1: a quoted field is never closed (rest of the file lost)"],
     );
-}
-
-#[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
-fn parquet_rows() {
-    check(
-        "a.parquet",
-        parquet_of(&[Some("a"), None, Some("b"), Some(&"x".repeat(61))], 3),
-        &["a", "b"],
-        &[
-            "a.parquet, row 2: field `text` is missing or null",
-            "a.parquet, row 4: record is longer than 60 bytes",
-        ],
-    );
-    check(
-        "a.parquet",
-        parquet(
-            vec![("body", strings(&[Some("a")]))],
-            3,
-            parquet::basic::Compression::SNAPPY,
-        ),
-        &[],
-        &["a.parquet: no column `text` among body (rest of the file lost)"],
-    );
-    let numbers = std::sync::Arc::new(arrow_array::Int64Array::from(vec![1]));
-    check(
-        "a.parquet",
-        parquet(
-            vec![("text", numbers)],
-            3,
-            parquet::basic::Compression::SNAPPY,
-        ),
-        &[],
-        &["a.parquet: field `text` holds INT64 values, not text (rest of the file lost)"],
-    );
-}
-
-#[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
-fn invalid_utf8_in_parquet_costs_one_row() {
-    let mut bytes = parquet(
-        vec![(
-            "text",
-            strings(&[Some("good"), Some("b~~~~~d"), Some("fine")]),
-        )],
-        3,
-        parquet::basic::Compression::UNCOMPRESSED,
-    );
-    let mut at = 0;
-    while let Some(found) = bytes[at..].windows(5).position(|window| window == b"~~~~~") {
-        bytes[at + found] = 0xFF;
-        at += found;
-    }
-    check(
-        "a.parquet",
-        bytes,
-        &["good", "fine"],
-        &["a.parquet, row 2: text is not valid UTF-8 after 1 bytes"],
-    );
-}
-
-#[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
-fn a_damaged_row_group_costs_that_group() {
-    let texts: Vec<_> = (0..30).map(|n| format!("row {n} of the table")).collect();
-    let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
-    let mut bytes = parquet_of(&values, 10);
-    let at = bytes
-        .windows(6)
-        .position(|window| window == b"row 10")
-        .unwrap();
-    bytes[at..at + 60].fill(0xEE);
-    let folder = Folder::new();
-    let (documents, ledger) = with_ledger(builder().with_input(folder.write("a.parquet", bytes)));
-    assert_eq!(documents.len(), 20);
-    assert_eq!(documents[10], "row 20 of the table");
-    assert_eq!(ledger.len(), 1);
-    assert!(
-        ledger[0].starts_with("a.parquet, row 11: data is damaged"),
-        "{}",
-        ledger[0]
-    );
-    assert!(ledger[0].ends_with("(10 records lost)"), "{}", ledger[0]);
 }
 
 #[test]
@@ -264,7 +184,7 @@ fn a_cut_off_archive_costs_its_rest_and_no_other_file() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
+#[cfg(feature = "parquet")]
 fn damaged_archives_of_all_kinds_are_reported() {
     for (name, content) in [
         ("empty.txt.gz", Vec::new()),

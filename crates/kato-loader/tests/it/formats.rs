@@ -1,19 +1,9 @@
 //! What every format yields.
 
-use std::sync::Arc;
-
-use arrow_array::types::Int32Type;
-use arrow_array::{
-    ArrayRef, BinaryArray, DictionaryArray, Int64Array, LargeStringArray, StringViewArray,
-    StructArray,
-};
 use kato_loader::options::Compression;
 use kato_loader::{Format, TextUnit};
-use parquet::basic::{Compression as Codec, GzipLevel, ZstdLevel};
 
-use crate::support::{
-    Folder, builder, documents, failure, gzip, parquet, parquet_of, strings, texts, zstd,
-};
+use crate::support::{Folder, builder, documents, failure, gzip, texts, zstd};
 
 fn check(name: &str, content: impl AsRef<[u8]>, unit: TextUnit, expected: &[&str]) {
     let folder = Folder::new();
@@ -127,71 +117,6 @@ fn delimited_rows_give_one_column() {
     check("a.csv", "", &[]);
     check("a.csv", "text\n\u{feff}marked\n", &["\u{feff}marked"]);
     check("a.tsv", "id\ttext\n1\ta, b\n", &["a, b"]);
-}
-
-#[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
-fn parquet_strings_of_every_kind() {
-    let values = [Some("a"), Some("béta"), Some("a")];
-    let dictionary: DictionaryArray<Int32Type> = values.into_iter().collect();
-    let kinds: [(&str, ArrayRef); 5] = [
-        ("utf8", strings(&values)),
-        ("large", Arc::new(LargeStringArray::from(values.to_vec()))),
-        ("view", Arc::new(StringViewArray::from(values.to_vec()))),
-        ("dictionary", Arc::new(dictionary)),
-        (
-            "binary",
-            Arc::new(BinaryArray::from_iter(values.map(|v| v.map(str::as_bytes)))),
-        ),
-    ];
-    let folder = Folder::new();
-    for (kind, array) in kinds {
-        let codecs = [
-            Codec::UNCOMPRESSED,
-            Codec::SNAPPY,
-            Codec::GZIP(GzipLevel::default()),
-            Codec::ZSTD(ZstdLevel::default()),
-        ];
-        for codec in codecs {
-            let other: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
-            let bytes = parquet(vec![("n", other), ("text", Arc::clone(&array))], 2, codec);
-            let path = folder.write("a.parquet", bytes);
-            let found = documents(builder().with_input(&path).with_id_field("n"));
-            let found: Vec<_> = found
-                .iter()
-                .map(|d| (d.id.to_string(), d.text.as_str()))
-                .collect();
-            let expected = [("1", "a"), ("2", "béta"), ("3", "a")];
-            assert_eq!(
-                found,
-                expected.map(|(id, text)| (id.to_owned(), text)),
-                "{kind} {codec}"
-            );
-        }
-    }
-}
-
-#[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
-fn parquet_structs_are_entered() {
-    let inner = StructArray::try_from(vec![("body", strings(&[Some("a"), Some("b")]))]).unwrap();
-    let folder = Folder::new();
-    let path = folder.write(
-        "a.parquet",
-        parquet(vec![("doc", Arc::new(inner))], 10, Codec::SNAPPY),
-    );
-    assert_eq!(
-        texts(builder().with_input(path).with_text_field("doc.body")),
-        ["a", "b"]
-    );
-}
-
-#[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
-fn an_empty_parquet_file_has_no_documents() {
-    let folder = Folder::new();
-    let path = folder.write("a.parquet", parquet_of(&[], 10));
-    assert!(texts(builder().with_input(path)).is_empty());
 }
 
 #[test]
@@ -327,15 +252,17 @@ fn max_documents_ends_the_stream() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn progress_reaches_the_total() {
     let folder = Folder::new();
-    let rows: Vec<_> = (0..3000).map(|n| format!("row {n}")).collect();
-    let rows: Vec<_> = rows.iter().map(|row| Some(row.as_str())).collect();
     let lines: String = (0..3000)
         .map(|n| format!("{{\"text\":\"line {n}\"}}\n"))
         .collect();
-    folder.write("a.parquet", parquet_of(&rows, 1000));
+    #[cfg(feature = "parquet")]
+    {
+        let rows: Vec<_> = (0..3000).map(|n| format!("row {n}")).collect();
+        let rows: Vec<_> = rows.iter().map(|row| Some(row.as_str())).collect();
+        folder.write("a.parquet", crate::support::parquet_of(&rows, 1000));
+    }
     folder.write("b.jsonl.gz", gzip(lines.as_bytes()));
     folder.write("c.jsonl", &lines);
     let mut loader = builder().with_input(folder.path()).build().unwrap();

@@ -11,6 +11,8 @@ mod formats;
 mod hostile;
 mod identity;
 mod inputs;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod registry;
 #[cfg(feature = "remote")]
 mod remote;

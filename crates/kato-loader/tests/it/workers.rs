@@ -11,7 +11,7 @@ use kato_loader::{
     LoadError, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit,
 };
 
-use crate::support::{Folder, builder, documents, parquet_of};
+use crate::support::{Folder, builder, documents};
 
 /// Breaks when it is read.
 struct Panics;
@@ -50,11 +50,26 @@ fn large() -> (Folder, Vec<String>) {
     let texts: Vec<_> = (0..4000)
         .map(|n| format!("{n} {}", "lorem ipsum ".repeat(40)))
         .collect();
-    let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
+    let (extension, content) = packed(&texts);
     for number in 0..8 {
-        folder.write(&format!("{number}.parquet"), parquet_of(&values, 500));
+        folder.write(&format!("{number}.{extension}"), &content);
     }
     (folder, texts)
+}
+
+/// A file of the texts that takes work to decode, with its extension.
+#[cfg(feature = "parquet")]
+fn packed(texts: &[String]) -> (&'static str, Vec<u8>) {
+    let values: Vec<_> = texts.iter().map(|text| Some(text.as_str())).collect();
+    ("parquet", crate::support::parquet_of(&values, 500))
+}
+
+/// A file of the texts that takes work to decode, with its extension.
+#[cfg(not(feature = "parquet"))]
+fn packed(texts: &[String]) -> (&'static str, Vec<u8>) {
+    let line = |text: &String| serde_json::json!({"text": text}).to_string() + "\n";
+    let lines: String = texts.iter().map(line).collect();
+    ("jsonl.gz", crate::support::gzip(lines.as_bytes()))
 }
 
 #[test]
@@ -78,7 +93,6 @@ fn a_panic_reaches_the_caller_and_ends_the_stream() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn dropping_a_loader_ends_its_threads() {
     let (folder, texts) = large();
     for order in [
@@ -127,7 +141,6 @@ fn dropping_a_loader_does_not_wait_for_a_silent_pipe() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn a_loader_can_go_to_another_thread() {
     let (folder, texts) = large();
     let loader = builder()
@@ -226,7 +239,6 @@ fn a_panic_reaches_who_polls() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn dropping_a_stream_ends_its_thread() {
     let (told, ended) = sync_channel::<()>(1);
     let (folder, _) = large();
@@ -249,7 +261,6 @@ fn dropping_a_stream_ends_its_thread() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "parquet"), ignore = "needs the feature `parquet`")]
 fn a_probe_hears_what_the_threads_decode_and_the_documents_stay_the_same() {
     let (folder, texts) = large();
     let probe = kato_probe::Probe::on([kato_loader::DECODE_STAGE]);
