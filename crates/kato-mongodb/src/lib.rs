@@ -10,6 +10,9 @@
 //! * [`MongoRuns`] manages the runs of a server: [`MongoRun`] is one of ours, [`DiscoveredRun`]
 //!   stands for databases that belong to none.
 
+// A number that a cast has cut is another number, in documents that nobody checks.
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 mod builder;
 mod commit;
 mod connection;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kato_learner::HierarchicalConceptLearner;
+use kato_learner::{HierarchicalConceptLearner, Recording};
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{
     RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
@@ -47,6 +47,7 @@ pub struct Training<'a> {
     corpus: StreamingDatasetLoaderBuilder,
     chunk_sizes: Vec<usize>,
     tokenizer: Option<Arc<dyn Tokenizer>>,
+    recording: Recording,
     learner: Option<HierarchicalConceptLearner>,
     split: Option<Split>,
     options: TrainingOptions,
@@ -62,6 +63,7 @@ impl<'a> Training<'a> {
             corpus: StreamingDatasetLoader::builder(),
             chunk_sizes: CHUNK_SIZES.to_vec(),
             tokenizer: None,
+            recording: Recording::default(),
             learner: None,
             split: None,
             options: TrainingOptions::default(),
@@ -100,7 +102,15 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Sets every rule of learning; takes the place of levels and tokenizer.
+    /// Sets what is recorded beside the counts: with [`Recording::provenance`], where in the corpus
+    /// each pattern was first seen. Nothing by default, as it takes room.
+    pub fn with_recording(mut self, recording: Recording) -> Self {
+        self.recording = recording;
+        self
+    }
+
+    /// Sets every rule of learning; takes the place of levels, tokenizer and recording, whether they
+    /// are set before or after it.
     pub fn with_learner(mut self, learner: HierarchicalConceptLearner) -> Self {
         self.learner = Some(learner);
         self
@@ -127,9 +137,15 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Calls a function with everything that happens, on the thread that called [`run`](Self::run).
-    pub fn on_event(mut self, on_event: impl FnMut(TrainingEvent) + 'a) -> Self {
-        self.on_event = Box::new(on_event);
+    /// Calls a function with everything that happens, on the thread that called [`run`](Self::run);
+    /// [`TrainingEvent::Committed`] tells how much of the corpus is safe by now. Functions that were
+    /// set before, and a progress bar, hear it first.
+    pub fn on_event(mut self, mut on_event: impl FnMut(TrainingEvent) + 'a) -> Self {
+        let mut earlier = self.on_event;
+        self.on_event = Box::new(move |event| {
+            earlier(event.clone());
+            on_event(event);
+        });
         self
     }
 
@@ -158,6 +174,7 @@ impl<'a> Training<'a> {
                 let gpt2 = || Arc::new(kato_tokenizer::gpt2()) as Arc<dyn Tokenizer>;
                 HierarchicalConceptLearner::builder(self.tokenizer.unwrap_or_else(gpt2))
                     .with_chunk_sizes(self.chunk_sizes)
+                    .with_recording(self.recording)
                     .build()?
             }
         };

@@ -109,9 +109,8 @@ impl<'a> Bulks<'a> {
             run,
             context: Arc::new(context),
             number: pending.number,
-            // Taken from the commit and not from this store: a replay has to cut the same bulks. At
-            // most 10,000, so the cast is exact.
-            chunk: (pending.chunk.max(1)) as usize,
+            // Taken from the commit and not from this store: a replay has to cut the same bulks.
+            chunk: usize::try_from(pending.chunk).unwrap_or(1).max(1),
             max_in_flight,
             in_flight: 0,
             answers,

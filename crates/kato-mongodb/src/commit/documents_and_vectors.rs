@@ -18,7 +18,7 @@ pub(crate) fn apply_documents_and_vectors(
     sources: &[BatchSource],
 ) -> Result<(), StoreError> {
     for source in sources {
-        for idx in 0..source.record.documents as usize {
+        for idx in 0..source.record.blobs(BlobKind::Documents) {
             let documents: Vec<(u64, String)> = source.read(run, BlobKind::Documents, idx)?;
             for chunk in documents.chunks(CHUNK) {
                 // Of several ids of a sample the smallest counts, and `$min` may be repeated.
@@ -32,7 +32,7 @@ pub(crate) fn apply_documents_and_vectors(
             }
         }
         for node_idx in 0..run.nodes.len() {
-            for idx in 0..source.record.vectors[node_idx] as usize {
+            for idx in 0..source.record.blobs(BlobKind::Vectors(node_idx)) {
                 let kind = BlobKind::Vectors(node_idx);
                 let vectors: Vec<(String, Vec<f64>)> = source.read(run, kind, idx)?;
                 let write = |(name, vector): &(String, Vec<f64>), out: &mut BsonWriter| {

@@ -54,7 +54,7 @@ impl<'a> Merge<'a> {
                 source,
                 kind: BlobKind::Patterns(node_idx),
                 next_blob: 0,
-                n_blobs: source.record.patterns[node_idx] as usize,
+                n_blobs: source.record.blobs(BlobKind::Patterns(node_idx)),
                 patterns: VecDeque::new(),
             };
             if let Some(name) = reader.fill(run)? {

@@ -64,9 +64,9 @@ impl SymbolSums {
         let mut out = BufWriter::new(tempfile::tempfile()?);
         for entry in sorted(std::mem::take(&mut self.counted)) {
             let bytes = postcard::to_stdvec(&entry).map_err(io::Error::other)?;
-            // An entry is one symbol with its sums, and a symbol is part of a document of at most
-            // 16 MiB.
-            out.write_all(&(bytes.len() as u32).to_le_bytes())?;
+            let length = u32::try_from(bytes.len())
+                .expect("a symbol is part of a document, which has at most 16 MiB");
+            out.write_all(&length.to_le_bytes())?;
             out.write_all(&bytes)?;
         }
         let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;

@@ -104,7 +104,7 @@ impl BsonWriter {
     /// Writes bytes, of the generic subtype.
     pub(crate) fn binary(&mut self, key: &str, value: &[u8]) {
         self.key(0x05, key);
-        self.bytes.extend((value.len() as u32).to_le_bytes());
+        self.bytes.extend(length(value.len()));
         self.bytes.push(0);
         self.bytes.extend(value);
     }
@@ -132,10 +132,9 @@ impl BsonWriter {
     fn end(&mut self) {
         self.bytes.push(0);
         let start = self.open.pop().expect("every end has its begin");
-        // The length counts itself and the closing zero. Bulks are cut at a few MiB, and no single
-        // upsert takes more than a document may, so it fits.
-        let length = (self.bytes.len() - start) as u32;
-        self.bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        // The length counts itself and the closing zero.
+        let length = length(self.bytes.len() - start);
+        self.bytes[start..start + 4].copy_from_slice(&length);
     }
 
     /// Writes an element's type, by its number in the specification of BSON, and its key.
@@ -155,8 +154,15 @@ impl BsonWriter {
     /// Writes the bytes of a text behind its key.
     fn text_value(&mut self, text: &str) {
         // The length counts the closing zero.
-        self.bytes.extend((text.len() as u32 + 1).to_le_bytes());
+        self.bytes.extend(length(text.len() + 1));
         self.bytes.extend(text.as_bytes());
         self.bytes.push(0);
     }
+}
+
+/// Returns a length as BSON has it.
+fn length(bytes: usize) -> [u8; 4] {
+    // Bulks are cut at a few MiB, and no single upsert takes more than a document may.
+    let length = u32::try_from(bytes).expect("what is written has some MiB at most");
+    length.to_le_bytes()
 }

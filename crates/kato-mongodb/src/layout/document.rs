@@ -10,13 +10,22 @@ use mongodb::bson::{RawBsonRef, RawDocument};
 use super::metadata_paths::metadata_in;
 use super::node::{EXTENSION_FIELD, TOTALS_FIELDS};
 
+/// Returns the whole part of a number; the nearest integer there is where it has none.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a cast from a float stops at the ends of the integers, which is what is wanted"
+)]
+fn whole(number: f64) -> i64 {
+    number as i64
+}
+
 /// Returns a count, whatever numeric type it has, and exactly where it exceeds the database's
 /// integers.
 pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
     let number = match document.get(field) {
         Ok(Some(RawBsonRef::Int32(number))) => i64::from(number),
         Ok(Some(RawBsonRef::Int64(number))) => number,
-        Ok(Some(RawBsonRef::Double(number))) => number as i64,
+        Ok(Some(RawBsonRef::Double(number))) => whole(number),
         _ => 0,
     };
     let exact = || {
@@ -30,18 +39,17 @@ pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
     };
     // Larger counts stop at the largest integer, and stand exactly as text beside it.
     if number == i64::MAX {
-        return exact().unwrap_or(number as u64);
+        return exact().unwrap_or(i64::MAX.cast_unsigned());
     }
     u64::try_from(number).unwrap_or(0)
 }
 
 /// Reads a first sighting from 16 bytes: the number of the sample, then that of the token.
 fn seen_of(bytes: &[u8]) -> Option<FirstSeen> {
-    let both = u128::from_be_bytes(bytes.try_into().ok()?);
-    // Both halves have 64 bits, so the casts pick them and lose nothing.
+    let (sample_idx, token_idx) = bytes.split_first_chunk()?;
     Some(FirstSeen {
-        sample_idx: (both >> 64) as u64,
-        token_idx: both as u64,
+        sample_idx: u64::from_be_bytes(*sample_idx),
+        token_idx: u64::from_be_bytes(token_idx.try_into().ok()?),
     })
 }
 
@@ -82,7 +90,7 @@ pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
             symbols.push(Symbol::from(symbol.ok()?.as_str()?));
         }
         // Documents have at most 16 MiB, so the symbols of an event are far fewer than 2^32.
-        lengths.push((symbols.len() - before) as u32);
+        lengths.push(u32::try_from(symbols.len() - before).ok()?);
     }
     let mut pattern = StoredPattern::new(name, symbols, frequency);
     // Lengths are kept only where they say something, as batches do; else equal patterns would

@@ -21,7 +21,8 @@ pub(crate) fn vector_key(vector: &[f64]) -> Vec<u8> {
     const SIGN: u64 = 1 << 63;
 
     let mut bytes = Vec::with_capacity(4 + vector.len() * 8);
-    bytes.extend((vector.len() as u32).to_be_bytes());
+    let n_elements = u32::try_from(vector.len()).expect("a vector is part of a document");
+    bytes.extend(n_elements.to_be_bytes());
     for element in vector {
         let bits = element.to_bits();
         // The order of `f64::total_cmp`: positive numbers go above all negative ones, and of these

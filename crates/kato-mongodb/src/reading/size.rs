@@ -17,12 +17,22 @@ pub(crate) async fn database_bytes(server: &Server, database: &str) -> Result<u6
     Ok(number(&statistics, "storageSize") + number(&statistics, "indexSize"))
 }
 
+/// Returns the whole part of a number; the nearest integer there is where it has none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from a float stops at the ends of the integers, which is what is wanted"
+)]
+fn whole(number: f64) -> u64 {
+    number as u64
+}
+
 /// Returns a number that servers send in whatever type fits it; 0 for all else.
 fn number(document: &Document, key: &str) -> u64 {
     match document.get(key) {
         Some(&Bson::Int32(number)) => u64::try_from(number).unwrap_or(0),
         Some(&Bson::Int64(number)) => u64::try_from(number).unwrap_or(0),
-        Some(&Bson::Double(number)) => number as u64,
+        Some(&Bson::Double(number)) => whole(number),
         _ => 0,
     }
 }

@@ -7,6 +7,11 @@ use kato_model::{Attributes, Symbol};
 use kato_store::visit::{SourceSymbols, VisitedPattern};
 use kato_store::{PatternVisitor, StoredPattern};
 
+/// Returns the number of the last of so many symbols.
+fn number_of_last(n_symbols: usize) -> u32 {
+    u32::try_from(n_symbols - 1).expect("a page of patterns holds some thousand symbols")
+}
+
 /// Shows patterns as one source; returns whether the visitor has seen enough.
 pub(crate) fn show(patterns: &[StoredPattern], visitor: &mut dyn PatternVisitor) -> bool {
     let (mut names, mut texts) = (Vec::new(), Vec::new());
@@ -17,7 +22,7 @@ pub(crate) fn show(patterns: &[StoredPattern], visitor: &mut dyn PatternVisitor)
         if let Symbol::Name(name) = symbol {
             numbers.entry(symbol).or_insert_with(|| {
                 names.push(*name);
-                names.len() as u32 - 1
+                number_of_last(names.len())
             });
         }
     }
@@ -25,7 +30,7 @@ pub(crate) fn show(patterns: &[StoredPattern], visitor: &mut dyn PatternVisitor)
         if let Symbol::Text(text) = symbol {
             numbers.entry(symbol).or_insert_with(|| {
                 texts.push(&**text);
-                (names.len() + texts.len()) as u32 - 1
+                number_of_last(names.len() + texts.len())
             });
         }
     }

@@ -214,7 +214,8 @@ async fn renew(lease: &Lease, server: &Server, database: &str) -> Result<bool, S
 
 /// Returns the end of a term that begins now.
 fn expires(now: DateTime) -> DateTime {
-    DateTime::from_millis(now.timestamp_millis() + TERM.as_millis() as i64)
+    let term = i64::try_from(TERM.as_millis()).expect("a term is seconds");
+    DateTime::from_millis(now.timestamp_millis() + term)
 }
 
 /// Returns the entry of this process as an owner.

@@ -145,7 +145,7 @@ pub(crate) async fn read_record(
         Some(record) if record.format != FORMAT => Err(StoreError::Version {
             place: server.place_of(&[database]),
             found: record.format.try_into().unwrap_or_default(),
-            supported: FORMAT as u64,
+            supported: FORMAT.cast_unsigned(),
         }),
         record => Ok(record),
     }

@@ -75,6 +75,21 @@ pub(crate) struct Staged {
     kept: AtomicBool,
 }
 
+impl StagedRecord {
+    /// Returns how many blobs of a kind there are.
+    pub(crate) fn blobs(&self, kind: BlobKind) -> usize {
+        let count = match kind {
+            BlobKind::Patterns(node_idx) => self.patterns.get(node_idx),
+            BlobKind::Vectors(node_idx) => self.vectors.get(node_idx),
+            BlobKind::Documents => Some(&self.documents),
+        };
+        // A count that cannot be is damage, which the blob tells that is asked for in vain.
+        count.map_or(usize::MAX, |&count| {
+            usize::try_from(count).unwrap_or(usize::MAX)
+        })
+    }
+}
+
 impl Staged {
     /// Creates a batch without blobs.
     pub(crate) fn new(area: &Arc<StagingArea>) -> Self {
@@ -114,8 +129,8 @@ impl Staged {
             BlobKind::Vectors(node_idx) => &mut self.record.vectors[node_idx],
             BlobKind::Documents => &mut self.record.documents,
         };
-        let idx = *count as usize;
         *count += 1;
+        let idx = self.record.blobs(kind) - 1;
         self.send(kind, idx, &blob)?;
         let sum = &self.area.bytes_in_memory;
         // Reserved before it is looked at, and given back if it is too much, because several
