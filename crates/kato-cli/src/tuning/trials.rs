@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Configuration;
 use crate::learning::LearningArgs;
-use crate::pilot::{PilotCorpus, answer_of};
+use crate::pilot::{PilotCorpus, PilotPlace, answer_of, kb_in};
 
 /// Measures of quality.
 const QUALITY: [&str; 3] = ["bits", "coverage", "accuracy"];
@@ -117,12 +117,13 @@ impl Trials {
         repeat: u32,
         stop: &StopSignal,
     ) -> Result<Trial> {
-        let place = self.corpus.place()?;
-        let kb = place.path().join("kb");
+        let dir = self.corpus.dir()?;
+        let kb = kb_in(&dir);
+        let place = PilotPlace::Directory(dir);
         let learning = self.learning.clone().with_levels(&configuration.levels);
         let mut flags = learning.to_flags();
         flags.extend(configuration.flags());
-        let report = self.corpus.train(&kb, documents, &flags, stop)?;
+        let report = self.corpus.train(&place, documents, &flags, stop)?;
         let mut measures = BTreeMap::new();
         let mut add = |name: &str, value: Option<f64>| {
             if let Some(value) = value.filter(|value| value.is_finite() && *value > 0.0) {
@@ -172,7 +173,7 @@ impl Trials {
         ];
         let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
         arguments.extend(["--json".to_owned(), "--quiet".to_owned()]);
-        answer_of(&arguments, stop)
+        answer_of(&arguments, &[], stop)
     }
 }
 
