@@ -113,9 +113,15 @@ impl TimeLaw {
     /// Describes the law, and whether the pilots would rather have another.
     #[must_use]
     pub(crate) fn in_words(&self) -> String {
-        let law = self.fastest.as_ref().unwrap_or(&self.all);
+        let (law, which) = match &self.fastest {
+            Some(law) => (
+                law,
+                "by the two fastest pilots of each size; all pilots are",
+            ),
+            None => (&self.all, "by all pilots, which are"),
+        };
         let mut text = format!(
-            "{}: {}, by the two fastest pilots of each size; all pilots are within {:.0} % of their law",
+            "{}: {}, {which} within {:.0} % of their law",
             law.law(),
             law.equation(),
             100.0 * self.all.spread()
