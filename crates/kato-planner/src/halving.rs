@@ -219,7 +219,7 @@ impl Halving {
             configuration,
             share,
             points: points(&medians),
-            squares,
+            squares: squares.is_finite().then_some(squares),
             error: 0.0,
             score: 0.0,
             is_on_front: false,
@@ -268,9 +268,10 @@ pub struct Ranked {
     /// Mean logarithm of the measures, by weight.
     #[serde(skip)]
     points: f64,
-    /// Sum of the squares by which its trials differ from their mean.
+    /// Sum of the squares by which its trials differ from their mean; `None` where they lack a
+    /// measure, and so do not say it.
     #[serde(skip)]
-    squares: f64,
+    squares: Option<f64>,
     /// Standard error of that, from what the trials of all configurations of the round differ by; 0
     /// with a single trial.
     pub error: f64,
@@ -338,13 +339,11 @@ fn is_on_front(one: &Ranked, all: &[Ranked], criteria: &[Criterion]) -> bool {
 
 /// Sets the standard errors of a round, whose trials are all alike in what they differ by.
 fn share_errors(tried: &mut [Ranked]) {
-    // Trials that lack a measure do not say what they differ by.
-    let sure = tried.iter().filter(|one| one.squares.is_finite());
-    let (squares, freedom) = sure.fold((0.0, 0.0), |(squares, freedom), one| {
-        let more = one.trials.saturating_sub(1) as f64;
-        (squares + one.squares, freedom + more)
-    });
-    // Single trials do not say it, either.
+    let told = tried
+        .iter()
+        .filter_map(|one| Some((one.squares?, one.trials.saturating_sub(1) as f64)));
+    let (squares, freedom) = told.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    // Single trials do not say it.
     if freedom > 0.0 {
         for one in tried {
             one.error = (squares / freedom / one.trials.max(1) as f64).sqrt();
