@@ -4,9 +4,11 @@
 //! In a process of their own they have the memory, the allocator and the threads that the run will
 //! have, and the peak of their memory is theirs alone.
 
+mod place;
+
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -14,6 +16,11 @@ use kato_loader::StreamingDatasetLoader;
 use kato_scheduler::StopSignal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::backend::MONGODB_URI;
+use place::MongodbPilot;
+
+pub(crate) use place::{PilotPlace, PilotStore, kb_in};
 
 /// Text that is taken from a loader at once, in bytes: one document, as what is left of a batch
 /// would be lost to what is drawn next from the same loader.
@@ -111,22 +118,33 @@ impl PilotCorpus {
             .max(1)
     }
 
-    /// Trains the first documents with flags of `kato train`, keeps the knowledge base in `kb`, and
-    /// returns the report.
+    /// Trains the first documents with flags of `kato train` into a place, and returns the report.
     ///
     /// # Errors
     ///
     /// When the run cannot be started or fails, and when it was interrupted.
     pub(crate) fn train(
         &self,
-        kb: &Path,
+        place: &PilotPlace,
         n_documents: usize,
         flags: &[String],
         stop: &StopSignal,
     ) -> Result<Value> {
         let documents = n_documents.to_string();
         let mut arguments = vec!["train".to_owned(), self.path().display().to_string()];
-        arguments.extend(["--kb".to_owned(), kb.display().to_string()]);
+        let mut environment = Vec::new();
+        match place {
+            PilotPlace::Directory(dir) => {
+                arguments.extend(["--kb".to_owned(), kb_in(dir).display().to_string()]);
+            }
+            PilotPlace::Mongodb(MongodbPilot { uri, run, .. }) => {
+                // Not as an argument, which everybody on this machine can read: it may hold a
+                // password.
+                environment.push((MONGODB_URI, uri.as_str()));
+                let of_run = ["--backend", "mongodb", "--run", run.as_str()];
+                arguments.extend(of_run.map(str::to_owned));
+            }
+        }
         arguments.extend([
             "--max-samples".to_owned(),
             documents,
@@ -134,7 +152,7 @@ impl PilotCorpus {
             "--quiet".to_owned(),
         ]);
         arguments.extend(flags.iter().cloned());
-        let report = answer_of(&arguments, stop)?;
+        let report = answer_of(&arguments, &environment, stop)?;
         ensure!(
             report["complete"] != false || report["samples_processed"] != 0,
             "a pilot has learned nothing"
@@ -142,28 +160,43 @@ impl PilotCorpus {
         Ok(report)
     }
 
+    /// Returns a place for a pilot of a store, which goes when it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// When none can be made.
+    pub(crate) fn place(&self, store: &PilotStore) -> Result<PilotPlace> {
+        PilotPlace::new(store, self.dir.path())
+    }
+
     /// Returns a directory for the knowledge base of a pilot, which goes when it is dropped.
     ///
     /// # Errors
     ///
     /// When none can be made.
-    pub(crate) fn place(&self) -> Result<TempDir> {
+    pub(crate) fn dir(&self) -> Result<TempDir> {
         TempDir::new_in(self.dir.path()).context("failed to make a directory for a pilot")
     }
 }
 
-/// Runs this program with arguments and returns the JSON that it prints.
+/// Runs this program with arguments and variables of its environment, and returns the JSON that it
+/// prints.
 ///
 /// # Errors
 ///
 /// When it cannot be started or fails, and when it was interrupted.
-pub(crate) fn answer_of(arguments: &[String], stop: &StopSignal) -> Result<Value> {
+pub(crate) fn answer_of(
+    arguments: &[String],
+    environment: &[(&str, &str)],
+    stop: &StopSignal,
+) -> Result<Value> {
     ensure!(!stop.is_stopped(), "interrupted");
     let program = std::env::current_exe().context("failed to find this program")?;
     let output = Command::new(program)
         .args(arguments)
         // A file of settings is for the command that was given, not for its pilots.
         .env_remove(crate::settings::VARIABLE)
+        .envs(environment.iter().copied())
         .stdin(Stdio::null())
         .output()
         .context("failed to start a pilot")?;

@@ -2,8 +2,10 @@
 
 mod measure;
 mod page;
+mod time;
 mod view;
 
 pub(crate) use measure::{Measured, Pilots, fitted, interval, measure};
 pub(crate) use page::{STYLE, page};
+pub(crate) use time::TimeLaw;
 pub(crate) use view::{LegacyView, Plan, Target, bytes, limits, shell};

@@ -130,6 +130,20 @@ impl Catalogue {
         builtin()
     }
 
+    /// Creates a catalogue of one machine that is there, such as the one on which costs were
+    /// measured; it has no prices.
+    #[must_use]
+    pub fn of_machine(machine: Rented) -> Self {
+        Self {
+            schema: SCHEMA,
+            date: String::new(),
+            source: String::new(),
+            machines: vec![machine],
+            processors: Vec::new(),
+            parts: None,
+        }
+    }
+
     /// Reads a catalogue.
     ///
     /// # Errors
@@ -212,7 +226,7 @@ mod tests {
             (catalogue.machines.len(), catalogue.processors.len()),
             (14, 6)
         );
-        assert!(catalogue.source.contains("not checked") && catalogue.date == "2025-10");
+        assert!(catalogue.source.contains("not checked") && catalogue.date == "2026-11");
     }
 
     #[test]

@@ -6,7 +6,9 @@
 //! moment of the machine meets all of them. After a round the best quarter goes on
 //! ([`Halving::keep`]), and with it every configuration whose score is not lower than that of the
 //! last of the quarter by more than twice the standard error of their difference; but never more
-//! than half. A configuration that is stopped is ranked below those that went on.
+//! than half. How far repetitions are apart is taken from all configurations of the round together,
+//! as two repetitions of one say little. A configuration that is stopped is ranked below those that
+//! went on.
 
 use std::collections::BTreeMap;
 
@@ -147,6 +149,7 @@ impl Halving {
                 .into_iter()
                 .map(|(configuration, trials)| self.ranked(configuration, share, &trials))
                 .collect();
+            share_errors(&mut tried);
             // Of equal ones the one that was named first.
             tried.sort_by(|a, b| {
                 b.points
@@ -212,16 +215,12 @@ impl Halving {
         let all: Vec<f64> = trials.iter().map(points).collect();
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         let squares: f64 = all.iter().map(|points| (points - mean).powi(2)).sum();
-        let n = all.len() as f64;
         Ranked {
             configuration,
             share,
             points: points(&medians),
-            // A single trial does not say how sure it is, nor do trials that lack a measure.
-            error: match n > 1.0 && squares.is_finite() {
-                true => (squares / (n - 1.0) / n).sqrt(),
-                false => 0.0,
-            },
+            squares: squares.is_finite().then_some(squares),
+            error: 0.0,
             score: 0.0,
             is_on_front: false,
             measures: medians.measures,
@@ -269,7 +268,12 @@ pub struct Ranked {
     /// Mean logarithm of the measures, by weight.
     #[serde(skip)]
     points: f64,
-    /// Standard error of that; 0 with a single trial.
+    /// Sum of the squares by which its trials differ from their mean; `None` where they lack a
+    /// measure, and so do not say it.
+    #[serde(skip)]
+    squares: Option<f64>,
+    /// Standard error of that, from what the trials of all configurations of the round differ by; 0
+    /// with a single trial.
     pub error: f64,
     /// Whether no other configuration of the last round is as good in all criteria and better in
     /// one.
@@ -331,6 +335,20 @@ fn is_on_front(one: &Ranked, all: &[Ranked], criteria: &[Criterion]) -> bool {
             counts().any(|criterion| better(criterion, other, one))
                 && !counts().any(|criterion| better(criterion, one, other))
         })
+}
+
+/// Sets the standard errors of a round, whose trials are all alike in what they differ by.
+fn share_errors(tried: &mut [Ranked]) {
+    let told = tried
+        .iter()
+        .filter_map(|one| Some((one.squares?, one.trials.saturating_sub(1) as f64)));
+    let (squares, freedom) = told.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    // Single trials do not say it.
+    if freedom > 0.0 {
+        for one in tried {
+            one.error = (squares / freedom / one.trials.max(1) as f64).sqrt();
+        }
+    }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -5,9 +5,9 @@
 //! kato plan corpus.jsonl --target 1GB
 //! kato plan corpus.jsonl --target 100GB --within 2h --budget 20 --report plan.html --out plan.json
 //! kato train corpus.jsonl --kb my-kb --plan plan.json
+//! kato plan corpus.jsonl --target 20MB --backend mongodb://127.0.0.1:27017
 //! ```
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,9 +23,10 @@ use kato_planner::catalogue::Rented;
 use kato_planner::legacy::{self, LegacyRequest};
 use kato_planner::recommend::Place;
 use kato_planner::{Catalogue, Interval, Recommendation, Requirements, RunCosts, recommend};
-use kato_scaling::{Law, Scaling, ScalingAnalyzer, ScalingError};
+use kato_scaling::{Law, Scaling, ScalingAnalyzer};
 use kato_scheduler::StopSignal;
 
+use crate::backend::{Backend, MONGODB_URI};
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::forecast::Forecast;
@@ -34,10 +35,10 @@ use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
 use crate::machine::{self, Machine};
 use crate::meter::Meter;
-use crate::pilot::PilotCorpus;
+use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
-    LegacyView, Measured, Pilots, Plan, Target, bytes, fitted, interval, limits, measure, page,
-    shell,
+    LegacyView, Measured, Pilots, Plan, Target, TimeLaw, bytes, fitted, interval, limits, measure,
+    page, shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::{program, repository};
@@ -51,6 +52,10 @@ use crate::{program, repository};
 /// catalogue. The intervals are to hold the truth in 90 of 100 cases. What is more than 200 times
 /// the pilots is refused, as nothing says that the law still holds there: make the pilots larger,
 /// or --force it.
+///
+/// With --backend mongodb:URI the pilots train into that MongoDB, each into a run of its own that is
+/// deleted afterwards. Its bytes follow those of the pilots. No other machine is recommended then,
+/// as it is the server that a run waits for.
 ///
 /// With --json the plan is one JSON object on standard output: forecast (seconds, disk_bytes,
 /// memory_bytes, each with value, low and high), patterns, law, on_the_way, recommendation with
@@ -82,12 +87,12 @@ pub(crate) struct Args {
     /// Machines and prices: a TOML file. Default: those that come along, with their date.
     #[arg(long, value_name = "FILE")]
     catalogue: Option<PathBuf>,
-    /// Text of the pilots at most.
-    #[arg(long, value_name = "SIZE", default_value = "20MB")]
-    pilot: ByteSize,
-    /// How often each size is trained.
-    #[arg(long, value_name = "N", default_value = "5")]
-    repeat: NonZeroUsize,
+    /// Text of the pilots at most. Default: 20MB, and 200kB for a MongoDB.
+    #[arg(long, value_name = "SIZE")]
+    pilot: Option<ByteSize>,
+    /// How often each size is trained. Default: 5, and 2 for a MongoDB.
+    #[arg(long, value_name = "N")]
+    repeat: Option<NonZeroUsize>,
     /// Decides which documents the pilots train, and the order of the pilots.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -99,9 +104,13 @@ pub(crate) struct Args {
     /// The run's memory for what is learned and not yet written.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     memory: ByteSize,
-    /// Directory of the run's knowledge base, for the command.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: PathBuf,
+    /// Where the run's knowledge goes: embedded:DIR (default embedded:kato-kb), or mongodb:URI for
+    /// KATO's database layout in a MongoDB (mongodb alone takes the URI from KATO_MONGODB_URI).
+    #[arg(long, value_name = "BACKEND", conflicts_with = "legacy")]
+    backend: Option<Backend>,
+    /// Directory of the run's knowledge base: the same as --backend embedded:DIR.
+    #[arg(long, value_name = "DIR", conflicts_with = "backend")]
+    kb: Option<PathBuf>,
     /// Answer however far the run is from the pilots.
     #[arg(long)]
     force: bool,
@@ -137,19 +146,6 @@ enum PlaceArg {
     Bought,
 }
 
-/// How many times the pilots is answered.
-const REACH: f64 = 200.0;
-/// What a law of the time is off by for each tenfold of the pilots' size, as a share, beyond what
-/// the pilots' own spread says: an allowance, fitted to nothing.
-const DRIFT: f64 = 0.06;
-/// Factor of the time once parts are merged, at 2.2 times the bytes where that begins: 96 s for 4
-/// GB where the rate before would have taken 61 (docs/benchmarks.md).
-const MERGING: f64 = 1.56;
-const MERGING_AT: f64 = 2.2;
-
-/// Fewest of the fastest pilots of which a fixed part can be told.
-const ENOUGH_FASTEST: usize = 8;
-
 /// Runs `kato plan` and returns its exit code.
 pub(crate) fn main(args: &mut Args) -> ExitCode {
     let checked = args.source.check(&mut program::subcommand("plan"));
@@ -172,7 +168,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
             .with_context(|| format!("failed to write {}", file.display()))?;
     }
     if let Some(file) = &args.report {
-        let written = std::fs::write(file, page(&plan, &time));
+        let written = std::fs::write(file, page(&plan, time.of_all()));
         written.with_context(|| format!("failed to write {}", file.display()))?;
     }
     show(&plan, args.json)
@@ -201,7 +197,8 @@ fn catalogue(args: &Args) -> Result<Catalogue> {
 }
 
 /// Makes the pilots and what follows from them.
-fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Plan, Scaling)> {
+fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Plan, TimeLaw)> {
+    let store = store(args)?;
     let sources = match args.sources.is_empty() {
         false => args.sources.clone(),
         true => repository::own_text(),
@@ -220,18 +217,23 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let learner = args.learning.learner(Recording::default())?;
     let mut loader = args.source.resolve(&sources)?.builder().build()?;
     let mut sampler = TextSampler::new(&learner)?;
-    let corpus = PilotCorpus::draw(&mut loader, args.pilot.0, stop, |text| {
-        Ok(sampler.add(text)?)
-    })?;
+    // A MongoDB takes as long for 200 kB as a directory for some 500 MB.
+    let (most_bytes, repeats) = match store {
+        PilotStore::Embedded => (20_000_000, 5),
+        PilotStore::Mongodb { .. } => (200_000, 2),
+    };
+    let most_bytes = args.pilot.map_or(most_bytes, |size| size.0);
+    let corpus = PilotCorpus::draw(&mut loader, most_bytes, stop, |text| Ok(sampler.add(text)?))?;
     drop(loader);
     let workers = args.workers.unwrap_or_else(machine::threads);
     let mut flags = args.learning.to_flags();
     flags.extend(["--workers".to_owned(), workers.to_string()]);
     flags.extend(["--memory".to_owned(), args.memory.0.to_string()]);
     let pilots = Pilots {
-        repeats: args.repeat.get(),
+        repeats: args.repeat.map_or(repeats, NonZeroUsize::get),
         seed: args.seed,
         flags: flags.clone(),
+        store: store.clone(),
     };
     let mut meter = Meter::new(args.quiet);
     let measured = measure(&corpus, &pilots, stop, &mut meter);
@@ -239,35 +241,42 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let measured = measured?;
 
     let target = target(args, &corpus)?;
-    let time = time_law(args, &measured)?;
-    let breakdown = StorageEstimator::builder()
+    let time = TimeLaw::fit(&measured, args.force)?;
+    let (workers, is_embedded) = (workers.get() as u64, store == PilotStore::Embedded);
+    let estimator = StorageEstimator::builder()
         .with_calibration(Calibration::from_sample(&sampler.finish()?))
-        .with_engine(StorageEngine::embedded_of_run(
-            workers.get() as u64,
-            args.memory.0,
-        ))
+        .with_engine(match is_embedded {
+            true => StorageEngine::embedded_of_run(workers, args.memory.0),
+            false => StorageEngine::mongodb(),
+        })
         .with_force(args.force)
-        .build()?
-        .estimate(kato_estimator::Target::text_bytes(target.text_bytes as u64))
-        .map_err(too_far)?;
-    let disk = of_figure(&breakdown.bytes);
+        .build()?;
+    let of_text = |text_bytes: f64| {
+        let target = kato_estimator::Target::text_bytes(text_bytes as u64);
+        estimator.estimate(target).map_err(too_far)
+    };
+    let breakdown = of_text(target.text_bytes)?;
+    let mut disk = of_figure(&breakdown.bytes);
+    if !is_embedded {
+        let foretold = of_figure(&of_text(corpus.total_bytes() as f64)?.bytes);
+        disk = corrected(disk, foretold, &measured, &corpus);
+    }
     let patterns = of_figure(&breakdown.total_patterns);
-    let limits = limits(args.memory.0, workers.get() as u64, free_disk(args));
+    // A server merges nothing, and does not tell how much room it has.
+    let limits = match is_embedded {
+        true => limits(args.memory.0, workers, free_disk(args)),
+        false => Vec::new(),
+    };
     let merging = disk.value / limits.first().map_or(f64::INFINITY, |limit| limit.value);
-    let seconds = seconds(&time, fastest_law(&measured).as_ref(), target, merging)?;
     let forecast = Forecast {
-        seconds,
+        seconds: time.seconds(target.text_bytes, merging)?,
         disk_bytes: Some(disk),
         memory_bytes: memory(args, &measured),
     };
-    let recommendation = machines(args, catalogue, &forecast, &measured, target, workers)?;
-    let mut command = vec!["kato".to_owned(), "train".to_owned()];
-    command.extend(command_sources.iter().cloned());
-    command.extend(["--kb".to_owned(), args.kb.display().to_string()]);
-    command.extend(flags);
-    if let Some(out) = &args.out {
-        command.extend(["--plan".to_owned(), out.display().to_string()]);
-    }
+    let recommendation = match is_embedded {
+        true => machines(args, catalogue, &forecast, &measured, target, workers)?,
+        false => only_here(args, &forecast)?,
+    };
     // Bytes grow nearly as the text does, so the limits are met where the text is as much larger.
     let a_byte = disk.value / target.text_bytes;
     let on_the_way = bytes_law(a_byte, &target)
@@ -275,26 +284,88 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         .unwrap_or_default();
     let plan = Plan {
         schema: 1,
+        command: command(args, &command_sources, flags),
         sources: command_sources,
         target,
         extrapolation: target.text_bytes / corpus.total_bytes().max(1) as f64,
         forecast,
         patterns,
-        law: law_in_words(
-            fastest_law(&measured).as_ref().unwrap_or(&time),
-            &time,
-            &measured,
-        ),
+        law: time.in_words(),
         on_the_way: on_the_way
             .into_iter()
             .filter(|crossing| crossing.expected.is_some_and(|at| at <= target.text_bytes))
             .collect(),
-        assumptions: assumptions(&corpus, merging, workers),
+        assumptions: assumptions(args, &corpus, merging, workers),
         recommendation,
-        command: shell(&command),
         pilots: measured,
     };
     Ok((plan, time))
+}
+
+/// Returns the place that the run's knowledge goes to, by default the directory `kato-kb`.
+fn backend(args: &Args) -> Backend {
+    let kb = || args.kb.clone().unwrap_or_else(|| PathBuf::from("kato-kb"));
+    let named = args.backend.clone();
+    named.unwrap_or_else(|| Backend::Embedded(kb()))
+}
+
+/// Returns the store that pilots train into.
+fn store(args: &Args) -> Result<PilotStore> {
+    Ok(match backend(args) {
+        Backend::Embedded(_) => PilotStore::Embedded,
+        Backend::Mongodb(uri) => PilotStore::Mongodb { uri },
+        // Its nodes would keep what pilots teach them, and a stock server has no way back.
+        Backend::Kato(_) => bail!(
+            "pilots would teach the nodes of a KATO server: measure it with `kato bench`, or record runs with `kato train --history` and ask `kato history forecast`"
+        ),
+    })
+}
+
+/// Returns the command that does the run, as a shell reads it.
+fn command(args: &Args, sources: &[String], flags: Vec<String>) -> String {
+    let mut command = vec!["kato".to_owned(), "train".to_owned()];
+    command.extend(sources.iter().cloned());
+    match backend(args) {
+        Backend::Embedded(dir) => command.extend(["--kb".to_owned(), dir.display().to_string()]),
+        // Whoever reads a plan must not read a password; what the user set is still set.
+        Backend::Mongodb(uri) if has_password(&uri) => {
+            command.extend(["--backend", "mongodb"].map(str::to_owned));
+        }
+        Backend::Mongodb(address) | Backend::Kato(address) => {
+            command.extend(["--backend".to_owned(), address]);
+        }
+    }
+    command.extend(flags);
+    if let Some(out) = &args.out {
+        command.extend(["--plan".to_owned(), out.display().to_string()]);
+    }
+    shell(&command)
+}
+
+/// Returns whether an address may hold a password.
+fn has_password(uri: &str) -> bool {
+    uri.contains('@')
+}
+
+/// Corrects the bytes of a run in a MongoDB by what the largest pilots took against what was
+/// foretold of them: servers differ in how they store and compress.
+fn corrected(
+    disk: Interval,
+    foretold: Interval,
+    measured: &[Measured],
+    corpus: &PilotCorpus,
+) -> Interval {
+    let largest = measured
+        .iter()
+        .filter(|pilot| pilot.text_bytes == corpus.total_bytes());
+    let taken: Vec<f64> = largest
+        .filter_map(|pilot| pilot.disk_bytes.map(|bytes| bytes as f64))
+        .collect();
+    if taken.is_empty() || foretold.value <= 0.0 {
+        return disk;
+    }
+    let mean = taken.iter().sum::<f64>() / taken.len() as f64;
+    disk.scaled(mean / foretold.value)
 }
 
 /// Says what helps where the estimate is too far away.
@@ -327,57 +398,6 @@ fn target(args: &Args, corpus: &PilotCorpus) -> Result<Target> {
     Ok(target)
 }
 
-/// Fits the law of the time: a fixed part, and one that grows with the text.
-///
-/// No other law is allowed, as every document costs the same whatever came before it, and what is
-/// sorted at once is bounded by --memory. Pilots are too near to each other to tell n from n log n.
-fn time_law(args: &Args, measured: &[Measured]) -> Result<Scaling> {
-    let analyzer = ScalingAnalyzer::new()
-        .with_laws([Law::Linear])
-        .with_max_extrapolation(REACH)
-        .with_force(args.force);
-    let points = measured
-        .iter()
-        .map(|pilot| (pilot.text_bytes as f64, pilot.seconds));
-    analyzer.fit(points).map_err(|error| match &error {
-        ScalingError::TooFewSizes { .. } => anyhow::Error::from(error)
-            .context("the corpus has too few documents for pilots of several sizes: estimate it with `kato estimate`, or train it"),
-        _ => error.into(),
-    })
-}
-
-/// Fits the law to the two fastest pilots of each size; `None` where these are too few to tell a
-/// fixed part.
-///
-/// Other programs make a pilot slower and never faster, and a pilot of a tenth of a second much
-/// slower: the fastest say what the machine does. All of them say how sure that is.
-fn fastest_law(measured: &[Measured]) -> Option<Scaling> {
-    let mut by_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for pilot in measured {
-        by_size
-            .entry(pilot.text_bytes)
-            .or_default()
-            .push(pilot.seconds);
-    }
-    let mut points = Vec::new();
-    for (size, mut seconds) in by_size {
-        seconds.sort_by(f64::total_cmp);
-        points.extend(
-            seconds
-                .into_iter()
-                .take(2)
-                .map(|taken| (size as f64, taken)),
-        );
-    }
-    if points.len() < ENOUGH_FASTEST {
-        return None;
-    }
-    let analyzer = ScalingAnalyzer::new()
-        .with_laws([Law::Linear])
-        .with_force(true);
-    analyzer.fit(points).ok()
-}
-
 /// Returns the law as bytes on the disk grow with text, to find where limits are met.
 fn bytes_law(a_byte: f64, target: &Target) -> Option<Scaling> {
     let sizes = [
@@ -390,41 +410,6 @@ fn bytes_law(a_byte: f64, target: &Target) -> Option<Scaling> {
         .with_laws([Law::Linear])
         .fit(points)
         .ok()
-}
-
-/// Returns the time of the run: by the law, with what laws are off by at a distance, and with what
-/// merging adds.
-fn seconds(
-    time: &Scaling,
-    fastest: Option<&Scaling>,
-    target: Target,
-    merging: f64,
-) -> Result<Interval> {
-    let prediction = time
-        .predict(target.text_bytes)
-        .map_err(|error| match &error {
-            ScalingError::TooFar { .. } => anyhow::Error::from(error)
-                .context("make larger pilots with --pilot SIZE, or plan all the same with --force"),
-            _ => error.into(),
-        })?;
-    let decades = prediction.extrapolation.max(1.0).log10();
-    let drift = (DRIFT * decades).exp();
-    // From nothing where merging begins to what was measured beyond; further out it may be more.
-    let share = ((merging - 1.0) / (MERGING_AT - 1.0)).clamp(0.0, 1.0);
-    let factor = 1.0 + share * (MERGING - 1.0);
-    let further = if merging > MERGING_AT {
-        1.0 + 0.5 * (merging / MERGING_AT).log10()
-    } else {
-        1.0
-    };
-    let expected = fastest.and_then(|law| law.predict(target.text_bytes).ok());
-    let expected = expected.map_or(prediction.value, |expected| expected.value);
-    let plain = Interval::new(expected, prediction.low, prediction.high);
-    Ok(Interval::new(
-        plain.value * factor,
-        plain.low / drift * (1.0 + 0.5 * share * (MERGING - 1.0)),
-        plain.high * drift * factor * further,
-    ))
 }
 
 /// Returns a figure of an estimate as an interval.
@@ -447,7 +432,10 @@ fn memory(args: &Args, measured: &[Measured]) -> Option<Interval> {
 /// Returns the bytes that are free where the knowledge base will be; `None` where that is not
 /// known.
 fn free_disk(args: &Args) -> Option<u64> {
-    let place = std::path::absolute(&args.kb).ok()?;
+    let Backend::Embedded(dir) = backend(args) else {
+        return None;
+    };
+    let place = std::path::absolute(&dir).ok()?;
     let there = place.ancestors().find(|ancestor| ancestor.exists())?;
     machine::free_disk(there)
 }
@@ -459,10 +447,10 @@ fn machines(
     forecast: &Forecast,
     measured: &[Measured],
     target: Target,
-    workers: NonZeroUsize,
+    workers: u64,
 ) -> Result<Recommendation> {
     let here = Machine::here();
-    let threads = here.threads.min(workers.get() as u64).max(1);
+    let threads = here.threads.min(workers).max(1);
     // All threads of this machine for the time of the run. They were slowed down by each other here
     // as they will be elsewhere, which is what their worth of 0.9 takes back.
     let together = if threads > 1 { 0.9 } else { 1.0 };
@@ -483,6 +471,18 @@ fn machines(
         // With merges, what is kept was written more than once.
         .with_written_bytes(Interval::new(disk.value, disk.low, 2.0 * disk.high))
         .with_memory(memory, Interval::new(20e6, 5e6, 50e6));
+    let gigabytes = |bytes: Option<u64>| bytes.map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);
+    let (memory_gb, disk_gb) = (gigabytes(here.memory_bytes), gigabytes(free_disk(args)));
+    let here = Rented::owned("this machine", threads, memory_gb, disk_gb).with_speed(1.0);
+    Ok(recommend(
+        &costs,
+        &wanted(args),
+        &catalogue.clone().with_machine(here),
+    )?)
+}
+
+/// Returns what is wanted of the run.
+fn wanted(args: &Args) -> Requirements {
     let mut wanted = Requirements::new();
     wanted.hours = args.within.map(|within| within.as_secs_f64() / 3600.0);
     wanted.budget_usd = args.budget;
@@ -490,41 +490,28 @@ fn machines(
         PlaceArg::Rented => Place::Rented,
         PlaceArg::Bought => Place::Bought,
     });
-    let gigabytes = |bytes: Option<u64>| bytes.map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);
-    let (memory_gb, disk_gb) = (gigabytes(here.memory_bytes), gigabytes(free_disk(args)));
-    let here = Rented::owned("this machine", threads, memory_gb, disk_gb).with_speed(1.0);
-    Ok(recommend(
-        &costs,
-        &wanted,
-        &catalogue.clone().with_machine(here),
-    )?)
+    wanted
 }
 
-/// Describes the law of the time, and whether the pilots would rather have another.
-fn law_in_words(law: &Scaling, time: &Scaling, measured: &[Measured]) -> String {
-    let mut text = format!(
-        "{}: {}, by the two fastest pilots of each size; all pilots are within {:.0} % of their law",
-        law.law(),
-        law.equation(),
-        100.0 * time.spread()
-    );
-    let free = fitted(&ScalingAnalyzer::new(), measured, |pilot| {
-        Some(pilot.seconds)
-    });
-    if let Some(free) = free
-        && free.law() != Law::Linear
-        && !free.rivals().contains(&Law::Linear)
-    {
-        text += &format!(
-            "; the pilots look like {} instead, so make larger ones",
-            free.law()
-        );
-    }
-    text
+/// Says whether a run into a server is done in time from here; no other machine was measured with
+/// that server.
+fn only_here(args: &Args, forecast: &Forecast) -> Result<Recommendation> {
+    let nothing = Interval::exact(0.0);
+    let memory = forecast.memory_bytes.unwrap_or(nothing);
+    let costs = RunCosts::new(nothing, nothing)
+        .with_fixed_seconds(forecast.seconds)
+        .with_memory(memory, nothing);
+    let here = Machine::here();
+    let memory_gb = here
+        .memory_bytes
+        .map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);
+    let here = Rented::owned("this machine", here.threads.max(1), memory_gb, 0.0).with_speed(1.0);
+    let catalogue = Catalogue::of_machine(here);
+    Ok(recommend(&costs, &wanted(args), &catalogue)?)
 }
 
 /// Says what the figures rest on.
-fn assumptions(corpus: &PilotCorpus, merging: f64, workers: NonZeroUsize) -> Vec<String> {
+fn assumptions(args: &Args, corpus: &PilotCorpus, merging: f64, workers: u64) -> Vec<String> {
     let mut assumptions = vec![
         format!(
             "The corpus is like the {} documents ({}) that were drawn from it{}.",
@@ -534,8 +521,21 @@ fn assumptions(corpus: &PilotCorpus, merging: f64, workers: NonZeroUsize) -> Vec
         ),
         "Every document costs the same, whatever came before it; other programs take as much of this machine as during the pilots."
             .to_owned(),
-        format!("The run has {workers} workers here, and one a thread elsewhere; the source is read as fast as the pilots' file."),
     ];
+    match backend(args) {
+        Backend::Mongodb(uri) => {
+            let place = Backend::Mongodb(uri.clone());
+            assumptions.push(format!(
+                "{place} has as much to do for others as during the pilots, takes an upsert into large collections as quickly as into small ones, and stores a pattern as it stored theirs."
+            ));
+            if has_password(&uri) {
+                assumptions.push(format!("The command takes the address from {MONGODB_URI}."));
+            }
+        }
+        _ => assumptions.push(format!(
+            "The run has {workers} workers here, and one a thread elsewhere; the source is read as fast as the pilots' file."
+        )),
+    }
     if merging > 1.0 {
         assumptions.push(format!(
             "What is learned is {merging:.1} times what is kept before parts are merged: merging was measured once, at 2.2 times, to make a run 1.56 times as long."

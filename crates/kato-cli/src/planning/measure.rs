@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::meter::Meter;
-use crate::pilot::PilotCorpus;
+use crate::pilot::{PilotCorpus, PilotStore};
 
 /// Parts of the pilot corpus that pilots train: eighths of it.
 const EIGHTHS: [u64; 5] = [1, 2, 4, 6, 8];
@@ -24,6 +24,8 @@ pub(crate) struct Pilots {
     pub(crate) seed: u64,
     /// Flags of `kato train`.
     pub(crate) flags: Vec<String>,
+    /// Where the run's knowledge goes.
+    pub(crate) store: PilotStore,
 }
 
 /// What one pilot has measured.
@@ -110,8 +112,9 @@ pub(crate) fn measure(
     }
     let mut measured = Vec::with_capacity(order.len());
     for (idx, &documents) in order.iter().enumerate() {
-        let place = corpus.place()?;
-        let report = corpus.train(&place.path().join("kb"), documents, &pilots.flags, stop)?;
+        let place = corpus.place(&pilots.store)?;
+        let report = corpus.train(&place, documents, &pilots.flags, stop)?;
+        place.remove()?;
         let text_bytes = corpus.bytes_of(documents);
         if idx > 0 {
             measured.push(Measured::of(&report, text_bytes)?);

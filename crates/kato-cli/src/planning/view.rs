@@ -113,7 +113,11 @@ impl View for Plan {
             }
         }
         let (date, source) = (&self.recommendation.prices_of, &self.recommendation.source);
-        text += &format!("  Prices of {date}: {source}\n\nAssumed\n");
+        // Without a price, as for a server that is there, there is no source of one.
+        if !date.is_empty() || !source.is_empty() {
+            text += &format!("  Prices of {date}: {source}\n");
+        }
+        text += "\nAssumed\n";
         for assumption in &self.assumptions {
             text += &format!("  {assumption}\n");
         }

@@ -42,6 +42,8 @@ pub(crate) struct Reporter {
     is_stopping: bool,
     /// What was foretold of the run.
     forecast: Option<Forecast>,
+    /// Whether machines have been told it.
+    is_foretold: bool,
 }
 
 impl Reporter {
@@ -60,6 +62,7 @@ impl Reporter {
             last_json: None,
             is_stopping: false,
             forecast: None,
+            is_foretold: false,
         }
     }
 
@@ -110,8 +113,15 @@ impl Reporter {
         }
     }
 
-    /// Writes an event for machines; of progress, at most one line for each interval.
+    /// Writes an event for machines; of progress, at most one line for each interval. What was
+    /// foretold stands before the first.
     fn show_json(&mut self, event: &TrainingEvent) {
+        if let Some(forecast) = self.forecast.filter(|_| !self.is_foretold) {
+            self.is_foretold = true;
+            let mut value = serde_json::to_value(forecast).unwrap_or_default();
+            value["event"] = "forecast".into();
+            drop(writeln!(stderr(), "{value}"));
+        }
         if let TrainingEvent::Progress(progress) = event {
             let is_due = self
                 .last_json

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Configuration;
 use crate::learning::LearningArgs;
-use crate::pilot::{PilotCorpus, answer_of};
+use crate::pilot::{PilotCorpus, PilotPlace, answer_of, kb_in};
 
 /// Measures of quality.
 const QUALITY: [&str; 3] = ["bits", "coverage", "accuracy"];
@@ -27,7 +27,8 @@ pub(crate) struct Trials {
     pub(crate) held_out: PilotCorpus,
     /// Rules of learning; the levels are those of the configuration.
     pub(crate) learning: LearningArgs,
-    /// Questions that each level is asked at most; 0 measures no quality.
+    /// Questions that each level is asked at most with all of the text, and of a share as many
+    /// times less as its square root says; 0 measures no quality.
     pub(crate) questions: u64,
     /// Tells corpus, rules and sizes from others: trials of others are none of these.
     pub(crate) identity: String,
@@ -72,8 +73,11 @@ impl Trials {
     ) -> Result<Trial> {
         let bytes = (self.corpus.total_bytes() as f64 * share) as u64;
         let documents = self.corpus.documents_for(bytes);
+        // Asking takes longer than learning a small share, and the first rounds have only to tell
+        // the better half from the worse.
+        let questions = (self.questions as f64 * share.sqrt()).ceil() as u64;
         let key = format!(
-            "{} {} {documents} {repeat}",
+            "{} {} {documents} {repeat} {questions}",
             self.identity,
             configuration.name()
         );
@@ -85,7 +89,7 @@ impl Trials {
                 known
             }
             None => {
-                let trial = self.make(configuration, documents, repeat, stop)?;
+                let trial = self.make(configuration, documents, (questions, repeat), stop)?;
                 self.made += 1;
                 if let Some(journal) = &mut self.journal {
                     journal.add(key, &trial)?;
@@ -114,15 +118,16 @@ impl Trials {
         &self,
         configuration: &Configuration,
         documents: usize,
-        repeat: u32,
+        (questions, repeat): (u64, u32),
         stop: &StopSignal,
     ) -> Result<Trial> {
-        let place = self.corpus.place()?;
-        let kb = place.path().join("kb");
+        let dir = self.corpus.dir()?;
+        let kb = kb_in(&dir);
+        let place = PilotPlace::Directory(dir);
         let learning = self.learning.clone().with_levels(&configuration.levels);
         let mut flags = learning.to_flags();
         flags.extend(configuration.flags());
-        let report = self.corpus.train(&kb, documents, &flags, stop)?;
+        let report = self.corpus.train(&place, documents, &flags, stop)?;
         let mut measures = BTreeMap::new();
         let mut add = |name: &str, value: Option<f64>| {
             if let Some(value) = value.filter(|value| value.is_finite() && *value > 0.0) {
@@ -141,8 +146,8 @@ impl Trials {
             of_level.sum()
         });
         add("patterns", patterns);
-        if self.questions > 0 && repeat == 0 {
-            let answer = self.ask(&kb, stop)?;
+        if questions > 0 && repeat == 0 {
+            let answer = self.ask(&kb, questions, stop)?;
             add(
                 "bits",
                 answer["code_length"]["kato"]["bits_per_token"].as_f64(),
@@ -155,12 +160,12 @@ impl Trials {
     }
 
     /// Asks a knowledge base about the documents that were held out.
-    fn ask(&self, kb: &Path, stop: &StopSignal) -> Result<Value> {
+    fn ask(&self, kb: &Path, questions: u64, stop: &StopSignal) -> Result<Value> {
         let (kb, held_out) = (
             kb.display().to_string(),
             self.held_out.path().display().to_string(),
         );
-        let questions = self.questions.to_string();
+        let questions = questions.to_string();
         let arguments = [
             "evaluate",
             "--kb",
@@ -172,7 +177,7 @@ impl Trials {
         ];
         let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
         arguments.extend(["--json".to_owned(), "--quiet".to_owned()]);
-        answer_of(&arguments, stop)
+        answer_of(&arguments, &[], stop)
     }
 }
 

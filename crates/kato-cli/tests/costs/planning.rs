@@ -87,6 +87,72 @@ fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with
     );
     let summary = String::from_utf8(summary.stdout).unwrap();
     assert!(summary.contains("foretold"), "{summary}");
+    let ask = ["corpus.jsonl", "--kb", "third", "--plan", "plan.json"];
+    let trained = place.run("train", &[&ask[..], &["--progress", "json"]].concat());
+    let told = String::from_utf8(trained.stderr).unwrap();
+    let first: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    assert_eq!(first["event"], "forecast");
+    assert_eq!(first["seconds"], plan["forecast"]["seconds"]);
+    assert_eq!(told.matches("\"forecast\"").count(), 1, "{told}");
+}
+
+#[test]
+fn a_run_into_a_mongodb_is_planned_by_pilots_there_that_leave_nothing_behind() {
+    if !kato_mongo_server::is_installed() {
+        return;
+    }
+    let uri = kato_mongo_server::shared(kato_mongo_server::ServerOptions::default());
+    let place = Place::new(60);
+    let ask = ["corpus.jsonl", "--target", "20kB", "--pilot", "8kB"];
+    let settings = ["--repeat", "1", "--workers", "1", "--levels", "5,3"];
+    let answer = ["--out", "plan.json", "--json", "--quiet"];
+    let asked = |backend: &str| {
+        [&ask[..], &["--backend", backend], &settings, &answer]
+            .concat()
+            .join(" ")
+    };
+    let words = asked(&uri);
+    let plan = place.json_of("plan", &words.split(' ').collect::<Vec<_>>());
+    for figure in ["seconds", "disk_bytes", "memory_bytes"] {
+        let figure = &plan["forecast"][figure];
+        let [low, value, high] = ["low", "value", "high"].map(|end| number(&figure[end]));
+        assert!(0.0 < low && low <= value && value <= high, "{figure}");
+    }
+    let options = plan["recommendation"]["options"].as_array().unwrap();
+    assert_eq!(
+        (options.len(), &options[0]["bound_by"]),
+        (1, &"fixed".into())
+    );
+    let hours = number(&options[0]["hours"]["value"]);
+    assert!((hours * 3600.0 / number(&plan["forecast"]["seconds"]["value"]) - 1.0).abs() < 1e-9);
+    assert!(plan["on_the_way"].as_array().unwrap().is_empty());
+    let runs = || place.json_of("runs", &["list", "--in", &uri, "--json"]);
+    let is_pilot = |run: &Value| run["location"].to_string().contains("run_");
+    let left = runs();
+    let left = left["runs"].as_array().unwrap();
+    assert!(!left.iter().any(is_pilot), "{left:?}");
+
+    let command = plan["command"].as_str().unwrap();
+    let expected = format!("kato train corpus.jsonl --backend '{uri}' --levels");
+    assert!(
+        command
+            .replace('\'', "")
+            .starts_with(&expected.replace('\'', "")),
+        "{command}"
+    );
+    let words = command.replace('\'', "");
+    let words: Vec<&str> = words.split(' ').skip(2).collect();
+    let trained = [&words[..], &["--run", "planned", "--json", "--quiet"]].concat();
+    let trained = place.json_of("train", &trained);
+    let value = &plan["forecast"]["disk_bytes"]["value"];
+    assert_eq!(&trained["forecast"]["disk_bytes"]["value"], value);
+
+    let told = place.refusal(
+        "plan",
+        &[&ask[..], &["--backend", "kato:http://h"]].concat(),
+        1,
+    );
+    assert!(told.contains("kato history forecast"), "{told}");
 }
 
 #[test]

@@ -63,6 +63,32 @@ fn the_best_of_a_hundred_is_found_in_a_third_of_the_time() {
 }
 
 #[test]
+fn how_far_trials_are_apart_is_taken_from_all_of_the_round() {
+    // Twenty that differ by 20 % from trial to trial, but for the best and the fifth, whose two
+    // trials happened to agree: the sixth cannot be told from the fifth all the same.
+    let ranking = Halving::new([Criterion::more("rate", 1.0)])
+        .with_rounds(2)
+        .run(20, |configuration, _, repeat| {
+            let rate = 2.0 * 0.97_f64.powi(configuration as i32);
+            let noise = match configuration {
+                0 | 4 | 5 => 1.0,
+                _ if repeat == 0 => 1.1,
+                _ => 0.9,
+            };
+            Ok::<_, PlanError>(trial(rate * noise, 5.0))
+        })
+        .unwrap();
+    let of_round = |share: f64| ranking.ranked.iter().filter(move |one| one.share == share);
+    assert!(of_round(1.0).count() > 5, "{ranking:?}");
+    let errors: Vec<f64> = of_round(0.25).map(|one| one.error).collect();
+    assert!(
+        errors
+            .iter()
+            .all(|&error| error > 0.0 && error == errors[0])
+    );
+}
+
+#[test]
 fn those_that_went_on_stand_first_and_the_front_is_of_the_last_round() {
     let truths = [
         (1.0, 8.0),

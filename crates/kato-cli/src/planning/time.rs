@@ -1,0 +1,162 @@
+//! The law of the time of a run, from its pilots.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use kato_planner::Interval;
+use kato_scaling::{Law, Scaling, ScalingAnalyzer, ScalingError};
+
+use super::{Measured, fitted};
+
+/// How many times the pilots is answered.
+const REACH: f64 = 200.0;
+/// What a law of the time is off by for each tenfold of the pilots' size, as a share, beyond what
+/// the pilots' own spread says: an allowance, fitted to nothing.
+const DRIFT: f64 = 0.06;
+/// Factor of the time once parts are merged, at 2.2 times the bytes where that begins: 96 s for 4
+/// GB where the rate before would have taken 61 (docs/benchmarks.md).
+const MERGING: f64 = 1.56;
+const MERGING_AT: f64 = 2.2;
+
+/// Fewest of the fastest pilots of which a fixed part can be told.
+const ENOUGH_FASTEST: usize = 8;
+
+/// The time over the text, as pilots have measured it: a fixed part, and one that grows with the
+/// text.
+///
+/// No other law is allowed, as every document costs the same whatever came before it, and what is
+/// sorted at once is bounded by --memory. Pilots are too near to each other to tell n from n log n.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TimeLaw {
+    /// Of all pilots: says how sure the time is.
+    all: Scaling,
+    /// Of the two fastest of each size: says the time. Other programs make a pilot slower and never
+    /// faster, and a pilot of a tenth of a second much slower, so the fastest say what the machine
+    /// does. `None` where these are too few to tell a fixed part.
+    fastest: Option<Scaling>,
+    /// The law that all pilots would rather have.
+    rather: Option<Law>,
+}
+
+impl TimeLaw {
+    /// Fits the law to pilots.
+    ///
+    /// # Errors
+    ///
+    /// When they are of fewer than three sizes.
+    pub(crate) fn fit(measured: &[Measured], is_forced: bool) -> Result<Self> {
+        let analyzer = ScalingAnalyzer::new()
+            .with_laws([Law::Linear])
+            .with_max_extrapolation(REACH)
+            .with_force(is_forced);
+        let points = measured
+            .iter()
+            .map(|pilot| (pilot.text_bytes as f64, pilot.seconds));
+        let all = analyzer.fit(points).map_err(|error| match &error {
+            ScalingError::TooFewSizes { .. } => anyhow::Error::from(error)
+                .context("the corpus has too few documents for pilots of several sizes: estimate it with `kato estimate`, or train it"),
+            _ => error.into(),
+        })?;
+        let free = fitted(&ScalingAnalyzer::new(), measured, |pilot| {
+            Some(pilot.seconds)
+        });
+        let rather =
+            free.filter(|free| free.law() != Law::Linear && !free.rivals().contains(&Law::Linear));
+        Ok(Self {
+            all,
+            fastest: of_fastest(measured),
+            rather: rather.map(|free| free.law()),
+        })
+    }
+
+    /// Returns the law of all pilots.
+    #[must_use]
+    pub(crate) fn of_all(&self) -> &Scaling {
+        &self.all
+    }
+
+    /// Returns the seconds of a run over so many bytes of text: by the law, with what laws are off
+    /// by at a distance, and with what merging adds; `merging` is how many times as much is
+    /// learned as is kept before parts are merged.
+    ///
+    /// # Errors
+    ///
+    /// When that is too many times the pilots.
+    pub(crate) fn seconds(&self, text_bytes: f64, merging: f64) -> Result<Interval> {
+        let prediction = self.all.predict(text_bytes).map_err(|error| match &error {
+            ScalingError::TooFar { .. } => anyhow::Error::from(error)
+                .context("make larger pilots with --pilot SIZE, or plan all the same with --force"),
+            _ => error.into(),
+        })?;
+        let decades = prediction.extrapolation.max(1.0).log10();
+        let drift = (DRIFT * decades).exp();
+        // From nothing where merging begins to what was measured beyond; further out it may be
+        // more.
+        let share = ((merging - 1.0) / (MERGING_AT - 1.0)).clamp(0.0, 1.0);
+        let factor = 1.0 + share * (MERGING - 1.0);
+        let further = if merging > MERGING_AT {
+            1.0 + 0.5 * (merging / MERGING_AT).log10()
+        } else {
+            1.0
+        };
+        let fastest = self.fastest.as_ref();
+        let expected = fastest.and_then(|law| law.predict(text_bytes).ok());
+        let expected = expected.map_or(prediction.value, |expected| expected.value);
+        let plain = Interval::new(expected, prediction.low, prediction.high);
+        Ok(Interval::new(
+            plain.value * factor,
+            plain.low / drift * (1.0 + 0.5 * share * (MERGING - 1.0)),
+            plain.high * drift * factor * further,
+        ))
+    }
+
+    /// Describes the law, and whether the pilots would rather have another.
+    #[must_use]
+    pub(crate) fn in_words(&self) -> String {
+        let (law, which) = match &self.fastest {
+            Some(law) => (
+                law,
+                "by the two fastest pilots of each size; all pilots are",
+            ),
+            None => (&self.all, "by all pilots, which are"),
+        };
+        let mut text = format!(
+            "{}: {}, {which} within {:.0} % of their law",
+            law.law(),
+            law.equation(),
+            100.0 * self.all.spread()
+        );
+        if let Some(rather) = self.rather {
+            text += &format!("; the pilots look like {rather} instead, so make larger ones");
+        }
+        text
+    }
+}
+
+/// Fits the law to the two fastest pilots of each size.
+fn of_fastest(measured: &[Measured]) -> Option<Scaling> {
+    let mut by_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for pilot in measured {
+        by_size
+            .entry(pilot.text_bytes)
+            .or_default()
+            .push(pilot.seconds);
+    }
+    let mut points = Vec::new();
+    for (size, mut seconds) in by_size {
+        seconds.sort_by(f64::total_cmp);
+        points.extend(
+            seconds
+                .into_iter()
+                .take(2)
+                .map(|taken| (size as f64, taken)),
+        );
+    }
+    if points.len() < ENOUGH_FASTEST {
+        return None;
+    }
+    let analyzer = ScalingAnalyzer::new()
+        .with_laws([Law::Linear])
+        .with_force(true);
+    analyzer.fit(points).ok()
+}
