@@ -105,7 +105,7 @@ impl DestinationArgs {
                 wrong("--sharded is for mongodb")
             }
             Backend::Kato(_) | Backend::Mongodb(_) if self.index => {
-                wrong("--index is for embedded: a server keeps the indexes of its nodes itself")
+                wrong("--index is for embedded: only a knowledge base in a directory has one")
             }
             Backend::Kato(_) | Backend::Mongodb(_) if self.run.is_none() && resume => {
                 wrong("--resume needs the name of the run: --run NAME")
