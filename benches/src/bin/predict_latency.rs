@@ -65,6 +65,10 @@ struct Arguments {
     /// Ask over the index on the disk instead of loading patterns.
     #[arg(long)]
     over_index: bool,
+    /// Ask every state once before it is timed, so that what it reads is mapped and compared with its
+    /// checksums.
+    #[arg(long, requires = "over_index")]
+    warm: bool,
     /// Threads of one prediction over an index.
     #[arg(long, default_value_t = NonZeroUsize::MIN, requires = "over_index")]
     threads: NonZeroUsize,
@@ -146,6 +150,11 @@ fn measure_over_index(
     }
     for &length in &arguments.lengths {
         let states = states(&loader.held_out, length, arguments.states);
+        if arguments.warm {
+            for state in &states {
+                index.predict(state, config);
+            }
+        }
         print_row(&index, &states, config, arguments.scans)
             .with_context(|| format!("states of {length} symbols"))?;
     }

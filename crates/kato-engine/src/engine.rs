@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use kato_model::AttributeLimits;
 use kato_prediction::frozen::FrozenIndex;
 use kato_store::PatternStore;
+use kato_store::visit::ContentDigest;
 use serde_json::Value;
 
 pub use self::commit::PendingCommit;
@@ -93,17 +94,18 @@ impl Engine {
         store: Arc<dyn PatternStore>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
-        Self::open_indexed(store, [], options)
+        Self::open_indexed(store, [], &[], options)
     }
 
     /// Opens all nodes of a store over the indexes of some of them, from the bottom up: `None`, or
     /// none at all, for nodes that are loaded.
     ///
-    /// `kato_index::open` returns the indexes of a store. Nothing of a node that has one is read
-    /// before it is asked for, so opening takes milliseconds. What the engine learns lies above, in
-    /// memory; answers are those of a node that was loaded. Where damage is found in an index, its
-    /// node is loaded after all, and asked again. The caller vouches that they are the indexes of
-    /// what the store holds.
+    /// `kato_index::open` returns the indexes of a store, and the digests of the sources
+    /// ([`PatternStore::visit_beyond`]) that they cover. Nothing of those is read before it is asked for,
+    /// so opening takes milliseconds; what the store holds beside them is loaded, and lies above the
+    /// index in memory, as does what the engine learns. Answers are those of a node that was loaded.
+    /// Where damage is found in an index, or the store lacks a source, the node is loaded after all. The
+    /// caller vouches that they are the indexes of these sources.
     ///
     /// # Errors
     ///
@@ -111,6 +113,7 @@ impl Engine {
     pub fn open_indexed(
         store: Arc<dyn PatternStore>,
         indexes: impl IntoIterator<Item = Option<Arc<FrozenIndex>>>,
+        covered: &[ContentDigest],
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
         let limits = store.attribute_limits();
@@ -118,15 +121,18 @@ impl Engine {
         let mut epoch = 0;
         let mut indexes = indexes.into_iter();
         for (node_idx, name) in store.nodes().iter().enumerate() {
-            if let Some(frozen) = indexes.next().flatten() {
-                let memory = load_over(&*store, node_idx, frozen, options.prediction_threads)?;
-                nodes.push(NodeCell::new(name.clone(), memory));
-                continue;
-            }
+            let n_threads = options.prediction_threads;
+            let over = match indexes.next().flatten() {
+                Some(frozen) => load_over(&*store, node_idx, frozen, covered, n_threads)?,
+                None => None,
+            };
             let Loaded {
                 memory,
                 latest_epoch,
-            } = load(&*store, node_idx)?;
+            } = match over {
+                Some(loaded) => loaded,
+                None => load(&*store, node_idx)?,
+            };
             nodes.push(NodeCell::new(name.clone(), memory));
             // One epoch for all nodes: emotives learned from here on are later
             // than all stored ones.

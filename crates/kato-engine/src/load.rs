@@ -7,7 +7,8 @@ use std::sync::Arc;
 use kato_model::{AttributeLimits, Attributes, PatternName};
 use kato_prediction::frozen::FrozenIndex;
 use kato_prediction::{IndexError, PatternIndex, SymbolId};
-use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
+use kato_store::contract::Totals;
+use kato_store::visit::{ContentDigest, SourceSymbols, SymbolRef, VisitedPattern};
 use kato_store::{PatternStore, PatternVisitor};
 
 use crate::EngineError;
@@ -23,53 +24,35 @@ pub(crate) struct Loaded {
 
 /// Reads everything that a node's predictions depend on.
 pub(crate) fn load(store: &dyn PatternStore, node_idx: usize) -> Result<Loaded, EngineError> {
-    let mut loader = Loader::new(store.attribute_limits());
+    let mut loader = Loader::new(PatternIndex::new(), store.attribute_limits());
     store
         .visit(node_idx, &mut loader)
         .map_err(EngineError::store("load a node"))?;
-    // A visitor can only break off; the reason is in the loader, and the visit ends without error.
-    if let Some((name, source)) = loader.error {
-        return Err(EngineError::Load {
-            node: store.nodes()[node_idx].clone(),
-            name,
-            source,
-        });
-    }
-    loader.index.seal();
-    let vectors = load_vectors(store, node_idx)?;
-    let positions = loader.windows.values().flat_map(|window| window.entries());
-    let latest_epoch = positions.map(|entry| entry.position.0).max();
-    let Loader {
-        index,
-        windows,
-        learns,
-        learned_symbols,
-        ..
-    } = loader;
-    Ok(Loaded {
-        memory: NodeMemory::loaded(index, vectors, windows, learns, learned_symbols),
-        latest_epoch,
-    })
+    loader.finish(store, node_idx, None)
 }
 
-/// Reads what an index of a node's patterns lacks.
+/// Reads what an index of a node's patterns lacks: vectors, and what the store holds beside the sources
+/// that are indexed. `None` if the store does not hold all of those, or the index is damaged.
 pub(crate) fn load_over(
     store: &dyn PatternStore,
     node_idx: usize,
     frozen: Arc<FrozenIndex>,
+    covered: &[ContentDigest],
     n_threads: NonZeroUsize,
-) -> Result<NodeMemory, EngineError> {
+) -> Result<Option<Loaded>, EngineError> {
+    let index = PatternIndex::over(frozen).with_threads(n_threads);
+    let mut loader = Loader::new(index, store.attribute_limits());
+    let is_covered = store
+        .visit_beyond(node_idx, covered, &mut loader)
+        .map_err(EngineError::store("load a node"))?;
+    // Where it is new depends on what the index holds.
+    if !is_covered || loader.index.is_damaged() {
+        return Ok(None);
+    }
     let totals = store.totals(node_idx);
     let totals = totals.map_err(EngineError::store("read a node's totals"))?;
-    Ok(NodeMemory::loaded(
-        PatternIndex::over(frozen).with_threads(n_threads),
-        load_vectors(store, node_idx)?,
-        Windows::default(),
-        totals.learns,
-        totals.learned_symbols,
-    ))
+    loader.finish(store, node_idx, Some(totals)).map(Some)
 }
-
 fn load_vectors(store: &dyn PatternStore, node_idx: usize) -> Result<VectorIndex, EngineError> {
     let mut vectors = VectorIndex::default();
     let stored = store
@@ -97,9 +80,9 @@ struct Loader {
 }
 
 impl Loader {
-    fn new(limits: AttributeLimits) -> Self {
+    fn new(index: PatternIndex, limits: AttributeLimits) -> Self {
         Self {
-            index: PatternIndex::new(),
+            index,
             windows: Windows::default(),
             learns: 0,
             learned_symbols: 0,
@@ -108,6 +91,37 @@ impl Loader {
             symbols: Vec::new(),
             error: None,
         }
+    }
+
+    /// Returns what was read, with the vectors. `totals` are those of the node, where not all of its
+    /// patterns were read.
+    fn finish(
+        mut self,
+        store: &dyn PatternStore,
+        node_idx: usize,
+        totals: Option<Totals>,
+    ) -> Result<Loaded, EngineError> {
+        // A visitor can only break off; the reason is in the loader, and the visit ends without error.
+        if let Some((name, source)) = self.error {
+            return Err(EngineError::Load {
+                node: store.nodes()[node_idx].clone(),
+                name,
+                source,
+            });
+        }
+        self.index.seal();
+        let vectors = load_vectors(store, node_idx)?;
+        let positions = self.windows.values().flat_map(|window| window.entries());
+        let latest_epoch = positions.map(|entry| entry.position.0).max();
+        let (learns, learned_symbols) = match totals {
+            Some(totals) => (totals.learns, totals.learned_symbols),
+            None => (self.learns, self.learned_symbols),
+        };
+        let memory = NodeMemory::loaded(self.index, vectors, self.windows, learns, learned_symbols);
+        Ok(Loaded {
+            memory,
+            latest_epoch,
+        })
     }
 
     /// Adds one pattern of a source.

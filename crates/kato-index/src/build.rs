@@ -9,7 +9,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kato_store::visit::{ContentDigest, OrderedNode, OrderedVisitor, VisitedPattern};
+use kato_store::visit::{
+    ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern,
+};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use self::node::NodeBuilder;
@@ -124,11 +126,11 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
     let Some(content) = content else {
         return Err(IndexFileError::damaged(&dir, "building it was broken off"));
     };
-    let (patterns, bytes) = builder.finish(content)?;
-    publish(store.dir(), &dir, content)?;
-    remove_others(&parent, content);
+    let (patterns, bytes) = builder.finish(&content)?;
+    publish(store.dir(), &dir, content.digest)?;
+    remove_others(&parent, content.digest);
     Ok(BuildReport {
-        content,
+        content: content.digest,
         patterns,
         bytes,
         elapsed: began.elapsed(),
@@ -139,11 +141,15 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
 /// Returns the report of the index that is there, if it is whole.
 fn whole_index(store: &EmbeddedStore, began: Instant) -> Option<BuildReport> {
     let index = crate::open(store).ok()??;
+    // One of a part is not enough.
+    let content = store.content_digest();
+    if index.content() != content {
+        return None;
+    }
     index.check().ok()?;
-    let header = Header::read(index.dir()).ok()??;
     Some(BuildReport {
-        content: store.content_digest(),
-        patterns: header.nodes.iter().map(|node| node.layout.n_patterns).sum(),
+        content,
+        patterns: index.n_patterns(),
         bytes: index.bytes(),
         elapsed: began.elapsed(),
         was_there: true,
@@ -232,7 +238,7 @@ impl Builder<'_> {
     }
 
     /// Writes the checksums and the header; returns the number of patterns and of bytes.
-    fn finish(self, content: ContentDigest) -> Result<(u64, u64), IndexFileError> {
+    fn finish(self, content: &StoredContent) -> Result<(u64, u64), IndexFileError> {
         let path = self.dir.join(CHECKSUMS);
         let bytes: Vec<u8> = self
             .checksums
@@ -246,14 +252,15 @@ impl Builder<'_> {
         write().map_err(IndexFileError::io("write", &path))?;
         let header = Header {
             format_version: FORMAT_VERSION,
-            content: content.to_string(),
+            content: content.digest.to_string(),
+            sources: content.sources.iter().map(ToString::to_string).collect(),
             nodes: self.nodes,
             checksums_crc32: crc32fast::hash(&bytes),
         };
         header.write(&self.dir)?;
-        let patterns = header.nodes.iter().map(|node| node.layout.n_patterns);
         let columns = header.nodes.iter().flat_map(|node| &node.column_bytes);
-        Ok((patterns.sum(), columns.sum::<u64>() + bytes.len() as u64))
+        let columns: u64 = columns.sum();
+        Ok((header.n_patterns(), columns + bytes.len() as u64))
     }
 }
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use kato_prediction::frozen::{
     BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes,
 };
+use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::IndexFileError;
-use crate::files::{CHECKSUMS, Header, column_path, content_dir};
+use crate::files::{CHECKSUMS, Header, column_path, content_dir, index_dir};
 use crate::map::Map;
 
 /// Columns of which a prediction reads a little here and there.
@@ -31,6 +32,9 @@ pub struct StoreIndex {
     columns: Vec<(PathBuf, CheckedBytes)>,
     damage: Damage,
     bytes: u64,
+    patterns: u64,
+    content: ContentDigest,
+    covered: Vec<ContentDigest>,
 }
 
 #[derive(Debug)]
@@ -39,17 +43,59 @@ struct IndexedNode {
     has_emotives: bool,
 }
 
-/// Opens the index of what a store holds now; `None` if there is none, as none was built or the
-/// store has changed since.
+/// Opens the index of what a store holds now, or else that of the most patterns that it still holds
+/// beside newer ones; `None` if there is neither.
 ///
-/// Nothing but the header and the checksums is read, so this takes milliseconds for any number of
+/// What was committed after an index was written is not in it: [`StoreIndex::covered`] says what is, and
+/// an engine loads the rest. When segments are merged or rewritten, what an index covers is no
+/// longer there as it was, and the index is none.
+///
+/// Nothing but headers and checksums is read, so this takes milliseconds for any number of
 /// patterns.
 ///
 /// # Errors
 ///
-/// [`IndexFileError`] when there is one that cannot be used; the store itself can.
+/// [`IndexFileError`] when there is one of all that the store holds that cannot be used; the store itself
+/// can.
 pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError> {
-    let content = store.content_digest();
+    let content = store.content();
+    if let Some(index) = open_index(store, content.digest)? {
+        return Ok(Some(index));
+    }
+    let partial = partial_indexes(store.dir(), &content.sources);
+    // What cannot be used is passed over here: nobody was told of it that it would be.
+    Ok(partial
+        .into_iter()
+        .find_map(|content| open_index(store, content).ok().flatten()))
+}
+
+/// Returns the indexes of a part of these sources, that of the most patterns first.
+fn partial_indexes(kb: &Path, sources: &[ContentDigest]) -> Vec<ContentDigest> {
+    let Ok(entries) = fs::read_dir(index_dir(kb)) else {
+        return Vec::new();
+    };
+    let mut found: Vec<(u64, ContentDigest)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let content = ContentDigest::from_hex(entry.file_name().to_str()?)?;
+            let header = Header::read(&entry.path()).ok()??;
+            let covered = header.covered()?;
+            let mut left = sources.iter();
+            // Both ascend.
+            let is_part = covered.iter().all(|source| left.any(|held| held == source));
+            // One of nothing saves nothing.
+            (is_part && header.n_patterns() > 0).then(|| (header.n_patterns(), content))
+        })
+        .collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found.into_iter().map(|(_, content)| content).collect()
+}
+
+/// Opens the index of some content; `None` if there is none.
+fn open_index(
+    store: &EmbeddedStore,
+    content: ContentDigest,
+) -> Result<Option<StoreIndex>, IndexFileError> {
     let dir = content_dir(store.dir(), content);
     let Some(header) = Header::read(&dir)? else {
         return Ok(None);
@@ -61,6 +107,9 @@ pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError>
             "it is the index of something else",
         ));
     }
+    let covered = header
+        .covered()
+        .ok_or_else(|| IndexFileError::damaged(&dir, "a source has no digest"))?;
     let checksums = read_checksums(&dir, &header)?;
     let mut checksums = checksums.into_iter();
     let damage = Damage::default();
@@ -69,6 +118,9 @@ pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError>
         columns: Vec::new(),
         bytes: 0,
         damage: damage.clone(),
+        patterns: header.n_patterns(),
+        content,
+        covered,
         dir,
     };
     for (node_idx, node) in header.nodes.iter().enumerate() {
@@ -106,6 +158,24 @@ impl StoreIndex {
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Option<Arc<FrozenIndex>>> {
         let usable = |node: &IndexedNode| (!node.has_emotives).then(|| Arc::clone(&node.frozen));
         self.nodes.iter().map(usable)
+    }
+
+    /// Returns the digests of the sources of the store that are indexed.
+    #[must_use]
+    pub fn covered(&self) -> &[ContentDigest] {
+        &self.covered
+    }
+
+    /// Returns the digest of what is indexed: that of a store that holds nothing else.
+    #[must_use]
+    pub fn content(&self) -> ContentDigest {
+        self.content
+    }
+
+    /// Returns the number of patterns of all nodes.
+    #[must_use]
+    pub fn n_patterns(&self) -> u64 {
+        self.patterns
     }
 
     /// Returns the bytes of all columns.

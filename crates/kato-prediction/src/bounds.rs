@@ -1,6 +1,7 @@
 //! Upper bounds of the score by which candidates are cut, computed from the numbers of symbols and
 //! pairs that pattern and state share.
 
+use crate::frozen::LONGEST_SIGNED;
 use crate::matching::token_similarity;
 use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
 use crate::page_class::PageClass;
@@ -90,43 +91,16 @@ impl Bounds {
                 MOST_PAIRS.. => 1,
                 _ => matched.saturating_sub(n_pairs).max(1),
             };
-            best = best.max(Self::score_bound(matched, fewest, state_length, class));
+            best = best.max(score_bound(matched, fewest, 0, state_length, class));
             if fewest == 1 && matched > 1 {
                 // With a second block the present may be longer than the match, and a lower
                 // confidence raises the score where the snr is negative.
-                best = best.max(Self::score_bound(matched, 2, state_length, class));
+                best = best.max(score_bound(matched, 2, 0, state_length, class));
             }
             // The maximum so far, as an overlap only limits the number of matches from above.
             upper.push(best);
         }
         upper
-    }
-
-    /// Returns the best score of exactly so many matches and blocks; −∞ where no pattern of the
-    /// class can have them.
-    fn score_bound(matched: usize, blocks: usize, state_length: usize, class: &PageClass) -> f64 {
-        let lengths = class.lengths.lengths();
-        // More gaps between blocks than the state has symbols for lie in the pattern.
-        let unmatched = state_length - matched;
-        let span = matched + (blocks - 1).saturating_sub(unmatched);
-        if span > *lengths.end() {
-            return f64::NEG_INFINITY;
-        }
-        let snr = snr(matched, unmatched);
-        if snr >= 0.0 {
-            // The score grows with evidence and confidence: the shortest pattern and present.
-            let evidence = evidence(matched, span.max(*lengths.start()));
-            return pre_potential(evidence, confidence(matched, span), snr, cohesion(blocks));
-        }
-        // The score falls with evidence and confidence: the longest pattern, and a present as long.
-        let evidence = evidence(matched, *lengths.end());
-        // One block of a plain pattern is all of its present, whatever the pattern's length.
-        let confidence = if class.is_plain && blocks == 1 {
-            1.0
-        } else {
-            evidence
-        };
-        pre_potential(evidence, confidence, snr, cohesion(blocks))
     }
 
     /// Returns the best score of a pattern that shares up to so many symbols and pairs; for overlap
@@ -158,4 +132,105 @@ impl Bounds {
     ) -> Option<usize> {
         (self.least_overlap..=self.most()).find(|&overlap| reaches(self.upper(overlap, n_pairs)))
     }
+}
+
+/// For the patterns of a class of one short length, the best score that the places allow at which they
+/// share a symbol with the state.
+///
+/// As [`Bounds`], and why it is sound: m matches are at m of these places, so from the first to the last,
+/// which the present spans, there are no fewer places than in the closest m of them. Where those are not
+/// neighbours, no one block holds them.
+#[derive(Debug, Clone)]
+pub(crate) struct PlaceBounds {
+    class: PageClass,
+    length: usize,
+    state_length: usize,
+    /// By number of pairs, then by the places as bits; not a number until it is asked for.
+    upper: Vec<f64>,
+}
+
+impl PlaceBounds {
+    /// Prepares the bounds; `None` where overlap bounds no score, and for lengths without signatures.
+    pub(crate) fn new(state_length: usize, class: &PageClass, rules: BoundRules) -> Option<Self> {
+        let length = class.lengths.exact()?;
+        (length <= LONGEST_SIGNED && !rules.is_fuzzy).then(|| Self {
+            class: class.clone(),
+            length,
+            state_length,
+            upper: vec![f64::NAN; (MOST_PAIRS + 1) << length],
+        })
+    }
+
+    /// Returns the best score of a pattern that may share a symbol at these places, of which there is at
+    /// least one, and so many pairs of neighbours.
+    #[inline]
+    pub(crate) fn upper(&mut self, places: usize, n_pairs: usize) -> f64 {
+        let idx = n_pairs.min(MOST_PAIRS) << self.length | places;
+        // A pattern that is longer than its class says is damaged.
+        let Some(&upper) = self.upper.get(idx) else {
+            return f64::INFINITY;
+        };
+        match upper.is_nan() {
+            true => self.compute(idx, places, n_pairs),
+            false => upper,
+        }
+    }
+
+    #[cold]
+    fn compute(&mut self, idx: usize, places: usize, n_pairs: usize) -> f64 {
+        let at: Vec<usize> = (0..self.length)
+            .filter(|at| places >> at & 1 == 1)
+            .collect();
+        let mut best = f64::NEG_INFINITY;
+        for matched in 1..=at.len().min(self.state_length) {
+            let spans = at.windows(matched).map(|at| at[matched - 1] - at[0] + 1);
+            let span = spans.min().unwrap_or(matched);
+            let fewest = match n_pairs {
+                MOST_PAIRS.. => 1,
+                _ => matched.saturating_sub(n_pairs).max(1),
+            };
+            let bound = |blocks| score_bound(matched, blocks, span, self.state_length, &self.class);
+            if span == matched || fewest > 1 {
+                best = best.max(bound(fewest));
+            }
+            if fewest == 1 && matched > 1 {
+                best = best.max(bound(2));
+            }
+        }
+        self.upper[idx] = best;
+        best
+    }
+}
+
+/// Returns the best score of exactly so many matches and blocks; −∞ where no pattern of the
+/// class can have them. The present spans at least so many symbols.
+fn score_bound(
+    matched: usize,
+    blocks: usize,
+    least_span: usize,
+    state_length: usize,
+    class: &PageClass,
+) -> f64 {
+    let lengths = class.lengths.lengths();
+    // More gaps between blocks than the state has symbols for lie in the pattern.
+    let unmatched = state_length - matched;
+    let span = (matched + (blocks - 1).saturating_sub(unmatched)).max(least_span);
+    if span > *lengths.end() {
+        return f64::NEG_INFINITY;
+    }
+    let snr = snr(matched, unmatched);
+    if snr >= 0.0 {
+        // The score grows with evidence and confidence: the shortest pattern and present.
+        let evidence = evidence(matched, span.max(*lengths.start()));
+        return pre_potential(evidence, confidence(matched, span), snr, cohesion(blocks));
+    }
+    // The score falls with evidence and confidence: the longest pattern, and a present as long.
+    let evidence = evidence(matched, *lengths.end());
+    // One block of a plain pattern is all of its present, whatever the pattern's length.
+    let confidence = if class.is_plain && blocks == 1 {
+        1.0
+    } else {
+        evidence
+    };
+    pre_potential(evidence, confidence, snr, cohesion(blocks))
 }

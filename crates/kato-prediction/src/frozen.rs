@@ -16,6 +16,7 @@ mod columns;
 mod index;
 mod layout;
 mod lists;
+mod signature;
 
 pub use checked::{BLOCK_BYTES, CheckedBytes, Damage, SharedBytes};
 pub use index::FrozenIndex;
@@ -24,3 +25,4 @@ pub use layout::{
     ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout, OFFSET_BASE,
 };
 pub(crate) use lists::{ListCursor, RankList};
+pub use signature::{LONGEST_SIGNED, SignatureShape};

@@ -164,11 +164,27 @@ impl<'a> State<'a> {
     }
 }
 
+/// What the lists of a state's symbols and pairs that hold a pattern stand for together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ListOverlap {
+    /// Positions of the state whose symbol the pattern holds.
+    pub(crate) symbols: usize,
+    /// Positions whose pair with the one before the pattern holds; of long states, 0.
+    pub(crate) pairs: usize,
+    /// Those as bits.
+    pub(crate) paired: u64,
+}
+
 impl State<'_> {
+    /// Returns the place of a symbol among the distinct ones; `None` if the state does not hold it.
+    #[inline]
+    pub(crate) fn place(&self, id: SymbolId) -> Option<usize> {
+        Some(self.lookup.get(id)?.idx as usize)
+    }
+
     /// Returns what the lists of the state's symbols and pairs that hold a pattern stand for
-    /// together: the positions of the state whose symbol, and those whose pair with the one before,
-    /// the pattern holds. Of long states, pairs are not counted.
-    pub(crate) fn common_by_lists(&self, pattern: &[SymbolId]) -> OverlapBounds {
+    /// together.
+    pub(crate) fn common_by_lists(&self, pattern: &[SymbolId]) -> ListOverlap {
         if self.len() > WORD {
             let slots = pattern.iter().filter_map(|&symbol| self.lookup.get(symbol));
             let mut held: Vec<u32> = slots.map(|slot| slot.idx).collect();
@@ -177,21 +193,22 @@ impl State<'_> {
             let counts = held
                 .iter()
                 .map(|&idx| self.distinct[idx as usize].count as usize);
-            return OverlapBounds {
+            return ListOverlap {
                 symbols: counts.sum(),
-                pairs: 0,
+                ..ListOverlap::default()
             };
         }
-        let (mut symbols, mut pairs, mut before) = (0_u64, 0_u64, 0_u64);
+        let (mut symbols, mut paired, mut before) = (0_u64, 0_u64, 0_u64);
         for &symbol in pattern {
             let mask = self.mask(symbol);
             symbols |= mask;
-            pairs |= before << 1 & mask;
+            paired |= before << 1 & mask;
             before = mask;
         }
-        OverlapBounds {
+        ListOverlap {
             symbols: symbols.count_ones() as usize,
-            pairs: pairs.count_ones() as usize,
+            pairs: paired.count_ones() as usize,
+            paired,
         }
     }
 }

@@ -7,6 +7,7 @@ use kato_model::{AttributeLimits, Attributes, PatternName, SealedBatch, Symbol, 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::visit::ContentDigest;
 use crate::{PatternVisitor, StoreError, StoredPattern};
 
 /// A store of the patterns of one run: a knowledge base for each node, and the training position
@@ -164,6 +165,28 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// When there is no such node or its data cannot be read; the visitor may have seen a part by
     /// then.
     fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError>;
+
+    /// Visits as [`visit`](Self::visit) does, without the sources of these digests: what came after
+    /// something was derived from those. Returns `false`, and shows nothing, unless all of them are
+    /// there.
+    ///
+    /// By default sources have no digests.
+    ///
+    /// # Errors
+    ///
+    /// As [`visit`](Self::visit).
+    fn visit_beyond(
+        &self,
+        node_idx: usize,
+        known: &[ContentDigest],
+        visitor: &mut dyn PatternVisitor,
+    ) -> Result<bool, StoreError> {
+        if !known.is_empty() {
+            return Ok(false);
+        }
+        self.visit(node_idx, visitor)?;
+        Ok(true)
+    }
 
     /// Returns the vectors that a node learned, in name order, one for each name, bit for bit.
     ///

@@ -39,6 +39,7 @@ pub use self::segment::set_max_open_segments;
 use self::segment::{Segment, WrittenSegment};
 use self::staged::{StagedSegment, write_batch};
 use crate::contract::{Scan, StagedBatch, SymbolCounts, Totals, check_node, check_node_count};
+use crate::visit::ContentDigest;
 use crate::{PatternStore, PatternVisitor, Place, StoreError, StoredPattern};
 
 /// A run's knowledge bases in one directory.
@@ -512,6 +513,20 @@ impl PatternStore for EmbeddedStore {
     fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError> {
         check_node(&self.nodes, node_idx)?;
         visit::visit(&self.segments(), node_idx, visitor)
+    }
+
+    fn visit_beyond(
+        &self,
+        node_idx: usize,
+        known: &[ContentDigest],
+        visitor: &mut dyn PatternVisitor,
+    ) -> Result<bool, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        let Some(beyond) = visit::beyond(self.segments(), known) else {
+            return Ok(false);
+        };
+        visit::visit(&beyond, node_idx, visitor)?;
+        Ok(true)
     }
 
     fn vectors(&self, node_idx: usize) -> Result<Scan<'_, (VectorName, Vec<f64>)>, StoreError> {

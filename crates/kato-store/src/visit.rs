@@ -219,11 +219,30 @@ impl ContentDigest {
         Self(bytes)
     }
 
+    /// Reads what `Display` writes; `None` for anything else.
+    #[must_use]
+    pub fn from_hex(text: &str) -> Option<Self> {
+        // The name of a pattern is a SHA-1 as well, and is written alike.
+        let name: PatternName = text.parse().ok()?;
+        let digest = Self(*name.as_bytes());
+        (digest.to_string() == text).then_some(digest)
+    }
+
     /// Returns the bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 20] {
         &self.0
     }
+}
+
+/// The digests of what a store holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredContent {
+    /// The digest of all of it.
+    pub digest: ContentDigest,
+    /// The digest of every source, ascending; equal sources count each.
+    pub sources: Vec<ContentDigest>,
 }
 
 impl fmt::Display for ContentDigest {

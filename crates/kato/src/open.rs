@@ -18,8 +18,8 @@ use crate::Error;
 /// state of its last commit.
 ///
 /// Where `kato index` (or [`index::build`](kato_index::build())) has written an index of what it
-/// holds, it is asked over that: opening takes milliseconds, and only what is asked for is read. All
-/// of it is loaded into memory otherwise.
+/// holds, it is asked over that: opening takes milliseconds, and only what is asked for is read. What
+/// was learned after the index was written is loaded into memory; without an index, all of it is.
 ///
 /// # Errors
 ///
@@ -64,10 +64,11 @@ pub fn engine_of(store: Arc<EmbeddedStore>) -> Result<Engine, Error> {
     // What cannot be used is passed over: the answers are the same without it.
     let index = kato_index::open(&store).ok().flatten();
     let nodes: Vec<_> = index.iter().flat_map(StoreIndex::nodes).collect();
+    let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
     let mut options = EngineOptions::default();
     // One user asks, so one question may have all cores.
     options.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    Ok(Engine::open_indexed(store, nodes, options)?)
+    Ok(Engine::open_indexed(store, nodes, covered, options)?)
 }
 
 /// Opens the knowledge of any store for questions, as [`open`] does that of a directory.

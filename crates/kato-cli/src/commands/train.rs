@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use indicatif::{HumanBytes, HumanDuration};
 use kato_learner::config::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_runs::manifest::CorpusDigest;
@@ -26,7 +27,7 @@ use kato_scheduler::{
     Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, Workers,
     loader_at_checkpoint,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::byte_size::ByteSize;
 use crate::exit::failed;
@@ -57,7 +58,8 @@ use crate::{machine, program, repository};
 /// the levels with their patterns, what the rules left out, bytes on the disk, and where the time
 /// went: starved_share is the part of it that learning waited for documents; with --profile also
 /// what bounds the run, under the key profile; peak_memory_bytes of this process; forecast, where
-/// there was one, with value, low, high, error and covered; recorded, the id in the history.
+/// there was one, with value, low, high, error and covered; recorded, the id in the history; with
+/// --index also index, with patterns, bytes and seconds.
 /// Progress goes to standard error.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 3 done but samples failed (with --fail-on-errors),
@@ -234,6 +236,10 @@ fn run(args: &Args) -> Result<ExitCode> {
     let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
     let report = report?;
     let profile = profile.transpose()?;
+    let index = match report.complete {
+        true => args.destination.index(&destination, args.memory)?,
+        false => None,
+    };
     let note = args.history.note.as_deref().unwrap_or_default();
     let recorded = recorder
         .as_mut()
@@ -255,11 +261,25 @@ fn run(args: &Args) -> Result<ExitCode> {
         if let Some(profile) = &profile {
             value["profile"] = profile.to_json()?;
         }
+        if let Some(index) = &index {
+            value["index"] = json!({
+                "patterns": index.patterns,
+                "bytes": index.bytes,
+                "seconds": index.elapsed.as_secs_f64(),
+            });
+        }
         format!("{value}\n")
     } else {
         let ledger = args.destination.ledger();
         let mut text = summary(&report, &destination.place(), &ledger);
         text += &destination.summary(&report);
+        if let Some(index) = &index {
+            text += &format!(
+                "index: {} in {}\n",
+                HumanBytes(index.bytes),
+                HumanDuration(index.elapsed)
+            );
+        }
         if let Some(profile) = &profile {
             text += &profile.text();
         }

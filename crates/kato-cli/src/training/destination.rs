@@ -11,6 +11,7 @@ use clap::Args;
 use clap::error::{Error, ErrorKind};
 use indicatif::HumanCount;
 use kato_client::{KatoClient, RetryPolicy, SessionOptions};
+use kato_index::{BuildOptions, BuildReport};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::backend::{Backend, warn_of_recovery};
+use crate::byte_size::ByteSize;
 use crate::report;
 use crate::tokens::read_tokens;
 use crate::training::manifest::Manifest;
@@ -42,6 +44,10 @@ pub(crate) struct DestinationArgs {
     /// Directory of the knowledge base: the same as --backend embedded:DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "backend")]
     kb: Option<PathBuf>,
+    /// For embedded: write the index at the end, as `kato index` does, so that the knowledge base opens
+    /// at once. Sorts in the memory of --memory.
+    #[arg(long)]
+    index: bool,
     /// Name of the run, with which its node ids and databases begin. Default: a new name. Needed
     /// to resume. Not for embedded.
     #[arg(long, value_name = "NAME")]
@@ -97,6 +103,9 @@ impl DestinationArgs {
             }
             Backend::Embedded(_) | Backend::Kato(_) if self.sharded => {
                 wrong("--sharded is for mongodb")
+            }
+            Backend::Kato(_) | Backend::Mongodb(_) if self.index => {
+                wrong("--index is for embedded: only a knowledge base in a directory has one")
             }
             Backend::Kato(_) | Backend::Mongodb(_) if self.run.is_none() && resume => {
                 wrong("--resume needs the name of the run: --run NAME")
@@ -169,6 +178,31 @@ impl DestinationArgs {
             Backend::Kato(_) => self.state().with_extension("errors.jsonl"),
             Backend::Mongodb(_) => PathBuf::from(format!("{}.errors.jsonl", self.run())),
         }
+    }
+
+    /// Writes the index of what was learned, if that is wanted and the destination has one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; what was learned is safe.
+    pub(crate) fn index(
+        &self,
+        destination: &Destination,
+        memory: ByteSize,
+    ) -> Result<Option<BuildReport>> {
+        let Destination::Embedded { store, .. } = destination else {
+            return Ok(None);
+        };
+        if !self.index {
+            return Ok(None);
+        }
+        // More than a process can address is as much as it can.
+        let sort_bytes = usize::try_from(memory.0).unwrap_or(usize::MAX);
+        let options = BuildOptions::default().with_sort_bytes(sort_bytes);
+        let built = kato_index::build(store, &options);
+        built
+            .context("everything learned is safe; `kato index` writes the index")
+            .map(Some)
     }
 
     /// Opens the run, or begins it.

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::path::Path;
 
 use foldhash::HashSet;
-use kato_prediction::frozen::{Column, NodeLayout};
+use kato_prediction::frozen::{Column, NodeLayout, SignatureShape};
 
 use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
 use super::node::{BUCKETS, ClassBuild, LEAST_PAIR_LIST};
@@ -123,33 +123,39 @@ impl ListBuilder<'_> {
         };
         let mut out = DirectoryWriter::create(self.dir, self.node_idx, [keys, starts, bases])?;
         let mut rank_column = ColumnWriter::create(self.dir, self.node_idx, ranks)?;
+        let shapes = self.signature_shapes(kind);
+        let mut signatures = SignatureWriter::create(self, kind)?;
         let mut n_ranks = 0_u64;
-        for round in self.rounds(kind, size_of::<u64>()) {
-            let mut entries = self.collect(kind, round, |symbol, _, rank| {
-                u64::from(symbol) << 32 | u64::from(rank)
-            });
+        for round in self.rounds(kind) {
+            let mut entries = self.collect(kind, round, &shapes, |_, _| true);
             for (class, entries) in entries.iter_mut().enumerate() {
                 entries.sort_unstable();
                 // A pattern may hold a symbol several times and counts once.
-                entries.dedup();
-                let symbol = |entry: u64| (entry >> 32) as u32;
-                for list in entries.chunk_by(|&a, &b| symbol(a) == symbol(b)) {
-                    out.begin(class, symbol(list[0]), n_ranks)?;
-                    for &entry in list {
-                        // The lower half is the rank.
-                        rank_column.push(&(entry as u32).to_le_bytes())?;
+                entries.dedup_by_key(|entry| entry.place());
+                for list in entries.chunk_by(|a, b| a.first() == b.first()) {
+                    let symbol = list[0].first();
+                    out.begin(class, symbol, n_ranks)?;
+                    if shapes[class].is_some() {
+                        signatures.push(class, n_ranks, list)?;
+                    }
+                    for entry in list {
+                        rank_column.push(&entry.rank().to_le_bytes())?;
                     }
                     n_ranks += list.len() as u64;
-                    tell(class, symbol(list[0]), list.len());
+                    tell(class, symbol, list.len());
                 }
             }
         }
         self.written.insert(ranks, rank_column.finish()?);
+        let signed = signatures.finish(self.written)?;
         let parts = self.finish_directory(out, n_ranks)?;
-        for (&number, part) in self.order.iter().zip(parts) {
+        for ((class, &number), part) in self.order.iter().enumerate().zip(parts) {
             let layout = &mut self.classes[usize::from(number)].layout;
             match kind {
-                ListKind::Held => layout.held = part,
+                ListKind::Held => {
+                    layout.held = part;
+                    layout.held_signatures = signed.get(&class).copied();
+                }
                 _ => layout.first = part,
             }
         }
@@ -167,152 +173,111 @@ impl ListBuilder<'_> {
         let followers = [Column::PairFollowers, Column::PairStarts, Column::PairBases];
         let mut follower_out = DirectoryWriter::create(self.dir, self.node_idx, followers)?;
         let mut rank_column = ColumnWriter::create(self.dir, self.node_idx, Column::PairRanks)?;
+        let shapes = self.signature_shapes(ListKind::Pair);
+        let mut signatures = SignatureWriter::create(self, ListKind::Pair)?;
         let (mut n_followers, mut n_ranks) = (0_u64, 0_u64);
-        let rank_bits = bits(self.layout.n_patterns);
-        let number_bits = bits(self.layout.n_below + self.layout.n_texts);
-        // Both numbers and the rank in one number, so that sorting numbers sorts postings.
-        let is_narrow = rank_bits + 2 * number_bits <= 64;
-        let entry_bytes = if is_narrow {
-            size_of::<u64>()
-        } else {
-            size_of::<u128>()
-        };
-        for round in self.rounds(ListKind::Pair, entry_bytes) {
-            // Of what was collected, by class: symbol, follower and rank, sorted.
-            let mut emit = |class: usize, a: u32, b: u32, ranks: &mut dyn Iterator<Item = u32>| {
-                if out.begin(class, a, n_followers)? {
-                    // A new symbol begins its followers anew, also where the last one's last
-                    // follower was the same.
-                    follower_out.forget_key();
-                }
-                follower_out.begin(class, b, n_ranks)?;
-                n_followers += 1;
-                for rank in ranks {
-                    rank_column.push(&rank.to_le_bytes())?;
-                    n_ranks += 1;
-                }
-                Ok::<(), IndexFileError>(())
-            };
-            if is_narrow {
-                let pack = |a: u32, b: u32, rank: u32| {
-                    (u64::from(a) << number_bits | u64::from(b)) << rank_bits | u64::from(rank)
-                };
-                let mut entries = self.collect_pairs(round, has_pairs, pack);
-                for (class, entries) in entries.iter_mut().enumerate() {
-                    entries.sort_unstable();
-                    entries.dedup();
-                    let mask = (1_u64 << number_bits) - 1;
-                    for list in entries.chunk_by(|&a, &b| a >> rank_bits == b >> rank_bits) {
-                        let pair = list[0] >> rank_bits;
-                        let (a, b) = ((pair >> number_bits) as u32, (pair & mask) as u32);
-                        let rank = |entry: &u64| (entry & ((1 << rank_bits) - 1)) as u32;
-                        emit(class, a, b, &mut list.iter().map(rank))?;
+        for round in self.rounds(ListKind::Pair) {
+            let is_listed = |class: usize, symbol: u32| has_pairs[class].contains(&symbol);
+            let mut entries = self.collect(ListKind::Pair, round, &shapes, is_listed);
+            for (class, entries) in entries.iter_mut().enumerate() {
+                entries.sort_unstable();
+                entries.dedup_by_key(|entry| entry.place());
+                for list in entries.chunk_by(|a, b| a.symbols() == b.symbols()) {
+                    if out.begin(class, list[0].first(), n_followers)? {
+                        // A new symbol begins its followers anew, also where the last one's last
+                        // follower was the same.
+                        follower_out.forget_key();
                     }
-                }
-            } else {
-                let pack = |a: u32, b: u32, rank: u32| {
-                    u128::from(a) << 64 | u128::from(b) << 32 | u128::from(rank)
-                };
-                let mut entries = self.collect_pairs(round, has_pairs, pack);
-                for (class, entries) in entries.iter_mut().enumerate() {
-                    entries.sort_unstable();
-                    entries.dedup();
-                    for list in entries.chunk_by(|&a, &b| a >> 32 == b >> 32) {
-                        let (a, b) = ((list[0] >> 64) as u32, (list[0] >> 32) as u32);
-                        emit(class, a, b, &mut list.iter().map(|&entry| entry as u32))?;
+                    follower_out.begin(class, list[0].second(), n_ranks)?;
+                    n_followers += 1;
+                    if shapes[class].is_some() {
+                        signatures.push(class, n_ranks, list)?;
                     }
+                    for entry in list {
+                        rank_column.push(&entry.rank().to_le_bytes())?;
+                    }
+                    n_ranks += list.len() as u64;
                 }
             }
         }
         self.written
             .insert(Column::PairRanks, rank_column.finish()?);
+        let signed = signatures.finish(self.written)?;
         let parts = self.finish_directory(out, n_followers)?;
-        for (&number, part) in self.order.iter().zip(parts) {
-            self.classes[usize::from(number)].layout.pairs = part;
+        for ((class, &number), part) in self.order.iter().enumerate().zip(parts) {
+            let layout = &mut self.classes[usize::from(number)].layout;
+            layout.pairs = part;
+            layout.pair_signatures = signed.get(&class).copied();
         }
         self.finish_directory(follower_out, n_ranks)?;
         Ok(())
     }
 
-    /// Collects the pairs of a round, by class.
-    fn collect_pairs<T>(
-        &self,
-        round: Round,
-        has_pairs: &[HashSet<u32>],
-        pack: impl Fn(u32, u32, u32) -> T,
-    ) -> Vec<Vec<T>> {
-        let mut collected: Vec<Vec<T>> = self.order.iter().map(|_| Vec::new()).collect();
-        self.visit_round(ListKind::Pair, round, |class, a, b, rank| {
-            if has_pairs[class].contains(&a) {
-                collected[class].push(pack(a, b, rank));
-            }
-        });
-        collected
+    /// Returns, by class, how the signatures of its lists are laid out; `None` where there are none.
+    ///
+    /// Lists of a name are short, as nearly every pattern has names of its own, and of long patterns
+    /// signatures would tell little. Where patterns begin is asked for by itself.
+    fn signature_shapes(&self, kind: ListKind) -> Vec<Option<SignatureShape>> {
+        let n_known = match kind {
+            ListKind::Held if self.layout.n_below == 0 => 1,
+            ListKind::Pair => 2,
+            _ => return vec![None; self.order.len()],
+        };
+        let length = |&number: &u16| self.classes[usize::from(number)].length;
+        let lengths = self.order.iter().map(length);
+        lengths
+            .map(|length| SignatureShape::new(length?, n_known))
+            .collect()
     }
 
-    /// Collects the postings of a round, by class.
-    fn collect<T>(
+    /// Collects the postings of a round, by class, of the symbols that are wanted.
+    fn collect(
         &self,
         kind: ListKind,
         round: Round,
-        pack: impl Fn(u32, u32, u32) -> T,
-    ) -> Vec<Vec<T>> {
-        let mut collected: Vec<Vec<T>> = self.order.iter().map(|_| Vec::new()).collect();
-        self.visit_round(kind, round, |class, a, b, rank| {
-            collected[class].push(pack(a, b, rank));
-        });
-        collected
-    }
-
-    /// Shows all postings of a round: class, symbol, follower (or 0) and rank.
-    fn visit_round(
-        &self,
-        kind: ListKind,
-        round: Round,
-        mut visit: impl FnMut(usize, u32, u32, u32),
-    ) {
+        shapes: &[Option<SignatureShape>],
+        is_wanted: impl Fn(usize, u32) -> bool,
+    ) -> Vec<Vec<Entry>> {
+        let mut collected: Vec<Vec<Entry>> = self.order.iter().map(|_| Vec::new()).collect();
         let mut places = vec![0; self.order.len()];
         for (place, &number) in self.order.iter().enumerate() {
             places[usize::from(number)] = place;
         }
         let lengths: Vec<Option<usize>> = self.classes.iter().map(|class| class.length).collect();
         let [from, to] = round;
-        self.shapes.for_each(&lengths, |rank, number, symbols| {
+        let mut symbols = Vec::new();
+        self.shapes.for_each(&lengths, |rank, number, numbers| {
             let class = places[usize::from(number)];
             if class < from.0 || class > to.0 {
                 return;
             }
-            let is_due = |symbol: u32| {
-                let at = (class, (symbol >> self.shift) as usize);
-                from <= at && at < to
+            symbols.clear();
+            symbols.extend(numbers.iter());
+            let n_entries = match kind {
+                ListKind::Held => symbols.len(),
+                ListKind::First => symbols.len().min(1),
+                ListKind::Pair => symbols.len().saturating_sub(1),
             };
-            match kind {
-                ListKind::Held => {
-                    for symbol in symbols.iter().filter(|&symbol| is_due(symbol)) {
-                        visit(class, symbol, 0, rank);
-                    }
+            for place in 0..n_entries {
+                let first = symbols[place];
+                let at = (class, (first >> self.shift) as usize);
+                if at < from || at >= to || !is_wanted(class, first) {
+                    continue;
                 }
-                ListKind::First => {
-                    if let Some(symbol) = symbols.get(0).filter(|&symbol| is_due(symbol)) {
-                        visit(class, symbol, 0, rank);
-                    }
-                }
-                ListKind::Pair => {
-                    let mut before = None;
-                    for symbol in symbols.iter() {
-                        if let Some(first) = before.filter(|&first| is_due(first)) {
-                            visit(class, first, symbol, rank);
-                        }
-                        before = Some(symbol);
-                    }
-                }
+                let second = match kind {
+                    ListKind::Pair => symbols[place + 1],
+                    _ => 0,
+                };
+                let signature = shapes[class].map_or(0, |shape| shape.sign(&symbols, place));
+                collected[class].push(Entry::new([first, second], rank, signature));
             }
         });
+        collected
     }
 
     /// Divides the postings of a kind into rounds that fit into the budget, each at least a bucket.
-    fn rounds(&self, kind: ListKind, entry_bytes: usize) -> Vec<Round> {
-        let budget = (self.sort_bytes / entry_bytes).max(1) as u64;
+    fn rounds(&self, kind: ListKind) -> Vec<Round> {
+        let budget = (self.sort_bytes / size_of::<Entry>()).max(1) as u64;
         let mut rounds = Vec::new();
         let mut from = (0, 0);
         let mut n_entries = 0;
@@ -360,6 +325,100 @@ impl ListBuilder<'_> {
         self.written.insert(columns[1], starts);
         self.written.insert(columns[2], bases);
         Ok(parts)
+    }
+}
+
+/// A posting, whose order is that of the lists: by symbol, by the symbol that follows (0 where none is
+/// asked for), by rank, and last the signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+impl Entry {
+    fn new([first, second]: [u32; 2], rank: u32, signature: u32) -> Self {
+        let symbols = u128::from(first) << 32 | u128::from(second);
+        Self((symbols << 32 | u128::from(rank)) << 32 | u128::from(signature))
+    }
+
+    fn signature(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn rank(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn symbols(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    fn first(self) -> u32 {
+        (self.0 >> 96) as u32
+    }
+
+    fn second(self) -> u32 {
+        (self.0 >> 64) as u32
+    }
+
+    /// Returns all but the signature.
+    fn place(self) -> u128 {
+        self.0 >> 32
+    }
+}
+
+/// A writer of the signatures beside the ranks of some classes.
+struct SignatureWriter {
+    /// The column, and its name; `None` for lists that have none.
+    out: Option<(Column, ColumnWriter)>,
+    n_signatures: u64,
+    /// By class, the places of its first rank and of its first signature.
+    parts: BTreeMap<usize, [u64; 2]>,
+}
+
+impl SignatureWriter {
+    fn create(of: &ListBuilder<'_>, kind: ListKind) -> Result<Self, IndexFileError> {
+        let column = match kind {
+            ListKind::Held => Some(Column::HeldSignatures),
+            ListKind::First => None,
+            ListKind::Pair => Some(Column::PairSignatures),
+        };
+        let out = column.map(|column| {
+            Ok::<_, IndexFileError>((column, ColumnWriter::create(of.dir, of.node_idx, column)?))
+        });
+        Ok(Self {
+            out: out.transpose()?,
+            n_signatures: 0,
+            parts: BTreeMap::new(),
+        })
+    }
+
+    /// Appends the signatures of a list of a class, which begins at a place in the column of ranks.
+    fn push(
+        &mut self,
+        class: usize,
+        first_rank: u64,
+        list: &[Entry],
+    ) -> Result<(), IndexFileError> {
+        let Some((_, out)) = &mut self.out else {
+            return Ok(());
+        };
+        let part = [first_rank, self.n_signatures];
+        self.parts.entry(class).or_insert(part);
+        for entry in list {
+            out.push(&entry.signature().to_le_bytes())?;
+        }
+        self.n_signatures += list.len() as u64;
+        Ok(())
+    }
+
+    /// Ends the column, and returns the parts of the classes.
+    fn finish(
+        self,
+        written: &mut BTreeMap<Column, WrittenColumn>,
+    ) -> Result<BTreeMap<usize, [u64; 2]>, IndexFileError> {
+        if let Some((column, out)) = self.out {
+            written.insert(column, out.finish()?);
+        }
+        Ok(self.parts)
     }
 }
 
@@ -500,9 +559,4 @@ impl<'a> Numbers<'a> {
     fn iter(self) -> impl Iterator<Item = u32> + use<'a> {
         (0..self.len()).filter_map(move |idx| self.get(idx))
     }
-}
-
-/// Returns the number of bits that numbers below a limit take.
-fn bits(limit: u64) -> u32 {
-    u64::BITS - limit.saturating_sub(1).leading_zeros()
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::{build, events, teach};
 
 /// The columns in the order of the document.
-const COLUMNS: [&str; 30] = [
+const COLUMNS: [&str; 32] = [
     "names",
     "symbol_starts",
     "symbol_bases",
@@ -31,6 +31,7 @@ const COLUMNS: [&str; 30] = [
     "held_starts",
     "held_bases",
     "held_ranks",
+    "held_signatures",
     "first_keys",
     "first_starts",
     "first_bases",
@@ -42,6 +43,7 @@ const COLUMNS: [&str; 30] = [
     "pair_starts",
     "pair_bases",
     "pair_ranks",
+    "pair_signatures",
 ];
 
 /// The columns of one node.
@@ -99,7 +101,7 @@ fn read(dir: &Path) -> Vec<Node> {
     let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
     assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
     let header: Value = serde_json::from_str(body).unwrap();
-    assert_eq!(header["format_version"], 1);
+    assert_eq!(header["format_version"], 2);
     assert_eq!(
         PathBuf::from(header["content"].as_str().unwrap()),
         dir.file_name().unwrap()
@@ -250,6 +252,7 @@ impl Node {
             assert_eq!(self.lists(class, "held"), held);
             assert_eq!(self.lists(class, "first"), first);
             assert_eq!(self.pairs(class), pairs);
+            self.check_signatures(class, shortest, &symbols);
         }
         let n_below = self.number("n_below");
         for (at, counts) in self.columns["text_counts"].chunks(12).enumerate() {
@@ -259,6 +262,64 @@ impl Node {
             n_used += usize::from(n_patterns > 0);
         }
         assert_eq!(self.number("n_symbols"), n_used);
+    }
+
+    /// Compares the signatures of a class with the symbols of its patterns.
+    fn check_signatures(&self, class: &Value, length: usize, symbols: &[Vec<u64>]) {
+        for (kind, n_known) in [("held", 1), ("pair", 2)] {
+            let is_signed = (n_known..=9).contains(&length)
+                && (kind == "pair" || self.number("n_below") == 0)
+                && !self.lists(class, "held").is_empty();
+            let Some(starts) = class[format!("{kind}_signatures")].as_array() else {
+                let is_empty = match kind {
+                    "held" => !is_signed,
+                    _ => !is_signed || self.pairs(class).is_empty(),
+                };
+                assert!(is_empty, "{kind} {class}");
+                continue;
+            };
+            assert!(is_signed);
+            let [first_rank, first] = [0, 1].map(|at| starts[at].as_u64().unwrap() as usize);
+            let signatures = self.numbers(&format!("{kind}_signatures"), 4);
+            let ranks = self.numbers(&format!("{kind}_ranks"), 4);
+            let lists: Vec<(Vec<u64>, Vec<u64>)> = match kind {
+                "held" => self
+                    .lists(class, kind)
+                    .into_iter()
+                    .map(|(a, list)| (vec![a], list))
+                    .collect(),
+                _ => {
+                    let pairs = self.pairs(class).into_iter();
+                    let lists = pairs.flat_map(|(a, by_second)| {
+                        by_second
+                            .into_iter()
+                            .map(move |(b, list)| (vec![a, b], list))
+                    });
+                    lists.collect()
+                }
+            };
+            let mut at = first_rank;
+            for (known, list) in lists {
+                for rank in list {
+                    assert_eq!(ranks[at], rank);
+                    let signature = signatures[first + at - first_rank];
+                    at += 1;
+                    let pattern = &symbols[rank as usize];
+                    let place_bits = u64::BITS - ((length - n_known) as u64).leading_zeros();
+                    let place = (signature & ((1 << place_bits) - 1)) as usize;
+                    assert_eq!(pattern[place..place + n_known], known);
+                    let n_others = (length - n_known) as u32;
+                    let bits =
+                        ((32 - place_bits).checked_div(n_others)).map_or(0, |bits| bits.min(10));
+                    let others = pattern[..place].iter().chain(&pattern[place + n_known..]);
+                    for (n, &other) in others.enumerate() {
+                        let hash = ((other * 0x9E37_79B1) & 0xFFFF_FFFF) >> (32 - bits);
+                        let found = signature >> (place_bits + n as u32 * bits) & ((1 << bits) - 1);
+                        assert_eq!(found, hash);
+                    }
+                }
+            }
+        }
     }
 
     /// Returns a class's lists of one kind by symbol.

@@ -51,7 +51,7 @@ pub(crate) fn engines(dir: &Path) -> [Engine; 2] {
     let options = EngineOptions::default();
     [
         Engine::open(store() as Arc<dyn PatternStore>).unwrap(),
-        Engine::open_indexed(indexed, index.nodes(), options).unwrap(),
+        Engine::open_indexed(indexed, index.nodes(), index.covered(), options).unwrap(),
     ]
 }
 

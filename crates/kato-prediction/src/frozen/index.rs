@@ -7,7 +7,8 @@ use kato_model::PatternName;
 use super::checked::{CheckedBytes, Damage, View};
 use super::columns::{OffsetView, Offsets, lower_bound};
 use super::layout::{Column, LARGE_FREQUENCY, LayoutError, NodeLayout, id_of, number_of};
-use super::lists::{Directory, DirectoryView, RankList};
+use super::lists::{Directory, DirectoryView, RankList, Signatures};
+use super::signature::SignatureShape;
 use crate::SymbolId;
 use crate::page_class::PageClass;
 use crate::symbols::SymbolCount;
@@ -46,6 +47,8 @@ pub struct FrozenIndex {
     first: Directory,
     pair_keys: Directory,
     pairs: Directory,
+    held_signatures: CheckedBytes,
+    pair_signatures: CheckedBytes,
     damage: Damage,
 }
 
@@ -57,6 +60,28 @@ pub(crate) struct Class {
     first: [usize; 2],
     pairs: [usize; 2],
     least_pair_list: usize,
+    held_signatures: Option<SignedPart>,
+    pair_signatures: Option<SignedPart>,
+}
+
+/// Where the signatures of a class begin, and how they are laid out.
+#[derive(Debug, Clone, Copy)]
+struct SignedPart {
+    first_rank: usize,
+    first: usize,
+    shape: SignatureShape,
+}
+
+impl SignedPart {
+    /// Returns the signatures of a list that begins at a place in the column of ranks.
+    fn of<'a>(self, signatures: View<'a>, list: &RankList<'a>) -> Option<Signatures<'a>> {
+        let at = list.start().checked_sub(self.first_rank)?;
+        Some(Signatures {
+            column: signatures,
+            start: self.first.saturating_add(at),
+            shape: self.shape,
+        })
+    }
 }
 
 impl FrozenIndex {
@@ -149,6 +174,8 @@ impl FrozenIndex {
                 column(Column::PairBases)?,
                 column(Column::PairRanks)?,
             ])?,
+            held_signatures: column(Column::HeldSignatures)?,
+            pair_signatures: column(Column::PairSignatures)?,
             classes: Vec::new(),
             damage,
         };
@@ -177,8 +204,27 @@ impl FrozenIndex {
                 }
             };
             let page_class = class.class.page_class();
+            let page_class = page_class.ok_or(LayoutError("there is no class of such a length"))?;
+            let signed = |part: Option<[u64; 2]>, n_known: usize| match part {
+                None => Ok(None),
+                Some(part) => {
+                    let [first_rank, first] =
+                        part.map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+                    let length = page_class.lengths.exact();
+                    let shape = length.and_then(|length| SignatureShape::new(length, n_known));
+                    let shape =
+                        shape.ok_or(LayoutError("patterns of this length have no signatures"))?;
+                    Ok(Some(SignedPart {
+                        first_rank,
+                        first,
+                        shape,
+                    }))
+                }
+            };
             self.classes.push(Class {
-                class: page_class.ok_or(LayoutError("there is no class of such a length"))?,
+                held_signatures: signed(class.held_signatures, 1)?,
+                pair_signatures: signed(class.pair_signatures, 2)?,
+                class: page_class.clone(),
                 held: part(class.held, &self.held)?,
                 first: part(class.first, &self.first)?,
                 pairs: part(class.pairs, &self.pair_keys)?,
@@ -230,6 +276,8 @@ impl FrozenIndex {
             first: self.first.view(),
             pair_keys: self.pair_keys.view(),
             pairs: self.pairs.view(),
+            held_signatures: self.held_signatures.view(),
+            pair_signatures: self.pair_signatures.view(),
         }
     }
 
@@ -424,6 +472,8 @@ pub(crate) struct Reader<'a> {
     first: DirectoryView<'a>,
     pair_keys: DirectoryView<'a>,
     pairs: DirectoryView<'a>,
+    held_signatures: View<'a>,
+    pair_signatures: View<'a>,
 }
 
 impl<'a> Reader<'a> {
@@ -481,7 +531,9 @@ impl<'a> Reader<'a> {
     /// Returns the patterns of a class that hold a symbol.
     pub(crate) fn held(&self, class: &Class, id: SymbolId) -> Option<RankList<'a>> {
         let number = self.number(id)?;
-        Some(self.held.list(self.held.find(class.held, number)?))
+        let list = self.held.list(self.held.find(class.held, number)?);
+        let part = class.held_signatures;
+        Some(list.signed(part.and_then(|part| part.of(self.held_signatures, &list))))
     }
 
     /// Returns the patterns of a class that begin with a symbol.
@@ -502,7 +554,9 @@ impl<'a> Reader<'a> {
         if let Some(key) = self.pair_keys.find(class.pairs, a) {
             let (start, len) = self.pair_keys.range(key);
             let part = [start, start.saturating_add(len)];
-            return Some(self.pairs.list(self.pairs.find(part, b)?));
+            let list = self.pairs.list(self.pairs.find(part, b)?);
+            let part = class.pair_signatures;
+            return Some(list.signed(part.and_then(|part| part.of(self.pair_signatures, &list))));
         }
         // The followers of symbols that few patterns hold are not listed: those few are looked at.
         let held = self.held(class, first)?;
@@ -513,7 +567,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&self, id: SymbolId) -> Option<u32> {
+    /// Returns the number that stands for a symbol in the columns; `None` if it is not one of the node's.
+    pub(crate) fn number(&self, id: SymbolId) -> Option<u32> {
         number_of(id, self.index.n_below, self.index.n_texts)
     }
 }

@@ -63,6 +63,9 @@ pub enum Column {
     HeldBases,
     /// By class and symbol: the ranks of the patterns that hold it, ascending.
     HeldRanks,
+    /// Of the classes that have them ([`ClassLayout::held_signatures`]): the
+    /// [signature](super::SignatureShape) beside each rank.
+    HeldSignatures,
     /// For each class, the numbers of the symbols that patterns of the class begin with, ascending.
     FirstKeys,
     /// Where their ranks begin, in ranks.
@@ -86,11 +89,14 @@ pub enum Column {
     /// By class, symbol and follower: the ranks of the patterns in which the two are neighbours,
     /// ascending.
     PairRanks,
+    /// Of the classes that have them ([`ClassLayout::pair_signatures`]): the
+    /// [signature](super::SignatureShape) beside each rank.
+    PairSignatures,
 }
 
 impl Column {
     /// All columns.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 32] = [
         Self::Names,
         Self::SymbolStarts,
         Self::SymbolBases,
@@ -110,6 +116,7 @@ impl Column {
         Self::HeldStarts,
         Self::HeldBases,
         Self::HeldRanks,
+        Self::HeldSignatures,
         Self::FirstKeys,
         Self::FirstStarts,
         Self::FirstBases,
@@ -121,6 +128,7 @@ impl Column {
         Self::PairStarts,
         Self::PairBases,
         Self::PairRanks,
+        Self::PairSignatures,
     ];
 
     /// Returns the name, as files have it.
@@ -146,6 +154,7 @@ impl Column {
             Self::HeldStarts => "held_starts",
             Self::HeldBases => "held_bases",
             Self::HeldRanks => "held_ranks",
+            Self::HeldSignatures => "held_signatures",
             Self::FirstKeys => "first_keys",
             Self::FirstStarts => "first_starts",
             Self::FirstBases => "first_bases",
@@ -157,6 +166,7 @@ impl Column {
             Self::PairStarts => "pair_starts",
             Self::PairBases => "pair_bases",
             Self::PairRanks => "pair_ranks",
+            Self::PairSignatures => "pair_signatures",
         }
     }
 }
@@ -206,6 +216,11 @@ pub struct ClassLayout {
     pub pairs: [u64; 2],
     /// Patterns that hold a symbol from which on its followers are listed.
     pub least_pair_list: u64,
+    /// If there are signatures beside [`Column::HeldRanks`]: the place of the class's first rank there,
+    /// and of its signature in [`Column::HeldSignatures`].
+    pub held_signatures: Option<[u64; 2]>,
+    /// The same for [`Column::PairRanks`] and [`Column::PairSignatures`].
+    pub pair_signatures: Option<[u64; 2]>,
 }
 
 impl ClassLayout {
@@ -218,6 +233,8 @@ impl ClassLayout {
             first: [0; 2],
             pairs: [0; 2],
             least_pair_list,
+            held_signatures: None,
+            pair_signatures: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::checked::{CheckedBytes, View};
 use super::columns::{OffsetView, Offsets, lower_bound};
 use super::layout::LayoutError;
+use super::signature::SignatureShape;
 
 /// Number of ranks that are checked and read together.
 const WINDOW: usize = 1024;
@@ -77,6 +78,7 @@ impl<'a> DirectoryView<'a> {
             ranks: self.ranks,
             start,
             len,
+            signatures: None,
         }
     }
 }
@@ -87,11 +89,52 @@ pub(crate) struct RankList<'a> {
     ranks: View<'a>,
     start: usize,
     len: usize,
+    signatures: Option<Signatures<'a>>,
+}
+
+/// The signatures beside a list of ranks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signatures<'a> {
+    pub(super) column: View<'a>,
+    pub(super) start: usize,
+    pub(super) shape: SignatureShape,
 }
 
 impl<'a> RankList<'a> {
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns where the list begins in its column.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Adds the signatures, if there are some.
+    pub(super) fn signed(self, signatures: Option<Signatures<'a>>) -> Self {
+        Self { signatures, ..self }
+    }
+
+    /// Returns how the signatures are laid out; `None` if there are none.
+    pub(crate) fn shape(&self) -> Option<SignatureShape> {
+        Some(self.signatures?.shape)
+    }
+
+    /// Returns ranks from a place on, some hundred at most, and the signatures beside them, if there
+    /// are any. Empty at the end, and where they are damaged.
+    pub(crate) fn window(&self, at: usize) -> (&'a [[u8; 4]], Option<&'a [[u8; 4]]>) {
+        let n_ranks = self.len.saturating_sub(at).min(WINDOW);
+        let read = |column: View<'a>, start: usize| {
+            let at = start.saturating_add(at).saturating_mul(4);
+            column.slice(at, n_ranks * 4).as_chunks().0
+        };
+        let ranks = read(self.ranks, self.start);
+        let signatures = self.signatures.map(|of| read(of.column, of.start));
+        match signatures {
+            // What is damaged is not there.
+            Some(signatures) if signatures.len() < ranks.len() => (&[], Some(&[])),
+            signatures => (ranks, signatures),
+        }
     }
 
     /// Returns the part of the list whose ranks lie in a range.
@@ -108,6 +151,10 @@ impl<'a> RankList<'a> {
         Self {
             start: self.start + start,
             len: end.saturating_sub(start),
+            signatures: self.signatures.map(|of| Signatures {
+                start: of.start.saturating_add(start),
+                ..of
+            }),
             ..self
         }
     }
@@ -247,6 +294,7 @@ mod tests {
             ranks: column.view(),
             start: 0,
             len: ranks.len(),
+            signatures: None,
         };
         assert_eq!(list.iter().collect::<Vec<_>>(), ranks);
         for step in [1, 2, 5, 100, 4_000, 20_000] {

@@ -1,34 +1,36 @@
-//! The search in an index below: score by score from the best, each in the order of names.
+//! The search in an index below: step by step from the best scores, each in the order of names.
 //!
 //! Most patterns that resemble a state resemble it equally: a few dozen scores stand for all of
 //! them, and among equal scores the earlier names win. So the patterns of a class are visited in
-//! *steps*, those that the bounds allow the best score first. In a step, patterns come in the order
-//! of their ranks, which is that of their names, out of the lists of ranks that the index has for
-//! symbols and for pairs of neighbours. A step ends where the worst pattern kept has the step's
-//! score and an earlier rank, and the search ends where it has a better score than the next step.
-//! What a state costs then depends on how many patterns come close to the best, and not on how
-//! many tie.
+//! *steps*, those that the bounds allow the best score first. In a step, patterns come out of the lists
+//! of ranks that the index has for symbols and for pairs of neighbours, in the order of ranks, which is
+//! that of names. A list ends where the worst pattern kept has the step's score and an earlier rank, and
+//! the search ends where it has a better score than the next step. What a state costs then depends on
+//! how many patterns come close to the best, and not on how many tie.
 //!
 //! Why nothing is missed. By the lists, a pattern has an overlap o and pairs g: the symbols and
 //! pairs of the state, counted with repetition, that it holds. They are at least those of the
-//! multisets, so the bound for them holds ([`Bounds`]). A step visits every pattern whose bound lies
-//! in its range: the bound grows with o and with g, so these are the patterns that reach one of a
-//! few least (o, g); a pattern with so many is in one of the lists that are left when the longest
-//! that together stand for fewer are left out. Those are only looked into, for patterns that the
-//! others hold.
+//! multisets, so the bound for them holds ([`Bounds`]). Each (o, g) belongs to one step, which offers
+//! the patterns that have it. A pattern with so many is in one of the lists that are left when the
+//! longest that together stand for fewer are left out; the others are walked, the shortest first, and
+//! a pattern is offered where the first of them holds it. As the bar rises, fewer (o, g) can rank and more
+//! lists are left out: what is needed then is in lists that were walked before.
+//!
+//! Signatures say of a pattern in a list which symbols and pairs of the state it may hold, and where
+//! ([`PlaceBounds`]). Two symbols may have one hash, so it may hold fewer, but no others: what cannot
+//! rank by its signature is passed over without being read.
 
-use std::cell::OnceCell;
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
 use super::TopK;
 use crate::SymbolId;
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, PlaceBounds};
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
-use crate::frozen::{FrozenClass, ListCursor, RankList, Reader};
+use crate::frozen::{FrozenClass, ListCursor, RankList, Reader, SignatureShape};
 use crate::page_class::PageClass;
 use crate::state::{OverlapBounds, State, StatePair, WORD};
 
@@ -36,7 +38,8 @@ use crate::state::{OverlapBounds, State, StatePair, WORD};
 /// for each.
 const BATCH: usize = 64;
 
-/// Most steps of a class. More end sooner among ties, but walk the same lists more often.
+/// Most steps of a class for one number of pairs. More end sooner among ties, but walk the same lists
+/// more often.
 const MAX_STEPS: usize = 24;
 
 /// Patterns that a thread is worth; few in builds for tests, so that tests see several threads.
@@ -45,9 +48,6 @@ const LEAST_PART: u32 = if cfg!(debug_assertions) {
 } else {
     1 << 19
 };
-
-/// Number of lists up to which looking at the head of each is faster than a heap.
-const FEW_LISTS: usize = 8;
 
 /// A pattern that the search found; better ones are less.
 #[derive(Debug, Clone, Copy)]
@@ -76,9 +76,6 @@ impl PartialEq for FoundRank {
 }
 
 impl Eq for FoundRank {}
-
-/// Lists of ranks, and how much of the state each stands for; the longest first.
-type Lists<'a> = Vec<(RankList<'a>, usize)>;
 
 /// The search for one state in one index.
 struct FrozenScan<'s, 'a, 'c> {
@@ -174,21 +171,53 @@ pub(super) fn scan_frozen<'a>(
 struct ClassScan<'s> {
     class: &'s FrozenClass,
     bounds: Bounds,
-    /// Ranks by symbol of the state.
+    /// `None` where signatures are of no use.
+    places: Option<PlaceBounds>,
     symbols: Lists<'s>,
-    /// Ranks by pair of the state; looked up when first needed.
-    pairs: OnceCell<Lists<'s>>,
+    /// Looked up when first needed.
+    pairs: Option<Lists<'s>>,
     /// The part of the ranks that the lists are cut to.
     ranks: Range<u32>,
 }
 
-/// The patterns of a class whose bound lies in a range.
+/// The lists of a class for the symbols of the state, or for its pairs.
+struct Lists<'s> {
+    /// The longest first.
+    lists: Vec<StateList<'s>>,
+    /// By place among the state's distinct symbols, the place in `lists`; unused for pairs.
+    by_symbol: Vec<Option<usize>>,
+    /// By hash of a symbol in signatures of a shape, the positions in the state of what has it.
+    masks: Option<(SignatureShape, Rc<[u64]>)>,
+}
+
+/// A list of the patterns that hold something of the state.
+#[derive(Debug, Clone, Copy)]
+struct StateList<'s> {
+    ranks: RankList<'s>,
+    /// Positions of the state that it stands for.
+    count: usize,
+    /// Of a pair: the positions of its second symbol in the state, as bits.
+    second: u64,
+    /// The positions in the state of the symbols that all of its patterns hold, as bits.
+    known: [u64; 2],
+}
+
+/// A kind of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Symbols,
+    Pairs,
+}
+
+/// The patterns of a class that have a number of pairs and an overlap in a range, by the lists.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     /// `None` for the patterns of all classes that share nothing with the state.
     class: Option<usize>,
+    /// The best score that the bounds allow them.
     high: f64,
-    low: f64,
+    n_pairs: usize,
+    overlaps: (usize, usize),
 }
 
 /// The patterns that are read together.
@@ -247,19 +276,29 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 continue;
             }
             let bounds = Bounds::new(self.state.len(), &class.class, rules);
-            let ranks = self.ranks.clone();
-            let scan = ClassScan::new(self.reader, self.state, class, bounds, ranks);
+            let places = match self.state.len() <= WORD {
+                true => PlaceBounds::new(self.state.len(), &class.class, rules),
+                false => None,
+            };
+            let scan = ClassScan {
+                symbols: Lists::of_symbols(self.reader, self.state, class, &self.ranks),
+                pairs: None,
+                ranks: self.ranks.clone(),
+                class,
+                bounds,
+                places,
+            };
             scan.push_steps(scans.len(), self.uses_pairs(&scan.bounds), &mut steps);
             scans.push(scan);
         }
         if rules.keeps_unmatched {
             // One step for all classes, since their patterns lie between each other.
             let bounds = scans.iter().map(|scan| scan.bounds.upper(0, 0));
-            let high = bounds.fold(f64::NEG_INFINITY, f64::max);
             steps.push(Step {
                 class: None,
-                high,
-                low: high,
+                high: bounds.fold(f64::NEG_INFINITY, f64::max),
+                n_pairs: 0,
+                overlaps: (0, 0),
             });
         }
         steps.sort_by(|a, b| b.high.total_cmp(&a.high));
@@ -270,7 +309,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 break;
             }
             match step.class {
-                Some(class) => self.take_step(&scans[class], step)?,
+                Some(class) => self.take_step(&mut scans[class], step)?,
                 None => self.take_unmatched(&scans, step)?,
             }
         }
@@ -284,26 +323,177 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     }
 
     /// Visits the patterns of a step.
-    fn take_step(&mut self, scan: &ClassScan<'s>, step: Step) -> Result<(), Cancelled> {
-        let bar = self.bar().map_or(f64::NEG_INFINITY, |bar| bar.score);
-        let floor = step.low.max(bar);
+    fn take_step(&mut self, scan: &mut ClassScan<'s>, step: Step) -> Result<(), Cancelled> {
         let uses_pairs = self.uses_pairs(&scan.bounds);
-        let least = scan.least(uses_pairs, (floor, step.high));
-        for (number, &(overlap, n_pairs)) in least.iter().enumerate() {
-            let Some(drivers) = scan.drivers(self.reader, self.state, overlap, n_pairs) else {
-                continue;
-            };
-            let mut walk = Walk::new(&drivers);
-            while !walk.is_done {
-                self.candidates.check()?;
-                self.share_bar();
-                let end = self.end_rank(step.high);
-                walk.fill(end, &mut self.batch.ranks);
-                self.batch.read(self.reader);
-                self.offer_batch(scan, (floor, step.high), uses_pairs, &least[..=number])?;
+        if uses_pairs && step.n_pairs > 0 && scan.pairs.is_none() {
+            let lists = Lists::of_pairs(self.reader, self.state, scan.class, &scan.ranks);
+            scan.pairs = Some(lists);
+        }
+        // Whichever have fewer ranks that have to be walked.
+        let length = |kind: Kind| {
+            let lists = scan.lists(kind);
+            let first = self.first_needed(scan, step, kind)?;
+            Some(
+                lists.lists[first..]
+                    .iter()
+                    .map(|list| list.ranks.len())
+                    .sum::<usize>(),
+            )
+        };
+        let Some(by_symbols) = length(Kind::Symbols) else {
+            return Ok(());
+        };
+        let kind = match uses_pairs && step.n_pairs > 0 {
+            true => match length(Kind::Pairs) {
+                Some(by_pairs) if by_pairs <= by_symbols => Kind::Pairs,
+                Some(_) => Kind::Symbols,
+                None => return Ok(()),
+            },
+            false => Kind::Symbols,
+        };
+        for nth in (0..scan.lists(kind).lists.len()).rev() {
+            if !self.walk_list(scan, step, kind, nth)? {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Returns the place of the longest list of a kind that has to be walked for a step; `None` if no
+    /// pattern of the step can rank any more.
+    fn first_needed(&self, scan: &ClassScan<'s>, step: Step, kind: Kind) -> Option<usize> {
+        let bar = self.bar().map_or(f64::NEG_INFINITY, |bar| bar.score);
+        let (least, most) = step.overlaps;
+        let mut overlaps = least..=most;
+        let overlap = overlaps.find(|&o| scan.bounds.upper(o, step.n_pairs) >= bar)?;
+        scan.lists(kind).first_needed(match kind {
+            Kind::Symbols => overlap,
+            Kind::Pairs => step.n_pairs,
+        })
+    }
+
+    /// Offers the patterns of one list that belong to a step and are in no list that was walked before.
+    /// Returns whether others have to be walked.
+    fn walk_list(
+        &mut self,
+        scan: &mut ClassScan<'s>,
+        step: Step,
+        kind: Kind,
+        nth: usize,
+    ) -> Result<bool, Cancelled> {
+        let list = scan.lists(kind).lists[nth];
+        let shape = list.ranks.shape().filter(|_| scan.places.is_some());
+        let signed = shape.map(|shape| {
+            let lists = match (kind, &mut scan.pairs) {
+                (Kind::Pairs, Some(pairs)) => pairs,
+                _ => &mut scan.symbols,
+            };
+            (shape, lists.masks(self.reader, self.state, shape))
+        });
+        let mut others = match signed {
+            Some(_) => Vec::new(),
+            None => scan.lists(kind).others(nth),
+        };
+        let mut at = 0;
+        loop {
+            self.candidates.check()?;
+            self.share_bar();
+            let is_needed = self
+                .first_needed(scan, step, kind)
+                .is_some_and(|first| nth >= first);
+            let (ranks, signatures) = list.ranks.window(at);
+            let is_within = ranks
+                .first()
+                .is_some_and(|&rank| u32::from_le_bytes(rank) <= self.end_rank(step.high));
+            if !is_needed || !is_within {
+                self.offer_batch(scan, step, kind, nth)?;
+                return Ok(is_needed);
+            }
+            at += ranks.len();
+            match (&signed, signatures) {
+                (Some((shape, masks)), Some(signatures)) => {
+                    let window = (ranks, signatures);
+                    self.sift(scan, (step, kind, nth), *shape, masks, window)?;
+                }
+                _ => {
+                    let least = match kind {
+                        Kind::Symbols => step.overlaps.0,
+                        Kind::Pairs => step.n_pairs,
+                    };
+                    for &rank in ranks {
+                        let rank = u32::from_le_bytes(rank);
+                        if is_in_enough(rank, list.count, least, &mut others) {
+                            self.add_to_batch(scan, (step, kind, nth), rank)?;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds those of a window to the batch that can rank by their signatures.
+    fn sift(
+        &mut self,
+        scan: &mut ClassScan<'s>,
+        of: (Step, Kind, usize),
+        shape: SignatureShape,
+        masks: &[u64],
+        (ranks, signatures): (&[[u8; 4]], &[[u8; 4]]),
+    ) -> Result<(), Cancelled> {
+        let (step, kind, nth) = of;
+        let known = scan.lists(kind).lists[nth].known;
+        let n_others = shape.length() - shape.n_known();
+        // The bound of patterns that share no more than the list says.
+        let of_list = match &mut scan.places {
+            Some(places) => places.upper((1 << shape.n_known()) - 1, shape.n_known() - 1),
+            None => f64::INFINITY,
+        };
+        let mut bar = self.bar();
+        // Ranks ascend: what comes too late comes too late from here on.
+        let mut passes_list = ranks
+            .first()
+            .is_some_and(|&rank| can_rank(bar, of_list, u32::from_le_bytes(rank)));
+        for (&rank, &signature) in ranks.iter().zip(signatures) {
+            let (rank, signature) = (u32::from_le_bytes(rank), u32::from_le_bytes(signature));
+            if !passes_list {
+                let others = (0..n_others).map(|n| masks[shape.other(signature, n)]);
+                if others.fold(0, |any, mask| any | mask) == 0 {
+                    continue;
+                }
+            }
+            let seen = Seen::of_signature(shape, signature, known, masks);
+            if seen.held.count_ones() < step.overlaps.0 as u32
+                || seen.paired.count_ones() < step.n_pairs as u32
+            {
+                continue;
+            }
+            let upper = match &mut scan.places {
+                Some(places) => places.upper(seen.places, seen.n_pairs),
+                None => f64::INFINITY,
+            };
+            if can_rank(bar, upper, rank) {
+                self.add_to_batch(scan, of, rank)?;
+                if self.batch.ranks.is_empty() {
+                    bar = self.bar();
+                    passes_list = can_rank(bar, of_list, rank);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a pattern to the batch, and offers those that are in it when it is full.
+    fn add_to_batch(
+        &mut self,
+        scan: &mut ClassScan<'s>,
+        (step, kind, nth): (Step, Kind, usize),
+        rank: u32,
+    ) -> Result<(), Cancelled> {
+        self.batch.ranks.push(rank);
+        match self.batch.ranks.len() < BATCH {
+            true => Ok(()),
+            false => self.offer_batch(scan, step, kind, nth),
+        }
     }
 
     /// Returns the last rank at which a pattern of this score may be among the best.
@@ -315,51 +505,56 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         }
     }
 
-    /// Offers the patterns of the batch whose bound lies in the range and that reach the last of
-    /// these least overlaps, but none before it: each is offered once, though lists hold more than
-    /// they are walked for.
+    /// Empties the batch, and offers what belongs to the step and is in no list that was walked before.
     fn offer_batch(
         &mut self,
-        scan: &ClassScan<'s>,
-        (low, high): (f64, f64),
-        uses_pairs: bool,
-        least: &[(usize, usize)],
+        scan: &mut ClassScan<'s>,
+        step: Step,
+        kind: Kind,
+        nth: usize,
     ) -> Result<(), Cancelled> {
+        self.candidates.check()?;
+        self.batch.read(self.reader);
+        let uses_pairs = self.uses_pairs(&scan.bounds);
         let mut start = 0;
         for idx in 0..self.batch.ranks.len() {
             let (rank, end) = (self.batch.ranks[idx], self.batch.ends[idx]);
             let symbols = &self.batch.symbols[start..end];
             start = end;
             let by_lists = self.state.common_by_lists(symbols);
+            let overlap = by_lists.symbols.min(scan.bounds.most());
             let n_pairs = match uses_pairs {
-                true => by_lists.pairs,
-                false => scan.bounds.most_pairs(),
+                true => by_lists.pairs.min(scan.bounds.most_pairs()),
+                false => step.n_pairs,
             };
-            let upper = scan.bounds.upper(by_lists.symbols, n_pairs);
-            // What is above was offered by an earlier step, and what is below is for a later one.
-            if upper < low || upper > high || !can_rank(self.bar(), upper, rank) {
+            let (least, most) = step.overlaps;
+            if n_pairs != step.n_pairs || overlap < least || overlap > most {
                 continue;
             }
-            let reaches = |&(overlap, pairs): &(usize, usize)| {
-                by_lists.symbols >= overlap && n_pairs >= pairs
-            };
-            if least.iter().position(reaches) != Some(least.len() - 1) {
+            if !scan
+                .lists(kind)
+                .is_first(self.state, nth, symbols, by_lists.paired)
+            {
                 continue;
             }
             let common = self.state.common(symbols.iter().copied());
-            let upper = scan.bounds.upper(common.symbols, common.pairs);
+            let mut upper = scan.bounds.upper(common.symbols, common.pairs);
+            if let Some(places) = &mut scan.places {
+                let seen = Seen::of_symbols(self.state, symbols);
+                upper = upper.min(places.upper(seen.places, seen.n_pairs));
+            }
             if can_rank(self.bar(), upper, rank) {
-                let class = &scan.class.class;
                 offer(
                     self.reader,
                     self.candidates,
                     &mut self.top,
-                    (rank, class),
+                    (rank, &scan.class.class),
                     symbols,
                     common,
                 )?;
             }
         }
+        self.batch.ranks.clear();
         Ok(())
     }
 
@@ -407,6 +602,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 }
             }
         }
+        self.batch.ranks.clear();
         Ok(())
     }
 }
@@ -441,277 +637,242 @@ fn offer(
 }
 
 impl<'s> ClassScan<'s> {
-    fn new(
-        reader: &Reader<'s>,
-        state: &State<'_>,
-        class: &'s FrozenClass,
-        bounds: Bounds,
-        ranks: Range<u32>,
-    ) -> Self {
-        let lists = state.distinct.iter().filter_map(|symbol| {
-            let held = reader.held(class, symbol.id)?;
-            Some((held.within(&ranks), symbol.count as usize))
-        });
-        Self {
-            class,
-            bounds,
-            symbols: longest_first(lists.collect()),
-            pairs: OnceCell::new(),
-            ranks,
+    fn lists(&self, kind: Kind) -> &Lists<'s> {
+        match (kind, &self.pairs) {
+            (Kind::Pairs, Some(pairs)) => pairs,
+            _ => &self.symbols,
         }
-    }
-
-    /// Returns the ranks by pair of the state.
-    fn pairs(&self, reader: &Reader<'s>, state: &State<'_>) -> &Lists<'s> {
-        self.pairs.get_or_init(|| {
-            let of_pair = |pair: &StatePair| {
-                let first = state.distinct[pair.first].id;
-                let list = reader.pair(self.class, first, pair.second)?;
-                Some((list.within(&self.ranks), pair.count))
-            };
-            longest_first(state.pairs.iter().filter_map(of_pair).collect())
-        })
     }
 
     /// Appends the steps of the class, whose place in the scans is given.
     fn push_steps(&self, class: usize, uses_pairs: bool, steps: &mut Vec<Step>) {
-        let mut bounds: Vec<f64> = self
-            .rows(uses_pairs)
-            .flat_map(|n_pairs| {
-                let overlaps = self.overlaps(n_pairs, uses_pairs);
-                overlaps.map(move |overlap| self.bounds.upper(overlap, n_pairs))
-            })
-            .collect();
-        bounds.sort_unstable_by(|a, b| b.total_cmp(a));
-        bounds.dedup();
-        let n_in_step = bounds.len().div_ceil(MAX_STEPS).max(1);
-        steps.extend(bounds.chunks(n_in_step).map(|range| Step {
-            class: Some(class),
-            high: range[0],
-            low: range[range.len() - 1],
-        }));
-    }
-
-    /// Returns the numbers of pairs that have bounds of their own.
-    fn rows(&self, uses_pairs: bool) -> std::ops::RangeInclusive<usize> {
-        let most = self.bounds.most_pairs();
-        if uses_pairs { 0..=most } else { most..=most }
-    }
-
-    /// Returns the overlaps that patterns with so many pairs can have.
-    fn overlaps(&self, n_pairs: usize, uses_pairs: bool) -> std::ops::RangeInclusive<usize> {
-        // Where no pattern can be a prediction, the range is empty.
-        let least = self.bounds.least_overlap(n_pairs, |_| true);
-        let least = least.unwrap_or(usize::MAX);
-        // The positions of g pairs are those of at least g + 1 symbols.
-        let of_pairs = if uses_pairs { n_pairs + 1 } else { 1 };
-        least.max(of_pairs)..=self.bounds.most()
-    }
-
-    /// Returns the least overlaps, each with a number of pairs, that patterns whose bound lies in a
-    /// range reach. The second number is 0 where pairs are not counted.
-    fn least(&self, uses_pairs: bool, (low, high): (f64, f64)) -> Vec<(usize, usize)> {
-        let mut least: Vec<(usize, usize)> = Vec::new();
-        let mut fewest = usize::MAX;
-        for n_pairs in self.rows(uses_pairs) {
-            let mut overlaps = self.overlaps(n_pairs, uses_pairs);
-            let Some(overlap) = overlaps.find(|&o| self.bounds.upper(o, n_pairs) >= low) else {
-                continue;
-            };
-            // More pairs are worth an entry only where they let fewer symbols suffice.
-            if overlap >= fewest {
-                continue;
-            }
-            fewest = overlap;
-            // Whatever reaches a bound above the range lies above it as well.
-            if self.bounds.upper(overlap, n_pairs) <= high {
-                least.push((overlap, if uses_pairs { n_pairs } else { 0 }));
+        let most_pairs = self.bounds.most_pairs();
+        let mut push = |n_pairs: usize, overlaps: (usize, usize)| {
+            steps.push(Step {
+                class: Some(class),
+                high: self.bounds.upper(overlaps.1, n_pairs),
+                n_pairs,
+                overlaps,
+            });
+        };
+        if uses_pairs {
+            // One step for all overlaps: their lists are the same, and a walk along them costs more
+            // than what it finds.
+            for n_pairs in 1..=most_pairs {
+                // The positions of g pairs are those of at least g + 1 symbols; of a symbol that the state
+                // repeats there may be more than the pattern has places.
+                let most = self.bounds.most();
+                let least = self.bounds.least_overlap(n_pairs, |_| true);
+                let least = least.map(|least| least.max((n_pairs + 1).min(most)));
+                if let Some(least) = least.filter(|&least| least <= most) {
+                    push(n_pairs, (least, most));
+                }
             }
         }
-        least
+        let n_pairs = if uses_pairs { 0 } else { most_pairs };
+        // Where no pattern can be a prediction, there is none.
+        let Some(least) = self.bounds.least_overlap(n_pairs, |_| true) else {
+            return;
+        };
+        let overlaps: Vec<usize> = (least.max(1)..=self.bounds.most()).collect();
+        let bound = |&overlap: &usize| self.bounds.upper(overlap, n_pairs);
+        let groups: Vec<&[usize]> = overlaps.chunk_by(|a, b| bound(a) == bound(b)).collect();
+        for groups in groups.chunks(groups.len().div_ceil(MAX_STEPS).max(1)) {
+            if let (Some(&[first, ..]), Some(&[.., last])) = (groups.first(), groups.last()) {
+                push(n_pairs, (*first, *last));
+            }
+        }
     }
+}
 
-    /// Returns lists one of which holds every pattern with at least this overlap and so many pairs:
-    /// those of symbols or those of pairs, whichever are shorter. `None` if there is no such
-    /// pattern.
-    fn drivers(
-        &self,
+impl<'s> Lists<'s> {
+    fn of_symbols(
         reader: &Reader<'s>,
         state: &State<'_>,
-        overlap: usize,
-        n_pairs: usize,
-    ) -> Option<Drivers<'_, 's>> {
-        let by_symbols = Drivers::new(&self.symbols, overlap)?;
-        if n_pairs == 0 {
-            return Some(by_symbols);
-        }
-        let by_pairs = Drivers::new(self.pairs(reader, state), n_pairs)?;
-        Some(
-            match n_ranks(by_pairs.walked) <= n_ranks(by_symbols.walked) {
-                true => by_pairs,
-                false => by_symbols,
-            },
-        )
-    }
-}
-
-/// Lists that are walked to find the patterns for which all lists together stand for enough.
-#[derive(Debug, Clone, Copy)]
-struct Drivers<'l, 's> {
-    /// One of these holds every such pattern.
-    walked: &'l [(RankList<'s>, usize)],
-    /// The longest lists, which together stand for too little; they are only looked into.
-    left_out: &'l [(RankList<'s>, usize)],
-    least: usize,
-}
-
-impl<'l, 's> Drivers<'l, 's> {
-    /// Leaves out the longest lists as long as they stand for fewer than `least` together; `None`
-    /// if all of them do.
-    fn new(lists: &'l [(RankList<'s>, usize)], least: usize) -> Option<Self> {
-        let mut count = 0;
-        for (idx, (_, of_list)) in lists.iter().enumerate() {
-            count += of_list;
-            if count >= least {
-                let (left_out, walked) = lists.split_at(idx);
-                return Some(Self {
-                    walked,
-                    left_out,
-                    least,
-                });
-            }
-        }
-        None
-    }
-}
-
-/// A walk along the patterns that enough lists hold, in the order of their ranks.
-struct Walk<'a> {
-    union: Union<'a>,
-    left_out: Vec<(ListCursor<'a>, usize)>,
-    least: usize,
-    is_done: bool,
-}
-
-impl<'a> Walk<'a> {
-    fn new(drivers: &Drivers<'_, 'a>) -> Self {
-        let left_out = drivers.left_out.iter();
-        Self {
-            union: Union::new(drivers.walked),
-            left_out: left_out
-                .map(|(list, count)| (list.cursor(), *count))
-                .collect(),
-            least: drivers.least,
-            is_done: false,
-        }
-    }
-
-    /// Replaces `ranks` by the next ones up to an end.
-    fn fill(&mut self, end: u32, ranks: &mut Vec<u32>) {
-        ranks.clear();
-        // So many at most, so that a prediction can be cancelled where few are in enough lists.
-        for _ in 0..BATCH * 64 {
-            if ranks.len() == BATCH {
-                return;
-            }
-            match self.union.next() {
-                Some((rank, count)) if rank <= end => {
-                    if self.is_in_enough(rank, count) {
-                        ranks.push(rank);
-                    }
-                }
-                _ => {
-                    self.is_done = true;
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Returns whether the lists that hold a pattern stand for enough, given what those that are
-    /// walked stand for.
-    fn is_in_enough(&mut self, rank: u32, mut count: usize) -> bool {
-        for (cursor, of_list) in &mut self.left_out {
-            if count >= self.least {
-                break;
-            }
-            cursor.seek(rank);
-            if cursor.current() == Some(rank) {
-                count += *of_list;
-            }
-        }
-        count >= self.least
-    }
-}
-
-fn longest_first(mut lists: Lists<'_>) -> Lists<'_> {
-    lists.sort_by_key(|(list, _)| Reverse(list.len()));
-    lists
-}
-
-fn n_ranks(lists: &[(RankList<'_>, usize)]) -> usize {
-    lists.iter().map(|(list, _)| list.len()).sum()
-}
-
-/// A walk along the ranks of several lists in order, each rank once, with what the lists that hold
-/// it stand for together.
-enum Union<'a> {
-    Few(Vec<(ListCursor<'a>, usize)>),
-    Many(
-        Vec<(ListCursor<'a>, usize)>,
-        BinaryHeap<Reverse<(u32, usize)>>,
-    ),
-}
-
-impl<'a> Union<'a> {
-    fn new(lists: &[(RankList<'a>, usize)]) -> Self {
-        let cursors: Vec<(ListCursor<'a>, usize)> = lists
+        class: &'s FrozenClass,
+        ranks: &Range<u32>,
+    ) -> Self {
+        let lists = state
+            .distinct
             .iter()
-            .map(|(list, count)| (list.cursor(), *count))
-            .collect();
-        if cursors.len() <= FEW_LISTS {
-            return Self::Few(cursors);
+            .enumerate()
+            .filter_map(|(idx, symbol)| {
+                let list = StateList {
+                    ranks: reader.held(class, symbol.id)?.within(ranks),
+                    count: symbol.count as usize,
+                    second: 0,
+                    known: [state.mask(symbol.id), 0],
+                };
+                Some((idx, list))
+            });
+        let mut lists: Vec<(usize, StateList<'s>)> = lists.collect();
+        lists.sort_by_key(|(_, list)| Reverse(list.ranks.len()));
+        let mut by_symbol = vec![None; state.distinct.len()];
+        for (place, &(idx, _)) in lists.iter().enumerate() {
+            by_symbol[idx] = Some(place);
         }
-        let heads = cursors.iter().enumerate();
-        let heads = heads.filter_map(|(idx, (cursor, _))| Some(Reverse((cursor.current()?, idx))));
-        let heap = heads.collect();
-        Self::Many(cursors, heap)
+        Self::new(lists.into_iter().map(|(_, list)| list).collect(), by_symbol)
     }
 
-    #[inline]
-    fn next(&mut self) -> Option<(u32, usize)> {
-        let mut held = 0;
-        match self {
-            Self::Few(cursors) => {
-                let heads = cursors.iter().filter_map(|(cursor, _)| cursor.current());
-                let next = heads.min()?;
-                for (cursor, count) in cursors {
-                    if cursor.current() == Some(next) {
-                        held += *count;
-                    }
-                    // `while`, as a list that was written wrong may repeat a rank.
-                    while cursor.current() == Some(next) {
-                        cursor.advance();
-                    }
-                }
-                Some((next, held))
-            }
-            Self::Many(cursors, heap) => {
-                let &Reverse((next, _)) = heap.peek()?;
-                while let Some(&Reverse((rank, idx))) = heap.peek()
-                    && rank == next
-                {
-                    heap.pop();
-                    let (cursor, count) = &mut cursors[idx];
-                    held += *count;
-                    cursor.advance();
-                    if let Some(rank) = cursor.current() {
-                        heap.push(Reverse((rank, idx)));
-                    }
-                }
-                Some((next, held))
+    fn of_pairs(
+        reader: &Reader<'s>,
+        state: &State<'_>,
+        class: &'s FrozenClass,
+        ranks: &Range<u32>,
+    ) -> Self {
+        let of_pair = |pair: &StatePair| {
+            let first = state.distinct[pair.first].id;
+            let known = [state.mask(first), state.mask(pair.second)];
+            Some(StateList {
+                ranks: reader.pair(class, first, pair.second)?.within(ranks),
+                count: pair.count,
+                second: known[0] << 1 & known[1],
+                known,
+            })
+        };
+        let mut lists: Vec<StateList<'s>> = state.pairs.iter().filter_map(of_pair).collect();
+        lists.sort_by_key(|list| Reverse(list.ranks.len()));
+        Self::new(lists, Vec::new())
+    }
+
+    fn new(lists: Vec<StateList<'s>>, by_symbol: Vec<Option<usize>>) -> Self {
+        Self {
+            lists,
+            by_symbol,
+            masks: None,
+        }
+    }
+
+    /// Returns the place of the longest list that is left when the longest that together stand for
+    /// fewer than `least` positions are left out; `None` if all of them do.
+    fn first_needed(&self, least: usize) -> Option<usize> {
+        let mut count = 0;
+        self.lists.iter().position(|list| {
+            count += list.count;
+            count >= least
+        })
+    }
+
+    /// Returns whether a pattern is in a list, and in none that is walked before it. `paired` are the
+    /// positions whose pair with the one before it holds.
+    fn is_first(&self, state: &State<'_>, nth: usize, symbols: &[SymbolId], paired: u64) -> bool {
+        if self.by_symbol.is_empty() {
+            // In the list of a pair there may be patterns that do not have it.
+            let earlier = &self.lists[nth + 1..];
+            return paired & self.lists[nth].second != 0
+                && earlier.iter().all(|list| paired & list.second == 0);
+        }
+        let places = symbols
+            .iter()
+            .filter_map(|&symbol| self.by_symbol[state.place(symbol)?]);
+        places.max() == Some(nth)
+    }
+
+    /// Returns walks along all lists but one, the shortest first, with what each stands for.
+    fn others(&self, nth: usize) -> Vec<(ListCursor<'s>, usize)> {
+        let others = self.lists.iter().enumerate().rev();
+        others
+            .filter(|&(place, _)| place != nth)
+            .map(|(_, list)| (list.ranks.cursor(), list.count))
+            .collect()
+    }
+
+    /// Returns the positions in the state by hash, for signatures of the shape that those of this class
+    /// and kind have.
+    fn masks(
+        &mut self,
+        reader: &Reader<'_>,
+        state: &State<'_>,
+        shape: SignatureShape,
+    ) -> Rc<[u64]> {
+        // Lists that stand in for those of pairs have the shape of another kind.
+        if let Some(masks) = self.masks.as_ref().filter(|(of, _)| *of == shape) {
+            return Rc::clone(&masks.1);
+        }
+        let mut masks = vec![0; shape.n_hashes()];
+        for symbol in &state.distinct {
+            // What is above the index is in none of its patterns.
+            if let Some(number) = reader.number(symbol.id) {
+                masks[shape.hash(number) as usize] |= state.mask(symbol.id);
             }
         }
+        let masks: Rc<[u64]> = masks.into();
+        self.masks = Some((shape, Rc::clone(&masks)));
+        masks
+    }
+}
+
+/// Returns whether the lists that hold a pattern stand for enough, given what one of them does.
+fn is_in_enough(
+    rank: u32,
+    mut count: usize,
+    least: usize,
+    others: &mut [(ListCursor<'_>, usize)],
+) -> bool {
+    for (cursor, of_list) in others {
+        if count >= least {
+            break;
+        }
+        cursor.seek(rank);
+        if cursor.current() == Some(rank) {
+            count += *of_list;
+        }
+    }
+    count >= least
+}
+
+/// The symbols and pairs of the state that a pattern holds, or may hold, and where.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    /// The places in the pattern, as bits.
+    places: usize,
+    /// Neighbours in the pattern that are neighbours in the state.
+    n_pairs: usize,
+    /// The positions in the state whose symbol the pattern holds, as bits.
+    held: u64,
+    /// Those whose pair with the one before it holds.
+    paired: u64,
+    /// The positions of the last symbol that was added.
+    before: u64,
+}
+
+impl Seen {
+    /// Adds the positions in the state of the symbol at the next place.
+    #[inline]
+    fn add(&mut self, place: usize, mask: u64) {
+        let both = self.before << 1 & mask;
+        self.places |= usize::from(mask != 0) << place;
+        self.n_pairs += usize::from(both != 0);
+        self.held |= mask;
+        self.paired |= both;
+        self.before = mask;
+    }
+
+    /// Reads a signature of a list whose patterns hold symbols with the `known` positions.
+    #[inline]
+    fn of_signature(shape: SignatureShape, signature: u32, known: [u64; 2], masks: &[u64]) -> Self {
+        let mut seen = Self::default();
+        let first = shape.place(signature);
+        let mut n_others = 0;
+        for place in 0..shape.length() {
+            let of_list = place.wrapping_sub(first);
+            if of_list < shape.n_known() {
+                seen.add(place, known[of_list]);
+            } else {
+                seen.add(place, masks[shape.other(signature, n_others)]);
+                n_others += 1;
+            }
+        }
+        seen
+    }
+
+    /// Looks at the symbols of a pattern, of which there are not more than signatures are of.
+    fn of_symbols(state: &State<'_>, symbols: &[SymbolId]) -> Self {
+        let mut seen = Self::default();
+        for (place, &symbol) in symbols.iter().enumerate() {
+            seen.add(place, state.mask(symbol));
+        }
+        seen
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use kato_store::contract::{Scan, StagedBatch, SymbolCounts, Totals};
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
+use kato_store::visit::ContentDigest;
 use kato_store::{
     EmbeddedStore, MemoryStore, PatternStore, PatternVisitor, StoreError, StoredPattern,
 };
@@ -156,6 +157,15 @@ impl PatternStore for LazyStore {
 
     fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError> {
         self.current().visit(node_idx, visitor)
+    }
+
+    fn visit_beyond(
+        &self,
+        node_idx: usize,
+        known: &[ContentDigest],
+        visitor: &mut dyn PatternVisitor,
+    ) -> Result<bool, StoreError> {
+        self.current().visit_beyond(node_idx, known, visitor)
     }
 
     fn vectors(&self, node_idx: usize) -> Result<Scan<'_, (VectorName, Vec<f64>)>, StoreError> {

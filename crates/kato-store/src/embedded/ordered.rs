@@ -10,7 +10,7 @@ use super::EmbeddedStore;
 use super::merge::{MergeSink, walk_merged};
 use super::segment::{Extras, Segment};
 use crate::StoreError;
-use crate::visit::{ContentDigest, OrderedNode, OrderedVisitor, VisitedPattern};
+use crate::visit::{ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
 
 impl EmbeddedStore {
     /// Returns the digest of what the newest commit holds: what is derived from it, such as an
@@ -20,11 +20,17 @@ impl EmbeddedStore {
     /// It is made of the footers of the segments, whose checksums cover all the rest but vectors.
     #[must_use]
     pub fn content_digest(&self) -> ContentDigest {
-        self.digest_of(&self.segments())
+        self.content().digest
+    }
+
+    /// Returns the digests of what the newest commit holds and of each of its segments.
+    #[must_use]
+    pub fn content(&self) -> StoredContent {
+        self.content_of(&self.segments())
     }
 
     /// Shows a visitor the patterns of all nodes, from the bottom up, in name order and each name
-    /// once, and returns the digest of what was shown; `None` if the visitor broke off.
+    /// once, and returns the digests of what was shown; `None` if the visitor broke off.
     ///
     /// It sees the commits made before the call. Memory: 4 bytes for each pattern of the largest
     /// node, and the texts of a node.
@@ -35,7 +41,7 @@ impl EmbeddedStore {
     pub fn visit_in_order(
         &self,
         visitor: &mut dyn OrderedVisitor,
-    ) -> Result<Option<ContentDigest>, StoreError> {
+    ) -> Result<Option<StoredContent>, StoreError> {
         let segments = self.segments();
         let mut sink = VisitSink {
             visitor,
@@ -43,21 +49,27 @@ impl EmbeddedStore {
         };
         let limits = self.options.attribute_limits;
         let walked = walk_merged(&segments, self.nodes.len(), &limits, &self.dir, &mut sink)?;
-        Ok(walked.is_continue().then(|| self.digest_of(&segments)))
+        Ok(walked.is_continue().then(|| self.content_of(&segments)))
     }
 
-    fn digest_of(&self, segments: &[Arc<Segment>]) -> ContentDigest {
+    fn content_of(&self, segments: &[Arc<Segment>]) -> StoredContent {
         let mut digest = Sha1::new();
         digest.update(b"kato content 1");
         for node in &self.nodes {
             digest.update((node.len() as u64).to_le_bytes());
             digest.update(node);
         }
-        let mut parts: Vec<[u8; 20]> = segments.iter().map(|segment| segment.digest()).collect();
+        let sources = segments.iter().map(|segment| segment.digest());
+        let mut sources: Vec<ContentDigest> = sources.map(ContentDigest::from_bytes).collect();
         // The order of segments has no meaning.
-        parts.sort_unstable();
-        parts.iter().for_each(|part| digest.update(part));
-        ContentDigest::from_bytes(digest.finalize().into())
+        sources.sort_unstable();
+        sources
+            .iter()
+            .for_each(|source| digest.update(source.as_bytes()));
+        StoredContent {
+            digest: ContentDigest::from_bytes(digest.finalize().into()),
+            sources,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kato_model::PatternName;
 
 use super::segment::{BlockBuffer, Segment};
-use crate::visit::{SourceSymbols, VisitedPattern};
+use crate::visit::{ContentDigest, SourceSymbols, VisitedPattern};
 use crate::{PatternVisitor, StoreError};
 
 /// Shows all segments' patterns of a node, or as many as the visitor wants.
@@ -21,6 +21,28 @@ pub(super) fn visit(
         }
     }
     Ok(())
+}
+
+/// Returns the segments that are left without those of some digests; `None` if not all of those are
+/// there.
+pub(super) fn beyond(
+    segments: Vec<Arc<Segment>>,
+    known: &[ContentDigest],
+) -> Option<Vec<Arc<Segment>>> {
+    let mut known = known.to_vec();
+    let beyond = segments.into_iter().filter(|segment| {
+        let digest = ContentDigest::from_bytes(segment.digest());
+        // Each counts once: two segments may hold the same.
+        match known.iter().position(|known| *known == digest) {
+            Some(at) => {
+                known.swap_remove(at);
+                false
+            }
+            None => true,
+        }
+    });
+    let beyond = beyond.collect();
+    known.is_empty().then_some(beyond)
 }
 
 /// Shows one segment as a source.
