@@ -94,7 +94,7 @@ struct Ngrams<'a> {
 }
 
 /// Outcomes whose probabilities are written in the time in which one is looked up.
-const WRITTEN: usize = 256;
+const WRITTEN: usize = 1024;
 
 impl Ngrams<'_> {
     /// Weighs the symbols of the recent cache by how far the n-grams expect them.
