@@ -68,6 +68,7 @@ fn expert(part: &Part) -> &'static str {
         Expert::Ngrams => "n-grams inside patterns",
         Expert::CachedSymbols => "the text so far: tokens",
         Expert::RecentSymbols => "the text so far: recent tokens",
+        Expert::FittingSymbols => "the text so far: recent tokens that fit here",
         Expert::CachedPairs => "the text so far: after the last token",
         Expert::CachedTriples => "the text so far: after the last two tokens",
         Expert::Outside => "KATO's predictions",
@@ -87,9 +88,10 @@ fn reason(reason: &Reason) -> String {
                     _ => "tokens before it",
                 };
                 text += &format!(
-                    "      {:.6} = {:.4} · ({} − {:.3}) / {}  after {:?}, {counts}\n",
+                    "      {:.6} = {:.4} · {:.3} · ({} − {:.3}) / {}  after {:?}, {counts}\n",
                     order.term,
                     order.reached,
+                    order.trust,
                     order.count,
                     order.discount,
                     order.total,

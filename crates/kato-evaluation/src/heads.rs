@@ -68,6 +68,8 @@ pub(crate) struct HeadRun<'a> {
     /// Number of the document at hand, and how many of its tokens were read.
     document: Option<u64>,
     n_read: usize,
+    node0: Weights,
+    all_levels: Weights,
     with_cache: Weights,
     with_kato: Weights,
     reliability: Reliability,
@@ -81,6 +83,8 @@ impl<'a> HeadRun<'a> {
             heads,
             document: None,
             n_read: 0,
+            node0: Weights::new(),
+            all_levels: Weights::new(),
             with_cache: Weights::new(),
             with_kato: Weights::new(),
             reliability: Reliability::default(),
@@ -111,12 +115,12 @@ impl<'a> HeadRun<'a> {
         }
         self.n_read = place;
         let came = symbol(&tokens[place]);
-        let unweighed = Weights::new();
-        let of = |head: &Head| {
-            let next = head.next_by(&NGRAMS, &self.history, &unweighed, None);
-            came.map_or(0.0, |came| next.probability(came))
+        let history = &self.history;
+        let of = |head: &Head, weights: &mut Weights| {
+            let next = head.next_by(&NGRAMS, history, weights, None);
+            next.teach(weights, came).unwrap_or(0.0)
         };
-        let ngrams = [of(node0), of(head)];
+        let ngrams = [of(node0, &mut self.node0), of(head, &mut self.all_levels)];
         let next = head.next(&self.history, &self.with_cache, None);
         let best = next.distribution().top(10);
         let rank = best.iter().position(|(symbol, _)| Some(*symbol) == came);

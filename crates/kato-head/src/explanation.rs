@@ -51,7 +51,8 @@ pub enum Reason {
     Ngrams {
         /// What is left for all outcomes alike.
         uniform: f64,
-        /// The contexts that were seen, from the empty one on.
+        /// The contexts that were seen, from the empty one on; those between the empty and the
+        /// longest that the history allows twice, by symbols to the left and by occurrences.
         orders: Vec<OrderTerm>,
     },
     /// `weight` / `total`.
@@ -72,7 +73,7 @@ pub enum Reason {
     },
 }
 
-/// What n-grams of one length contribute: `reached` · (`count` − `discount`) / `total`.
+/// What n-grams of one length contribute: `reached` · `trust` · (`count` − `discount`) / `total`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct OrderTerm {
@@ -88,9 +89,12 @@ pub struct OrderTerm {
     pub total: u64,
     /// How many different symbols these are.
     pub distinct: u64,
-    /// The share that longer contexts leave to this one.
+    /// The share that those after it in the list, longer contexts mostly, leave to this one.
     pub reached: f64,
-    /// The share that this context leaves to shorter ones.
+    /// How far the counts are trusted, as the weights have learned it of contexts like this one; 1
+    /// means as their discounts say.
+    pub trust: f64,
+    /// The share that this order leaves to those before it in the list.
     pub left_over: f64,
     /// What it adds to the probability.
     pub term: f64,
@@ -173,10 +177,10 @@ fn reason(next: &Next<'_>, expert: Expert, symbol: u32) -> Reason {
         total,
         places,
     };
-    let occurrences = |weighing: Weighing| {
+    let places_of = |weighing: Weighing, by: f64| {
         let place = |occurrence: &Occurrence| CachedPlace {
             ago: history.ago(occurrence.place),
-            weight: history.weight(weighing, occurrence),
+            weight: history.weight(weighing, occurrence) * by,
         };
         let places = history.occurrences(symbol).map(place);
         places.filter(|place| place.weight > 0.0).collect()
@@ -192,8 +196,12 @@ fn reason(next: &Next<'_>, expert: Expert, symbol: u32) -> Reason {
     };
     match expert {
         Expert::Ngrams => ngrams(next, symbol),
-        Expert::CachedSymbols => cache(occurrences(Weighing::Rarity)),
-        Expert::RecentSymbols => cache(occurrences(Weighing::Recent)),
+        Expert::CachedSymbols => cache(places_of(Weighing::Rarity, 1.0)),
+        Expert::RecentSymbols => cache(places_of(Weighing::Recent, 1.0)),
+        Expert::FittingSymbols => {
+            let by_ngrams = next.of_expert(Expert::Ngrams, symbol);
+            cache(places_of(Weighing::Recent, by_ngrams))
+        }
         Expert::CachedPairs => cache(followers(1)),
         Expert::CachedTriples => cache(followers(2)),
         Expert::Outside => Reason::Outside { weight, total },
@@ -214,6 +222,7 @@ fn ngrams(next: &Next<'_>, symbol: u32) -> Reason {
         total: order.total,
         distinct: order.distinct,
         reached: order.reached,
+        trust: order.trust,
         left_over: order.left_over,
         // Nothing is added for a symbol that was never counted there.
         term: if count > 0 { order.term(count) } else { 0.0 },

@@ -192,6 +192,19 @@ impl History {
         }
     }
 
+    /// Returns the symbols that weigh something in the recent cache and what each weighs, the oldest
+    /// first.
+    pub(crate) fn recent(&self) -> impl Iterator<Item = (u32, f64)> {
+        let n = self.symbols.len().min(RECENT);
+        let from = self.symbols.len() - n;
+        let latest = self.symbols.range(from..).zip(self.rarities.range(from..));
+        let fading = fading()[..n].iter().rev();
+        latest
+            .zip(fading)
+            .map(|((&symbol, rarity), fading)| (symbol, rarity * fading))
+            .filter(|&(symbol, weight)| symbol != UNKNOWN && weight > 0.0)
+    }
+
     /// Returns the weight of one symbol.
     pub(crate) fn weight_of(&self, weighing: Weighing, symbol: u32) -> f64 {
         let weights = self.occurrences(symbol);

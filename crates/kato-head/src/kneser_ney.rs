@@ -1,16 +1,24 @@
 //! Interpolated Kneser-Ney over a tree of n-grams, as sums whose terms can be shown.
 //!
-//! With the last `l` symbols as context, an order contributes what is left of its counts after the
-//! discount, aₗ(w) = (c(w) − D(c(w))) / Σ c, and leaves the share γₗ = Σ D(c) / Σ c to the order
-//! below. The recursion pₗ = aₗ + γₗ pₗ₋₁, written out, is the sum that is computed here:
+//! With the last `l` symbols as context, an order contributes aₗ(w) = tₗ (c(w) − D(c(w))) / Σ c and
+//! leaves the share γₗ to the order below. Discounts alone leave gₗ = Σ D(c) / Σ c; γₗ is what the
+//! weights have learned about contexts like this one, gₗ before they have, and the trust
+//! tₗ = (1 − γₗ) / (1 − gₗ) takes up the difference. The recursion pₗ = aₗ + γₗ pₗ₋₁, written out, is
+//! the sum that is computed here:
 //!
 //! p(w) = γ₀ … γ_L / V + Σₗ γₗ₊₁ … γ_L · aₗ(w)
 //!
 //! The longest context that the history allows uses counts of occurrences, the others the number of
 //! distinct symbols to the left (Kneser and Ney 1995; interpolated as by Chen and Goodman 1998).
+//!
+//! A pattern cuts n-grams off at its left end, so that fewer have a symbol to the left than occur:
+//! of five in chunks of five tokens one of those of four symbols. Therefore each shorter context
+//! but the empty one is asked once more, above its distinct symbols, for its occurrences.
 
+use crate::Weights;
 use crate::options::Discounts;
 use crate::trie::{NgramCounts, ROOT, Spectrum, Trie};
+use crate::weights::OrderClass;
 
 /// What one order says after one context, whatever the symbol.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,22 +34,31 @@ pub(crate) struct Order {
     pub(crate) distinct: u64,
     /// D(1), D(2), and D of all greater counts.
     pub(crate) discounts: [f64; 3],
+    /// gₗ.
+    held_back: f64,
     /// γₗ.
     pub(crate) left_over: f64,
+    /// tₗ.
+    pub(crate) trust: f64,
     /// γₗ₊₁ … γ_L: what the longer contexts leave to this one.
     pub(crate) reached: f64,
-    /// `reached` / Σ c.
+    /// `reached` · `trust` / Σ c.
     scale: f64,
+    class: OrderClass,
 }
 
 /// The model after one context.
 #[derive(Debug, Clone)]
 pub(crate) struct KneserNey {
-    /// From the empty context on; only those that were seen.
+    /// From the empty context on; only those that were seen. Occurrences after distinct symbols.
     pub(crate) orders: Vec<Order>,
     /// γ₀ … γ_L / V.
     pub(crate) uniform: f64,
 }
+
+/// How far occurrences after a context are trusted that is not the longest, before anything was
+/// learned.
+const FIRST_TRUST: f64 = 0.3;
 
 impl Order {
     fn value(&self, ngram: NgramCounts) -> u32 {
@@ -65,6 +82,31 @@ impl Order {
     pub(crate) fn term(&self, count: u32) -> f64 {
         self.scale * (f64::from(count) - self.discount(count))
     }
+
+    /// Returns gₗ and tₗ before anything was learned, of which the first is what is left over then.
+    fn by_discounts(&self, is_longest: bool) -> (f64, f64) {
+        match self.counts_occurrences && !is_longest {
+            true => (1.0 - (1.0 - self.held_back) * FIRST_TRUST, FIRST_TRUST),
+            false => (self.held_back, 1.0),
+        }
+    }
+
+    /// Sets how far the counts are trusted.
+    fn weigh(&mut self, weights: &Weights, is_longest: bool, is_last: bool) {
+        self.class = OrderClass::of(
+            self.length,
+            self.counts_occurrences,
+            is_last,
+            self.total,
+            self.distinct,
+        );
+        let (by_discounts, trust) = self.by_discounts(is_longest);
+        self.left_over = weights.left_over(self.class, by_discounts);
+        self.trust = match self.left_over == by_discounts {
+            true => trust,
+            false => (1.0 - self.left_over) / (1.0 - self.held_back),
+        };
+    }
 }
 
 impl KneserNey {
@@ -75,9 +117,10 @@ impl KneserNey {
         context: &[u32],
         n_outcomes: usize,
         discounts: Discounts,
+        weights: &Weights,
     ) -> Self {
         let longest = context.len().min(trie.order() - 1);
-        let mut orders: Vec<Order> = Vec::with_capacity(longest + 1);
+        let mut orders: Vec<Order> = Vec::with_capacity(2 * longest + 1);
         let root = match longest {
             0 => roots.occurrences,
             _ => roots.continuations,
@@ -89,11 +132,17 @@ impl KneserNey {
                 // What never occurred is followed by nothing, and neither is a longer context.
                 break;
             };
-            let order = Order::of(trie, id, length, length == longest, discounts);
-            // A context that only ever ended a pattern, or began all that hold it.
-            if order.total > 0 {
-                orders.push(order);
-            }
+            let [before, occurrences] = Order::both(trie, id, length, discounts);
+            let asked = [(before, length < longest), (occurrences, true)];
+            // A context that only ever ended a pattern, or began all that hold it, says nothing.
+            let saying = asked
+                .into_iter()
+                .filter(|(order, is_asked)| *is_asked && order.total > 0);
+            orders.extend(saying.map(|(order, _)| order));
+        }
+        let last = orders.len().saturating_sub(1);
+        for (idx, order) in orders.iter_mut().enumerate() {
+            order.weigh(weights, order.length == longest, idx == last);
         }
         Self::joined(orders, n_outcomes)
     }
@@ -108,7 +157,7 @@ impl KneserNey {
         let mut reached = 1.0;
         for order in orders.iter_mut().rev() {
             order.reached = reached;
-            order.scale = reached / order.total as f64;
+            order.scale = reached * order.trust / order.total as f64;
             reached *= order.left_over;
         }
         Self {
@@ -123,10 +172,18 @@ impl KneserNey {
         trie: &'a Trie,
         symbol: u32,
     ) -> impl Iterator<Item = (&'a Order, u32)> {
+        let mut latest: Option<(usize, Option<NgramCounts>)> = None;
         self.orders.iter().map(move |order| {
-            let id = trie.follower(order.length, order.context, symbol);
-            let count = id.map_or(0, |id| order.value(trie.ngram(order.length + 1, id)));
-            (order, count)
+            // Two orders of one context look at the same n-gram.
+            let ngram = match latest {
+                Some((length, ngram)) if length == order.length => ngram,
+                _ => {
+                    let id = trie.follower(order.length, order.context, symbol);
+                    id.map(|id| trie.ngram(order.length + 1, id))
+                }
+            };
+            latest = Some((order.length, ngram));
+            (order, ngram.map_or(0, |ngram| order.value(ngram)))
         })
     }
 
@@ -146,21 +203,44 @@ impl KneserNey {
     /// [`probability`](Self::probability).
     pub(crate) fn distribution(&self, trie: &Trie, probabilities: &mut [f64]) {
         probabilities.fill(self.uniform);
-        for order in &self.orders {
-            trie.followers(order.length, order.context, |ngram| {
-                let count = order.value(ngram);
-                if count > 0
-                    && let Some(probability) = probabilities.get_mut(ngram.symbol as usize)
-                {
-                    *probability += order.term(count);
+        let of_one_context = |one: &Order, other: &Order| one.length == other.length;
+        for orders in self.orders.chunk_by(of_one_context) {
+            let Some(first) = orders.first() else {
+                continue;
+            };
+            trie.followers(first.length, first.context, |ngram| {
+                let Some(probability) = probabilities.get_mut(ngram.symbol as usize) else {
+                    return;
+                };
+                for order in orders {
+                    let count = order.value(ngram);
+                    if count > 0 {
+                        *probability += order.term(count);
+                    }
                 }
             });
         }
     }
 
-    /// Returns the symbols of the longest context that was seen.
-    pub(crate) fn matched(&self) -> usize {
-        self.orders.last().map_or(0, |order| order.length)
+    /// Returns of every order its class and, for a symbol that came, the derivative of its
+    /// probability by the logarithm of the odds of γₗ.
+    ///
+    /// Of what reaches an order, Rₗ = reached · pₗ, the part Bₗ comes from below. As Bₗ is in
+    /// proportion to γₗ and the rest to 1 − γₗ, the derivative is Bₗ − γₗ Rₗ.
+    pub(crate) fn gradients(&self, trie: &Trie, symbol: u32) -> Vec<(OrderClass, f64)> {
+        let mut below = self.uniform;
+        let gradient = |(order, count): (&Order, u32)| {
+            let term = if count > 0 { order.term(count) } else { 0.0 };
+            let gradient = below - order.left_over * (below + term);
+            below += term;
+            (order.class, gradient)
+        };
+        self.counts(trie, symbol).map(gradient).collect()
+    }
+
+    /// Returns the longest context that was seen, if any.
+    pub(crate) fn last(&self) -> Option<&Order> {
+        self.orders.last()
     }
 }
 
@@ -175,12 +255,11 @@ pub(crate) struct Roots {
 
 impl Roots {
     pub(crate) fn of(trie: &Trie, n_outcomes: usize, discounts: Discounts) -> Self {
-        let root = |counts_occurrences| Order::of(trie, ROOT, 0, counts_occurrences, discounts);
-        let occurrences = root(true);
+        let [continuations, occurrences] = Order::both(trie, ROOT, 0, discounts);
         let seen = (occurrences.total > 0).then_some(occurrences);
         Self {
             occurrences,
-            continuations: root(false),
+            continuations,
             empty: KneserNey::joined(seen.into_iter().collect(), n_outcomes),
         }
     }
@@ -192,47 +271,52 @@ impl Roots {
 }
 
 impl Order {
-    /// Sums up what follows a context.
-    fn of(
-        trie: &Trie,
-        context: u32,
-        length: usize,
-        counts_occurrences: bool,
-        discounts: Discounts,
-    ) -> Self {
-        let spectrum = match counts_occurrences {
-            true => trie.counts(length + 1),
-            false => trie.continuations(length + 1),
-        };
-        let mut order = Self {
+    /// Sums up what follows a context: distinct symbols to the left, and occurrences.
+    fn both(trie: &Trie, context: u32, length: usize, discounts: Discounts) -> [Self; 2] {
+        let order = |counts_occurrences: bool| Self {
             length,
             context,
             counts_occurrences,
             total: 0,
             distinct: 0,
-            discounts: discounts_of(spectrum, discounts),
+            discounts: discounts_of(
+                match counts_occurrences {
+                    true => trie.counts(length + 1),
+                    false => trie.continuations(length + 1),
+                },
+                discounts,
+            ),
+            held_back: 0.0,
             left_over: 0.0,
+            trust: 1.0,
             reached: 1.0,
             scale: 0.0,
+            class: OrderClass::default(),
         };
+        let mut both = [false, true].map(order);
         // How many followers have each count: whole numbers, so that the order of summation does
         // not show.
-        let mut n = [0u64; 3];
+        let mut n = [[0u64; 3]; 2];
         trie.followers(length, context, |ngram| {
-            let value = order.value(ngram);
-            if value > 0 {
-                order.total += u64::from(value);
-                n[(value as usize).min(3) - 1] += 1;
+            for (order, n) in both.iter_mut().zip(&mut n) {
+                let value = order.value(ngram);
+                if value > 0 {
+                    order.total += u64::from(value);
+                    n[(value as usize).min(3) - 1] += 1;
+                }
             }
         });
-        order.distinct = n.iter().sum();
-        if order.total > 0 {
-            let held_back = order.discounts[0] * n[0] as f64
-                + order.discounts[1] * n[1] as f64
-                + order.discounts[2] * n[2] as f64;
-            order.left_over = held_back / order.total as f64;
+        for (order, n) in both.iter_mut().zip(n) {
+            order.distinct = n.iter().sum();
+            if order.total > 0 {
+                let held_back = order.discounts[0] * n[0] as f64
+                    + order.discounts[1] * n[1] as f64
+                    + order.discounts[2] * n[2] as f64;
+                order.held_back = held_back / order.total as f64;
+                order.left_over = order.held_back;
+            }
         }
-        order
+        both
     }
 }
 
@@ -300,5 +384,37 @@ mod tests {
             [0.5; 3]
         );
         assert_eq!(discounts_of(spectrum(&[]), Discounts::Single), [0.5; 3]);
+    }
+
+    #[test]
+    fn gradients_are_those_of_small_steps() {
+        let mut trie = Trie::new(3);
+        for run in [[1, 2, 3, 1, 2, 4, 2, 3], [2, 2, 3, 1, 4, 4, 1, 2]] {
+            for start in 0..run.len() {
+                trie.count(&run[start..run.len().min(start + 3)], 0, 1)
+                    .unwrap();
+            }
+        }
+        let discounts = Discounts::Single;
+        let roots = Roots::of(&trie, 6, discounts);
+        let model = KneserNey::after(&trie, &roots, &[1, 2], 6, discounts, &Weights::new());
+        assert_eq!(model.orders.len(), 4);
+        for symbol in 0..6 {
+            let before = model.probability(&trie, symbol);
+            for (idx, (_, gradient)) in model.gradients(&trie, symbol).into_iter().enumerate() {
+                let step = 1e-6;
+                let mut orders = model.orders.clone();
+                let order = &mut orders[idx];
+                let odds = order.left_over / (1.0 - order.left_over) * libm::exp(step);
+                order.left_over = odds / (1.0 + odds);
+                order.trust = (1.0 - order.left_over) / (1.0 - order.held_back);
+                let after = KneserNey::joined(orders, 6).probability(&trie, symbol);
+                let found = (after - before) / step;
+                assert!(
+                    (found - gradient).abs() < 1e-5,
+                    "{symbol} {idx}: {found} {gradient}"
+                );
+            }
+        }
     }
 }

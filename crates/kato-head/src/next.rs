@@ -1,5 +1,7 @@
 //! What comes next after one history: the experts' answers and their mixture.
 
+use std::sync::OnceLock;
+
 use crate::Weights;
 use crate::distribution::Distribution;
 use crate::explanation::{Explanation, explain};
@@ -8,7 +10,7 @@ use crate::history::{Cached, History, MAX_CACHED, Weighing};
 use crate::kneser_ney::KneserNey;
 use crate::options::{EXPERTS, Expert, N_EXPERTS};
 use crate::symbols::SymbolId;
-use crate::weights::Class;
+use crate::weights::{Class, digits};
 
 /// What somebody else expects next, made by [`Head::outside`].
 #[derive(Debug, Clone, Default)]
@@ -83,6 +85,43 @@ impl Opinion {
     }
 }
 
+/// The n-grams of a position, asked about the symbols of its history.
+struct Ngrams<'a> {
+    head: &'a Head,
+    kneser_ney: &'a KneserNey,
+    /// Filled where that is cheaper than asking about one symbol after the other.
+    all: &'a OnceLock<Vec<f64>>,
+}
+
+/// Outcomes whose probabilities are written in the time in which one is looked up.
+const WRITTEN: usize = 1024;
+
+impl Ngrams<'_> {
+    /// Weighs the symbols of the recent cache by how far the n-grams expect them.
+    fn fitting(&self, history: &History) -> Cached {
+        let recent: Vec<(u32, f64)> = history.recent().collect();
+        let is_much = recent.len() * WRITTEN > self.head.n_outcomes();
+        if is_much {
+            self.all
+                .get_or_init(|| all_by_ngrams(self.head, self.kneser_ney));
+        }
+        let expected = |symbol: u32| match self.all.get() {
+            // The same bits either way.
+            Some(all) => all.get(symbol as usize).copied().unwrap_or(0.0),
+            None => self.kneser_ney.probability(self.head.trie(), symbol),
+        };
+        let fitting = |&(symbol, weight): &(u32, f64)| (symbol, weight * expected(symbol));
+        Cached::of(recent.iter().map(fitting))
+    }
+}
+
+/// Returns the probability of every outcome by the n-grams.
+fn all_by_ngrams(head: &Head, kneser_ney: &KneserNey) -> Vec<f64> {
+    let mut probabilities = vec![0.0; head.n_outcomes()];
+    kneser_ney.distribution(head.trie(), &mut probabilities);
+    probabilities
+}
+
 /// A head's answer at one position, made by [`Head::next`].
 ///
 /// The probability of a symbol w is Σ λₑ · pₑ(w) over the [experts](Expert), added up in their
@@ -92,6 +131,8 @@ pub struct Next<'h> {
     pub(crate) head: &'h Head,
     pub(crate) history: &'h History,
     pub(crate) kneser_ney: KneserNey,
+    /// The n-grams' probability of every outcome, if that was needed.
+    by_ngrams: OnceLock<Vec<f64>>,
     /// By expert.
     pub(crate) opinions: [Opinion; N_EXPERTS],
     pub(crate) class: Class,
@@ -115,17 +156,35 @@ impl<'h> Next<'h> {
                 &history.last(head.trie().order() - 1),
                 n_outcomes,
                 head.options().discounts,
+                weights,
             ),
             false => KneserNey::uniform(n_outcomes),
         };
         let followers: [Vec<u64>; MAX_CACHED] = [1, 2, 3].map(|length| history.followers(length));
-        let mut class = Class::of(history, &followers, kneser_ney.matched());
+        let mut class = Class::of(history, &followers);
+        if let Some(order) = kneser_ney.last() {
+            // All of these are below 256.
+            class.ngram_context = order.length.min(7) as u8;
+            class.ngram_count = digits(order.total).min(12);
+            let share = 1.0 - order.left_over;
+            let eighths = (1u8..8).filter(|&eighths| f64::from(eighths) / 8.0 <= share);
+            class.ngram_share = eighths.count() as u8;
+        }
+        let by_ngrams = OnceLock::new();
         let mut opinions: [Opinion; N_EXPERTS] = Default::default();
         for expert in EXPERTS.into_iter().filter(|&expert| is_asked(expert)) {
             let opinion = match expert {
                 Expert::Ngrams => continue,
                 Expert::CachedSymbols => Opinion::all(history, Weighing::Rarity),
                 Expert::RecentSymbols => Opinion::all(history, Weighing::Recent),
+                Expert::FittingSymbols => {
+                    let ngrams = Ngrams {
+                        head,
+                        kneser_ney: &kneser_ney,
+                        all: &by_ngrams,
+                    };
+                    Opinion::some(ngrams.fitting(history))
+                }
                 Expert::CachedPairs => Opinion::some(history.counted(&followers[0])),
                 Expert::CachedTriples => Opinion::some(history.counted(&followers[1])),
                 Expert::Outside => {
@@ -144,6 +203,7 @@ impl<'h> Next<'h> {
             history,
             kneser_ney,
             opinions,
+            by_ngrams,
             weights: weights.of(class),
             class,
         }
@@ -187,8 +247,10 @@ impl<'h> Next<'h> {
     /// know), and returns the probability that it had. `None`, and nothing is learned, for a symbol
     /// that could not come.
     pub fn teach(&self, weights: &mut Weights, symbol: Option<SymbolId>) -> Option<f64> {
-        let contributions = self.contributions(self.head.outcome(symbol)?);
-        weights.learn(self.class, &contributions);
+        let outcome = self.head.outcome(symbol)?;
+        let contributions = self.contributions(outcome);
+        let orders = self.kneser_ney.gradients(self.head.trie(), outcome);
+        weights.learn(self.class, &self.weights, &contributions, orders);
         Some(contributions.iter().sum())
     }
 
@@ -220,9 +282,10 @@ impl<'h> Next<'h> {
     /// Returns the probabilities of everything that can come next.
     #[must_use]
     pub fn distribution(&self) -> Distribution<'h> {
-        let mut probabilities = vec![0.0; self.head.n_outcomes()];
-        self.kneser_ney
-            .distribution(self.head.trie(), &mut probabilities);
+        let mut probabilities = match self.by_ngrams.get() {
+            Some(known) => known.clone(),
+            None => all_by_ngrams(self.head, &self.kneser_ney),
+        };
         let ngrams = self.weights[Expert::Ngrams.place()];
         probabilities.iter_mut().for_each(|p| *p *= ngrams);
         for (opinion, weight) in self.opinions.iter().zip(self.weights) {

@@ -15,6 +15,9 @@ pub enum Expert {
     CachedSymbols,
     /// The same, and the less the longer ago.
     RecentSymbols,
+    /// The same, and the more the n-grams expect the symbol here: Σ rarity · fading · p over its
+    /// latest places, p being the n-grams' probability.
+    FittingSymbols,
     /// What followed the last symbol in the history.
     CachedPairs,
     /// What followed the last two symbols in the history.
@@ -28,13 +31,14 @@ pub(crate) const EXPERTS: [Expert; N_EXPERTS] = [
     Expert::Ngrams,
     Expert::CachedSymbols,
     Expert::RecentSymbols,
+    Expert::FittingSymbols,
     Expert::CachedPairs,
     Expert::CachedTriples,
     Expert::Outside,
 ];
 
 /// The number of experts.
-pub(crate) const N_EXPERTS: usize = 6;
+pub(crate) const N_EXPERTS: usize = 7;
 
 impl Expert {
     /// Returns the expert's place in [`EXPERTS`].
@@ -43,9 +47,10 @@ impl Expert {
             Self::Ngrams => 0,
             Self::CachedSymbols => 1,
             Self::RecentSymbols => 2,
-            Self::CachedPairs => 3,
-            Self::CachedTriples => 4,
-            Self::Outside => 5,
+            Self::FittingSymbols => 3,
+            Self::CachedPairs => 4,
+            Self::CachedTriples => 5,
+            Self::Outside => 6,
         }
     }
 }
@@ -67,7 +72,7 @@ pub enum Discounts {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HeadOptions {
-    /// The experts that are asked. Default: n-grams and the four of the cache.
+    /// The experts that are asked. Default: n-grams and the five of the cache.
     pub experts: Vec<Expert>,
     /// Symbols of the longest n-grams, 1 to 16. Default 5.
     pub order: usize,

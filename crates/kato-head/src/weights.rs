@@ -7,28 +7,39 @@ use serde::{Deserialize, Serialize};
 use crate::history::{History, MAX_CACHED};
 use crate::options::{EXPERTS, Expert, N_EXPERTS};
 
-/// How far a head trusts its experts, learned from symbols that came.
+/// How far a head trusts its experts, and the counts behind its n-grams, learned from symbols that
+/// came.
 ///
-/// Every position has a class: which experts have anything to say, how long a context the history
-/// holds and how often and how variously it was followed there, how long a context the n-grams
-/// hold, how much was read. A class of few symbols goes by a coarser one: its weights are
-/// λₑ = (k · λₑ′ + Σ rₑ) / (k + n) after n symbols, with those of the coarser class λₑ′, k = 20 and
-/// rₑ = λₑ pₑ / Σ λ p, the share of the expert in the probability of each of these symbols.
+/// Every position has facts: which experts have anything to say, how long a context the history
+/// holds and how often and how variously it was followed there, how long a context the n-grams hold
+/// and how much was counted after it, how much was read. Each fact adds its part to the logarithm
+/// of an expert's weight:
 ///
-/// A new value trusts the experts as they proved right on held-out text; see
-/// [`Head::learn_weights`](crate::Head::learn_weights). Equal symbols in equal order give equal
-/// weights, to the last bit.
+/// λₑ ∝ λₑ⁰ · exp Σ θ(fact, e)
+///
+/// In the same way the odds of the share that an order of the n-grams leaves to shorter contexts
+/// are those of its discounts, times exp Σ θ(fact) for how much and how variously its context was
+/// followed. After every symbol, each θ takes a step up the gradient of the symbol's
+/// log-probability, the smaller the more it has learned (AdaGrad).
+///
+/// A new value has θ = 0: it trusts the experts as they proved right on held-out text, and the
+/// counts as their discounts say; see [`Head::learn_weights`](crate::Head::learn_weights). Equal
+/// symbols in equal order give equal weights, to the last bit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Weights {
-    /// By the key of the class, beginning with how fine it is.
-    cells: BTreeMap<u64, Cell>,
+    n_learned: u64,
+    /// By fact of the position.
+    experts: BTreeMap<u64, [Theta; N_EXPERTS]>,
+    /// By fact of a context.
+    orders: BTreeMap<u64, Theta>,
 }
 
-/// What was learned about one class.
+/// One learned number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Cell {
-    n: u64,
-    shares: [f64; N_EXPERTS],
+struct Theta {
+    value: f64,
+    /// Sum of the squares of all gradients.
+    squares: f64,
 }
 
 /// The facts that decide how far experts are trusted.
@@ -47,47 +58,52 @@ pub struct Class {
     pub cached_variety: u8,
     /// Longest context that the n-grams hold, at most 7.
     pub ngram_context: u8,
+    /// Binary digits of what was counted after it, at most 12.
+    pub ngram_count: u8,
+    /// How much it says itself instead of leaving it to shorter ones, in eighths rounded down.
+    pub ngram_share: u8,
     /// Binary digits of the number of symbols in the history.
     pub history: u8,
 }
 
-/// Symbols' worth of trust in a coarser class.
-const TRUST: f64 = 20.0;
-
-/// Symbols' worth of trust in what held-out text taught.
-const FIRST_TRUST: f64 = 40.0;
-
 /// How far the experts are trusted before anything was learned, in the order of the experts: about
 /// the shares that they had on held-out documents of WikiText-2's validation part.
-const FIRST: [f64; N_EXPERTS] = [0.80, 0.02, 0.03, 0.08, 0.08, 0.05];
+const FIRST: [f64; N_EXPERTS] = [0.80, 0.02, 0.03, 0.04, 0.08, 0.08, 0.05];
+
+/// Facts of a position.
+const N_FACTS: usize = 6;
+
+/// Length of the steps that the trust in experts takes.
+const EXPERT_STEP: f64 = 0.3;
+
+/// Length of the steps that the trust in an order of the n-grams takes.
+const ORDER_STEP: f64 = 0.1;
+
+/// Furthest that one number can get from 0; far beyond what is ever learned, and small enough that
+/// sums of them have an exponential.
+const MOST: f64 = 20.0;
 
 impl Class {
-    /// Returns the keys of the class and of the coarser ones, the coarsest first.
-    fn keys(self) -> [u64; 5] {
-        let cached = u64::from(self.cached_context);
-        let followers = u64::from(self.cached_followers);
-        let followed = followers * 4 + u64::from(self.cached_variety);
-        let (ngram, history) = (u64::from(self.ngram_context), u64::from(self.history));
-        let key = |fine: u64, cached: u64, followed: u64, ngram: u64, history: u64| {
-            let facts = (cached << 24) | (followed << 16) | (ngram << 8) | history;
-            fine << 56 | u64::from(self.experts) << 48 | facts
-        };
+    /// Returns the keys of the facts.
+    fn facts(self) -> [u64; N_FACTS] {
+        let cached = u64::from(self.cached_context) << 16
+            | u64::from(self.cached_followers) << 8
+            | u64::from(self.cached_variety);
+        let context = u64::from(self.ngram_context);
+        let key = |kind: u64, fact: u64| kind << 56 | fact;
         [
-            key(0, 0, 0, 0, 0),
-            key(1, cached, 0, 0, 0),
-            key(2, cached, followed, 0, 0),
-            key(3, cached, followed, ngram, 0),
-            key(4, cached, followed, ngram, history),
+            key(0, self.experts.into()),
+            key(1, cached),
+            key(2, context << 8 | u64::from(self.ngram_count)),
+            key(3, context << 8 | u64::from(self.ngram_share)),
+            key(4, self.history.into()),
+            key(5, cached << 8 | context),
         ]
     }
 
-    /// Sums up what is known at a position: the places of the history that followed its last one,
-    /// two and three symbols before, and the longest context of the n-grams.
-    pub(crate) fn of(
-        history: &History,
-        followers: &[Vec<u64>; MAX_CACHED],
-        ngram_context: usize,
-    ) -> Self {
+    /// Sums up what is known of the history at a position: the places that followed its last
+    /// symbol, the last two and the last three before.
+    pub(crate) fn of(history: &History, followers: &[Vec<u64>; MAX_CACHED]) -> Self {
         let cached_context = followers
             .iter()
             .take_while(|found| !found.is_empty())
@@ -99,12 +115,11 @@ impl Class {
         let variety = history.counted(found).weights.len();
         // All of these are below 256.
         Self {
-            experts: 0,
             cached_context: cached_context as u8,
-            cached_followers: digits(found.len()).min(5),
-            cached_variety: digits(variety).min(3),
-            ngram_context: ngram_context.min(7) as u8,
-            history: digits(history.len()),
+            cached_followers: digits(found.len() as u64).min(5),
+            cached_variety: digits(variety as u64).min(3),
+            history: digits(history.len() as u64),
+            ..Self::default()
         }
     }
 
@@ -119,9 +134,45 @@ impl Class {
     }
 }
 
+/// The facts of one order of the n-grams that decide how far its counts are trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct OrderClass([u64; 4]);
+
+impl OrderClass {
+    /// Sums up what is known of a context of `length` symbols after which `distinct` symbols were
+    /// counted `total` times, and whether no longer context was seen.
+    pub(crate) fn of(
+        length: usize,
+        counts_occurrences: bool,
+        is_last: bool,
+        total: u64,
+        distinct: u64,
+    ) -> Self {
+        let of = (length as u64) << 1 | u64::from(counts_occurrences);
+        let count = u64::from(digits(total).min(14));
+        let variety = (8 * distinct).checked_div(total).unwrap_or(0);
+        let key = |kind: u64, fact: u64| kind << 56 | of << 32 | fact;
+        Self([
+            key(0, is_last.into()),
+            key(1, count),
+            key(2, variety),
+            key(3, count << 8 | variety),
+        ])
+    }
+}
+
 /// Returns the number of binary digits.
-fn digits(n: usize) -> u8 {
-    (usize::BITS - n.leading_zeros()) as u8
+pub(crate) fn digits(n: u64) -> u8 {
+    (u64::BITS - n.leading_zeros()) as u8
+}
+
+impl Theta {
+    /// Takes a step up a gradient.
+    fn climb(&mut self, gradient: f64, step: f64) {
+        self.squares += gradient * gradient;
+        let step = step / (1.0 + self.squares).sqrt();
+        self.value = (self.value + step * gradient).clamp(-MOST, MOST);
+    }
 }
 
 impl Weights {
@@ -133,51 +184,86 @@ impl Weights {
 
     /// Returns the number of symbols that the weights were learned from.
     #[must_use]
-    pub fn n_learned(&self) -> u64 {
-        let coarsest = self.cells.range(..1 << 56);
-        coarsest.map(|(_, cell)| cell.n).sum()
+    pub const fn n_learned(&self) -> u64 {
+        self.n_learned
     }
 
     /// Returns the weight of every expert, by place; those without anything to say have none, and
     /// all together 1.
     pub(crate) fn of(&self, class: Class) -> [f64; N_EXPERTS] {
+        let mut sums = [0.0; N_EXPERTS];
+        for thetas in class.facts().iter().filter_map(|key| self.experts.get(key)) {
+            for (sum, theta) in sums.iter_mut().zip(thetas) {
+                *sum += theta.value;
+            }
+        }
+        let said = || EXPERTS.into_iter().filter(|&expert| class.has(expert));
+        // The greatest is taken off all, so that no exponential is too large.
+        let greatest = said().map(|expert| sums[expert.place()]);
+        let greatest = greatest.fold(f64::NEG_INFINITY, f64::max);
         let mut weights = [0.0; N_EXPERTS];
-        for expert in EXPERTS.into_iter().filter(|&expert| class.has(expert)) {
-            weights[expert.place()] = FIRST[expert.place()];
+        for place in said().map(Expert::place) {
+            weights[place] = FIRST[place] * libm::exp(sums[place] - greatest);
         }
         let total: f64 = weights.iter().sum();
         if total > 0.0 {
             weights.iter_mut().for_each(|weight| *weight /= total);
         }
-        for (fine, key) in class.keys().iter().enumerate() {
-            // Without the coarser class there is no finer one either.
-            let Some(cell) = self.cells.get(key) else {
-                break;
-            };
-            let trust = if fine == 0 { FIRST_TRUST } else { TRUST };
-            for (weight, share) in weights.iter_mut().zip(cell.shares) {
-                *weight = (trust * *weight + share) / (trust + cell.n as f64);
-            }
-        }
         weights
     }
 
+    /// Returns the share that an order leaves to shorter contexts, given what its discounts leave
+    /// to them, strictly between 0 and 1.
+    pub(crate) fn left_over(&self, class: OrderClass, by_discounts: f64) -> f64 {
+        let thetas = class.0.iter().filter_map(|key| self.orders.get(key));
+        let sum = thetas.fold(0.0, |sum, theta| sum + theta.value);
+        if sum == 0.0 {
+            return by_discounts;
+        }
+        let odds = by_discounts / (1.0 - by_discounts) * libm::exp(sum);
+        // Neither an order nor those below it ever say nothing at all.
+        (odds / (1.0 + odds)).clamp(LEAST_SHARE, 1.0 - LEAST_SHARE)
+    }
+
     /// Learns from a symbol that came, to which each expert contributed this much probability.
-    pub(crate) fn learn(&mut self, class: Class, contributions: &[f64; N_EXPERTS]) {
+    /// `orders` are the orders of the n-grams with the gradient of the n-grams' probability.
+    pub(crate) fn learn(
+        &mut self,
+        class: Class,
+        weights: &[f64; N_EXPERTS],
+        contributions: &[f64; N_EXPERTS],
+        orders: impl IntoIterator<Item = (OrderClass, f64)>,
+    ) {
         let total: f64 = contributions.iter().sum();
         // A symbol that was impossible says nothing about who was right.
         if total <= 0.0 || !total.is_finite() {
             return;
         }
-        for key in class.keys() {
-            let cell = self.cells.entry(key).or_default();
-            cell.n += 1;
-            for (share, contribution) in cell.shares.iter_mut().zip(contributions) {
-                *share += contribution / total;
+        self.n_learned += 1;
+        for key in class.facts() {
+            let thetas = self.experts.entry(key).or_default();
+            for place in 0..N_EXPERTS {
+                let gradient = contributions[place] / total - weights[place];
+                if weights[place] > 0.0 && gradient.is_finite() {
+                    thetas[place].climb(gradient, EXPERT_STEP);
+                }
+            }
+        }
+        for (class, gradient) in orders {
+            let gradient = weights[Expert::Ngrams.place()] * gradient / total;
+            if gradient.is_finite() {
+                for key in class.0 {
+                    let theta = self.orders.entry(key).or_default();
+                    theta.climb(gradient, ORDER_STEP);
+                }
             }
         }
     }
 }
+
+/// The least that an order says itself, and the least that it leaves to shorter contexts, once that
+/// is learned.
+const LEAST_SHARE: f64 = 1e-6;
 
 #[cfg(test)]
 mod tests {
@@ -199,32 +285,55 @@ mod tests {
         let (mut weights, seen) = (Weights::new(), class(0b11, 0, 2));
         let before = weights.of(seen);
         for _ in 0..500 {
-            weights.learn(seen, &[0.0, 0.5, 0.0, 0.0, 0.0, 0.0]);
+            let of = weights.of(seen);
+            weights.learn(seen, &of, &[0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0], []);
         }
         let after = weights.of(seen);
-        assert!(before[0] > 0.5 && after[1] > 0.99, "{before:?} {after:?}");
-        // A class that was never seen goes by the coarser ones.
-        assert!(weights.of(class(0b11, 0, 3))[1] > 0.9);
-        // Experts that say something else are another matter.
+        assert!(before[0] > 0.5 && after[1] > 0.95, "{before:?} {after:?}");
+        // A position that has other facts as well goes by those that it shares.
+        assert!(weights.of(class(0b11, 0, 3))[1] > 0.5);
+        // Whoever has nothing to say has no weight.
         assert_eq!(weights.of(class(0b101, 0, 2))[1], 0.0);
         assert_eq!(weights.n_learned(), 500);
+    }
+
+    #[test]
+    fn trust_in_an_order_follows_what_came() {
+        let mut weights = Weights::new();
+        let order = OrderClass::of(2, true, true, 9, 4);
+        assert_eq!(weights.left_over(order, 0.3), 0.3);
+        let mut learn = |left_over: f64| {
+            for _ in 0..300 {
+                // Everything came from shorter contexts, or nothing.
+                let gradient = left_over - weights.left_over(order, 0.3);
+                let alone = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+                weights.learn(class(1, 0, 0), &alone, &alone, [(order, gradient)]);
+            }
+            weights.left_over(order, 0.3)
+        };
+        assert!(learn(1.0) > 0.9);
+        assert!(learn(0.0) < 0.3);
+        // Other contexts are another matter.
+        assert_eq!(
+            weights.left_over(OrderClass::of(1, true, true, 9, 4), 0.3),
+            0.3
+        );
     }
 
     proptest! {
         #[test]
         fn weights_sum_to_one_and_survive_being_stored(
-            steps in prop::collection::vec((1..64u8, 0..4u8, prop::array::uniform6(0.0..1.0f64)), 0..50),
-            asked in (1..64u8, 0..4u8),
+            steps in prop::collection::vec((1..128u8, 0..4u8, prop::array::uniform7(0.0..1.0f64)), 0..50),
+            asked in (1..128u8, 0..4u8),
         ) {
             let mut weights = Weights::new();
             for (experts, cached, mut contributions) in steps {
                 let class = class(experts, cached, 1);
-                for expert in EXPERTS {
-                    if !class.has(expert) {
-                        contributions[expert.place()] = 0.0;
-                    }
+                let of = weights.of(class);
+                for (contribution, weight) in contributions.iter_mut().zip(of) {
+                    *contribution *= weight;
                 }
-                weights.learn(class, &contributions);
+                weights.learn(class, &of, &contributions, []);
             }
             let stored = serde_json::to_string(&weights).unwrap();
             let read: Weights = serde_json::from_str(&stored).unwrap();

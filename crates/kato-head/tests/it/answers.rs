@@ -17,16 +17,19 @@ fn words() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 fn experts() -> impl Strategy<Value = Vec<Expert>> {
-    use Expert::{CachedPairs, CachedSymbols, CachedTriples, Ngrams, Outside, RecentSymbols};
+    use Expert::{
+        CachedPairs, CachedSymbols, CachedTriples, FittingSymbols, Ngrams, Outside, RecentSymbols,
+    };
     let all = [
         Ngrams,
         CachedSymbols,
         RecentSymbols,
+        FittingSymbols,
         CachedPairs,
         CachedTriples,
         Outside,
     ];
-    prop::sample::subsequence(all.to_vec(), 0..=6)
+    prop::sample::subsequence(all.to_vec(), 0..=7)
 }
 
 proptest! {

@@ -1,10 +1,19 @@
 //! The parts of an explanation are the number that they explain.
 
-use kato_head::explanation::{Counts, Reason};
+use kato_head::explanation::{Counts, Explanation, Reason};
 use kato_head::{Expert, HeadOptions, Weights};
 use proptest::prelude::*;
 
 use crate::support::{WORDS, documents, head_of, learner, memory_store};
+
+/// Returns the probability that the n-grams give.
+fn parts_of_ngrams(explanation: &Explanation) -> f64 {
+    let part = explanation
+        .parts
+        .iter()
+        .find(|part| part.expert == Expert::Ngrams);
+    part.map_or(0.0, |part| part.probability)
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
@@ -18,9 +27,12 @@ proptest! {
         let store = memory_store(&learner, &documents);
         let head = head_of(&store, &HeadOptions::default().with_expert(Expert::Outside));
         let mut read = head.history();
-        history.iter().for_each(|word| head.read(&mut read, word));
-        let weights = Weights::new();
+        let mut weights = Weights::new();
         let outside = head.outside([("a", 2.0), ("c", 1.0)]);
+        for word in &history {
+            head.learn_weights(&mut weights, &read, Some(&outside), head.symbol(word));
+            head.read(&mut read, word);
+        }
         let next = head.next(&read, &weights, Some(&outside));
         let ids = WORDS.map(|word| head.symbol(word).unwrap());
         let mut explanations = ids.map(|id| next.explain(id));
@@ -37,7 +49,7 @@ proptest! {
                         prop_assert_eq!(sum.to_bits(), part.probability.to_bits());
                         for order in orders {
                             let kept = order.count as f64 - order.discount;
-                            let expected = order.reached * kept / order.total as f64;
+                            let expected = order.reached * order.trust * kept / order.total as f64;
                             prop_assert!((order.term - expected).abs() < 1e-12);
                             // Every count is that of named patterns.
                             let counted: u64 = match order.counts {
@@ -58,6 +70,17 @@ proptest! {
                         let sum: f64 = places.iter().map(|place| place.weight).sum();
                         prop_assert_eq!(sum, *weight);
                         prop_assert_eq!(part.probability, weight / total);
+                        if part.expert == Expert::FittingSymbols {
+                            // The recent symbols, each times what the n-grams expect.
+                            let expected = parts_of_ngrams(explanation);
+                            let recent = explanation.parts.iter().find(|part| part.expert == Expert::RecentSymbols);
+                            let Some(Reason::Cache { places: recent, .. }) = recent.map(|part| &part.reason) else {
+                                return Err(TestCaseError::fail("no recent symbols"));
+                            };
+                            let fitting: Vec<(u64, f64)> = recent.iter().map(|place| (place.ago, place.weight * expected)).collect();
+                            let found: Vec<(u64, f64)> = places.iter().map(|place| (place.ago, place.weight)).collect();
+                            prop_assert_eq!(found, fitting);
+                        }
                         for place in places {
                             let word = history[history.len() - place.ago as usize];
                             prop_assert_eq!(word, explanation.symbol.as_str());
@@ -87,8 +110,10 @@ fn an_explanation_is_json() {
     let json = serde_json::to_value(&why[0]).unwrap();
     let orders = &json["parts"][0]["reason"]["orders"];
     assert_eq!(json["parts"][0]["reason"]["by"], "ngrams");
-    assert_eq!(orders[2]["context"], serde_json::json!(["a", "b"]));
-    assert_eq!(orders[2]["counts"], "occurrences");
-    assert_eq!(orders[2]["count"], 1);
-    assert_eq!(orders[2]["patterns"].as_array().unwrap().len(), 1);
+    // The empty context, "b" by symbols before it and by occurrences, and both.
+    assert_eq!(orders[1]["counts"], "symbols_before");
+    assert_eq!(orders[3]["context"], serde_json::json!(["a", "b"]));
+    assert_eq!(orders[3]["counts"], "occurrences");
+    assert_eq!(orders[3]["count"], 1);
+    assert_eq!(orders[3]["patterns"].as_array().unwrap().len(), 1);
 }

@@ -61,7 +61,8 @@ fn check_counts(head: &Head, occurrences: &Occurrences) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// The definition of interpolated Kneser-Ney, from a list of n-grams.
+/// The definition of interpolated Kneser-Ney, from a list of n-grams: contexts between the empty and
+/// the longest are asked by symbols to the left, then with a trust of 0.3 by occurrences.
 fn kneser_ney(
     occurrences: &Occurrences,
     discounts: Discounts,
@@ -70,9 +71,14 @@ fn kneser_ney(
 ) -> f64 {
     let longest = context.len().min(ORDER - 1);
     let mut probability = 1.0 / WORDS.len() as f64;
-    for length in 0..=longest {
+    let steps = (0..=longest).flat_map(|length| match length {
+        length if length == longest => vec![(length, true, 1.0)],
+        0 => vec![(0, false, 1.0)],
+        _ => vec![(length, false, 1.0), (length, true, 0.3)],
+    });
+    for (length, counts_occurrences, trust) in steps {
         let context = &context[context.len() - length..];
-        let value = |ngram: &[String]| match length == longest {
+        let value = |ngram: &[String]| match counts_occurrences {
             true => occurrences.get(ngram).copied().unwrap_or(0),
             false => n_before(occurrences, ngram),
         };
@@ -109,7 +115,9 @@ fn kneser_ney(
         } else {
             0.0
         };
-        probability = (kept + held_back * probability) / total as f64;
+        let total = total as f64;
+        let left_over = 1.0 - trust * (1.0 - held_back / total);
+        probability = trust * kept / total + left_over * probability;
     }
     probability
 }
