@@ -465,3 +465,43 @@ fn teaching_and_asking_side_by_side_ends_exact() {
     assert_eq!(bits(&after), said(&scratch(&taught, 1), &["a", "b"]));
     assert_eq!(ask(&service, &ids[0], &all_of(1)).unwrap(), answer);
 }
+
+#[test]
+fn names_stand_for_the_lowest_level_whoever_taught_them_first() {
+    let service = Service::in_memory(ServiceOptions::default());
+    let ids = NODES.map(|node| create(&service, node));
+    let of =
+        |words: &[&str]| -> Vec<Event> { words.iter().map(|word| Event::new([*word])).collect() };
+    let name = |events: &[Event]| PatternName::of_events(events).prefixed().to_string();
+    let (one, two) = (of(&["a", "b"]), of(&["c", "d"]));
+    let high = of(&[&name(&one), &name(&two)]);
+    let mut taught = Vec::new();
+    let mut learn = |level: usize, events: &Vec<Event>| {
+        let lessons = vec![Lesson::new(events.clone())];
+        service
+            .learn_batch(&ids[level], lessons, None)
+            .unwrap()
+            .wait()
+            .unwrap();
+        taught.push((level, events.clone()));
+        for n_levels in 1..=3 {
+            let answer = ask(&service, &ids[0], &all_of(n_levels)).unwrap();
+            assert_eq!(bits(&answer), said(&scratch(&taught, n_levels), &[]));
+        }
+        scratch(&taught, 3)
+    };
+    // Where they do not belong, and where they are nothing but names.
+    learn(1, &one);
+    learn(1, &two);
+    let before = learn(2, &high);
+    learn(0, &one);
+    let after = learn(0, &two);
+    let pair = |head: &Head| -> u64 {
+        let ids: Option<Vec<_>> = ["b", "c"].iter().map(|word| head.symbol(word)).collect();
+        ids.map_or(0, |ids| head.count(&ids))
+    };
+    assert_eq!((pair(&before), pair(&after)), (0, 1));
+    // Again, which changes nothing but frequencies.
+    learn(0, &one);
+    learn(1, &one);
+}
