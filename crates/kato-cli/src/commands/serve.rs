@@ -112,8 +112,8 @@ pub(crate) struct Args {
     /// Default: half of the memory that this machine has, or its container.
     #[arg(long, value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
-    /// Memory for the counts from which `/sessions/{id}/next` answers, and as much again for those
-    /// that are being counted; those that were not asked for longest make room.
+    /// Memory for the counts that /sessions/{id}/next answers from, and about as much beside them
+    /// while some are made; those that were not asked for longest make room.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_head_memory: ByteSize,
     /// Requests in flight at most; others are told to come back later.
