@@ -127,6 +127,12 @@ impl Heads {
         while self.charges.bytes() > limit && drop_oldest(&mut slots, for_slot) {}
     }
 
+    /// Returns how many are kept, and the bytes that they take.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        (self.lock().len(), self.charges.bytes())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }

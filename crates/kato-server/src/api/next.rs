@@ -59,7 +59,11 @@ pub(crate) fn next(app: &App, call: &Call) -> Outcome {
 fn question(query: &str) -> Result<NextQuery, Refusal> {
     let invalid = |detail: String| Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
     let defaults = NextQuery::default();
-    let top = query::integer(query, "top", defaults.top as i64)?;
+    let top = query::integer(
+        query,
+        "top",
+        i64::try_from(defaults.top).unwrap_or(i64::MAX),
+    )?;
     let explain = query::parameter(query, "explain");
     Ok(NextQuery {
         top: usize::try_from(top)

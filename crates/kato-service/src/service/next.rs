@@ -145,3 +145,39 @@ fn answer(
     answer.next = best.map(|(symbol, p)| (text(symbol), p)).collect();
     Ok(answer)
 }
+
+#[cfg(test)]
+mod tests {
+    use kato_prediction::Cancel;
+
+    use crate::answer::{NewSession, NextQuery};
+    use crate::{Service, ServiceOptions};
+
+    #[test]
+    fn few_heads_are_kept_and_none_of_a_node_that_has_left_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = ServiceOptions::default().with_max_loaded_nodes(0);
+        let service = Service::open(dir.path(), options).unwrap();
+        let ids: Vec<String> = (0..70)
+            .map(|idx| {
+                let made = service.create_session(NewSession::new(format!("n{idx}")));
+                made.unwrap().wait().unwrap().session_id
+            })
+            .collect();
+        let ask = |id: &str| service.next(id, &NextQuery::default(), &Cancel::never());
+        for id in &ids {
+            ask(id).unwrap();
+        }
+        let (n_heads, bytes) = service.shared.heads.kept();
+        assert_eq!(n_heads, 64);
+        assert!((64 << 20..65 << 20).contains(&bytes), "{bytes}");
+        ask(&ids[0]).unwrap();
+        for id in &ids {
+            service.delete_session(id).unwrap().wait().unwrap();
+        }
+        // The first round takes the nodes out of memory, and the second finds their heads.
+        service.maintain().unwrap();
+        service.maintain().unwrap();
+        assert_eq!(service.shared.heads.kept(), (0, 0));
+    }
+}

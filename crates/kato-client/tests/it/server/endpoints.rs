@@ -219,19 +219,22 @@ async fn without_its_token_nobody_is_served() {
 async fn what_comes_next_is_asked_in_types() {
     let server = Running::in_memory(|server| server).await;
     let client = server.builder(session()).build().unwrap();
-    let words = |words: [&str; 3]| words.map(|word| Observation::strings([word]));
+    let words = |words: &[&str]| -> Vec<Observation> {
+        let observations = words.iter().map(|word| Observation::strings([*word]));
+        observations.collect()
+    };
     for chunk in [
         ["the", "cat", "sleeps"],
         ["the", "cat", "sits"],
         ["the", "cat", "sleeps"],
     ] {
-        for observation in words(chunk) {
+        for observation in words(&chunk) {
             client.observe(observation).await.unwrap();
         }
         client.learn().await.unwrap();
     }
     client.clear_stm().await.unwrap();
-    for observation in words(["a cat", "the", "cat"]) {
+    for observation in words(&["the", "cat"]) {
         client.observe(observation).await.unwrap();
     }
     let query = NextQuery {
@@ -245,7 +248,7 @@ async fn what_comes_next_is_asked_in_types() {
         (answer.next[0].symbol.as_str(), answer.next.len()),
         ("sleeps", 3)
     );
-    assert_eq!((answer.history, answer.levels[0].patterns), (3, 2));
+    assert_eq!((answer.history, answer.levels[0].patterns), (2, 2));
     assert!(!answer.asked[0].known && answer.asked[1].known);
     assert_eq!(answer.explanations[0]["symbol"], "sits");
     let unknown = NextQuery {
