@@ -11,10 +11,10 @@ fn main() -> anyhow::Result<()> {
     let text = arguments
         .next()
         .unwrap_or_else(|| "Everything that".to_owned());
-    let kb = kato::open(arguments.next().as_deref().unwrap_or("kato-kb"))?;
+    let kb = arguments.next();
 
     // Counts the n-grams inside all patterns, once.
-    let head = kb.head(HeadOptions::default())?;
+    let head = kato::open_head(kb.as_deref().unwrap_or("kato-kb"), HeadOptions::default())?;
     let mut out = io::stdout().lock();
     let next = head.next(text.as_str(), 5)?;
     for token in &next {

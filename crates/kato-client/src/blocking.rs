@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kato_model::PatternName;
-use kato_protocol::extension::{BatchItem, Extensions};
+use kato_protocol::extension::{BatchItem, Extensions, NextAnswer, NextQuery};
 use kato_protocol::monitoring::{
     CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
     MetricHistory, Metrics, Stats, Status,
@@ -82,6 +82,7 @@ same! {
     fn extend(ttl: Duration) -> Extended;
     fn stm() -> Stm;
     fn predictions() -> Predictions;
+    fn next(query: NextQuery) -> NextAnswer;
     fn percept() -> PerceptAnswer;
     fn cognition() -> SessionCognition;
     fn finalize_training() -> FinalizedTraining;

@@ -249,6 +249,20 @@ impl Node {
         read.unwrap_or_default()
     }
 
+    /// Returns the names of all patterns and how often each was learned, at one moment and in no
+    /// particular order; 28 bytes for each.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Store`] when an index is damaged and the store cannot be read either.
+    pub fn frequencies(&self) -> Result<Vec<(PatternName, u64)>, EngineError> {
+        self.read_index(|_, index| {
+            let mut all = Vec::with_capacity(index.n_patterns());
+            all.extend(index.frequencies());
+            all
+        })
+    }
+
     /// Returns the bytes of memory that what the node has learned takes, about: its patterns and
     /// symbols. Emotives, vectors and metadata are not counted.
     #[must_use]

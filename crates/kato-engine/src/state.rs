@@ -1,12 +1,15 @@
 //! The state of a session between calls, as a value that can be stored.
 
 pub(crate) mod metadata_json;
+mod past;
 
 use std::collections::BTreeMap;
 
 use kato_model::emotives::mean_emotives;
 use kato_model::{EmotiveMap, Event, Metadata, MetadataValue, VectorName};
 use serde::{Deserialize, Serialize};
+
+use self::past::Past;
 
 /// Most events, emotive maps, metadata maps and vectors that a session keeps between calls: the
 /// latest. KATO keeps as many events, emotives and metadata.
@@ -20,6 +23,9 @@ pub(crate) const MAX_RETAINED: usize = 1000;
 #[serde(default)]
 pub struct SessionState {
     pub(crate) stm: Vec<Event>,
+    /// Events that have left the short-term memory since it was cleared.
+    #[serde(skip_serializing_if = "Past::is_empty")]
+    pub(crate) past: Past,
     #[serde(rename = "emotives_accumulator")]
     pub(crate) emotives: Vec<EmotiveMap>,
     #[serde(rename = "metadata_accumulator")]
@@ -61,6 +67,22 @@ impl SessionState {
     #[must_use]
     pub fn stm(&self) -> &[Event] {
         &self.stm
+    }
+
+    /// Returns what was observed since the session began or was cleared, the oldest first: the symbol
+    /// of each event, `None` for an event that has not one symbol alone. Beside the short-term memory
+    /// these are the latest 1,024 events that learning or its length took out of it, of 32 KiB of
+    /// text at most.
+    pub fn history(&self) -> impl Iterator<Item = Option<&str>> {
+        self.past.iter().chain(self.stm.iter().map(only_symbol))
+    }
+
+    /// Drops the oldest events of the short-term memory, all but `n`, which are history from now on.
+    pub(crate) fn retire_all_but(&mut self, n: usize) {
+        let surplus = self.stm.len().saturating_sub(n);
+        for event in self.stm.drain(..surplus) {
+            self.past.push(only_symbol(&event));
+        }
     }
 
     /// Returns the number of observations since the session began or was cleared.
@@ -128,14 +150,23 @@ impl SessionState {
             .chain(vectors)
             .sum::<usize>()
             + percept
+            + self.past.memory_bytes()
     }
 
     /// Cuts everything to the latest entries.
     pub(crate) fn trim(&mut self) {
-        truncate_front(&mut self.stm, MAX_RETAINED);
+        self.retire_all_but(MAX_RETAINED);
         truncate_front(&mut self.emotives, MAX_RETAINED);
         truncate_front(&mut self.metadata, MAX_RETAINED);
         truncate_front(&mut self.vectors, MAX_RETAINED);
+    }
+}
+
+/// Returns the only symbol of an event; `None` if it has several, or none.
+fn only_symbol(event: &Event) -> Option<&str> {
+    match event.symbols() {
+        [symbol] => Some(symbol),
+        _ => None,
     }
 }
 

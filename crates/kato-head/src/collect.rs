@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-use foldhash::fast::FixedState;
+use foldhash::quality::RandomState;
 use kato_model::PatternName;
 use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
 use kato_store::{PatternStore, PatternVisitor};
@@ -76,11 +76,11 @@ pub(crate) fn collect(
     store: &dyn PatternStore,
     symbols: &mut Symbols,
     options: &HeadOptions,
-) -> Result<(Trie, Counted), HeadError> {
+) -> Result<(Trie, Counted, Missing), HeadError> {
     let mut builder = TrieBuilder::new(options.order);
     let mut intern = |symbol: &str| symbols.intern(symbol);
-    let counted = visit(store, &mut intern, options, &mut builder)?;
-    Ok((builder.finish()?, counted))
+    let (counted, missing) = visit(store, &mut intern, options, &mut builder)?;
+    Ok((builder.finish()?, counted, missing))
 }
 
 /// Shows the n-grams of all patterns of a store to a sink. `number` gives symbols their numbers,
@@ -90,13 +90,14 @@ pub(crate) fn visit(
     number: &mut dyn FnMut(&str) -> Result<u32, HeadError>,
     options: &HeadOptions,
     sink: &mut dyn Sink,
-) -> Result<Counted, HeadError> {
+) -> Result<(Counted, Missing), HeadError> {
     let n_levels = store.nodes().len();
     let n_levels = options.levels.map_or(n_levels, |most| most.min(n_levels));
     let mut collector = Collector {
         number,
         sink,
         counted: Counted::default(),
+        missing: Missing::default(),
         edges: Edges::new(options.order - 1),
         level: 0,
         is_top: n_levels <= 1,
@@ -115,7 +116,7 @@ pub(crate) fn visit(
         }
         visited.map_err(|source| HeadError::Store { level, source })?;
     }
-    Ok(collector.counted)
+    Ok((collector.counted, collector.missing))
 }
 
 /// A visitor that counts the patterns of one level after the other.
@@ -123,6 +124,7 @@ struct Collector<'a> {
     number: &'a mut dyn FnMut(&str) -> Result<u32, HeadError>,
     sink: &'a mut dyn Sink,
     counted: Counted,
+    missing: Missing,
     edges: Edges,
     level: usize,
     is_top: bool,
@@ -134,6 +136,17 @@ struct Collector<'a> {
     /// Its children above the lowest level; reused.
     children: Vec<Child>,
     error: Option<HeadError>,
+}
+
+/// The names that patterns refer to and no level below them held, with the highest level of those
+/// patterns.
+// Names come from users, so hashers are keyed at random.
+pub(crate) type Missing = HashMap<PatternName, usize, RandomState>;
+
+/// Notes that a pattern of a level refers to a name that no level below it holds.
+pub(crate) fn note_missing(missing: &mut Missing, level: usize, name: PatternName) {
+    let highest = missing.entry(name).or_default();
+    *highest = level.max(*highest);
 }
 
 /// A child of a pattern: a place in [`Edges`], or none.
@@ -171,7 +184,7 @@ impl Collector<'_> {
             }
         }
         if !self.is_top {
-            self.edges.insert(pattern.name, &self.run);
+            self.edges.insert(self.level, pattern.name, &self.run);
         }
         Ok(())
     }
@@ -239,7 +252,13 @@ impl Collector<'_> {
             return Some(place).filter(|&place| place != BREAK);
         }
         let place = match source.get(number) {
-            Some(SymbolRef::Name(name)) => self.edges.place(&name),
+            Some(SymbolRef::Name(name)) => {
+                let place = self.edges.place(self.level, &name);
+                if place.is_none() {
+                    note_missing(&mut self.missing, self.level, name);
+                }
+                place
+            }
             // Text above the lowest level is no pattern.
             Some(SymbolRef::Text(_)) | None => None,
         };
@@ -278,7 +297,8 @@ impl PatternVisitor for Collector<'_> {
 pub(crate) struct Edges {
     /// One less than the order.
     reach: usize,
-    places: HashMap<PatternName, u32, FixedState>,
+    /// The place of each, and its level.
+    places: HashMap<PatternName, (u32, usize), RandomState>,
     /// Where the symbols of each end; they begin where those before end.
     ends: Vec<usize>,
     /// Of each pattern all symbols, or the first and the last `reach`.
@@ -295,13 +315,24 @@ impl Edges {
         }
     }
 
-    /// Returns the place of a pattern; `None` if it is unknown.
-    pub(crate) fn place(&self, name: &PatternName) -> Option<u32> {
-        self.places.get(name).copied()
+    /// Returns the place of a pattern that lies below a level; `None` if it is unknown there.
+    pub(crate) fn place(&self, level: usize, name: &PatternName) -> Option<u32> {
+        // Not those of the level itself: whether they were read before would decide.
+        let found = self.places.get(name).filter(|(_, of)| *of < level);
+        found.map(|&(place, _)| place)
     }
 
-    /// Adds a pattern, given its symbols or what [`join`](Self::join) left of them.
-    pub(crate) fn insert(&mut self, name: PatternName, symbols: &[u32]) {
+    /// Returns about how many bytes all of it takes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let place = size_of::<(PatternName, (u32, usize))>() + 1;
+        self.places.capacity() * place
+            + self.ends.capacity() * size_of::<usize>()
+            + self.symbols.capacity() * size_of::<u32>()
+    }
+
+    /// Adds a pattern of a level, given its symbols or what [`join`](Self::join) left of them. Of
+    /// several of one name the first stays, which has to be that of the lowest level.
+    pub(crate) fn insert(&mut self, level: usize, name: PatternName, symbols: &[u32]) {
         // Places have 32 bits; a pattern that gets none is unknown to the levels above.
         let Ok(place) = u32::try_from(self.ends.len()) else {
             return;
@@ -309,7 +340,7 @@ impl Edges {
         if place == BREAK || self.places.contains_key(&name) {
             return;
         }
-        self.places.insert(name, place);
+        self.places.insert(name, (place, level));
         let reach = self.reach;
         match symbols.len() <= 2 * reach {
             true => self.symbols.extend_from_slice(symbols),

@@ -33,6 +33,16 @@ pub enum HeadError {
         /// The number of levels.
         n_levels: usize,
     },
+    /// A pattern was handed over after those of a higher level.
+    #[error(
+        "a pattern of level {level} comes after those of level {after}: hand over the levels from the lowest up"
+    )]
+    LevelOrder {
+        /// The level of the pattern.
+        level: usize,
+        /// The level of the one before.
+        after: usize,
+    },
     /// There are more distinct n-grams of one order than 32 bits can number.
     #[error(
         "the patterns hold more than 4 billion different n-grams of one order: choose a lower order"

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use kato_model::{Event, PatternName};
 use kato_store::PatternStore;
 
-use crate::collect::{BREAK, Child, Counted, Edges, collect, windows_of};
+use crate::collect::{BREAK, Child, Counted, Edges, Missing, collect, note_missing, windows_of};
 use crate::history::History;
 use crate::kneser_ney::Roots;
 use crate::next::{Next, Outside};
@@ -51,10 +51,11 @@ use crate::{HeadError, Weights};
 #[derive(Debug)]
 pub struct Head {
     options: HeadOptions,
-    symbols: Symbols,
-    trie: Trie,
-    counted: Counted,
-    n_levels: usize,
+    pub(crate) symbols: Symbols,
+    pub(crate) trie: Trie,
+    pub(crate) counted: Counted,
+    pub(crate) missing: Missing,
+    pub(crate) n_levels: usize,
     /// What the n-grams say without a context; forgotten when something is learned.
     roots: OnceLock<Roots>,
 }
@@ -107,12 +108,13 @@ impl Head {
         Self::empty(Symbols::new(Some(&mut vocabulary.into_iter()))?, options)
     }
 
-    fn empty(symbols: Symbols, options: HeadOptions) -> Result<Self, HeadError> {
+    pub(crate) fn empty(symbols: Symbols, options: HeadOptions) -> Result<Self, HeadError> {
         options.check()?;
         Ok(Self {
             trie: Trie::new(options.order),
             symbols,
             counted: Counted::default(),
+            missing: Missing::default(),
             n_levels: options.levels.unwrap_or(usize::MAX),
             options,
             roots: OnceLock::new(),
@@ -125,7 +127,7 @@ impl Head {
         options: HeadOptions,
     ) -> Result<Self, HeadError> {
         let mut head = Self::empty(symbols, options)?;
-        (head.trie, head.counted) = collect(store, &mut head.symbols, &head.options)?;
+        (head.trie, head.counted, head.missing) = collect(store, &mut head.symbols, &head.options)?;
         head.n_levels = head.n_levels.min(store.nodes().len());
         Ok(head)
     }
@@ -158,7 +160,8 @@ impl Head {
     /// Returns about how many bytes the head takes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.trie.heap_bytes() + self.symbols.heap_bytes()
+        let missing = size_of::<(PatternName, usize)>() + 1;
+        self.trie.heap_bytes() + self.symbols.heap_bytes() + self.missing.capacity() * missing
     }
 
     /// Returns the number of a symbol; `None` if the head does not know it.
@@ -289,7 +292,8 @@ impl Head {
     /// that the head does not count are passed over.
     ///
     /// `below` finds the events of patterns of lower levels, by level and name, and is not asked
-    /// on the lowest level. The result is that of counting a store that holds the lesson.
+    /// on the lowest level. The result is that of counting a store that holds the lesson, unless the
+    /// pattern is one that was [missing](Self::is_missing).
     ///
     /// # Errors
     ///
@@ -308,12 +312,7 @@ impl Head {
         let short = u32::try_from(times).unwrap_or(u32::MAX);
         self.counted.patterns += 1;
         if level == 0 {
-            let n_symbols = events.iter().map(|event| event.len() as u64).sum();
-            let counted = &mut self.counted;
-            counted.learns = counted.learns.saturating_add(times);
-            counted.symbols = counted
-                .symbols
-                .saturating_add(times.saturating_mul(n_symbols));
+            self.count_learns(events, times);
             let run = self.run_of(events)?;
             for run in run.split(|&symbol| symbol == BREAK) {
                 for window in windows_of(run, self.trie.order()) {
@@ -332,15 +331,35 @@ impl Head {
         Ok(())
     }
 
+    /// Returns whether patterns above a level refer to a pattern that no level below them held when
+    /// they were counted. Where that level learns it, their n-grams are others than those that were
+    /// counted, and only counting anew finds them; levels that are taught from below never meet
+    /// this.
+    #[must_use]
+    pub fn is_missing(&self, level: usize, name: &PatternName) -> bool {
+        self.missing.get(name).is_some_and(|&above| above > level)
+    }
+
     /// Forgets everything that was counted; symbols keep their numbers.
     pub fn clear(&mut self) {
         self.trie = Trie::new(self.options.order);
         self.counted = Counted::default();
+        self.missing = Missing::default();
         self.roots.take();
     }
 
+    /// Counts learn calls of the lowest level.
+    pub(crate) fn count_learns(&mut self, events: &[Event], times: u64) {
+        let n_symbols: u64 = events.iter().map(|event| event.len() as u64).sum();
+        let counted = &mut self.counted;
+        counted.learns = counted.learns.saturating_add(times);
+        counted.symbols = counted
+            .symbols
+            .saturating_add(times.saturating_mul(n_symbols));
+    }
+
     /// Returns the numbers of the symbols of a pattern of the lowest level.
-    fn run_of(&mut self, events: &[Event]) -> Result<Vec<u32>, HeadError> {
+    pub(crate) fn run_of(&mut self, events: &[Event]) -> Result<Vec<u32>, HeadError> {
         let mut run = Vec::with_capacity(events.len());
         for event in events {
             run.push(match event.symbols() {
@@ -366,7 +385,13 @@ impl Head {
         for event in events {
             let child = match event.symbols() {
                 [symbol] => match PatternName::from_symbol(symbol) {
-                    Some(name) => self.child(level, &name, edges, below)?,
+                    Some(name) => {
+                        let child = self.child(level, &name, edges, below)?;
+                        if child.is_none() {
+                            note_missing(&mut self.missing, level, name);
+                        }
+                        child
+                    }
                     None => None,
                 },
                 _ => None,
@@ -380,7 +405,7 @@ impl Head {
         Ok(children)
     }
 
-    /// Finds a pattern below a level, the nearest first.
+    /// Finds a pattern below a level, on the lowest one that holds it.
     fn child(
         &mut self,
         level: usize,
@@ -388,30 +413,28 @@ impl Head {
         edges: &mut Edges,
         below: &mut dyn FnMut(usize, &PatternName) -> Option<Vec<Event>>,
     ) -> Result<Child, HeadError> {
-        if let Some(place) = edges.place(name) {
+        if let Some(place) = edges.place(level, name) {
             return Ok(Some(place));
         }
-        let found = (0..level)
-            .rev()
-            .find_map(|level| Some((level, below(level, name)?)));
-        let Some((level, events)) = found else {
+        let found = (0..level).find_map(|level| Some((level, below(level, name)?)));
+        let Some((found_at, events)) = found else {
             return Ok(None);
         };
         // What is counted here is how often patterns hold something, and these are only looked at.
         let counted = self.counted;
-        let symbols = match level {
+        let symbols = match found_at {
             0 => self.run_of(&events)?,
             _ => {
                 // Ends after as many steps as there are levels, as every step goes down.
-                let children = self.children_of(level, &events, edges, below)?;
+                let children = self.children_of(found_at, &events, edges, below)?;
                 let mut symbols = Vec::new();
                 edges.join(&children, &mut symbols);
                 symbols
             }
         };
         self.counted = counted;
-        edges.insert(*name, &symbols);
-        Ok(edges.place(name))
+        edges.insert(found_at, *name, &symbols);
+        Ok(edges.place(level, name))
     }
 
     pub(crate) const fn trie(&self) -> &Trie {

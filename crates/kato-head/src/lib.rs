@@ -4,6 +4,7 @@
 //!
 //! Start with [`Head`], which counts the patterns of a store or is taught, and answers.
 //!
+//! * [`HeadBuilder`] counts patterns that lie in no store.
 //! * [`History`] is what was read so far; [`Next`] the answer after it: the probability of a symbol,
 //!   or the [`Distribution`] over all.
 //! * [`Explanation`] splits a probability into the [`Expert`]s' parts, down to counts, discounts and
@@ -14,6 +15,7 @@
 // A number that a cast has cut is another number.
 #![warn(clippy::cast_sign_loss)]
 
+mod builder;
 mod collect;
 mod distribution;
 mod error;
@@ -28,6 +30,7 @@ mod symbols;
 mod trie;
 mod weights;
 
+pub use builder::HeadBuilder;
 pub use collect::Counted;
 pub use distribution::Distribution;
 pub use error::HeadError;

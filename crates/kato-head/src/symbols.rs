@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
+use foldhash::quality::RandomState;
 
 use crate::HeadError;
 
@@ -24,7 +24,8 @@ impl SymbolId {
 /// Symbols by number, and numbers by symbol.
 #[derive(Clone)]
 pub(crate) struct Symbols {
-    ids: HashMap<Arc<str>, u32, FixedState>,
+    // Symbols come from users, so the hasher is keyed at random.
+    ids: HashMap<Arc<str>, u32, RandomState>,
     texts: Vec<Arc<str>>,
     /// Whether a symbol that nobody has named yet can come next.
     is_open: bool,

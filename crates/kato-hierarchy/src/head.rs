@@ -4,10 +4,15 @@
 mod score;
 mod write;
 
-use kato_engine::{Node, Session};
-use kato_head::{Head, HeadOptions, History, Outside, Weights};
-use kato_model::Event;
+use std::sync::Arc;
+
+use kato_engine::{Engine, Node, Session};
+use kato_head::{Head, HeadError, HeadOptions, History, Outside, Weights};
+use kato_learner::LearnerConfig;
+use kato_model::{Event, PatternName};
 use kato_prediction::Predictions;
+use kato_store::PatternStore;
+use kato_tokenizer::Tokenizer;
 use serde::Serialize;
 
 pub use kato_head::explanation::{CachedPlace, CountedPattern, Counts, OrderTerm, Part, Reason};
@@ -16,6 +21,7 @@ pub use kato_head::{Expert, Explanation};
 pub use self::score::{ScoredToken, TextScore};
 pub use self::write::{WriteEnd, WriteOptions, WriteStrategy, Writing, WrittenToken};
 use crate::chunked_prompt::ChunkedPrompt;
+use crate::error::check_option;
 use crate::hierarchy::token_event;
 use crate::{Hierarchy, HierarchyError, Prompt};
 
@@ -32,6 +38,8 @@ const NAMED: usize = 5;
 #[derive(Debug)]
 pub struct TextHead {
     hierarchy: Hierarchy,
+    /// What was counted; `None` where that lies in the engine alone.
+    store: Option<Arc<dyn PatternStore>>,
     head: Head,
     weights: Weights,
 }
@@ -82,12 +90,14 @@ impl Hierarchy {
                 learns: not_stored(node),
             });
         }
-        let head = match self.engine().store() {
+        let store = self.engine().store().cloned();
+        let head = match &store {
             Some(store) => Head::from_store_with_vocabulary(&**store, tokens, options)?,
             None => Head::with_vocabulary(tokens, options)?,
         };
         Ok(TextHead {
             hierarchy: self.clone(),
+            store,
             head,
             weights: Weights::new(),
         })
@@ -95,6 +105,35 @@ impl Hierarchy {
 }
 
 impl TextHead {
+    /// Counts the patterns of a store whose nodes were trained with a tokenizer and these settings,
+    /// and opens nothing else: no engine, which would load them for predictions. Answers are those
+    /// of [`Hierarchy::head`].
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::Head`], [`HierarchyError::Nodes`]; [`HierarchyError::Option`] when KATO's
+    /// predictions are to be asked, which takes an engine.
+    pub fn from_store(
+        store: Arc<dyn PatternStore>,
+        tokenizer: impl Tokenizer + 'static,
+        settings: LearnerConfig,
+        options: HeadOptions,
+    ) -> Result<Self, HierarchyError> {
+        let is_counted = !options.experts.contains(&Expert::Outside);
+        let expected = "without predictions, which take an engine";
+        check_option("experts", &"outside", is_counted, expected)?;
+        let hierarchy = Hierarchy::new(Engine::in_memory(store.nodes()), tokenizer, settings)?;
+        let vocabulary = hierarchy.tokenizer().vocabulary();
+        let tokens = vocabulary.iter().map(|(_, token)| token);
+        let head = Head::from_store_with_vocabulary(&*store, tokens, options)?;
+        Ok(Self {
+            hierarchy,
+            store: Some(store),
+            head,
+            weights: Weights::new(),
+        })
+    }
+
     /// Returns the head, to be asked with symbols.
     #[must_use]
     pub const fn head(&self) -> &Head {
@@ -129,7 +168,7 @@ impl TextHead {
     }
 
     /// Counts a pattern that a level learned, `times` times. The patterns that it refers to are
-    /// looked up in the engine.
+    /// looked up in the engine, and in the store.
     ///
     /// # Errors
     ///
@@ -142,8 +181,21 @@ impl TextHead {
     ) -> Result<(), HierarchyError> {
         self.hierarchy.check_level(level)?;
         let nodes = self.hierarchy.nodes();
-        let below = |level: usize, name: &_| nodes.get(level)?.events(name);
-        Ok(self.head.learn(level, events, times, below)?)
+        let (store, mut unread) = (self.store.as_ref(), None);
+        let below = |level: usize, name: &PatternName| {
+            if let Some(events) = nodes.get(level)?.events(name) {
+                return Some(events);
+            }
+            match store?.pattern(level, name) {
+                Ok(stored) => Some(stored?.events()),
+                Err(source) => {
+                    unread = Some(HeadError::Store { level, source });
+                    None
+                }
+            }
+        };
+        self.head.learn(level, events, times, below)?;
+        Ok(unread.map_or(Ok(()), Err)?)
     }
 
     /// Counts what a session has taught its node since the last call, and returns how many lessons
@@ -218,7 +270,7 @@ impl TextHead {
 
     /// Names the patterns behind explanations, where there is a store.
     fn name_patterns(&self, explanations: &mut [Explanation]) -> Result<(), HierarchyError> {
-        if let Some(store) = self.hierarchy.engine().store() {
+        if let Some(store) = &self.store {
             self.head.name_patterns(&**store, explanations, NAMED)?;
         }
         Ok(())

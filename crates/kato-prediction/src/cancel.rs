@@ -119,7 +119,11 @@ impl Cancel {
     }
 
     /// Asks for memory, where somebody has to be asked; only then are the bytes counted.
-    pub(crate) fn take(&self, bytes: impl FnOnce() -> usize) -> Result<(), Cancelled> {
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`] where it may not be taken; then the flag is set.
+    pub fn take(&self, bytes: impl FnOnce() -> usize) -> Result<(), Cancelled> {
         let allows = self.0.as_ref().and_then(|flag| flag.allows.as_ref());
         if allows.is_some_and(|allows| !allows(bytes())) {
             self.cancel();
@@ -129,8 +133,12 @@ impl Cancel {
     }
 
     /// Fails once the flag is set; cheap enough for every step of a loop.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`] once the flag is set.
     #[inline]
-    pub(crate) fn check(&self) -> Result<(), Cancelled> {
+    pub fn check(&self) -> Result<(), Cancelled> {
         match self.is_cancelled() {
             false => Ok(()),
             true => Err(Cancelled),

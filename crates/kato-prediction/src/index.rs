@@ -371,6 +371,22 @@ impl PatternIndex {
         self.spot(name).map_or(0, |spot| self.frequency_at(spot))
     }
 
+    /// Returns the names of all patterns and how often each was learned, in no particular order.
+    pub fn frequencies(&self) -> impl Iterator<Item = (PatternName, u64)> {
+        let base = self.base().map(|base| base.reader());
+        let n_below = self.base().map_or(0, |base| base.n_patterns());
+        // Ranks have 32 bits.
+        let below = base.into_iter().flat_map(move |reader| {
+            (0..n_below as u32)
+                .map(move |rank| (reader.name(rank), self.frequency_at(Spot::Base(rank))))
+        });
+        let above = self.pages().iter().flat_map(|(_, page)| {
+            let places = (0u16..=u16::MAX).zip(page.names());
+            places.map(|(place, name)| (*name, page.frequency(place)))
+        });
+        below.chain(above)
+    }
+
     /// Returns the number of distinct patterns.
     #[must_use]
     pub fn n_patterns(&self) -> usize {

@@ -1,5 +1,5 @@
 //! Types of what kato-rs servers offer beyond KATO: batches of learns, idempotency keys that make a
-//! repeated request harmless, and records of training runs.
+//! repeated request harmless, records of training runs, and what comes next with which probability.
 
 use std::collections::BTreeMap;
 
@@ -127,4 +127,96 @@ pub struct BatchItemResult {
     pub pattern_name: String,
     /// Whether the pattern was new to the node.
     pub new: bool,
+}
+
+/// What comes next in a session (`GET /sessions/{id}/next`), by the counts of its node's patterns and
+/// those of the nodes above it that were named.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NextAnswer<E = Value> {
+    /// Id of the session.
+    pub session_id: String,
+    /// The nodes whose patterns were counted, from the lowest up; the first is the session's.
+    pub levels: Vec<NextLevel>,
+    /// Number of events of the session's history that were read.
+    pub history: usize,
+    /// Number of things that can come next: the known symbols, and one for all others.
+    pub outcomes: usize,
+    /// The most probable symbols, the most probable first.
+    pub next: Vec<NextSymbol>,
+    /// Probability that a symbol comes that no pattern of the lowest level holds.
+    pub other: f64,
+    /// The symbols that were asked for by name.
+    pub asked: Vec<NextAsked>,
+    /// Explanations, if they were asked for: of the known ones of those symbols, or of the most
+    /// probable symbol. Each is a `kato_head::Explanation` as JSON, without the names of patterns.
+    pub explanations: Vec<E>,
+}
+
+/// A symbol that may come next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NextSymbol {
+    /// The symbol.
+    pub symbol: String,
+    /// Its probability.
+    pub probability: f64,
+}
+
+/// A symbol that was asked for by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NextAsked {
+    /// The symbol.
+    pub symbol: String,
+    /// Whether a pattern of the lowest level holds it.
+    pub known: bool,
+    /// Its probability; that of all unknown symbols together, if it is one.
+    pub probability: f64,
+}
+
+/// A node whose patterns were counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextLevel {
+    /// Its id.
+    pub node_id: String,
+    /// Number of its patterns.
+    pub patterns: u64,
+}
+
+/// A question what comes next in a session: the query of `GET /sessions/{id}/next`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextQuery {
+    /// Number of the most probable symbols that are listed; 1,000 at most. Default 10.
+    pub top: usize,
+    /// Symbols whose probability is asked for, listed or not; 100 at most.
+    pub symbols: Vec<String>,
+    /// Ids of the nodes above the session's, from the bottom up; 15 at most.
+    pub above: Vec<String>,
+    /// Whether those symbols are explained, or the most probable one if there are none.
+    pub explain: bool,
+}
+
+impl Default for NextQuery {
+    fn default() -> Self {
+        Self {
+            top: 10,
+            symbols: Vec::new(),
+            above: Vec::new(),
+            explain: false,
+        }
+    }
+}
+
+impl NextQuery {
+    /// Returns the names and values of the query, not encoded.
+    #[must_use]
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
+        let named = |name, values: &[String]| {
+            let values = values.to_vec().into_iter();
+            values.map(move |value| (name, value))
+        };
+        let mut pairs = vec![("top", self.top.to_string())];
+        pairs.extend(named("symbol", &self.symbols));
+        pairs.extend(named("above", &self.above));
+        pairs.extend(self.explain.then(|| ("explain", "true".to_owned())));
+        pairs
+    }
 }

@@ -7,6 +7,7 @@ pub(crate) mod genes;
 pub(crate) mod health;
 pub(crate) mod lifecycle;
 pub(crate) mod monitoring;
+pub(crate) mod next;
 pub(crate) mod nodes;
 pub(crate) mod pools;
 pub(crate) mod sessions;

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use kato_engine::EngineError;
+use kato_head::HeadError;
 use kato_model::vector::VectorError;
 use kato_protocol::ErrorBody;
 use kato_protocol::error::{SessionError, ValidationDetail};
@@ -171,7 +172,9 @@ impl From<ServiceError> for Refusal {
             // Not "try again later": nodes stay.
             ServiceError::TooManyNodes { .. }
             | ServiceError::NodeMemoryFull { .. }
-            | ServiceError::KnowledgeMemoryFull { .. } => {
+            | ServiceError::KnowledgeMemoryFull { .. }
+            | ServiceError::HeadMemoryFull { .. }
+            | ServiceError::Head(HeadError::TooManyNgrams | HeadError::TooManySymbols) => {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(&error))
             }
             ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {
@@ -181,7 +184,10 @@ impl From<ServiceError> for Refusal {
             ServiceError::TooLarge { .. } | ServiceError::SessionMemoryFull { .. } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, error_chain(&error))
             }
-            ServiceError::TtlNegative { .. }
+            ServiceError::UnknownNode { .. }
+            | ServiceError::RepeatedNode { .. }
+            | ServiceError::AskedTooMuch { .. }
+            | ServiceError::TtlNegative { .. }
             | ServiceError::KeyReused { .. }
             | ServiceError::KeyInvalid
             | ServiceError::RunTooLarge { .. }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use kato_engine::node::NodeTotals;
 use kato_engine::session::{Observed, SequenceOutcome};
 use kato_engine::{LearnOutcome, SessionConfig};
+use kato_head::Explanation;
 use kato_model::{EmotiveMap, Event};
 use kato_prediction::Predictions;
 use serde::{Deserialize, Serialize};
@@ -184,4 +185,71 @@ pub struct NodeView {
     pub last_accessed: SystemTime,
     /// Numbers of what it knows; `None` while it is not in memory.
     pub totals: Option<NodeTotals>,
+}
+
+/// A question what comes next in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextQuery {
+    /// Most probable symbols that are listed; 1,000 at most. Default 10.
+    pub top: usize,
+    /// Symbols whose probability is asked for, whether or not they are among those; 100 at most.
+    pub symbols: Vec<String>,
+    /// Ids of the nodes above the session's, from the bottom up; 15 at most. Their patterns count
+    /// where they hold n-grams across the patterns of the nodes below.
+    pub above: Vec<String>,
+    /// Whether the symbols asked for are explained; without any, the most probable one.
+    pub explain: bool,
+}
+
+impl Default for NextQuery {
+    fn default() -> Self {
+        Self {
+            top: 10,
+            symbols: Vec::new(),
+            above: Vec::new(),
+            explain: false,
+        }
+    }
+}
+
+/// What comes next in a session.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct NextAnswer {
+    /// Events of the history that was read.
+    pub history: usize,
+    /// The nodes whose patterns were counted, from the lowest up.
+    pub levels: Vec<NextLevel>,
+    /// What can come next: the symbols that are known, and one for all others.
+    pub outcomes: usize,
+    /// The most probable symbols, the most probable first.
+    pub next: Vec<(String, f64)>,
+    /// The probability that a symbol comes that nobody has taught.
+    pub other: f64,
+    /// The symbols that were asked for, in the order of the question.
+    pub asked: Vec<AskedSymbol>,
+    /// Explanations, of those of them that are known; without the names of patterns.
+    pub explanations: Vec<Explanation>,
+}
+
+/// A node whose patterns were counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NextLevel {
+    /// Its id.
+    pub node_id: String,
+    /// Its patterns.
+    pub patterns: u64,
+}
+
+/// The probability of a symbol that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct AskedSymbol {
+    /// The symbol.
+    pub symbol: String,
+    /// Whether a pattern of the lowest level holds it.
+    pub is_known: bool,
+    /// Its probability; that of all unknown symbols together, if it is one.
+    pub probability: f64,
 }

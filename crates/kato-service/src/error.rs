@@ -7,6 +7,7 @@ use std::{fmt, io};
 
 use kato_engine::EngineError;
 use kato_engine::config::ConfigError;
+use kato_head::HeadError;
 use kato_prediction::Cancelled;
 
 use crate::loss::Loss;
@@ -31,6 +32,39 @@ pub enum ServiceError {
     /// A prediction was ended before it was done, by [`Cancel`](kato_prediction::Cancel).
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+    /// The patterns of a node cannot be counted.
+    #[error(transparent)]
+    Head(#[from] HeadError),
+    /// What is counted of nodes takes more memory than it may.
+    #[error(
+        "count the patterns of a node: the counts may take {limit} bytes of memory; ask for fewer levels, or have the server allow more"
+    )]
+    HeadMemoryFull {
+        /// The most.
+        limit: usize,
+    },
+    /// There is no node of an id.
+    #[error("count the patterns of node {node_id:?}: there is no such node")]
+    UnknownNode {
+        /// The id.
+        node_id: String,
+    },
+    /// Two levels are one node.
+    #[error("count the patterns of node {node_id:?} as two levels: name it once")]
+    RepeatedNode {
+        /// The id that came second.
+        node_id: String,
+    },
+    /// A request asks for more than there may be.
+    #[error("answer {found} {what}: the limit is {limit}; ask for fewer")]
+    AskedTooMuch {
+        /// What is asked for.
+        what: &'static str,
+        /// How many.
+        found: usize,
+        /// The most.
+        limit: usize,
+    },
     /// Settings were refused.
     #[error(transparent)]
     Config(#[from] ConfigError),

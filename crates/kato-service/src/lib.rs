@@ -8,6 +8,7 @@
 //!   directory.
 //! * A [`Receipt`] stands for a write that is done and not yet durable; its value comes out once it
 //!   is as durable as [`Durability`] asks.
+//! * [`Service::next`] says what comes next in a session, with which probability, and why.
 //! * [`ServiceOptions`] sets limits, defaults and intervals; a [`Clock`] tells the time that
 //!   sessions live by.
 //! * [`Service::maintain`] does periodic work, [`Service::backup`] copies a running service.
@@ -29,6 +30,7 @@ mod error;
 pub mod figures;
 mod files;
 mod genes;
+mod heads;
 mod journal;
 mod keys;
 mod loss;

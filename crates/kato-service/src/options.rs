@@ -89,6 +89,10 @@ pub struct ServiceOptions {
     /// node does, once they take all of it. Nodes that are in use at the same time may take more
     /// together. Default: no limit.
     pub max_knowledge_memory: usize,
+    /// Bytes of memory at most that the [heads](crate::Service::next) of all nodes take together,
+    /// about, and one that is being counted beside them. Those that were not asked for longest make
+    /// room, and are counted anew when they are asked. Default 1 GiB.
+    pub max_head_memory: usize,
     /// Records of training runs at most. Default 100,000.
     pub max_runs: usize,
     /// Whether to go on without what is [lost](crate::figures::Loss), for good: it is written down
@@ -121,6 +125,7 @@ impl Default for ServiceOptions {
             max_nodes: 1_000_000,
             max_node_memory: 1 << 30,
             max_knowledge_memory: usize::MAX,
+            max_head_memory: 1 << 30,
             max_runs: 100_000,
             accept_losses: false,
             clock: Arc::new(SystemClock::new()),
@@ -161,6 +166,7 @@ setters! {
     with_max_nodes max_nodes: usize,
     with_max_node_memory max_node_memory: usize,
     with_max_knowledge_memory max_knowledge_memory: usize,
+    with_max_head_memory max_head_memory: usize,
     with_max_runs max_runs: usize,
     with_accept_losses accept_losses: bool,
     with_clock clock: Arc<dyn Clock>,

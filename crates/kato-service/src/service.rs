@@ -5,6 +5,7 @@ mod batch;
 #[cfg(test)]
 mod faults;
 mod maintain;
+mod next;
 mod nodes;
 mod operate;
 mod packed;
@@ -24,6 +25,7 @@ use crate::descriptors::Descriptors;
 use crate::directory_lock::DirectoryLock;
 use crate::error::StorageFailure;
 use crate::figures::{Counters, Figures, Health};
+use crate::heads::Heads;
 use crate::journal::{Journal, OpenReport};
 use crate::keys::Keys;
 use crate::loss::{Loss, Losses};
@@ -68,6 +70,7 @@ struct Shared {
     sessions: Sessions,
     keys: Keys,
     runs: Runs,
+    heads: Heads,
     counters: Counters,
     losses: Losses,
     /// Read by writes while they run, written by closing.
@@ -134,6 +137,7 @@ impl Service {
             sessions: Sessions::default(),
             keys: Keys::default(),
             runs: Runs::default(),
+            heads: Heads::default(),
             counters: Counters::default(),
             losses,
             writing: RwLock::default(),

@@ -64,7 +64,9 @@ pub use kato_learner::HierarchicalConceptLearner;
 pub use kato_loader::{Order, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
 pub use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
-pub use open::{engine_of, from_embedded_store, from_store, open, tokenizer_of};
+pub use open::{
+    engine_of, from_embedded_store, from_store, head_of, open, open_head, tokenizer_of,
+};
 pub use training::Training;
 
 /// What most programs use, for `use kato::prelude::*`.

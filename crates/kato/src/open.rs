@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::thread;
 
 use kato_engine::{Engine, EngineOptions};
-use kato_hierarchy::Hierarchy;
+use kato_head::{Expert, HeadOptions};
+use kato_hierarchy::{Hierarchy, TextHead};
 use kato_index::StoreIndex;
 use kato_scheduler::RunConfiguration;
 use kato_store::{EmbeddedStore, PatternStore};
@@ -52,6 +53,48 @@ pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
 pub fn from_embedded_store(store: Arc<EmbeddedStore>) -> Result<Hierarchy, Error> {
     let (run, tokenizer) = training_of(&*store)?;
     Ok(Hierarchy::new(engine_of(store)?, tokenizer, run.learner)?)
+}
+
+/// Counts the patterns of the knowledge base in a directory for a [`TextHead`], and opens nothing
+/// else of it, unless KATO's predictions are among the experts: no index, and nothing is loaded for
+/// predictions. Answers are those of `kato::open(kb)?.head(options)`.
+///
+/// # Errors
+///
+/// As [`open`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+/// # std::fs::write(&text, "It was the best of times, it was the worst of times, it was the age of wisdom.")?;
+/// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+/// let head = kato::open_head(&kb, kato::HeadOptions::default())?;
+/// assert_eq!(head.next("It was the best", 1)?[0].text, " of");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open_head(kb: impl AsRef<Path>, options: HeadOptions) -> Result<TextHead, Error> {
+    head_of(
+        Arc::new(EmbeddedStore::open_read_only(kb.as_ref())?),
+        options,
+    )
+}
+
+/// Counts the patterns of an embedded store, as [`open_head`] does those of a directory.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn head_of(store: Arc<EmbeddedStore>, options: HeadOptions) -> Result<TextHead, Error> {
+    if options.experts.contains(&Expert::Outside) {
+        return Ok(from_embedded_store(store)?.head(options)?);
+    }
+    let (run, tokenizer) = training_of(&*store)?;
+    Ok(TextHead::from_store(
+        store,
+        tokenizer,
+        run.learner,
+        options,
+    )?)
 }
 
 /// Opens the nodes of an embedded store: over its index if it has one that can be used, and in

@@ -112,6 +112,10 @@ pub(crate) struct Args {
     /// Default: half of the memory that this machine has, or its container.
     #[arg(long, value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
+    /// Memory for the counts that /sessions/{id}/next answers from, and about as much beside them
+    /// while some are made; those that were not asked for longest make room.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    max_head_memory: ByteSize,
     /// Requests in flight at most; others are told to come back later.
     #[arg(long, value_name = "N", default_value_t = 4096)]
     max_requests: usize,
@@ -197,6 +201,7 @@ fn open(args: &Args) -> Result<Service> {
         .with_max_nodes(args.max_nodes)
         .with_max_node_memory(bytes("--max-node-memory", args.max_node_memory)?)
         .with_max_knowledge_memory(knowledge_memory(args)?)
+        .with_max_head_memory(bytes("--max-head-memory", args.max_head_memory)?)
         .with_max_runs(args.max_runs)
         .with_accept_losses(args.accept_losses)
         .with_max_session_memory(bytes("--max-session-memory", args.max_session_memory)?);

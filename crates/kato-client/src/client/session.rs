@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kato_protocol::extension::{NextAnswer, NextQuery};
 use kato_protocol::observation::{LearnResult, ObservationResult, Stm};
 use kato_protocol::percept::{PerceptAnswer, SessionCognition};
 use kato_protocol::prediction::{FuturePotential, PredictionsAnswer};
@@ -207,6 +208,34 @@ impl KatoClient {
         &self,
     ) -> Result<PredictionsAnswer<P, F>, ClientError> {
         self.read(CallKind::Predictions, Method::GET, &["predictions"])
+            .await
+    }
+
+    /// Returns which symbols come next, with which probability and why, by the counts of what the
+    /// node and the nodes above it have learned. Only kato-rs servers answer this.
+    ///
+    /// The context is what the server's session observed since it was made or cleared. A session
+    /// that had to be made anew has its short-term memory, and nothing before it.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Unsupported`] by another server, or with its extensions switched off; no
+    /// connection; a refusal, such as of a node that there is not.
+    pub async fn next(&self, query: NextQuery) -> Result<NextAnswer, ClientError> {
+        let extensions = self.extensions().await?;
+        if !extensions.is_some_and(|offered| offered.other.contains_key("next")) {
+            return Err(ClientError::Unsupported {
+                what: "next",
+                generation: self.generation().await?,
+            });
+        }
+        let pairs = query.pairs();
+        let pairs: Vec<(&str, &str)> = pairs
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        self.session
+            .read(CallKind::Predictions, Method::GET, &["next"], &pairs)
             .await
     }
 

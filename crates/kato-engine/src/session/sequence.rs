@@ -142,6 +142,7 @@ impl Session {
             if sequence.clear_stm_between && idx > 0 {
                 // KATO 3.10.1 keeps emotives and metadata here, unlike in `clear_stm`.
                 self.clear_events();
+                self.state.past.clear();
             }
             let auto_learned = self.apply_observation(item.observation, vector)?;
             if sequence.learn_after_each && !self.stm().is_empty() {

@@ -11,7 +11,6 @@ use crate::node::LessonRef;
 use crate::observation::{SummedVector, check_limit};
 use crate::options::AttributeScope;
 use crate::session::SessionState;
-use crate::state::truncate_front;
 use crate::{EngineError, LearnOutcome, Observation};
 
 /// The thing that [`Limits::stm_bytes`](crate::options::Limits) limits, for error messages.
@@ -129,7 +128,7 @@ impl Session {
                     - 1
             }
         };
-        truncate_front(&mut self.state.stm, kept);
+        self.state.retire_all_but(kept);
         self.stm_bytes = self.state.stm.iter().map(bytes_of).sum();
         Ok(outcome)
     }
@@ -137,6 +136,7 @@ impl Session {
     /// Learns the short-term memory with what has gathered, and empties it.
     pub(super) fn learn_stm(&mut self) -> Result<LearnOutcome, EngineError> {
         let outcome = self.teach(true)?;
+        self.state.retire_all_but(0);
         self.clear_events();
         Ok(outcome)
     }

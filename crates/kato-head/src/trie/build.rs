@@ -74,6 +74,17 @@ impl TrieBuilder {
         self.end_batch_if_full()
     }
 
+    /// Returns about how many bytes are held, without those of a join.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.symbols.capacity() * size_of::<u32>()
+            + self.windows.capacity() * size_of::<Window>()
+            + self
+                .tiers
+                .iter()
+                .map(|(_, tree)| tree.heap_bytes())
+                .sum::<usize>()
+    }
+
     fn push(&mut self, start: usize, length: usize, n_known: usize, times: u32) {
         if length <= n_known || times == 0 {
             return;

@@ -8,6 +8,7 @@
 )]
 
 mod answers;
+mod builder;
 mod explanations;
 mod oracle;
 mod support;

@@ -1,5 +1,7 @@
 //! The head of a hierarchy: next tokens, scores, text by probabilities, and their reasons.
 
+use std::sync::Arc;
+
 use kato_engine::{Engine, Observation, Sequence, SessionConfig};
 use kato_hierarchy::head::{
     Counts, Expert, Reason, WriteEnd, WriteOptions, WriteStrategy, Writing,
@@ -260,5 +262,54 @@ fn a_head_learns_beside_a_session() {
     assert!(matches!(
         hierarchy.head(HeadOptions::default()),
         Err(HierarchyError::NotStored { learns: 2, .. })
+    ));
+}
+
+#[test]
+fn a_head_of_a_store_alone_is_that_of_the_hierarchy() {
+    let hierarchy = letters();
+    let store = Arc::clone(hierarchy.engine().store().unwrap());
+    let words = DOCUMENTS.iter().copied().chain(["never heard of"]);
+    let of_store = |options| {
+        let tokenizer = Whitespace::from_texts(words.clone());
+        let settings = hierarchy.settings().clone();
+        TextHead::from_store(Arc::clone(&store), tokenizer, settings, options)
+    };
+    let mut alone = of_store(HeadOptions::default()).unwrap();
+    let mut whole = hierarchy.head(HeadOptions::default()).unwrap();
+    let prompt = "a b c d e";
+    let same = |alone: &TextHead, whole: &TextHead| {
+        assert_eq!(
+            alone.next(prompt, 100).unwrap(),
+            whole.next(prompt, 100).unwrap()
+        );
+        assert_eq!(
+            alone.score(DOCUMENTS[0]).unwrap(),
+            whole.score(DOCUMENTS[0]).unwrap()
+        );
+        let why = alone.explain(prompt, "f").unwrap().unwrap();
+        assert_eq!(why, whole.explain(prompt, "f").unwrap().unwrap());
+        why
+    };
+    let why = same(&alone, &whole);
+    let Reason::Ngrams { orders, .. } = &why.parts[0].reason else {
+        panic!("{why:?}")
+    };
+    assert!(orders.iter().any(|order| !order.patterns.is_empty()));
+    // A lesson above refers to patterns that are in the store alone.
+    let mut above = store.scan(1).unwrap();
+    let events = above.next().unwrap().unwrap().events();
+    drop(above);
+    for head in [&mut alone, &mut whole] {
+        head.learn(1, &events, 1000).unwrap();
+    }
+    same(&alone, &whole);
+    let refused = of_store(HeadOptions::default().with_expert(Expert::Outside));
+    assert!(matches!(
+        refused,
+        Err(HierarchyError::Option {
+            option: "experts",
+            ..
+        })
     ));
 }

@@ -22,6 +22,7 @@ use crate::reply::{Outcome, Reply};
 pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
     let prometheus = ("prometheus".to_owned(), json!("/metrics/prometheus"));
     let sessions = ("sessions".to_owned(), json!("/admin/sessions"));
+    let next = ("next".to_owned(), json!("/sessions/{session_id}/next"));
     let backups = ("backups".to_owned(), json!("/admin/backups"));
     Ok(Reply::ok(&Extensions {
         run_records: true,
@@ -33,7 +34,7 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
             max_bytes: app.options.max_batch_bytes(),
         }),
         idempotency_keys: true,
-        other: BTreeMap::from([prometheus, sessions, backups]),
+        other: BTreeMap::from([prometheus, sessions, next, backups]),
     })
     .into())
 }

@@ -257,14 +257,14 @@ pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
 
 /// Returns what a prediction came to. One for which there was no memory says only that it was
 /// cancelled.
-fn paid<T>(call: &Call, outcome: Result<T, ServiceError>) -> Result<T, Refusal> {
+pub(super) fn paid<T>(call: &Call, outcome: Result<T, ServiceError>) -> Result<T, Refusal> {
     call.resources.check_parts()?;
     outcome.map_err(Refusal::from)
 }
 
 /// Pays for a copy of what a session remembers, which its answer is made from while other
 /// operations of the session go on.
-fn reserve_copy(app: &App, call: &Call) -> Result<(), Refusal> {
+pub(super) fn reserve_copy(app: &App, call: &Call) -> Result<(), Refusal> {
     let bytes = app.service.session_bytes(call.param());
     call.resources.reserve(bytes).map_err(Refusal::from)
 }

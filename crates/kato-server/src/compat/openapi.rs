@@ -67,7 +67,7 @@ fn described(route: &Route, operation: &Operation) -> Value {
     if operation.body.is_some() || !parameters.is_empty() {
         add("422", "Validation Error", "HTTPValidationError");
     }
-    if operation.answer == "Predictions" || operation.answer == "CognitionData" {
+    if ["Predictions", "CognitionData", "Next"].contains(&operation.answer) {
         add(
             "504",
             "The prediction took too long and was ended",

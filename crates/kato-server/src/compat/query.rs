@@ -20,6 +20,14 @@ pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     found.map(decode_form)
 }
 
+/// Returns all values of a parameter, decoded, in their order.
+pub(crate) fn parameters(query: &str, name: &str) -> Vec<String> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let named = pairs.filter(|(key, _)| decode_form(key) == name);
+    named.map(|(_, value)| decode_form(value)).collect()
+}
+
 /// Returns an integer parameter, or its default.
 pub(crate) fn integer(query: &str, name: &str, default: i64) -> Result<i64, Refusal> {
     checked(query, name, default, |_, value, _| {

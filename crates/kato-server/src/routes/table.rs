@@ -6,7 +6,8 @@ use super::Group::{Docs, Extension, Generation2025, Kato};
 use super::Route;
 use super::Work::{Light, Long, Short};
 use crate::api::{
-    admin, documents, extensions, genes, health, lifecycle, monitoring, nodes, pools, sessions,
+    admin, documents, extensions, genes, health, lifecycle, monitoring, next, nodes, pools,
+    sessions,
 };
 
 macro_rules! routes {
@@ -50,6 +51,7 @@ routes! {
     GET "/sessions/{session_id}/percept-data" Kato Short false sessions::percept_data;
     GET "/sessions/{session_id}/cognition-data" Kato Long false sessions::cognition_data;
     POST "/sessions/{session_id}/learn-batch" Extension Long true extensions::learn_batch;
+    GET "/sessions/{session_id}/next" Extension Long false next::next;
     GET "/pattern/{pattern_id}" Kato Short false nodes::pattern;
     GET "/percept-data" Kato Light false nodes::percept_data;
     GET "/cognition-data" Kato Light false nodes::cognition_data;

@@ -17,6 +17,7 @@ mod limits;
 mod long_work;
 mod memory;
 mod monitoring;
+mod next;
 mod replay;
 mod semantics;
 mod slow_clients;

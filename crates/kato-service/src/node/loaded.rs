@@ -14,6 +14,7 @@ use super::{Disk, Source};
 use crate::ServiceError;
 use crate::charge::Charge;
 use crate::clock::Micros;
+use crate::heads::Listeners;
 use crate::journal::{Entry, LessonsRecord, Table, key_of_lessons, sequence_of};
 use crate::loss::Loss;
 
@@ -29,6 +30,8 @@ pub(crate) struct LoadedNode {
     gate: Mutex<Gate>,
     /// The memory that its knowledge takes of that for all nodes.
     charge: Charge,
+    /// The heads that count what it is taught.
+    listeners: Listeners,
     /// Held while folding or clearing.
     pub(super) folding: Mutex<()>,
 }
@@ -128,6 +131,7 @@ impl LoadedNode {
             node,
             gate: Mutex::default(),
             charge,
+            listeners: Listeners::default(),
             folding: Mutex::default(),
         }
     }
@@ -231,6 +235,11 @@ impl LoadedNode {
 
     pub(crate) const fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Returns who is to hear what the node is taught, under its gate.
+    pub(crate) const fn listeners(&self) -> &Listeners {
+        &self.listeners
     }
 
     pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {

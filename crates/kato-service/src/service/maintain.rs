@@ -66,6 +66,7 @@ impl Service {
         };
         // Behind the sessions that have just ended, and the nodes that have left memory.
         shared.nodes.forget_unused();
+        shared.heads.drop_gone();
         *shared.fold_failure() = worked.as_ref().err().map(describe_error);
         worked.map(|()| done)
     }

@@ -202,7 +202,7 @@ impl Service {
     }
 
     /// Returns the node in memory; `None` if there is nothing of it.
-    fn node(&self, node_id: &str) -> Result<Option<Arc<LoadedNode>>, ServiceError> {
+    pub(super) fn node(&self, node_id: &str) -> Result<Option<Arc<LoadedNode>>, ServiceError> {
         let shared = &self.shared;
         let entry = shared.nodes.find(node_id, shared.now());
         let load = |entry: Arc<NodeEntry>| entry.load(shared.source_for(&entry));

@@ -109,6 +109,13 @@ impl Service {
         let (outcome, lessons) = act(loaded, &entry);
         if !lessons.is_empty() {
             node.measure();
+            // Under the gate: heads hear of lessons in their order, and before they are
+            // acknowledged.
+            node.listeners().tell(&lessons);
+        }
+        if outcome.is_err() && gate.is_some() {
+            // It may have taught something that is not among the lessons.
+            node.listeners().lose();
         }
         let now = shared.now();
         shared.counters.learns.add(lessons.len() as u64);

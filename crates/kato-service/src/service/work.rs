@@ -170,6 +170,7 @@ impl Service {
         shared.renew(&entry, shared.now());
         let Some(journal) = &shared.journal else {
             node.engine().clear(Value::Null)?;
+            node.listeners().lose();
             node.measure();
             let kept = shared.keep(claimed, || StoredAnswer::whole(&()), &mut Entry::default());
             if let Some(kept) = kept {
@@ -183,7 +184,10 @@ impl Service {
         let kept = shared.keep(claimed, || StoredAnswer::whole(&()), &mut written);
         // Also with `Durability::Os`: a store that is emptied must not run ahead of the journal.
         written.sync = true;
-        node.clear(entry.node.processor_id(), journal, written)?;
+        let cleared = node.clear(entry.node.processor_id(), journal, written);
+        // Whatever came of it: who counts anew counts what there is.
+        node.listeners().lose();
+        cleared?;
         node.measure();
         if let Some(kept) = kept {
             kept.publish();
@@ -312,7 +316,7 @@ impl Service {
     }
 
     /// Looks at a session in memory, where it is brought if it rests.
-    fn read<T>(
+    pub(super) fn read<T>(
         &self,
         id: &str,
         look: impl FnOnce(&mut LoadedSession, &SessionEntry) -> T,

@@ -16,6 +16,7 @@ mod genes;
 mod keys;
 mod kills;
 mod losses;
+mod next;
 mod nodes;
 mod releases;
 mod runs;

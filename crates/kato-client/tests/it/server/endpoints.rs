@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kato_client::calls::CallKind;
-use kato_client::protocol::extension::BatchItem;
+use kato_client::protocol::extension::{BatchItem, NextQuery};
 use kato_client::protocol::{Observation, Sequence};
 use kato_client::{ClientError, KatoClient, ServerGeneration};
 use kato_model::PatternName;
@@ -213,4 +213,61 @@ async fn without_its_token_nobody_is_served() {
         .build()
         .unwrap();
     client.observe(Observation::strings(["a"])).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_comes_next_is_asked_in_types() {
+    let server = Running::in_memory(|server| server).await;
+    let client = server.builder(session()).build().unwrap();
+    let words = |words: &[&str]| -> Vec<Observation> {
+        let observations = words.iter().map(|word| Observation::strings([*word]));
+        observations.collect()
+    };
+    for chunk in [
+        ["the", "cat", "sleeps"],
+        ["the", "cat", "sits"],
+        ["the", "cat", "sleeps"],
+    ] {
+        for observation in words(&chunk) {
+            client.observe(observation).await.unwrap();
+        }
+        client.learn().await.unwrap();
+    }
+    client.clear_stm().await.unwrap();
+    for observation in words(&["the", "cat"]) {
+        client.observe(observation).await.unwrap();
+    }
+    let query = NextQuery {
+        top: 3,
+        symbols: vec!["sits & sleeps".to_owned(), "sits".to_owned()],
+        explain: true,
+        ..NextQuery::default()
+    };
+    let answer = client.next(query.clone()).await.unwrap();
+    assert_eq!(
+        (answer.next[0].symbol.as_str(), answer.next.len()),
+        ("sleeps", 3)
+    );
+    assert_eq!((answer.history, answer.levels[0].patterns), (2, 2));
+    assert!(!answer.asked[0].known && answer.asked[1].known);
+    assert_eq!(answer.explanations[0]["symbol"], "sits");
+    let unknown = NextQuery {
+        above: vec!["no&where".to_owned()],
+        ..query
+    };
+    let refused = client.next(unknown).await.unwrap_err();
+    assert_eq!(refused.status(), Some(422));
+    assert!(refused.to_string().contains("no&where"), "{refused}");
+    client.close().await.unwrap();
+    server.stop().await;
+
+    let stock = Running::in_memory(|server| server.with_extensions(false)).await;
+    let client = stock.builder(session()).build().unwrap();
+    let refused = client.next(NextQuery::default()).await.unwrap_err();
+    assert!(
+        matches!(refused, ClientError::Unsupported { what: "next", .. }),
+        "{refused}"
+    );
+    client.close().await.unwrap();
+    stock.stop().await;
 }

@@ -129,6 +129,14 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
                 .body("LearnBatch")
                 .keyed()
         }
+        ("GET", "/sessions/{session_id}/next") => {
+            op("What comes next, with which probability, and why", "Next").query(&[
+                ("top", "integer"),
+                ("symbol", "string"),
+                ("above", "string"),
+                ("explain", "boolean"),
+            ])
+        }
         ("GET", "/pattern/{pattern_id}") => op("A pattern of a node", "PatternAnswer").query(NODE),
         ("GET", "/percept-data") => op("Deprecated: always empty", "Monitoring").query(NODE),
         ("GET", "/cognition-data") => op("Deprecated: always empty", "Monitoring").query(NODE),

@@ -229,7 +229,15 @@ fn other() -> Value {
         ]),
         "Extensions": object(&[
             ("server", text()), ("version", text()), ("learn_batch", nullable(&limits)), ("idempotency_keys", flag()),
-            ("prometheus", text()), ("run_records", flag()), ("sessions", text()), ("backups", text()),
+            ("prometheus", text()), ("run_records", flag()), ("sessions", text()), ("next", text()), ("backups", text()),
+        ]),
+        "NextSymbol": object(&[("symbol", text()), ("probability", number())]),
+        "NextAsked": object(&[("symbol", text()), ("known", flag()), ("probability", number())]),
+        "NextLevel": object(&[("node_id", text()), ("patterns", integer())]),
+        "Next": object(&[
+            ("session_id", text()), ("levels", list_of(&reference("NextLevel"))), ("history", integer()),
+            ("outcomes", integer()), ("next", list_of(&reference("NextSymbol"))), ("other", number()),
+            ("asked", list_of(&reference("NextAsked"))), ("explanations", list_of(&any_map())),
         ]),
         "ListedSession": object(&[
             ("session_id", text()), ("node_id", text()), ("created_at", text()), ("last_used_at", text()),

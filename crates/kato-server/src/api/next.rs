@@ -1,0 +1,79 @@
+//! The handler of the question what comes next in a session.
+
+use axum::http::StatusCode;
+use kato_protocol::extension::{NextAnswer, NextAsked, NextLevel, NextSymbol};
+use kato_service::ServiceError;
+use kato_service::answer::NextQuery;
+
+use super::sessions::{paid, reserve_copy};
+use crate::app::App;
+use crate::call::Call;
+use crate::compat::query;
+use crate::refusal::Refusal;
+use crate::reply::Outcome;
+
+/// Handles `GET /sessions/{session_id}/next`.
+pub(crate) fn next(app: &App, call: &Call) -> Outcome {
+    let query = question(&call.query)?;
+    // The history is copied out of the session, and read by the head.
+    reserve_copy(app, call)?;
+    let found = app.service.next(call.param(), &query, &call.cancel);
+    let found = match found {
+        // Who was not given memory is told that instead.
+        Err(ServiceError::Cancelled(_)) => {
+            call.resources.check_parts()?;
+            return Err(Refusal::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "counting the patterns of the nodes took longer than the server allows and was ended; \
+                 ask for fewer levels, or have the server allow more (--prediction-timeout)",
+            ));
+        }
+        found => paid(call, found)?,
+    };
+    let symbol = |(symbol, probability)| NextSymbol {
+        symbol,
+        probability,
+    };
+    let asked = |asked: kato_service::answer::AskedSymbol| NextAsked {
+        symbol: asked.symbol,
+        known: asked.is_known,
+        probability: asked.probability,
+    };
+    let level = |level: kato_service::answer::NextLevel| NextLevel {
+        node_id: level.node_id,
+        patterns: level.patterns,
+    };
+    call.written(&NextAnswer {
+        session_id: call.param().to_owned(),
+        levels: found.levels.into_iter().map(level).collect(),
+        history: found.history,
+        outcomes: found.outcomes,
+        next: found.next.into_iter().map(symbol).collect(),
+        other: found.other,
+        asked: found.asked.into_iter().map(asked).collect(),
+        explanations: found.explanations,
+    })
+}
+
+/// Reads the question.
+fn question(query: &str) -> Result<NextQuery, Refusal> {
+    let invalid = |detail: String| Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+    let defaults = NextQuery::default();
+    let top = query::integer(
+        query,
+        "top",
+        i64::try_from(defaults.top).unwrap_or(i64::MAX),
+    )?;
+    let explain = query::parameter(query, "explain");
+    Ok(NextQuery {
+        top: usize::try_from(top)
+            .map_err(|_| invalid(format!("top is {top}: ask for 0 or more")))?,
+        symbols: query::parameters(query, "symbol"),
+        above: query::parameters(query, "above"),
+        explain: match explain.as_deref() {
+            None | Some("false" | "0") => false,
+            Some("true" | "1") => true,
+            Some(_) => return Err(invalid("explain has to be true or false".to_owned())),
+        },
+    })
+}
