@@ -209,13 +209,9 @@ impl NextQuery {
     /// Returns the names and values of the query, not encoded.
     #[must_use]
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
-        let named = |name, values: &[String]| {
-            let values = values.to_vec().into_iter();
-            values.map(move |value| (name, value))
-        };
         let mut pairs = vec![("top", self.top.to_string())];
-        pairs.extend(named("symbol", &self.symbols));
-        pairs.extend(named("above", &self.above));
+        pairs.extend(self.symbols.iter().map(|symbol| ("symbol", symbol.clone())));
+        pairs.extend(self.above.iter().map(|node| ("above", node.clone())));
         pairs.extend(self.explain.then(|| ("explain", "true".to_owned())));
         pairs
     }
