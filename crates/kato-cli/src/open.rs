@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Error, Result};
 use indicatif::{HumanDuration, ProgressBar};
 use kato_engine::Node;
-use kato_hierarchy::Hierarchy;
+use kato_hierarchy::{HeadOptions, Hierarchy, TextHead};
 use kato_store::EmbeddedStore;
 
 use crate::backend::warn_of_recovery;
@@ -29,12 +29,34 @@ pub(crate) fn open(kb: &Path) -> Result<Hierarchy> {
     let store = EmbeddedStore::open_read_only(kb)?;
     warn_of_recovery(&store);
     warn_of_index(&store);
+    let line = format!(
+        "loading {}; with `kato index` it opens at once",
+        kb.display()
+    );
+    patiently(kb, &line, || kato::from_embedded_store(Arc::new(store)))
+}
+
+/// Counts the patterns of a knowledge base for its head, and opens nothing else unless KATO's
+/// predictions are asked, too. When that takes more than a second, standard error says so.
+///
+/// # Errors
+///
+/// As [`open`].
+pub(crate) fn open_head(kb: &Path, options: HeadOptions) -> Result<TextHead> {
+    let store = EmbeddedStore::open_read_only(kb)?;
+    warn_of_recovery(&store);
+    let line = format!("counting the patterns of {}", kb.display());
+    patiently(kb, &line, || kato::head_of(Arc::new(store), options))
+}
+
+/// Opens something, and says a line on standard error when that takes its time.
+fn patiently<T>(kb: &Path, line: &str, open: impl FnOnce() -> Result<T, kato::Error>) -> Result<T> {
     let opened = thread::scope(|scope| {
         // Nothing is ever sent: dropping the sender ends the other thread, also when opening fails
         // or panics. The scope waits for it.
         let (done, waiting) = channel();
-        scope.spawn(move || tell(kb, &waiting));
-        let opened = kato::from_embedded_store(Arc::new(store));
+        scope.spawn(move || tell(line, &waiting));
+        let opened = open();
         drop(done);
         opened
     });
@@ -64,18 +86,14 @@ pub(crate) fn count_patterns(hierarchy: &Hierarchy) -> u64 {
 
 /// Says on standard error that opening takes its time, until the other end of the channel is
 /// dropped.
-fn tell(kb: &Path, opened: &Receiver<()>) {
+fn tell(line: &str, opened: &Receiver<()>) {
     let start = Instant::now();
     // `Disconnected` says that opening took less than the patience.
     if opened.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let line = format!(
-        "loading {}; with `kato index` it opens at once",
-        kb.display()
-    );
     if stderr().is_terminal() {
-        let spinner = ProgressBar::new_spinner().with_message(line);
+        let spinner = ProgressBar::new_spinner().with_message(line.to_owned());
         spinner.enable_steady_tick(Duration::from_millis(100));
         let _ = opened.recv();
         spinner.finish_and_clear();
@@ -85,5 +103,5 @@ fn tell(kb: &Path, opened: &Receiver<()>) {
         let _ = opened.recv();
     }
     let took = HumanDuration(start.elapsed());
-    drop(writeln!(stderr(), "loaded in {took}"));
+    drop(writeln!(stderr(), "done in {took}"));
 }

@@ -20,7 +20,7 @@ use crate::exit::exit_code;
 use crate::generation::GenerationView;
 use crate::head::WritingView;
 use crate::inspect::show;
-use crate::open::open;
+use crate::open::{open, open_head};
 
 /// Continues a text with what a trained knowledge base learned, and tells where every word is from.
 ///
@@ -144,7 +144,7 @@ fn write(args: &Args) -> Result<()> {
         });
     options.stop.clone_from(&args.stop);
     options.explain = args.explain;
-    let head = open(&args.kb)?.head(HeadOptions::default())?;
+    let head = open_head(&args.kb, HeadOptions::default())?;
     let writing = head.write(args.prompt.as_str(), &options)?;
     show(&WritingView(writing), args.json)
 }

@@ -10,13 +10,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use kato_hierarchy::HeadOptions;
-use kato_hierarchy::head::{Expert, TextHead};
+use kato_hierarchy::head::Expert;
 use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
 use crate::head::NextView;
 use crate::inspect::show;
-use crate::open::open;
+use crate::open::open_head;
 
 /// Says which token comes next after a text, with which probability, and why.
 ///
@@ -66,7 +66,7 @@ fn run(args: &Args) -> Result<()> {
     if args.with_kato {
         options = options.with_expert(Expert::Outside);
     }
-    let head: TextHead = open(&args.kb)?.head(options)?;
+    let head = open_head(&args.kb, options)?;
     let next = head.next(args.text.as_str(), args.top.max(1))?;
     let best = next.first().filter(|_| args.explain);
     let explained = args.why.as_deref().or(best.map(|best| best.token.as_str()));

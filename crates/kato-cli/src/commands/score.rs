@@ -15,7 +15,7 @@ use kato_scheduler::StopSignal;
 use crate::exit::exit_code;
 use crate::head::{ScoreView, Scored};
 use crate::inspect::show;
-use crate::open::open;
+use crate::open::open_head;
 
 /// Says how surprising texts are: perplexity, bits for each token, and the most surprising tokens.
 ///
@@ -75,7 +75,7 @@ fn run(args: &Args) -> Result<()> {
     }
     let mut options = HeadOptions::default().with_order(args.order);
     options.levels = args.levels;
-    let head = open(&args.kb)?.head(options)?;
+    let head = open_head(&args.kb, options)?;
     let score = |(name, text): (String, String)| -> Result<Scored> {
         let score = head.score(&text)?;
         Ok(Scored { name, score })
