@@ -1,6 +1,7 @@
 //! Workers that die, run twice and come back late over a store that loses answers: always the result
 //! of one machine.
 
+#[cfg(test)]
 mod support;
 
 use std::collections::BTreeMap;
@@ -54,11 +55,11 @@ fn run(
     while !left.is_empty() || !workers.is_empty() {
         let open: Vec<Piece> = left.keys().copied().collect();
         let wants_more = workers.len() < 3 && !open.is_empty();
-        if workers.is_empty() || (wants_more && draw.next_u64() % 3 == 0) {
+        if workers.is_empty() || (wants_more && draw.next_u64().is_multiple_of(3)) {
             let piece = open[(draw.next_u64() % open.len() as u64) as usize];
             // The polls after which it is killed; never, once it has died often.
-            let died = left.get_mut(&piece).unwrap();
-            let life = match *died < 4 && draw.next_u64() % 3 == 0 {
+            let died = left.get_mut(&piece).expect("it was just drawn");
+            let life = match *died < 4 && draw.next_u64().is_multiple_of(3) {
                 true => draw.next_u64() % 40,
                 false => u64::MAX,
             };
@@ -70,7 +71,7 @@ fn run(
         let (piece, work, life) = &mut workers[at];
         let piece = *piece;
         if *life == 0 {
-            if draw.next_u64() % 2 == 0 {
+            if draw.next_u64().is_multiple_of(2) {
                 killed.push(piece);
             }
             drop(workers.swap_remove(at));
@@ -138,7 +139,7 @@ fn every_schedule_ends_as_one_machine() {
         let mut killed = Vec::new();
         run(&cluster, &place, &all_tasks, &mut draw, &mut killed);
         let collect = GcOptions::default();
-        if draw.next_u64() % 2 == 0 {
+        if draw.next_u64().is_multiple_of(2) {
             block(cluster.gc(&collect)).unwrap();
         }
         run(&cluster, &place, &all_merges, &mut draw, &mut killed);
@@ -151,7 +152,7 @@ fn every_schedule_ends_as_one_machine() {
         for piece in killed {
             assert_eq!(block(begin(&cluster, &place, piece)), None, "seed {seed}");
         }
-        let with_inputs = draw.next_u64() % 2 == 0;
+        let with_inputs = draw.next_u64().is_multiple_of(2);
         block(cluster.gc(&collect.clone().with_merged_inputs(with_inputs))).unwrap();
         assert_eq!(place.publish(&cluster), expected, "seed {seed}");
     }

@@ -321,12 +321,12 @@ impl ObjectStore for Chaos {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        if self.draw() % 8 == 0 {
+        if self.draw().is_multiple_of(8) {
             return stream::once(async { Err(error("503")) }).boxed();
         }
         // Some objects are not in the list yet.
         let draw = Arc::clone(&self.draw);
-        let is_stale = self.draw() % 3 == 0;
+        let is_stale = self.draw().is_multiple_of(3);
         let list = self.inner.list(prefix);
         list.filter(move |_| {
             let shown = !is_stale || !draw.lock().unwrap().next_u64().is_multiple_of(3);
