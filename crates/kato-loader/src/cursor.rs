@@ -28,6 +28,31 @@ pub struct Counts {
     pub bad: u64,
 }
 
+impl Counts {
+    /// Adds the counts of another part of the corpus, such as another
+    /// [`Shard`](crate::Shard).
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            records,
+            documents,
+            passed_over,
+            not_sampled,
+            blank,
+            short,
+            filtered,
+            bad,
+        } = other;
+        self.records += records;
+        self.documents += documents;
+        self.passed_over += passed_over;
+        self.not_sampled += not_sampled;
+        self.blank += blank;
+        self.short += short;
+        self.filtered += filtered;
+        self.bad += bad;
+    }
+}
+
 /// A position between two documents of a corpus.
 ///
 /// Taken from a loader or a batch, stored with the state of whatever consumed the documents so far,
@@ -86,6 +111,14 @@ impl Cursor {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Sets what became of the records in front of the position, where others have read them: the
+    /// shards of a corpus, for the position at its end.
+    #[must_use]
+    pub fn with_counts(mut self, counts: Counts) -> Self {
+        self.counts = counts;
+        self
     }
 }
 

@@ -122,6 +122,20 @@ impl Dataset {
         self.position
     }
 
+    /// Returns the position behind the last record of all.
+    pub(crate) fn end(&self) -> Position {
+        match &self.reading {
+            Reading::Sequential(_) => Position::InFile {
+                file_index: self.corpus.files.len() as u64,
+                mark: Mark::default(),
+            },
+            Reading::Shuffled(shuffled) => Position::InWindow {
+                window: shuffled.n_windows(),
+                after: None,
+            },
+        }
+    }
+
     /// Reads the next record into the sink; the position stays in front of it.
     pub(crate) fn draw(
         &mut self,

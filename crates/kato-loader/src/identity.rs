@@ -14,6 +14,7 @@ use crate::file_identity::{FileIdentity, fingerprint};
 use crate::input_file::{InputFile, Source};
 use crate::mixture::{Mixing, Mixture, Part};
 use crate::options::CorpusOptions;
+use crate::order::Shard;
 
 /// The options and files that decide which documents a corpus holds, and in which order.
 ///
@@ -133,6 +134,46 @@ impl CorpusIdentity {
             }
         }
         self
+    }
+
+    /// Returns the identity of one of the shards of this corpus.
+    ///
+    /// ```
+    /// use kato_loader::{Shard, StreamingDatasetLoader};
+    ///
+    /// let open = || StreamingDatasetLoader::builder().with_reader("a.txt", "text".as_bytes());
+    /// let shard = Shard::new(1, 3);
+    /// let of_shard = open().with_shard(shard).build()?.identity();
+    /// assert_eq!(open().build()?.identity().with_shard(shard), of_shard);
+    /// # Ok::<(), kato_loader::LoadError>(())
+    /// ```
+    #[must_use]
+    pub fn with_shard(mut self, shard: Shard) -> Self {
+        self.options.shard = Some(shard);
+        if let Some(mixed) = &mut self.mixed {
+            for part in &mut mixed.parts {
+                part.corpus = part.corpus.clone().with_shard(shard);
+            }
+        }
+        self
+    }
+
+    /// Returns whether this is one shard of a corpus.
+    #[must_use]
+    pub fn is_shard(&self) -> bool {
+        self.options.shard.is_some()
+    }
+
+    /// Returns whether the corpus is a mixture of datasets.
+    #[must_use]
+    pub fn is_mixture(&self) -> bool {
+        self.mixed.is_some()
+    }
+
+    /// Returns whether records at the beginning are skipped.
+    #[must_use]
+    pub fn skips_records(&self) -> bool {
+        self.options.skip_records > 0
     }
 
     /// Returns a short name of the whole identity: 64 hex digits, equal exactly when the identities

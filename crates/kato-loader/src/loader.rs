@@ -182,6 +182,13 @@ impl StreamingDatasetLoader {
         self.mixture.cursor(self.counts)
     }
 
+    /// Returns the position at the end of the corpus without reading up to it; nothing is counted in
+    /// it.
+    #[must_use]
+    pub fn end(&self) -> Cursor {
+        self.mixture.end()
+    }
+
     /// Returns the position together with hashes of the corpus: all that is needed to go on, in a
     /// few integers and two hashes.
     ///

@@ -85,6 +85,16 @@ impl Mixture {
         }
     }
 
+    /// Returns the positions at the ends of all datasets, with nothing counted.
+    pub(crate) fn end(&self) -> Cursor {
+        let mut positions = self.parts.iter().map(|part| part.dataset.end());
+        Cursor {
+            position: positions.next().unwrap_or_default(),
+            others: positions.collect(),
+            counts: Counts::default(),
+        }
+    }
+
     /// Returns whether there is no further record.
     pub(crate) fn is_exhausted(&self) -> bool {
         let mut parts = self.parts.iter();

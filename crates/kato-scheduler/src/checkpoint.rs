@@ -60,7 +60,8 @@ impl Counters {
 
 impl Checkpoint {
     /// Creates the checkpoint of a run that has learned nothing yet.
-    pub(crate) fn at_start(corpus: CorpusIdentity, cursor: Cursor) -> Self {
+    #[must_use]
+    pub fn at_start(corpus: CorpusIdentity, cursor: Cursor) -> Self {
         Self {
             corpus,
             cursor,

@@ -35,8 +35,13 @@ pub use self::generation::Recovery;
 use self::lock::WriteLock;
 use self::manifest::{FORMAT_VERSION, Manifest, SegmentEntry, sync_dir};
 pub use self::options::{DamagePolicy, EmbeddedOptions};
+use self::segment::Segment;
 pub use self::segment::set_max_open_segments;
-use self::segment::{Segment, WrittenSegment};
+pub(crate) use self::segment::{
+    Dictionary, Extras, SegmentWriter, WrittenSegment, push_varint, take_slice, take_varint,
+    too_large, width_for,
+};
+pub(crate) use self::staged::stored_attributes;
 use self::staged::{StagedSegment, write_batch};
 use crate::contract::{Scan, StagedBatch, SymbolCounts, Totals, check_node, check_node_count};
 use crate::visit::ContentDigest;
@@ -163,6 +168,40 @@ impl EmbeddedStore {
             recovery: None,
         };
         Ok(Self::from_opened(dir, opened, options, Some(lock)))
+    }
+
+    /// Creates a knowledge base of the [slices](crate::slice) of each node, bottom up, with documents
+    /// by sample number, ascending, and a checkpoint.
+    ///
+    /// Slices of one node may overlap or follow each other. The result is one segment, whose bytes
+    /// are a function of what the slices hold together. Memory: the names of some eight million
+    /// patterns, the text symbols, and the documents. Working files, of 24 bytes for each child of a
+    /// level, are made in `scratch`, a directory.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create), [`StoreError::NodeCount`] when there are not as many lists as
+    /// nodes, [`StoreError::Corrupt`] for what is no slice, and
+    /// [`StoreErrorKind::TooLarge`](crate::StoreErrorKind::TooLarge) where a level has more than
+    /// 2³² − 1 symbols.
+    pub fn create_from_slices(
+        dir: &Path,
+        nodes: &[impl AsRef<str>],
+        configuration: Value,
+        slices: &[Vec<PathBuf>],
+        documents: &[(u64, String)],
+        checkpoint: Value,
+        scratch: &Path,
+    ) -> Result<Self, StoreError> {
+        let store = Self::create(dir, nodes, configuration)?;
+        check_node_count(&store.nodes, slices.len())?;
+        let path = store.next_segment_path();
+        let limits = store.options.attribute_limits;
+        let staged = StagedSegment::write(&path, store.writer()?, || {
+            crate::slice::write_segment(slices, documents, &limits, scratch, &path)
+        })?;
+        store.commit(vec![StagedBatch::new(staged)], checkpoint)?;
+        Ok(store)
     }
 
     /// Opens an existing knowledge base for writing and removes what a crashed writer left

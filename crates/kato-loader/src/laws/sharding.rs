@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::corpus::{corpora, orders, read, workers};
-use crate::Shard;
+use crate::{Counts, Shard};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
@@ -28,6 +28,23 @@ proptest! {
         found.sort();
         prop_assert_eq!(found, corpus.texts.clone());
         prop_assert_eq!((n_bad, n_records), (corpus.n_bad, corpus.n_records()));
+    }
+
+    #[test]
+    fn the_end_is_where_reading_all_ends(corpus in corpora(), order in orders(), count in 1..4_u64) {
+        let open = || corpus.open().with_order(order);
+        let mut all = open().build().unwrap();
+        let end = all.end();
+        all.by_ref().for_each(drop);
+        // A corpus with damage may end without having been read to its end.
+        prop_assume!(all.is_exhausted());
+        let mut counts = Counts::default();
+        for index in 0..count {
+            let mut shard = open().with_shard(Shard::new(index, count)).build().unwrap();
+            shard.by_ref().for_each(drop);
+            counts.merge(&shard.counts());
+        }
+        prop_assert_eq!(end.with_counts(counts), all.cursor());
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) use dictionary::Dictionary;
 pub(crate) use footer::NodeTotals;
 pub use handles::set_max_open_segments;
 pub(crate) use reader::{BlockBuffer, NodeCursor, Segment, VectorCursor};
-pub(crate) use record::{Extras, RawRecord};
+pub(crate) use record::{Extras, RawRecord, push_varint, take_slice, take_varint, width_for};
 pub(crate) use writer::{SegmentWriter, WrittenSegment};
 
 use crate::{Place, StoreError, StoreErrorKind};

@@ -112,7 +112,10 @@ pub(super) fn write_batch(
 
 /// Returns what is stored of attributes: within the limits, and nothing where nothing is left
 /// beside the frequency.
-fn stored_attributes(attributes: &Attributes, limits: &AttributeLimits) -> Option<Box<Attributes>> {
+pub(crate) fn stored_attributes(
+    attributes: &Attributes,
+    limits: &AttributeLimits,
+) -> Option<Box<Attributes>> {
     // Merging applies the limits, with which the batch need not have been made.
     let mut stored = Attributes::default();
     stored.merge(

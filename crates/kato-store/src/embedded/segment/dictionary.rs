@@ -10,7 +10,7 @@ pub(crate) struct Dictionary {
 
 impl Dictionary {
     /// Decodes every length as a little-endian `u32`, then all text; `None` if they do not add up.
-    pub(super) fn decode(bytes: &[u8], n_literals: usize) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8], n_literals: usize) -> Option<Self> {
         let (lengths, text) = bytes.split_at_checked(n_literals.checked_mul(4)?)?;
         let text = str::from_utf8(text).ok()?.to_owned();
         let mut ends = Vec::with_capacity(n_literals);
@@ -27,7 +27,7 @@ impl Dictionary {
     }
 
     /// Returns the bytes of a dictionary; `None` if the length of a text does not fit 32 bits.
-    pub(super) fn encode<'a>(literals: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<u8>> {
+    pub(crate) fn encode<'a>(literals: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         for literal in literals.clone() {
             bytes.extend_from_slice(&encode_length(literal.len())?);

@@ -32,7 +32,7 @@ impl Extras {
     }
 
     /// Appends the bytes of the extras.
-    fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let flags = u8::from(self.first_seen.is_some()) | u8::from(self.attributes.is_some()) << 1;
         out.push(flags);
         if let Some(seen) = self.first_seen {
@@ -48,7 +48,7 @@ impl Extras {
     }
 
     /// Decodes extras; `None` if the bytes are not extras.
-    fn decode(mut bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
         let (&flags, rest) = bytes.split_first()?;
         bytes = rest;
         let mut extras = Self::default();
@@ -165,7 +165,7 @@ pub(crate) fn width_for(count: u64) -> usize {
 }
 
 /// Appends an unsigned LEB128 number.
-fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     // The top bit of a byte says that more follow, whatever the number has in its place.
     while value >= 0x80 {
         let [lowest, ..] = value.to_le_bytes();
@@ -178,7 +178,7 @@ fn push_varint(out: &mut Vec<u8>, mut value: u64) {
 
 /// Takes an unsigned LEB128 number off the front; `None` if it does not end within ten bytes, or
 /// does not fit 64 bits.
-fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;
@@ -198,7 +198,7 @@ fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Takes a number of bytes off the front.
-fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+pub(crate) fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(taken)

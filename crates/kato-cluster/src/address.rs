@@ -1,0 +1,54 @@
+//! From an address to a store.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use url::Url;
+
+use crate::ClusterError;
+
+/// Opens the store and the prefix that an address names.
+pub(crate) fn open(address: &str) -> Result<(Arc<dyn ObjectStore>, Path), ClusterError> {
+    let invalid = |reason: String| ClusterError::Address {
+        address: address.to_owned(),
+        reason,
+    };
+    let url = match Url::parse(address) {
+        Ok(url) if address.contains("://") => url,
+        _ => return directory(FilePath::new(address)),
+    };
+    match url.scheme() {
+        "file" => {
+            let path = url.to_file_path();
+            directory(&path.map_err(|()| invalid("it names no directory".to_owned()))?)
+        }
+        #[cfg(feature = "remote")]
+        "s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss" => {
+            // One cryptography for the connection and for signing; another that is installed
+            // already will do as well.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let opened = object_store::parse_url_opts(&url, std::env::vars());
+            let (store, prefix) = opened.map_err(|error| invalid(error.to_string()))?;
+            Ok((Arc::from(store), prefix))
+        }
+        scheme => Err(invalid(format!(
+            "`{scheme}` is none of file, s3, gs and az, or this build lacks its feature"
+        ))),
+    }
+}
+
+/// Opens a directory, which is made.
+fn directory(path: &FilePath) -> Result<(Arc<dyn ObjectStore>, Path), ClusterError> {
+    std::fs::create_dir_all(path).map_err(ClusterError::io("create", path))?;
+    let store = LocalFileSystem::new_with_prefix(path);
+    let store = store.map_err(|source| ClusterError::ObjectStore {
+        action: "open",
+        key: path.display().to_string(),
+        source,
+    })?;
+    // A marker that is there after a power cut names data that is there as well.
+    Ok((Arc::new(store.with_fsync(true)), Path::default()))
+}

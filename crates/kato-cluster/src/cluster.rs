@@ -1,0 +1,203 @@
+//! The commands of a plan, each stateless: what they need is in the store, and what they did is
+//! there when they return.
+
+mod gc;
+mod learn;
+mod merge;
+mod publish;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::StreamingDatasetLoader;
+use kato_retry::RetryPolicy;
+use kato_scheduler::RunConfiguration;
+use object_store::ObjectStore;
+use object_store::path::Path;
+
+pub use self::gc::{Garbage, GcOptions};
+use crate::ClusterError;
+use crate::marker::{PLAN, TaskMarker, task_key};
+use crate::plan::{Plan, PlanOptions, VERSION};
+use crate::record::{Created, Pause, Record, decode, encode};
+
+/// A plan in an object store, and the commands that carry it out.
+///
+/// Every command may be run by anyone, at any time, any number of times, and may die at any moment:
+/// work that is done is found done, and what is done twice counts once.
+///
+/// Learning, merging and publishing block the thread they are polled on, and wait by blocking it.
+#[derive(Debug)]
+pub struct Cluster {
+    record: Record,
+}
+
+/// What a command found or did.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Done<T> {
+    /// This call did it.
+    Now(T),
+    /// It was done before, by another attempt.
+    Before(T),
+}
+
+impl<T> Done<T> {
+    /// Returns the result, whoever did it.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Now(value) | Self::Before(value) => value,
+        }
+    }
+
+    /// Returns whether this call did it.
+    pub fn is_now(&self) -> bool {
+        matches!(self, Self::Now(_))
+    }
+}
+
+impl Cluster {
+    /// Creates the commands of a prefix of a store.
+    #[must_use]
+    pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
+        Self {
+            record: Record::new(store, prefix),
+        }
+    }
+
+    /// Opens the prefix that an address names: a directory, `file://…`, and with their features
+    /// `s3://…`, `gs://…` and `az://…`, whose settings are taken from the environment.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::Address`].
+    pub fn open(address: &str) -> Result<Self, ClusterError> {
+        let (store, prefix) = crate::address::open(address)?;
+        Ok(Self::new(store, prefix))
+    }
+
+    /// Sets how often requests are tried again, and how it waits in between.
+    #[must_use]
+    pub fn with_retry(mut self, policy: RetryPolicy, pause: Pause) -> Self {
+        self.record.set_retry(policy, pause);
+        self
+    }
+
+    /// Makes the plan of a corpus and a learner, after finding out whether the store can keep it.
+    /// The same plan again is done before.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::NoConditionalWrites`], [`ClusterError::OtherPlan`],
+    /// [`ClusterError::Unplannable`], and what reading the corpus or the store meets.
+    pub async fn plan(
+        &self,
+        loader: &mut StreamingDatasetLoader,
+        learner: &HierarchicalConceptLearner,
+        options: &PlanOptions,
+    ) -> Result<Done<Plan>, ClusterError> {
+        self.record.probe().await?;
+        let configuration = RunConfiguration::from_learner(learner).with_split(loader.split());
+        let plan = Plan::make(loader, configuration, options)?;
+        match self.record.create(PLAN, encode(&plan)).await? {
+            Created::Own => Ok(Done::Now(plan)),
+            Created::Before(there) if there == encode(&plan) => Ok(Done::Before(plan)),
+            Created::Before(_) => Err(ClusterError::OtherPlan),
+        }
+    }
+
+    /// Reads the plan.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::NotPlanned`], [`ClusterError::Damaged`].
+    pub async fn read_plan(&self) -> Result<Plan, ClusterError> {
+        let bytes: Option<Bytes> = self.record.read(PLAN).await?;
+        let bytes = bytes.ok_or(ClusterError::NotPlanned)?;
+        let version: serde_json::Value = decode(PLAN, &bytes)?;
+        if version["version"] != VERSION {
+            return Err(ClusterError::Damaged {
+                key: PLAN.to_owned(),
+                reason: format!(
+                    "it has version {}, and this program reads {VERSION}",
+                    version["version"]
+                ),
+            });
+        }
+        decode(PLAN, &bytes)
+    }
+
+    /// Returns what is done of the plan.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_plan`](Self::read_plan).
+    pub async fn status(&self) -> Result<crate::status::Status, ClusterError> {
+        let plan = self.read_plan().await?;
+        crate::status::status(&self.record, &plan).await
+    }
+
+    /// Reads the markers of all tasks, which must be done.
+    async fn all_tasks(&self, plan: &Plan) -> Result<Vec<TaskMarker>, ClusterError> {
+        let mut markers = Vec::new();
+        let mut missing = Vec::new();
+        for task in 0..plan.tasks {
+            // By key, as a list may lag behind.
+            match self.task(plan, task).await? {
+                Some(marker) => markers.push(marker),
+                None => missing.push(task),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(markers);
+        }
+        let failures = crate::status::failures(&self.record, &missing).await?;
+        Err(ClusterError::Unfinished {
+            what: "tasks",
+            numbers: crate::status::in_words(&missing),
+            failures,
+        })
+    }
+
+    /// Reads the marker of a task; `None` if it is not done.
+    async fn task(&self, plan: &Plan, task: u32) -> Result<Option<TaskMarker>, ClusterError> {
+        let key = task_key(task);
+        let marker: Option<TaskMarker> = self.record.read_json(&key).await?;
+        match marker {
+            Some(marker)
+                if marker.plan != plan.digest()
+                    || marker.task != task
+                    || marker.levels.len() != plan.levels() =>
+            {
+                Err(foreign(key))
+            }
+            marker => Ok(marker),
+        }
+    }
+}
+
+/// Creates the error of a marker of another plan.
+fn foreign(key: String) -> ClusterError {
+    ClusterError::Damaged {
+        key,
+        reason: "it belongs to another plan".to_owned(),
+    }
+}
+
+/// Returns a name for an attempt, which nobody else has.
+fn attempt() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
+
+/// Refuses a number that the plan does not have.
+fn check(what: &'static str, number: u64, count: u64) -> Result<(), ClusterError> {
+    match number < count {
+        true => Ok(()),
+        false => Err(ClusterError::Unknown {
+            what,
+            number,
+            count,
+        }),
+    }
+}

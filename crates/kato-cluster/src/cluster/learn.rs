@@ -1,0 +1,258 @@
+//! Learning a task.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::StreamingDatasetLoaderBuilder;
+use kato_model::AttributeLimits;
+use kato_scheduler::{
+    Checkpoint, RunConfiguration, TrainingEvent, TrainingOptions, train_parallel_with,
+};
+use kato_store::slice::{self, SliceSummary};
+
+use super::{Cluster, Done, attempt, check};
+use crate::ClusterError;
+use crate::backend::{TaskBackend, TaskState, no_position};
+use crate::marker::{
+    FailureNote, StoredFile, StoredSlice, TaskMarker, data_key, failure_key, task_key,
+};
+use crate::plan::Plan;
+use crate::record::{Created, Record, decode};
+
+/// What one attempt learned, in files.
+struct Learned {
+    levels: Vec<(PathBuf, SliceSummary)>,
+    documents: Option<PathBuf>,
+    checkpoint: Checkpoint,
+    seconds: f64,
+}
+
+impl Cluster {
+    /// Learns a task and commits it: its slices are uploaded, then its marker is created, which is
+    /// the commit. A task that is done is found done before anything is read.
+    ///
+    /// `builder` opens the corpus of the plan: `StreamingDatasetLoader::builder_of` its
+    /// [`corpus`](Plan::corpus). Working files are made in a directory of their own in `scratch`.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::OtherSettings`], [`ClusterError::Disagrees`], and what loading, learning or
+    /// the store meets. A failure of the task itself is recorded, and listed by
+    /// [`status`](Self::status) until the task is done.
+    pub async fn learn(
+        &self,
+        task: u32,
+        learner: &HierarchicalConceptLearner,
+        builder: StreamingDatasetLoaderBuilder,
+        options: &TrainingOptions,
+        scratch: &Path,
+        on_event: impl FnMut(TrainingEvent),
+    ) -> Result<Done<TaskMarker>, ClusterError> {
+        let plan = self.read_plan().await?;
+        check("task", u64::from(task), u64::from(plan.tasks))?;
+        if let Some(marker) = self.task(&plan, task).await? {
+            return Ok(Done::Before(marker));
+        }
+        let own = RunConfiguration::from_learner(learner).with_split(plan.split());
+        let differences = plan.configuration.diff(&own);
+        if !differences.is_empty() {
+            return Err(ClusterError::OtherSettings { differences });
+        }
+        let attempt = attempt();
+        let dir = scratch_dir(scratch)?;
+        let learned = match learn(&plan, task, learner, builder, options, dir.path(), on_event) {
+            Ok(learned) => learned,
+            Err(error) => {
+                let note = FailureNote {
+                    task,
+                    attempt: attempt.clone(),
+                    error: in_one_line(&error),
+                };
+                // The error of the task is the one to tell, whatever becomes of the note.
+                let _ = self
+                    .record
+                    .create_json(&failure_key(task, &attempt), &note)
+                    .await;
+                return Err(error);
+            }
+        };
+        let uploaded = upload(&self.record, &plan, task, &attempt, &learned).await;
+        let marker = match uploaded {
+            Ok(marker) => marker,
+            // Somebody else has committed meanwhile, and what lost is removed while it arrives.
+            Err(error) => match self.task(&plan, task).await? {
+                Some(marker) => return Ok(Done::Before(marker)),
+                None => return Err(error),
+            },
+        };
+        let key = task_key(task);
+        match self.record.create_json(&key, &marker).await? {
+            Created::Own => Ok(Done::Now(marker)),
+            Created::Before(there) => {
+                let there: TaskMarker = decode(&key, &there)?;
+                match there.agrees(&marker) {
+                    true => Ok(Done::Before(there)),
+                    false => Err(ClusterError::Disagrees { key }),
+                }
+            }
+        }
+    }
+}
+
+/// Learns a task into files of a directory.
+fn learn(
+    plan: &Plan,
+    task: u32,
+    learner: &HierarchicalConceptLearner,
+    builder: StreamingDatasetLoaderBuilder,
+    options: &TrainingOptions,
+    dir: &Path,
+    on_event: impl FnMut(TrainingEvent),
+) -> Result<Learned, ClusterError> {
+    let start = Instant::now();
+    let mut loader = plan.open_task(task, builder)?;
+    let checkpoint = Checkpoint::at_start(loader.identity(), loader.cursor());
+    let levels = plan.levels();
+    let backend = TaskBackend {
+        nodes: learner
+            .node_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        configuration: plan.configuration.to_json(),
+        scratch: dir,
+        ranges: plan.ranges,
+        state: Mutex::new(TaskState {
+            checkpoint: checkpoint.to_json(),
+            levels: vec![Vec::new(); levels],
+            documents: Vec::new(),
+        }),
+        next_file: AtomicU64::new(0),
+    };
+    let mut options = options.clone();
+    // Nothing of a task counts before all of it does, so nothing is gained by small parts.
+    options.commit_interval = Duration::from_secs(u64::from(u32::MAX));
+    train_parallel_with(&mut loader, learner, &backend, &options, on_event)?;
+    let state = backend
+        .state
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let checkpoint = Checkpoint::from_json(&state.checkpoint)?.ok_or_else(no_position)?;
+    let mut merged = Vec::new();
+    for (level, slices) in state.levels.into_iter().enumerate() {
+        merged.push(match <[_; 1]>::try_from(slices) {
+            Ok([only]) => only,
+            Err(slices) => {
+                let path = dir.join(format!("level.{level}"));
+                let inputs: Vec<PathBuf> = slices.into_iter().map(|(path, _)| path).collect();
+                let limits = AttributeLimits::default();
+                let summary = slice::merge(&inputs, &limits, plan.ranges, &path)?;
+                for input in inputs {
+                    // Room for what follows; the directory goes anyway.
+                    let _ = fs::remove_file(input);
+                }
+                (path, summary)
+            }
+        });
+    }
+    Ok(Learned {
+        levels: merged,
+        documents: write_documents(state.documents, dir)?,
+        checkpoint,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// Writes documents as JSON Lines, ascending; `None` if there are none.
+fn write_documents(
+    mut documents: Vec<(u64, String)>,
+    dir: &Path,
+) -> Result<Option<PathBuf>, ClusterError> {
+    if documents.is_empty() {
+        return Ok(None);
+    }
+    documents.sort_unstable();
+    documents.dedup();
+    let mut bytes = Vec::new();
+    for document in &documents {
+        serde_json::to_writer(&mut bytes, document).expect("numbers and text are JSON");
+        bytes.push(b'\n');
+    }
+    let path = dir.join("documents");
+    fs::write(&path, bytes).map_err(ClusterError::io("write", &path))?;
+    Ok(Some(path))
+}
+
+/// Uploads what an attempt learned and returns the marker that will commit it.
+async fn upload(
+    record: &Record,
+    plan: &Plan,
+    task: u32,
+    attempt: &str,
+    learned: &Learned,
+) -> Result<TaskMarker, ClusterError> {
+    let mut levels = Vec::new();
+    for (level, (path, summary)) in learned.levels.iter().enumerate() {
+        let key = data_key(attempt, task, &format!("{level}.slice"));
+        levels.push(StoredSlice {
+            file: upload_file(record, key, path).await?,
+            summary: summary.clone(),
+        });
+    }
+    let documents = match &learned.documents {
+        Some(path) => {
+            let key = data_key(attempt, task, "documents.jsonl");
+            Some(upload_file(record, key, path).await?)
+        }
+        None => None,
+    };
+    Ok(TaskMarker {
+        plan: plan.digest(),
+        task,
+        attempt: attempt.to_owned(),
+        levels,
+        documents,
+        counters: learned.checkpoint.counters,
+        cursor: learned.checkpoint.cursor.clone(),
+        complete: learned.checkpoint.complete,
+        seconds: learned.seconds,
+    })
+}
+
+/// Uploads a file.
+pub(super) async fn upload_file(
+    record: &Record,
+    key: String,
+    path: &Path,
+) -> Result<StoredFile, ClusterError> {
+    let blake3 = record.upload(&key, path).await?;
+    let bytes = fs::metadata(path).map_err(ClusterError::io("read", path))?;
+    Ok(StoredFile {
+        key,
+        bytes: bytes.len(),
+        blake3,
+    })
+}
+
+/// Makes a directory for working files, which goes when it is dropped.
+pub(super) fn scratch_dir(scratch: &Path) -> Result<tempfile::TempDir, ClusterError> {
+    tempfile::Builder::new()
+        .prefix("kato-cluster-")
+        .tempdir_in(scratch)
+        .map_err(ClusterError::io("create a directory in", scratch))
+}
+
+/// Returns an error with its causes.
+fn in_one_line(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,133 @@
+//! Merging one range of one level over all tasks.
+
+use std::path::Path;
+
+use kato_model::AttributeLimits;
+use kato_store::slice::{self, NameRanges};
+
+use super::learn::{scratch_dir, upload_file};
+use super::{Cluster, Done, attempt, check, foreign};
+use crate::ClusterError;
+use crate::marker::{MergeMarker, StoredSlice, TaskMarker, merge_key, shard_key};
+use crate::plan::Plan;
+use crate::record::{Created, decode};
+
+impl Cluster {
+    /// Merges a range of a level over all tasks and commits it. A merge that is done is found done.
+    ///
+    /// All tasks must be done; levels and ranges need nothing of each other. The range of every task
+    /// is fetched into a directory in `scratch`.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::Unfinished`] with the tasks that are not done, [`ClusterError::Disagrees`],
+    /// and what reading or the store meets.
+    pub async fn merge(
+        &self,
+        level: usize,
+        range: u32,
+        scratch: &Path,
+    ) -> Result<Done<MergeMarker>, ClusterError> {
+        let plan = self.read_plan().await?;
+        check("level", level as u64, plan.levels() as u64)?;
+        check("range", u64::from(range), u64::from(plan.ranges.count()))?;
+        if let Some(marker) = self.merged(&plan, level, range).await? {
+            return Ok(Done::Before(marker));
+        }
+        match self.merge_now(&plan, level, range, scratch).await {
+            // Somebody else has committed meanwhile, and what is needed no more may be removed.
+            Err(error @ ClusterError::Disagrees { .. }) => Err(error),
+            Err(error) => match self.merged(&plan, level, range).await? {
+                Some(marker) => Ok(Done::Before(marker)),
+                None => Err(error),
+            },
+            done => done,
+        }
+    }
+
+    /// Merges a range that was not done, as far as is known.
+    async fn merge_now(
+        &self,
+        plan: &Plan,
+        level: usize,
+        range: u32,
+        scratch: &Path,
+    ) -> Result<Done<MergeMarker>, ClusterError> {
+        let tasks = self.all_tasks(plan).await?;
+        let dir = scratch_dir(scratch)?;
+        let mut inputs = Vec::new();
+        for task in &tasks {
+            let stored = &task.levels[level];
+            let ranges = stored.ranges_of(range as usize);
+            let ranges = ranges.ok_or_else(|| ClusterError::Damaged {
+                key: stored.file.key.clone(),
+                reason: "its marker lacks a range".to_owned(),
+            })?;
+            let path = dir.path().join(format!("{:08}", task.task));
+            self.record
+                .download(&stored.file.key, &ranges, &path)
+                .await?;
+            inputs.push(path);
+        }
+        let out = dir.path().join("merged");
+        let limits = AttributeLimits::default();
+        let summary = slice::merge(&inputs, &limits, NameRanges::whole(), &out)?;
+        let expected: u64 = tasks
+            .iter()
+            .map(|task| task.levels[level].summary.parts[range as usize].learns)
+            .sum();
+        if summary.learns() != expected {
+            return Err(ClusterError::Damaged {
+                key: merge_key(level, range),
+                reason: format!("{} learn calls of {expected} arrived", summary.learns()),
+            });
+        }
+        let attempt = attempt();
+        let file = upload_file(&self.record, shard_key(&attempt, level, range), &out).await?;
+        let marker = MergeMarker {
+            plan: plan.digest(),
+            level,
+            range,
+            attempt,
+            inputs: inputs_digest(&tasks),
+            slice: StoredSlice { file, summary },
+        };
+        let key = merge_key(level, range);
+        match self.record.create_json(&key, &marker).await? {
+            Created::Own => Ok(Done::Now(marker)),
+            Created::Before(there) => {
+                let there: MergeMarker = decode(&key, &there)?;
+                let same = there.inputs == marker.inputs
+                    && there.slice.file.blake3 == marker.slice.file.blake3;
+                match same {
+                    true => Ok(Done::Before(there)),
+                    false => Err(ClusterError::Disagrees { key }),
+                }
+            }
+        }
+    }
+
+    /// Reads the marker of a merge; `None` if it is not done.
+    pub(super) async fn merged(
+        &self,
+        plan: &Plan,
+        level: usize,
+        range: u32,
+    ) -> Result<Option<MergeMarker>, ClusterError> {
+        let key = merge_key(level, range);
+        let marker: Option<MergeMarker> = self.record.read_json(&key).await?;
+        match marker {
+            Some(marker) if marker.plan != plan.digest() => Err(foreign(key)),
+            marker => Ok(marker),
+        }
+    }
+}
+
+/// Returns a digest of which attempts at tasks are merged.
+fn inputs_digest(tasks: &[TaskMarker]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for task in tasks {
+        hasher.update(task.attempt.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}

@@ -1,0 +1,140 @@
+//! Errors, by what the caller can do about them.
+
+use std::io;
+use std::path::PathBuf;
+
+use kato_loader::LoadError;
+use kato_scheduler::TrainError;
+use kato_store::StoreError;
+
+/// An error of a plan or of one of its commands.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// The object store did not do what it was asked to, after it was asked again.
+    #[error("failed to {action} {key} in the object store")]
+    ObjectStore {
+        /// The operation that was tried, such as "read".
+        action: &'static str,
+        /// The object.
+        key: String,
+        /// The store's error.
+        source: object_store::Error,
+    },
+    /// The address names no store that this build knows.
+    #[error("{address} names no object store that this build can open: {reason}")]
+    Address {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The store overwrites what must be created once, so results could be counted twice.
+    #[error(
+        "the object store does not refuse to create an object twice: use one with conditional writes (If-None-Match), as S3, Google Cloud Storage, Azure and file systems have"
+    )]
+    NoConditionalWrites,
+    /// There is no plan at the address.
+    #[error("there is no plan here: make one with `plan` first, or check the address")]
+    NotPlanned,
+    /// Another plan is at the address.
+    #[error("another plan is here already: choose an empty prefix of the store for a new one")]
+    OtherPlan,
+    /// What the plan asks for cannot be planned.
+    #[error("this cannot be planned: {reason}")]
+    Unplannable {
+        /// Why.
+        reason: &'static str,
+    },
+    /// The learner has other settings than the plan.
+    #[error("the plan has other settings:\n  {}", differences.join("\n  "))]
+    OtherSettings {
+        /// The differences, in words.
+        differences: Vec<String>,
+    },
+    /// The plan has no such task, level or range.
+    #[error("the plan has no {what} {number}: they are numbered from 0, and there are {count}")]
+    Unknown {
+        /// What was asked for.
+        what: &'static str,
+        /// Its number.
+        number: u64,
+        /// How many there are.
+        count: u64,
+    },
+    /// Tasks or merges are not done that have to be.
+    #[error("{}", missing(what, numbers, failures))]
+    Unfinished {
+        /// What is not done: "tasks" or "merges".
+        what: &'static str,
+        /// The first of them, in words.
+        numbers: Vec<String>,
+        /// The failures that were recorded of tasks.
+        failures: Vec<crate::status::Failure>,
+    },
+    /// An object is not what its marker says, or cannot be read.
+    #[error("{key} is damaged: {reason}; nothing of it was used")]
+    Damaged {
+        /// The object.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Two attempts at one piece of work came to different results.
+    #[error(
+        "{key} was done before, and with another result: the corpus has changed since it was planned, or a machine is broken; plan again on a corpus that stays"
+    )]
+    Disagrees {
+        /// The marker.
+        key: String,
+    },
+    /// The directory for the knowledge base holds something else.
+    #[error("{} holds another knowledge base: choose another directory", path.display())]
+    OtherKnowledge {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The corpus cannot be opened.
+    #[error("failed to open the corpus")]
+    Load(#[from] LoadError),
+    /// A task cannot be learned.
+    #[error("failed to learn a task")]
+    Train(#[from] TrainError),
+    /// A file of what was learned cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The operating system refused an operation on a file.
+    #[error("failed to {action} {}", path.display())]
+    Io {
+        /// The operation that was tried.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl ClusterError {
+    /// Returns a function that makes an I/O error.
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
+/// Returns what is not done, and why as far as that is known.
+fn missing(what: &str, numbers: &[String], failures: &[crate::status::Failure]) -> String {
+    let mut text = format!("{what} are not done: {}", numbers.join(", "));
+    for failure in failures {
+        text += &format!("\n  task {} failed: {}", failure.task, failure.error);
+    }
+    text + "\nrun them, then try again; nothing is left out"
+}

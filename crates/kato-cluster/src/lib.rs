@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to start
+//!
+//! A [`Cluster`] is a plan in an object store with its commands: [`plan`](Cluster::plan),
+//! [`learn`](Cluster::learn), [`merge`](Cluster::merge), [`publish`](Cluster::publish),
+//! [`status`](Cluster::status), [`gc`](Cluster::gc). [`PlanOptions`] are the settings of a [`Plan`];
+//! [`Done`] says who did a piece of work; [`marker`] has what is recorded of it.
+
+mod address;
+mod backend;
+mod cluster;
+mod error;
+pub mod marker;
+mod plan;
+mod record;
+pub mod status;
+
+pub use cluster::{Cluster, Done, Garbage, GcOptions};
+pub use error::ClusterError;
+pub use plan::{CutBy, Plan, PlanOptions};
+pub use record::Pause;

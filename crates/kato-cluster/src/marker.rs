@@ -1,0 +1,159 @@
+//! Markers: the objects that say that a piece of work is done, each created once and never deleted.
+
+use std::ops::Range;
+
+use kato_loader::Cursor;
+use kato_scheduler::Counters;
+use kato_store::slice::SliceSummary;
+use serde::{Deserialize, Serialize};
+
+/// A file in the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredFile {
+    /// Its key below the plan's prefix.
+    pub key: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Its BLAKE3, in hexadecimal digits.
+    pub blake3: String,
+}
+
+/// A slice in the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredSlice {
+    /// The file.
+    pub file: StoredFile,
+    /// Its parts.
+    pub summary: SliceSummary,
+}
+
+impl StoredSlice {
+    /// Returns what is fetched for one range: the head and the part.
+    pub(crate) fn ranges_of(&self, range: usize) -> Option<Vec<Range<u64>>> {
+        let (head, part) = (0..self.summary.head_bytes, self.summary.parts.get(range)?);
+        let part = part.offset..part.offset.checked_add(part.bytes)?;
+        // One request where they follow each other.
+        let parts = match head.end == part.start {
+            true => [0..part.end, 0..0],
+            false => [head, part],
+        };
+        Some(parts.into_iter().filter(|part| !part.is_empty()).collect())
+    }
+}
+
+/// The commit of a task: what it learned, and where that lies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskMarker {
+    /// Digest of the plan.
+    pub plan: String,
+    /// Number of the task.
+    pub task: u32,
+    /// The attempt that won.
+    pub attempt: String,
+    /// A slice of each level, bottom up.
+    pub levels: Vec<StoredSlice>,
+    /// Sample number and id of its documents, JSON Lines; where they are recorded.
+    pub documents: Option<StoredFile>,
+    /// What the task counted.
+    pub counters: Counters,
+    /// Where its reading ended.
+    pub cursor: Cursor,
+    /// Whether nothing of the corpus, or of the shard, is left behind it.
+    pub complete: bool,
+    /// Seconds that learning took, for forecasts.
+    pub seconds: f64,
+}
+
+impl TaskMarker {
+    /// Returns whether another attempt came to the same result.
+    pub(crate) fn agrees(&self, other: &Self) -> bool {
+        let content = |marker: &Self| {
+            let files = marker.levels.iter().map(|level| &level.file);
+            let hashes = files
+                .chain(&marker.documents)
+                .map(|file| file.blake3.clone());
+            (hashes.collect::<Vec<_>>(), marker.counters)
+        };
+        self.plan == other.plan && self.task == other.task && content(self) == content(other)
+    }
+}
+
+/// The commit of the merge of one range of one level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeMarker {
+    /// Digest of the plan.
+    pub plan: String,
+    /// The level.
+    pub level: usize,
+    /// The range.
+    pub range: u32,
+    /// The attempt that won.
+    pub attempt: String,
+    /// Digest of the markers of all tasks, in order.
+    pub inputs: String,
+    /// The merged slice.
+    pub slice: StoredSlice,
+}
+
+/// A published knowledge base: what everyone who publishes the plan gets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publication {
+    /// Digest of the plan.
+    pub plan: String,
+    /// The levels, bottom up.
+    pub levels: Vec<PublishedLevel>,
+    /// Documents learned.
+    pub samples: u64,
+    /// Tokens that are part of a pattern.
+    pub tokens: u64,
+    /// Size of the segment.
+    pub segment_bytes: u64,
+    /// BLAKE3 of the segment.
+    pub segment_blake3: String,
+}
+
+/// One level of a [`Publication`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedLevel {
+    /// Name of the node.
+    pub node: String,
+    /// Distinct patterns.
+    pub patterns: u64,
+    /// Learn calls.
+    pub learns: u64,
+}
+
+/// A failed attempt at a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FailureNote {
+    pub(crate) task: u32,
+    pub(crate) attempt: String,
+    pub(crate) error: String,
+}
+
+pub(crate) const PLAN: &str = "plan.json";
+
+pub(crate) fn task_key(task: u32) -> String {
+    format!("tasks/{task:08}.json")
+}
+
+/// Returns the key of a file of an attempt at a task. The attempt comes first: it spreads keys over
+/// the partitions of a store.
+pub(crate) fn data_key(attempt: &str, task: u32, file: &str) -> String {
+    format!("data/{attempt}.{task:08}/{file}")
+}
+
+pub(crate) fn merge_key(level: usize, range: u32) -> String {
+    format!("merged/{level}/{range:06}.json")
+}
+
+pub(crate) fn shard_key(attempt: &str, level: usize, range: u32) -> String {
+    format!("shards/{attempt}.{level}.{range:06}.slice")
+}
+
+pub(crate) fn failure_key(task: u32, attempt: &str) -> String {
+    format!("failed/{task:08}.{attempt}.json")
+}
+
+/// The key of the only generation that there is so far.
+pub(crate) const PUBLICATION: &str = "kb/0000.json";

@@ -1,0 +1,271 @@
+//! The plan: what is learned, cut into tasks, and into ranges of names for the merges. It never
+//! changes.
+
+use kato_loader::{
+    CorpusIdentity, Cursor, Shard, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+};
+use kato_scheduler::RunConfiguration;
+use kato_store::slice::NameRanges;
+use serde::{Deserialize, Serialize};
+
+use crate::ClusterError;
+
+/// Version of the plan and of everything below its prefix.
+pub(crate) const VERSION: u32 = 1;
+
+/// Marks that are kept while a corpus is cut by position, for each task.
+const MARKS_A_TASK: usize = 16;
+
+/// Bytes of text between two marks at most, where few marks are needed.
+const MOST_STRIDE: usize = 4 << 20;
+
+/// Settings of a plan.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PlanOptions {
+    /// Tasks. Ten for each worker keep all of them busy to the end.
+    pub tasks: u32,
+    /// Ranges of names, each merged by itself.
+    pub ranges: NameRanges,
+    /// End after this many documents of the corpus. Needs a cut by position.
+    pub max_documents: Option<u64>,
+    /// End after this many records of the corpus. Needs a cut by position.
+    pub max_records: Option<u64>,
+    /// How the corpus is cut.
+    pub cut: CutBy,
+}
+
+impl PlanOptions {
+    /// Creates the settings of a plan with so many tasks and one range.
+    #[must_use]
+    pub fn new(tasks: u32) -> Self {
+        Self {
+            tasks,
+            ranges: NameRanges::whole(),
+            max_documents: None,
+            max_records: None,
+            cut: CutBy::Auto,
+        }
+    }
+}
+
+/// How a corpus is cut into tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CutBy {
+    /// By shards, unless what is asked for needs positions.
+    #[default]
+    Auto,
+    /// Into the loader's [`Shard`]s: nothing is read for the plan. A shard does not know the numbers
+    /// that its documents have in the whole corpus.
+    Shards,
+    /// At positions, which reading the corpus once finds: tasks know the number and the name of
+    /// every document.
+    Positions,
+}
+
+/// The tasks of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub(crate) enum Cut {
+    Shards {
+        /// Position at the end of the corpus, for the knowledge base of all tasks.
+        end: Cursor,
+    },
+    Positions {
+        /// Where each task begins.
+        starts: Vec<Cursor>,
+    },
+}
+
+/// A plan: it is made once and says everything that decides the result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub(crate) version: u32,
+    pub(crate) corpus: CorpusIdentity,
+    pub(crate) configuration: RunConfiguration,
+    pub(crate) tasks: u32,
+    pub(crate) ranges: NameRanges,
+    pub(crate) max_documents: Option<u64>,
+    pub(crate) max_records: Option<u64>,
+    pub(crate) cut: Cut,
+}
+
+impl Plan {
+    /// Makes the plan of a corpus; reads it once where it is cut by position.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::Unplannable`], and what reading meets.
+    pub(crate) fn make(
+        loader: &mut StreamingDatasetLoader,
+        configuration: RunConfiguration,
+        options: &PlanOptions,
+    ) -> Result<Self, ClusterError> {
+        let unplannable = |reason| Err(ClusterError::Unplannable { reason });
+        let corpus = loader.identity();
+        if options.tasks == 0 {
+            return unplannable("there is at least one task");
+        }
+        if corpus.is_shard() {
+            return unplannable("the corpus is one shard of another: plan the whole");
+        }
+        let recording = configuration.learner.recording;
+        let needs_positions = recording.provenance
+            || recording.metadata
+            || options.max_documents.is_some()
+            || options.max_records.is_some()
+            || corpus.is_mixture()
+            || corpus.skips_records();
+        let by_positions = match options.cut {
+            CutBy::Auto => needs_positions,
+            CutBy::Positions => true,
+            CutBy::Shards if needs_positions => {
+                return unplannable(
+                    "provenance, metadata, limits, skipped rows and mixtures need the number that a document has in the whole corpus: cut by positions",
+                );
+            }
+            CutBy::Shards => false,
+        };
+        let cut = match by_positions {
+            false => Cut::Shards { end: loader.end() },
+            true => Cut::Positions {
+                starts: positions(loader, options.tasks as usize)?,
+            },
+        };
+        Ok(Self {
+            version: VERSION,
+            corpus,
+            configuration,
+            tasks: options.tasks,
+            ranges: options.ranges,
+            max_documents: options.max_documents,
+            max_records: options.max_records,
+            cut,
+        })
+    }
+
+    /// Returns the number of tasks.
+    #[must_use]
+    pub fn tasks(&self) -> u32 {
+        self.tasks
+    }
+
+    /// Returns the ranges of names.
+    #[must_use]
+    pub fn ranges(&self) -> NameRanges {
+        self.ranges
+    }
+
+    /// Returns the number of levels.
+    #[must_use]
+    pub fn levels(&self) -> usize {
+        self.configuration.learner.nodes.len()
+    }
+
+    /// Returns the corpus.
+    #[must_use]
+    pub fn corpus(&self) -> &CorpusIdentity {
+        &self.corpus
+    }
+
+    /// Returns everything that decides what is learned of a document.
+    #[must_use]
+    pub fn configuration(&self) -> &RunConfiguration {
+        &self.configuration
+    }
+
+    /// Returns whether tasks are shards of the corpus; else they begin at positions.
+    #[must_use]
+    pub fn is_cut_by_shards(&self) -> bool {
+        matches!(self.cut, Cut::Shards { .. })
+    }
+
+    /// Returns a name of the plan: 64 hexadecimal digits, which every marker carries.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        blake3::hash(&crate::record::encode(self))
+            .to_hex()
+            .to_string()
+    }
+
+    /// Returns the side of a split that is learned.
+    #[must_use]
+    pub fn split(&self) -> Option<Split> {
+        self.configuration.split
+    }
+
+    /// Opens the corpus of a task with a builder of the whole corpus.
+    pub(crate) fn open_task(
+        &self,
+        task: u32,
+        mut builder: StreamingDatasetLoaderBuilder,
+    ) -> Result<StreamingDatasetLoader, ClusterError> {
+        if let Some(split) = self.configuration.split {
+            builder = builder.with_split(split);
+        }
+        let builder = match &self.cut {
+            Cut::Shards { .. } => {
+                let shard = Shard::new(u64::from(task), u64::from(self.tasks));
+                builder
+                    .with_shard(shard)
+                    .with_identity(self.corpus.clone().with_shard(shard))
+            }
+            Cut::Positions { starts } => {
+                let start = starts.get(task as usize).cloned().unwrap_or_default();
+                let mut builder = builder
+                    .with_identity(self.corpus.clone())
+                    .with_cursor(start);
+                // A limit on records ends the stream wherever it lies: it is that of the whole.
+                if let Some(records) = self.max_records {
+                    builder = builder.with_max_records(records);
+                }
+                let next = starts.get(task as usize + 1).map(Cursor::documents);
+                match next.or(self.max_documents) {
+                    Some(documents) => builder.with_max_documents(documents),
+                    None => builder,
+                }
+            }
+        };
+        Ok(builder.build()?)
+    }
+}
+
+/// Reads a corpus and returns positions that cut it into parts of about equally much text.
+fn positions(
+    loader: &mut StreamingDatasetLoader,
+    tasks: usize,
+) -> Result<Vec<Cursor>, ClusterError> {
+    let start = loader.cursor();
+    // Bytes of text in front of a position, and the position: as fine as a document at first, and
+    // coarser as the corpus turns out to be larger.
+    let mut marks: Vec<(u64, Cursor)> = Vec::new();
+    let (mut stride, mut bytes) = (1_usize, 0_u64);
+    let most = tasks.saturating_mul(MARKS_A_TASK).max(1024);
+    while let Some(batch) = loader.next_batch(stride)? {
+        bytes += batch.text_bytes() as u64;
+        marks.push((bytes, batch.cursor()));
+        if marks.len() > most {
+            let mut keep = false;
+            marks.retain(|_| {
+                keep = !keep;
+                !keep
+            });
+            let mean = bytes / marks.len() as u64;
+            stride = usize::try_from(mean)
+                .unwrap_or(MOST_STRIDE)
+                .clamp(1, MOST_STRIDE);
+        }
+    }
+    let mut starts = vec![start];
+    for task in 1..tasks as u128 {
+        let wanted = u128::from(bytes) * task / tasks as u128;
+        let at = marks.partition_point(|(bytes, _)| u128::from(*bytes) < wanted);
+        let cut = match marks.get(at) {
+            Some((_, cursor)) => cursor.clone(),
+            None => loader.cursor(),
+        };
+        starts.push(cut);
+    }
+    Ok(starts)
+}

@@ -1,0 +1,394 @@
+//! The record in the object store: objects that are created once, and what is done about answers
+//! that fail or are lost.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use kato_retry::{Backoff, Retry, RetryPolicy};
+use object_store::path::Path;
+use object_store::{
+    Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+    PutPayload,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use crate::ClusterError;
+
+/// Bytes of one part of an upload; larger files are sent in several.
+const PART_BYTES: usize = 8 << 20;
+
+/// A wait before something is tried again.
+pub type Pause = Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// What became of creating an object.
+#[derive(Debug)]
+pub(crate) enum Created {
+    /// It is there now, and by this call.
+    Own,
+    /// Something was there before: its bytes.
+    Before(Bytes),
+}
+
+/// A prefix of an object store.
+pub(crate) struct Record {
+    store: Arc<dyn ObjectStore>,
+    prefix: Path,
+    backoff: Backoff,
+    pause: Pause,
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record")
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Record {
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
+        Self {
+            store,
+            prefix,
+            backoff: Backoff::new(RetryPolicy::default(), kato_retry::random_seed()),
+            // Learning and merging block their thread as well.
+            pause: Arc::new(|wait| Box::pin(async move { std::thread::sleep(wait) })),
+        }
+    }
+
+    pub(crate) fn set_retry(&mut self, policy: RetryPolicy, pause: Pause) {
+        self.backoff = Backoff::new(policy, kato_retry::random_seed());
+        self.pause = pause;
+    }
+
+    fn path(&self, key: &str) -> Path {
+        let parts = self.prefix.parts();
+        parts
+            .chain(Path::from(key).parts())
+            .map(|part| part.as_ref().to_owned())
+            .collect()
+    }
+
+    /// Waits before another attempt, or returns the error where there is to be none.
+    async fn wait(
+        &self,
+        retry: &mut Retry,
+        action: &'static str,
+        key: &str,
+        source: Error,
+    ) -> Result<(), ClusterError> {
+        let wait = match is_final(&source) {
+            true => None,
+            false => retry.next_wait(&self.backoff, Instant::now(), None),
+        };
+        match wait {
+            Some(wait) => {
+                (self.pause)(wait).await;
+                Ok(())
+            }
+            None => Err(ClusterError::ObjectStore {
+                action,
+                key: key.to_owned(),
+                source,
+            }),
+        }
+    }
+
+    /// Reads an object; `None` if it is not there.
+    pub(crate) async fn read(&self, key: &str) -> Result<Option<Bytes>, ClusterError> {
+        let path = self.path(key);
+        let mut retry = Retry::new();
+        loop {
+            let answer = match self.store.get(&path).await {
+                Ok(answer) => answer.bytes().await,
+                Err(error) => Err(error),
+            };
+            match answer {
+                Ok(bytes) => return Ok(Some(bytes)),
+                Err(Error::NotFound { .. }) => return Ok(None),
+                Err(error) => self.wait(&mut retry, "read", key, error).await?,
+            }
+        }
+    }
+
+    /// Reads an object that is JSON; `None` if it is not there.
+    pub(crate) async fn read_json<T: DeserializeOwned>(
+        &self,
+        key: &str,
+    ) -> Result<Option<T>, ClusterError> {
+        let Some(bytes) = self.read(key).await? else {
+            return Ok(None);
+        };
+        decode(key, &bytes).map(Some)
+    }
+
+    /// Creates an object, unless it is there.
+    ///
+    /// Whatever becomes of the answers, exactly one of all who create a key is told
+    /// [`Created::Own`] or finds its own bytes: an answer that was lost is resolved by reading what
+    /// is there.
+    pub(crate) async fn create(&self, key: &str, bytes: Bytes) -> Result<Created, ClusterError> {
+        let path = self.path(key);
+        let mut retry = Retry::new();
+        loop {
+            let options = PutOptions::from(PutMode::Create);
+            let payload = PutPayload::from(bytes.clone());
+            let error = match self.store.put_opts(&path, payload, options).await {
+                Ok(_) => return Ok(Created::Own),
+                Err(Error::NotImplemented { .. }) => {
+                    return Err(ClusterError::NoConditionalWrites);
+                }
+                Err(error) => error,
+            };
+            // Also after an error that says nothing about the object: the request may have been
+            // carried out, by this attempt or by one before.
+            if let Some(there) = self.read(key).await? {
+                return Ok(match there == bytes {
+                    true => Created::Own,
+                    false => Created::Before(there),
+                });
+            }
+            // There it was refused as existing and is not: only something that deletes does that.
+            self.wait(&mut retry, "create", key, error).await?;
+        }
+    }
+
+    /// Creates an object that is JSON, unless it is there.
+    pub(crate) async fn create_json(
+        &self,
+        key: &str,
+        value: &impl Serialize,
+    ) -> Result<Created, ClusterError> {
+        self.create(key, encode(value)).await
+    }
+
+    /// Finds out whether the store refuses to create what is there.
+    pub(crate) async fn probe(&self) -> Result<(), ClusterError> {
+        let key = format!("probe/{}", Uuid::new_v4());
+        let path = self.path(&key);
+        let first = Bytes::from_static(b"first");
+        if let Created::Before(_) = self.create(&key, first.clone()).await? {
+            return Err(ClusterError::NoConditionalWrites);
+        }
+        let mut retry = Retry::new();
+        loop {
+            let options = PutOptions::from(PutMode::Create);
+            let payload = PutPayload::from_static(b"second");
+            match self.store.put_opts(&path, payload, options).await {
+                // A real answer that it is a conflict; no other will do.
+                Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => break,
+                Ok(_) => return Err(ClusterError::NoConditionalWrites),
+                Err(error) => self.wait(&mut retry, "probe", &key, error).await?,
+            }
+        }
+        match self.read(&key).await? {
+            Some(there) if there == first => self.delete(&key).await,
+            _ => Err(ClusterError::NoConditionalWrites),
+        }
+    }
+
+    /// Uploads a file under a key that nobody else uses, and returns its BLAKE3.
+    pub(crate) async fn upload(&self, key: &str, from: &FilePath) -> Result<String, ClusterError> {
+        let path = self.path(key);
+        let mut retry = Retry::new();
+        let (hash, size) = loop {
+            let mut file = File::open(from).map_err(ClusterError::io("open", from))?;
+            let mut hasher = blake3::Hasher::new();
+            match self.send(&path, &mut file, from, &mut hasher).await? {
+                Ok(size) => break (hasher.finalize().to_hex().to_string(), size),
+                Err(error) => self.wait(&mut retry, "upload", key, error).await?,
+            }
+        };
+        // What a marker names must be there: a store that lost a part is found out before.
+        let mut retry = Retry::new();
+        let found = loop {
+            match self.store.head(&path).await {
+                Ok(meta) => break meta.size,
+                Err(error) => self.wait(&mut retry, "look at", key, error).await?,
+            }
+        };
+        match found == size {
+            true => Ok(hash),
+            false => Err(ClusterError::Damaged {
+                key: key.to_owned(),
+                reason: format!("it has {found} bytes where {size} were sent"),
+            }),
+        }
+    }
+
+    /// Sends a file once; the outer error is that of reading it.
+    async fn send(
+        &self,
+        path: &Path,
+        file: &mut File,
+        from: &FilePath,
+        hasher: &mut blake3::Hasher,
+    ) -> Result<Result<u64, Error>, ClusterError> {
+        let mut next = |hasher: &mut blake3::Hasher| -> Result<Bytes, ClusterError> {
+            let mut bytes = Vec::new();
+            let part = Read::by_ref(file)
+                .take(PART_BYTES as u64)
+                .read_to_end(&mut bytes);
+            part.map_err(ClusterError::io("read", from))?;
+            hasher.update(&bytes);
+            Ok(bytes.into())
+        };
+        let first = next(hasher)?;
+        let mut size = first.len() as u64;
+        if first.len() < PART_BYTES {
+            let sent = self.store.put(path, first.into()).await;
+            return Ok(sent.map(|_| size));
+        }
+        let mut upload = match self.store.put_multipart(path).await {
+            Ok(upload) => upload,
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut part = first;
+        while !part.is_empty() {
+            let sent = upload.put_part(part.into()).await;
+            if let Err(error) = sent {
+                // Best effort: what is left of it is garbage that no marker names.
+                let _ = upload.abort().await;
+                return Ok(Err(error));
+            }
+            part = next(hasher)?;
+            size += part.len() as u64;
+        }
+        Ok(upload.complete().await.map(|_| size))
+    }
+
+    /// Appends ranges of an object to a file.
+    pub(crate) async fn download(
+        &self,
+        key: &str,
+        ranges: &[Range<u64>],
+        to: &FilePath,
+    ) -> Result<(), ClusterError> {
+        let path = self.path(key);
+        let mut file = File::create(to).map_err(ClusterError::io("create", to))?;
+        let mut written = 0;
+        for range in ranges.iter().filter(|range| !range.is_empty()) {
+            let length = range.end - range.start;
+            let mut retry = Retry::new();
+            loop {
+                let options = GetOptions {
+                    range: Some(GetRange::Bounded(range.clone())),
+                    ..GetOptions::default()
+                };
+                let mut received = 0;
+                let answer = match self.store.get_opts(&path, options).await {
+                    Ok(answer) => {
+                        let mut stream = answer.into_stream();
+                        loop {
+                            match stream.next().await {
+                                None => break Ok(()),
+                                Some(Err(error)) => break Err(error),
+                                Some(Ok(bytes)) => {
+                                    received += bytes.len() as u64;
+                                    file.write_all(&bytes)
+                                        .map_err(ClusterError::io("write", to))?;
+                                }
+                            }
+                        }
+                    }
+                    Err(error) => Err(error),
+                };
+                match answer {
+                    Ok(()) if received == length => break,
+                    Ok(()) => {
+                        return Err(ClusterError::Damaged {
+                            key: key.to_owned(),
+                            reason: format!("{received} bytes came of {length} asked for"),
+                        });
+                    }
+                    Err(error) => {
+                        // Half a range must not stay in front of the whole.
+                        file.set_len(written)
+                            .and_then(|()| file.seek(SeekFrom::Start(written)))
+                            .map_err(ClusterError::io("write", to))?;
+                        self.wait(&mut retry, "read", key, error).await?;
+                    }
+                }
+            }
+            written += length;
+        }
+        Ok(())
+    }
+
+    /// Lists the objects below a prefix, by their keys. The list may lag behind.
+    pub(crate) async fn list(
+        &self,
+        below: &str,
+    ) -> Result<Vec<(String, ObjectMeta)>, ClusterError> {
+        let path = self.path(below);
+        let mut retry = Retry::new();
+        let listed = loop {
+            match self.store.list(Some(&path)).try_collect::<Vec<_>>().await {
+                Ok(listed) => break listed,
+                Err(error) => self.wait(&mut retry, "list", below, error).await?,
+            }
+        };
+        let key = |meta: ObjectMeta| {
+            let parts: Vec<String> = meta
+                .location
+                .prefix_match(&self.prefix)?
+                .map(|part| part.as_ref().to_owned())
+                .collect();
+            Some((parts.join("/"), meta))
+        };
+        let mut listed: Vec<_> = listed.into_iter().filter_map(key).collect();
+        listed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(listed)
+    }
+
+    /// Deletes an object; one that is not there is no error.
+    pub(crate) async fn delete(&self, key: &str) -> Result<(), ClusterError> {
+        let path = self.path(key);
+        let mut retry = Retry::new();
+        loop {
+            match self.store.delete(&path).await {
+                Ok(()) | Err(Error::NotFound { .. }) => return Ok(()),
+                Err(error) => self.wait(&mut retry, "delete", key, error).await?,
+            }
+        }
+    }
+}
+
+/// Returns whether asking again cannot help.
+fn is_final(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NotFound { .. }
+            | Error::InvalidPath { .. }
+            | Error::NotSupported { .. }
+            | Error::NotImplemented { .. }
+            | Error::PermissionDenied { .. }
+            | Error::Unauthenticated { .. }
+            | Error::UnknownConfigurationKey { .. }
+    )
+}
+
+/// Returns the bytes of a marker.
+pub(crate) fn encode(value: &impl Serialize) -> Bytes {
+    let mut bytes = serde_json::to_vec_pretty(value).expect("markers are plain data");
+    bytes.push(b'\n');
+    bytes.into()
+}
+
+/// Reads a marker.
+pub(crate) fn decode<T: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<T, ClusterError> {
+    serde_json::from_slice(bytes).map_err(|error| ClusterError::Damaged {
+        key: key.to_owned(),
+        reason: error.to_string(),
+    })
+}

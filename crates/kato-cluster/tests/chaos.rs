@@ -1,0 +1,229 @@
+//! Workers that die, run twice and come back late over a store that loses answers: always the result
+//! of one machine.
+
+#[cfg(test)]
+mod support;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use kato_cluster::{Cluster, GcOptions, PlanOptions};
+use kato_random::SplitMix64;
+use kato_store::slice::NameRanges;
+use object_store::memory::InMemory;
+use support::{Chaos, Place, retry};
+
+/// Schedules of `cargo test`; more with KATO_CHAOS_SCHEDULES.
+const SCHEDULES: u64 = 1000;
+
+type Work<'a> = Pin<Box<dyn Future<Output = Option<String>> + 'a>>;
+
+/// One piece of work of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Piece {
+    Task(u32),
+    Merge(usize, u32),
+}
+
+fn begin<'a>(cluster: &'a Cluster, place: &'a Place, piece: Piece) -> Work<'a> {
+    Box::pin(async move {
+        let outcome = match piece {
+            Piece::Task(task) => place.learn(cluster, task).await.map(drop),
+            Piece::Merge(level, range) => {
+                cluster.merge(level, range, place.scratch()).await.map(drop)
+            }
+        };
+        outcome.err().map(|error| format!("{error:?}"))
+    })
+}
+
+/// Runs pieces until each was done by somebody: several workers at a time, in an order that the seed
+/// decides, some of which are killed or started twice.
+fn run(
+    cluster: &Cluster,
+    place: &Place,
+    pieces: &[Piece],
+    draw: &mut SplitMix64,
+    killed: &mut Vec<Piece>,
+) {
+    let mut left: BTreeMap<Piece, u32> = pieces.iter().map(|piece| (*piece, 0)).collect();
+    let mut workers: Vec<(Piece, Work<'_>, u64)> = Vec::new();
+    let mut context = Context::from_waker(Waker::noop());
+    while !left.is_empty() || !workers.is_empty() {
+        let open: Vec<Piece> = left.keys().copied().collect();
+        let wants_more = workers.len() < 3 && !open.is_empty();
+        if workers.is_empty() || (wants_more && draw.next_u64().is_multiple_of(3)) {
+            let piece = open[(draw.next_u64() % open.len() as u64) as usize];
+            // The polls after which it is killed; never, once it has died often.
+            let died = left.get_mut(&piece).expect("it was just drawn");
+            let life = match *died < 4 && draw.next_u64().is_multiple_of(3) {
+                true => draw.next_u64() % 40,
+                false => u64::MAX,
+            };
+            *died += 1;
+            workers.push((piece, begin(cluster, place, piece), life));
+            continue;
+        }
+        let at = (draw.next_u64() % workers.len() as u64) as usize;
+        let (piece, work, life) = &mut workers[at];
+        let piece = *piece;
+        if *life == 0 {
+            if draw.next_u64().is_multiple_of(2) {
+                killed.push(piece);
+            }
+            drop(workers.swap_remove(at));
+            continue;
+        }
+        *life -= 1;
+        if let Poll::Ready(failed) = work.as_mut().poll(&mut context) {
+            assert_eq!(failed, None, "{piece:?}");
+            drop(workers.swap_remove(at));
+            left.remove(&piece);
+        }
+    }
+}
+
+fn block<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+    }
+}
+
+#[test]
+fn every_schedule_ends_as_one_machine() {
+    let schedules = std::env::var("KATO_CHAOS_SCHEDULES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(SCHEDULES);
+    let only: Option<u64> = std::env::var("KATO_CHAOS_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let place = Place::new(false);
+    let expected = place.train();
+    let seeds = only.map_or(0..schedules, |seed| seed..seed + 1);
+    for seed in seeds {
+        let mut draw = SplitMix64::from_seed(seed);
+        let store = Chaos::new(InMemory::new(), draw.next_u64());
+        let cluster = Cluster::new(Arc::new(store), "plan".into());
+        let (policy, pause) = retry();
+        let cluster = cluster.with_retry(policy, pause);
+        let tasks = [1, 3, 4][(draw.next_u64() % 3) as usize];
+        let ranges = [1, 2][(draw.next_u64() % 2) as usize];
+        let mut options = PlanOptions::new(tasks);
+        options.ranges = NameRanges::new(ranges).unwrap();
+        for _ in 0..1 + draw.next_u64() % 2 {
+            block(place.plan(&cluster, &options)).unwrap();
+        }
+        let all_tasks: Vec<Piece> = (0..tasks).map(Piece::Task).collect();
+        let all_merges: Vec<Piece> = (0..2)
+            .flat_map(|level| (0..ranges).map(move |range| Piece::Merge(level, range)))
+            .collect();
+        // A worker that has learned and uploaded, and sleeps until all is over.
+        let zombie_task = (draw.next_u64() % u64::from(tasks)) as u32;
+        let mut zombie = begin(&cluster, &place, Piece::Task(zombie_task));
+        let mut context = Context::from_waker(Waker::noop());
+        let mut zombie_done = false;
+        for _ in 0..draw.next_u64() % 60 {
+            if zombie.as_mut().poll(&mut context).is_ready() {
+                zombie_done = true;
+                break;
+            }
+        }
+        let mut killed = Vec::new();
+        run(&cluster, &place, &all_tasks, &mut draw, &mut killed);
+        let collect = GcOptions::default();
+        if draw.next_u64().is_multiple_of(2) {
+            block(cluster.gc(&collect)).unwrap();
+        }
+        run(&cluster, &place, &all_merges, &mut draw, &mut killed);
+        // Whoever still sleeps when its task is done may find that what it uploads is removed.
+        // It wakes, uploads what is left and wants to commit: the task is done.
+        if !zombie_done {
+            assert_eq!(block(zombie), None, "seed {seed}");
+        }
+        // The scheduler starts some of the killed once more.
+        for piece in killed {
+            assert_eq!(block(begin(&cluster, &place, piece)), None, "seed {seed}");
+        }
+        let with_inputs = draw.next_u64().is_multiple_of(2);
+        block(cluster.gc(&collect.clone().with_merged_inputs(with_inputs))).unwrap();
+        assert_eq!(place.publish(&cluster), expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_store_that_overwrites_is_refused() {
+    let place = Place::new(false);
+    let cluster = Cluster::new(Arc::new(support::Overwriting::new()), "plan".into());
+    let error = block(place.plan(&cluster, &PlanOptions::new(2))).unwrap_err();
+    assert!(
+        matches!(error, kato_cluster::ClusterError::NoConditionalWrites),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn tasks_and_ranges_of_any_number_give_one_result() {
+    for with_positions in [false, true] {
+        let place = Place::new(with_positions);
+        let expected = place.train();
+        for tasks in [1, 3, 7] {
+            for ranges in [1, 4] {
+                let cluster = Cluster::new(Arc::new(InMemory::new()), "plan".into());
+                let mut options = PlanOptions::new(tasks);
+                options.ranges = NameRanges::new(ranges).unwrap();
+                let plan = block(place.plan(&cluster, &options)).unwrap().into_inner();
+                assert_eq!(plan.is_cut_by_shards(), !with_positions);
+                let error = block(cluster.merge(0, 0, place.scratch())).unwrap_err();
+                assert!(
+                    error.to_string().contains("tasks are not done: 0"),
+                    "{error}"
+                );
+                for task in 0..tasks {
+                    assert!(block(place.learn(&cluster, task)).unwrap().is_now());
+                    assert!(!block(place.learn(&cluster, task)).unwrap().is_now());
+                }
+                for level in 0..2 {
+                    for range in 0..ranges {
+                        let merged = block(cluster.merge(level, range, place.scratch()));
+                        assert!(merged.unwrap().is_now());
+                    }
+                }
+                assert_eq!(
+                    place.publish(&cluster),
+                    expected,
+                    "{tasks} tasks, {ranges} ranges"
+                );
+                let status = block(cluster.status()).unwrap();
+                assert_eq!((status.tasks_done, status.tasks_open.len()), (tasks, 0));
+                assert_eq!(status.merges_done, status.merges);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_task_that_fails_is_listed_and_never_left_out() {
+    let place = Place::new(false);
+    let cluster = Cluster::new(Arc::new(InMemory::new()), "plan".into());
+    block(place.plan(&cluster, &PlanOptions::new(3))).unwrap();
+    place.damage();
+    for task in 0..3 {
+        block(place.learn(&cluster, task)).unwrap_err();
+    }
+    let status = block(cluster.status()).unwrap();
+    assert_eq!((status.tasks_done, status.failures.len()), (0, 3));
+    assert!(
+        status.failures[0].error.contains("changed") || status.failures[0].error.contains("corpus"),
+        "{status:?}"
+    );
+    let error = block(cluster.merge(0, 0, place.scratch())).unwrap_err();
+    assert!(error.to_string().contains("task 0 failed"), "{error}");
+}

@@ -1,0 +1,194 @@
+//! Slices against the store that learns the same batches: equal exports, whatever the cuts.
+
+use std::fs;
+use std::path::PathBuf;
+
+use kato_model::batch::BatchSymbol;
+use kato_model::{AttributeLimits, Attributes, FirstSeen, LearnBatch, PatternName, SealedBatch};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// Returns a place in a file as one in memory.
+fn at_byte(offset: u64) -> usize {
+    usize::try_from(offset).unwrap()
+}
+
+use crate::{EmbeddedStore, KnowledgeBase, PatternStore};
+
+const NODES: [&str; 3] = ["node0", "node1", "node2"];
+
+/// Learns chunks of letters, chunks of two of their names, and a name from two levels below.
+fn batch(words: &[Vec<u8>], first_sample: u64) -> SealedBatch {
+    let mut batch = LearnBatch::new(3);
+    let mut below = Vec::new();
+    for (word, sample_idx) in words.iter().zip(first_sample..) {
+        let texts: Vec<String> = word.iter().map(|letter| format!("t{letter}")).collect();
+        let events: Vec<[&str; 1]> = texts.iter().map(|text| [text.as_str()]).collect();
+        let symbols: Vec<BatchSymbol> = texts
+            .iter()
+            .map(|text| BatchSymbol::Literal(batch.literal(text)))
+            .collect();
+        let name = PatternName::of_events(&events);
+        let occurrence = batch.learn(0, name, symbols);
+        let token_idx = u64::from(word[0]);
+        let seen = FirstSeen {
+            sample_idx,
+            token_idx,
+        };
+        batch.record_first_seen(0, occurrence, seen);
+        if word[0] % 3 == 0 {
+            let mut attributes = Attributes::default();
+            let title = format!("d{sample_idx}");
+            attributes.metadata.insert_text("title", title, None);
+            batch.attach(0, occurrence, attributes);
+        }
+        batch.record_document(sample_idx, &format!("d{sample_idx}"));
+        below.push((name, occurrence));
+    }
+    for (number, pair) in below.chunks_exact(2).enumerate() {
+        let names = [pair[0].0, pair[1].0].map(|name| name.prefixed().to_string());
+        let events: Vec<[&str; 1]> = names.iter().map(|name| [name.as_str()]).collect();
+        let children = [BatchSymbol::Child(pair[0].1), BatchSymbol::Child(pair[1].1)];
+        let above = batch.learn(1, PatternName::of_events(&events), children);
+        if number % 2 == 0 {
+            // A name of the lowest level, which the level between need not hold.
+            let foreign = batch.literal(&names[0]);
+            let empty = batch.literal("");
+            let name = PatternName::of_events(&events).prefixed().to_string();
+            let events = [[name.as_str()], [names[0].as_str()], [""]];
+            let symbols = [
+                BatchSymbol::Child(above),
+                BatchSymbol::Literal(foreign),
+                BatchSymbol::Literal(empty),
+            ];
+            batch.learn(2, PatternName::of_events(&events), symbols);
+        }
+    }
+    batch.seal()
+}
+
+fn export(store: &EmbeddedStore) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for node in KnowledgeBase::all(store) {
+        node.export(&mut bytes).unwrap();
+        let scan = node
+            .scan()
+            .unwrap()
+            .map(|pattern| pattern.unwrap().first_seen);
+        bytes.extend(format!("{:?}", scan.collect::<Vec<_>>()).bytes());
+        bytes.extend(format!("{:?}", node.totals().unwrap()).bytes());
+        let counts: Vec<_> = node.symbol_counts().unwrap().map(Result::unwrap).collect();
+        bytes.extend(format!("{counts:?}").bytes());
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn slices_hold_what_a_store_would(
+        words in prop::collection::vec(prop::collection::vec(0_u8..6, 2..4), 1..120),
+        n_tasks in 1_usize..6,
+        n_ranges in 1_u32..6,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: String| dir.path().join(name);
+        let limits = AttributeLimits::default();
+        let ranges = NameRanges::new(n_ranges).unwrap();
+        let store = EmbeddedStore::create(&at("whole".into()), &NODES, json!(null)).unwrap();
+        let mut documents = Vec::new();
+        let mut tasks: Vec<Vec<PathBuf>> = vec![Vec::new(); 3];
+        let mut summaries: Vec<Vec<SliceSummary>> = vec![Vec::new(); 3];
+        for (task, words) in words.chunks(words.len().div_ceil(n_tasks)).enumerate() {
+            let sealed = batch(words, task as u64 * 1000);
+            documents.extend_from_slice(sealed.documents());
+            for node in 0..3 {
+                let path = at(format!("task{task}.{node}"));
+                summaries[node].push(write_batch(&sealed, node, &limits, ranges, &path).unwrap());
+                tasks[node].push(path);
+            }
+            let staged = store.stage(sealed).unwrap();
+            store.commit(vec![staged], json!(task)).unwrap();
+        }
+        let expected = export(&store);
+        // Every range of every level is merged from what a ranged read of it gives.
+        let mut levels = Vec::new();
+        for node in 0..3 {
+            let mut shards = Vec::new();
+            for range in 0..n_ranges as usize {
+                let mut inputs = Vec::new();
+                for (task, (path, summary)) in tasks[node].iter().zip(&summaries[node]).enumerate() {
+                    let bytes = fs::read(path).unwrap();
+                    prop_assert_eq!(bytes.len() as u64, summary.bytes());
+                    let part = summary.parts[range];
+                    let mut fetched = bytes[..at_byte(summary.head_bytes)].to_vec();
+                    let end = at_byte(part.offset + part.bytes);
+                    fetched.extend_from_slice(&bytes[at_byte(part.offset)..end]);
+                    let input = at(format!("in{node}.{range}.{task}"));
+                    fs::write(&input, fetched).unwrap();
+                    inputs.push(input);
+                }
+                let shard = at(format!("shard{node}.{range}"));
+                let merged = merge(&inputs, &limits, NameRanges::whole(), &shard).unwrap();
+                prop_assert_eq!(merged.parts.len(), 1);
+                shards.push(shard);
+            }
+            levels.push(shards);
+        }
+        let scratch = at("scratch".into());
+        fs::create_dir(&scratch).unwrap();
+        let made = EmbeddedStore::create_from_slices(
+            &at("made".into()), &NODES, json!(null), &levels, &documents, json!("done"), &scratch,
+        ).unwrap();
+        prop_assert_eq!(export(&made), expected);
+        prop_assert_eq!(made.checkpoint(), json!("done"));
+        prop_assert_eq!(made.document(0).unwrap(), Some("d0".to_owned()));
+        prop_assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
+        // Compacting the other one leaves one segment: byte for byte the same.
+        store.compact().unwrap();
+        let segment = |kb: &str| {
+            let entry = fs::read_dir(at(kb.into()).join("segments")).unwrap().next().unwrap();
+            fs::read(entry.unwrap().path()).unwrap()
+        };
+        prop_assert!(segment("whole") == segment("made"));
+    }
+
+    #[test]
+    fn any_damage_is_found(words in prop::collection::vec(prop::collection::vec(0_u8..6, 2..4), 1..20), at in any::<usize>(), flip in 1_u8..) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("slice");
+        let limits = AttributeLimits::default();
+        write_batch(&batch(&words, 0), 1, &limits, NameRanges::new(3).unwrap(), &path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        let at = at % bytes.len();
+        bytes[at] ^= flip;
+        fs::write(&path, &bytes).unwrap();
+        let out = dir.path().join("out");
+        prop_assert!(merge(&[path], &limits, NameRanges::whole(), &out).is_err());
+    }
+}
+
+#[test]
+fn many_slices_are_merged_in_groups() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = AttributeLimits::default();
+    let words: Vec<Vec<u8>> = (0..131).map(|n| vec![n % 7, n]).collect();
+    assert!(words.len() > 2 * MAX_INPUTS);
+    let mut inputs = Vec::new();
+    for (task, word) in words.iter().enumerate() {
+        let path = dir.path().join(format!("task{task}"));
+        let sealed = batch(std::slice::from_ref(word), task as u64);
+        write_batch(&sealed, 0, &limits, NameRanges::whole(), &path).unwrap();
+        inputs.push(path);
+    }
+    let (one, all) = (dir.path().join("one"), dir.path().join("all"));
+    let sealed = batch(&words, 0);
+    let expected = write_batch(&sealed, 0, &limits, NameRanges::new(4).unwrap(), &one).unwrap();
+    let merged = merge(&inputs, &limits, NameRanges::new(4).unwrap(), &all).unwrap();
+    assert_eq!(merged, expected);
+    assert_eq!(fs::read(one).unwrap(), fs::read(all).unwrap());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), inputs.len() + 2);
+}
