@@ -152,7 +152,7 @@ fn measure_over_index(
         let states = states(&loader.held_out, length, arguments.states);
         if arguments.warm {
             for state in &states {
-                index.predict(state, config);
+                drop(index.predict(state, config));
             }
         }
         print_row(&index, &states, config, arguments.scans)

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kato_learner::{HierarchicalConceptLearner, Recording};
+use kato_learner::HierarchicalConceptLearner;
+use kato_learner::config::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{
     RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
