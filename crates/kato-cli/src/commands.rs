@@ -3,6 +3,8 @@
 pub(crate) mod analyze;
 pub(crate) mod bench;
 pub(crate) mod cleanup;
+#[cfg(feature = "cluster")]
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod corpus;
 pub(crate) mod datasets;

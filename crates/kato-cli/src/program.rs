@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+#[cfg(feature = "cluster")]
+use crate::commands::cluster;
 use crate::commands::{
     analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
     history, index, inspect, man, next, plan, predict, runs, score, serve, train, tune,
@@ -47,6 +49,8 @@ enum Command {
     Score(score::Args),
     Evaluate(evaluate::Args),
     Serve(Box<serve::Args>),
+    #[cfg(feature = "cluster")]
+    Cluster(cluster::Args),
     Datasets(datasets::Args),
     Runs(runs::Args),
     Analyze(analyze::Args),
@@ -91,6 +95,8 @@ impl Program {
             Command::Score(args) => score::main(&args),
             Command::Evaluate(args) => evaluate::main(&args),
             Command::Serve(args) => serve::main(&args),
+            #[cfg(feature = "cluster")]
+            Command::Cluster(args) => cluster::main(&args),
             Command::Datasets(mut args) => datasets::main(&mut args),
             Command::Runs(args) => runs::main(&args),
             Command::Analyze(args) => analyze::main(&args),

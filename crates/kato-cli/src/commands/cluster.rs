@@ -1,0 +1,384 @@
+//! The command `kato cluster`: one knowledge base learned by any number of machines.
+//!
+//! ```text
+//! kato cluster plan --store s3://bucket/plan corpus.jsonl --tasks 1000 --ranges 16
+//! kato cluster learn --store s3://bucket/plan --task 17
+//! kato cluster merge --store s3://bucket/plan --all
+//! kato cluster publish --store s3://bucket/plan --kb my-kb
+//! ```
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Subcommand;
+use kato_cluster::{Cluster, CutBy, GcOptions, Plan, PlanOptions};
+use kato_learner::HierarchicalConceptLearner;
+use kato_learner::config::Recording;
+use kato_loader::Split;
+use kato_scheduler::{StopSignal, TrainingOptions, Workers};
+use kato_store::slice::NameRanges;
+use serde_json::{Value, json};
+
+use crate::byte_size::ByteSize;
+use crate::exit::exit_code;
+use crate::learning::LearningArgs;
+use crate::output::stdout;
+use crate::source::{SOURCE_HELP, SourceArgs};
+
+/// Learns one knowledge base on any number of machines, with an object store as the record and any
+/// scheduler: Kubernetes, Slurm, GNU parallel, a shell loop.
+///
+/// In this order: plan once; learn for every task, on any machines at once; merge for every level
+/// and range, likewise; publish wherever the knowledge base is wanted. Each may be killed, run
+/// twice or run late: what is done is found done, and the result is that of `kato train`, byte for
+/// byte in its export. A scheduler repeats what fails.
+///
+/// With --json every answer is one JSON object on standard output. plan: plan (its digest), tasks,
+/// ranges, levels, cut. learn, merge, publish: done, now or before, and the marker. status: what is
+/// done, failures, rate and worker seconds left. gc: objects and bytes.
+///
+/// Exit codes: 0 done, 1 error, which includes tasks or merges that must be done before, 2 wrong
+/// usage.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+    /// Where the plan lies: a directory that all machines share, or file://, s3://, gs:// or az://
+    /// with a prefix of its own. Settings of stores come from the environment.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        global = true,
+        env = "KATO_CLUSTER_STORE"
+    )]
+    store: Option<String>,
+    /// Directory for working files: of a task or a merge at a time. Default: the system's.
+    #[arg(long, value_name = "DIR", global = true)]
+    scratch: Option<PathBuf>,
+    /// Print one JSON object to standard output.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make the plan of a corpus. It never changes; the same again is no error.
+    Plan(Box<PlanArgs>),
+    /// Learn a task.
+    Learn {
+        /// Number of the task, from 0. Default: that of the scheduler, JOB_COMPLETION_INDEX or
+        /// SLURM_ARRAY_TASK_ID.
+        #[arg(long, value_name = "N")]
+        task: Option<u32>,
+        /// Learning threads: a number, or auto for one per core.
+        #[arg(long, value_name = "N|auto", default_value = "auto")]
+        workers: Workers,
+        /// Memory for what is learned and not yet written.
+        #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+        memory: ByteSize,
+        #[command(flatten)]
+        source: Box<SourceArgs>,
+    },
+    /// Merge a range of a level over all tasks, which must be done.
+    Merge {
+        /// The level, from 0.
+        #[arg(long, value_name = "N", requires = "range", conflicts_with = "piece")]
+        level: Option<usize>,
+        /// The range, from 0.
+        #[arg(long, value_name = "N", requires = "level")]
+        range: Option<u32>,
+        /// Both as one number, level × ranges + range, for schedulers that count. Default: that of
+        /// the scheduler, JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID.
+        #[arg(long, value_name = "N")]
+        piece: Option<u32>,
+        /// Merge all that is left, one after the other.
+        #[arg(long, conflicts_with_all = ["level", "range", "piece"])]
+        all: bool,
+    },
+    /// Write the knowledge base into a directory; all merges must be done.
+    Publish {
+        /// Directory of the knowledge base, which must not exist.
+        #[arg(long, value_name = "DIR")]
+        kb: PathBuf,
+    },
+    /// Tell how far the plan is, what failed, and how much work is left.
+    Status,
+    /// Remove what attempts that lost have left; never a marker, and nothing of unfinished work.
+    Gc {
+        /// Only tell what would be removed.
+        #[arg(long)]
+        dry_run: bool,
+        /// Remove the slices of tasks as well, where all merges of their level are done.
+        #[arg(long)]
+        merged_inputs: bool,
+    },
+}
+
+/// What is planned.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
+struct PlanArgs {
+    /// What to learn from; see below. Every machine must reach it under the same name.
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
+    /// Tasks: ten for each worker keep all of them busy to the end.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: u32,
+    /// Ranges of names: so many merges of each level may run at once.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    ranges: u32,
+    /// Cut at positions, for which the corpus is read once, and not into shards. Done by itself
+    /// where it is needed: for provenance, metadata, limits and mixtures.
+    #[arg(long)]
+    by_positions: bool,
+    #[command(flatten)]
+    learning: LearningArgs,
+    /// Record the document and token at which each pattern was first seen.
+    #[arg(long)]
+    provenance: bool,
+    /// Record a document's title, author and book index with its first pattern on every level.
+    #[arg(long)]
+    metadata: bool,
+    /// End after this many documents of the corpus.
+    #[arg(long, value_name = "N")]
+    max_samples: Option<u64>,
+    /// Hold out this share of the documents, as in `kato train`.
+    #[arg(long, value_name = "SHARE")]
+    hold_out: Option<f64>,
+    /// Decides which documents are held out.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "hold_out")]
+    seed: u64,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Runs `kato cluster` and returns its exit code.
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+/// Runs a subcommand and shows its answer.
+fn run(args: &Args) -> Result<()> {
+    let Some(address) = &args.store else {
+        bail!("where does the plan lie? name it with --store");
+    };
+    let cluster = Cluster::open(address)?;
+    let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
+    let runtime = tokio::runtime::Runtime::new().context("failed to start the runtime")?;
+    let (text, value) = runtime.block_on(answer_to(&args.command, &cluster, &scratch))?;
+    let line = if args.json { value.to_string() } else { text };
+    Ok(writeln!(stdout(), "{line}")?)
+}
+
+/// Carries a subcommand out and returns its answer, in words and as JSON.
+async fn answer_to(
+    command: &Command,
+    cluster: &Cluster,
+    scratch: &Path,
+) -> Result<(String, Value)> {
+    match command {
+        Command::Plan(plan) => make_plan(cluster, plan).await,
+        Command::Learn {
+            task,
+            workers,
+            memory,
+            source,
+        } => {
+            let task = task.or_else(by_scheduler).context(
+                    "which task? name it with --task, or set JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID",
+                )?;
+            let plan = cluster.read_plan().await?;
+            let learner = learner(&plan)?;
+            let mut options = TrainingOptions::default();
+            options.num_workers = *workers;
+            options.memory_budget =
+                usize::try_from(memory.0).context("--memory is too large for this machine")?;
+            let corpus = source.again(plan.corpus())?;
+            let done = cluster
+                .learn(task, &learner, corpus, &options, scratch, |_| {})
+                .await?;
+            let (is_now, marker) = (done.is_now(), done.into_inner());
+            let bytes: u64 = marker.levels.iter().map(|level| level.file.bytes).sum();
+            let text = format!(
+                "task {task} {}: {} documents, {} tokens, {bytes} bytes",
+                when(is_now),
+                marker.counters.samples,
+                marker.counters.tokens
+            );
+            Ok((text, answer(is_now, &marker)))
+        }
+        Command::Merge {
+            level,
+            range,
+            piece,
+            all,
+        } => {
+            let plan = cluster.read_plan().await?;
+            let ranges = plan.ranges().count();
+            let pieces: Vec<(usize, u32)> = match (all, level, range) {
+                (true, ..) => (0..plan.levels())
+                    .flat_map(|level| (0..ranges).map(move |range| (level, range)))
+                    .collect(),
+                (_, Some(level), Some(range)) => vec![(*level, *range)],
+                _ => {
+                    let piece = piece.or_else(by_scheduler).context(
+                        "which merge? name it with --level and --range, --piece or --all",
+                    )?;
+                    vec![((piece / ranges) as usize, piece % ranges)]
+                }
+            };
+            let (mut lines, mut values) = (Vec::new(), Vec::new());
+            for (level, range) in pieces {
+                let done = cluster.merge(level, range, scratch).await?;
+                let (is_now, marker) = (done.is_now(), done.into_inner());
+                let patterns = marker.slice.summary.patterns();
+                lines.push(format!(
+                    "level {level}, range {range} {}: {patterns} patterns",
+                    when(is_now)
+                ));
+                values.push(answer(is_now, &marker));
+            }
+            Ok((lines.join("\n"), json!({ "merges": values })))
+        }
+        Command::Publish { kb } => {
+            let done = cluster.publish(kb).await?;
+            let (is_now, record) = (done.is_now(), done.into_inner());
+            let levels = record.levels.iter();
+            let patterns: u64 = levels.map(|level| level.patterns).sum();
+            let text = format!(
+                "{}: {patterns} patterns of {} documents, {} tokens",
+                kb.display(),
+                record.samples,
+                record.tokens
+            );
+            Ok((text, answer(is_now, &record)))
+        }
+        Command::Status => {
+            let status = cluster.status().await?;
+            let mut text = format!(
+                "tasks {} of {} done, merges {} of {} done, {}\n{} documents, {} tokens, {} bytes of tasks, {} bytes merged",
+                status.tasks_done,
+                status.tasks,
+                status.merges_done,
+                status.merges,
+                match status.published {
+                    Some(_) => "published",
+                    None => "not published",
+                },
+                status.samples,
+                status.tokens,
+                status.task_bytes,
+                status.merged_bytes
+            );
+            if !status.tasks_open.is_empty() {
+                text += &format!("\nnot done: tasks {}", status.tasks_open.join(", "));
+            }
+            if let (Some(rate), Some(left)) =
+                (status.tokens_per_worker_second, status.worker_seconds_left)
+            {
+                text += &format!(
+                    "\n{rate:.0} tokens a second and worker, {left:.0} worker seconds of learning left"
+                );
+            }
+            for failure in &status.failures {
+                text += &format!("\ntask {} failed: {}", failure.task, failure.error);
+            }
+            Ok((text, serde_json::to_value(status)?))
+        }
+        Command::Gc {
+            dry_run,
+            merged_inputs,
+        } => {
+            let options = GcOptions::default()
+                .with_dry_run(*dry_run)
+                .with_merged_inputs(*merged_inputs);
+            let garbage = cluster.gc(&options).await?;
+            let would = if *dry_run { "would remove" } else { "removed" };
+            let text = format!(
+                "{would} {} objects, {} bytes",
+                garbage.objects, garbage.bytes
+            );
+            Ok((text, serde_json::to_value(garbage)?))
+        }
+    }
+}
+
+/// Makes the plan.
+async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)> {
+    if args.source.skips_bad() {
+        bail!("a task ends with a record that cannot be read: --on-bad has no other meaning here");
+    }
+    let learner = args.learning.learner(Recording {
+        provenance: args.provenance,
+        metadata: args.metadata,
+    })?;
+    let mut options = PlanOptions::new(args.tasks);
+    options.ranges = NameRanges::new(args.ranges).context("--ranges is at least 1")?;
+    options.max_documents = args.max_samples;
+    let sources = args.source.resolve(&args.sources)?;
+    options.max_records = sources.max_rows();
+    if args.by_positions {
+        options.cut = CutBy::Positions;
+    }
+    let mut builder = sources.builder();
+    if let Some(share) = args.hold_out {
+        builder = builder.with_split(Split::training(share, args.seed));
+    }
+    if let Some(documents) = args.max_samples {
+        builder = builder.with_max_documents(documents);
+    }
+    let mut loader = builder.build()?;
+    if loader.identity().skips_records() {
+        bail!("a plan is of the whole corpus from its first row on: --skip is not for it");
+    }
+    let done = cluster.plan(&mut loader, &learner, &options).await?;
+    let (is_now, plan) = (done.is_now(), done.into_inner());
+    let cut = match plan.is_cut_by_shards() {
+        true => "shards",
+        false => "positions",
+    };
+    let merges = plan.levels() as u64 * u64::from(plan.ranges().count());
+    let text = format!(
+        "planned {}: {} tasks by {cut}, {merges} merges",
+        when(is_now),
+        plan.tasks()
+    );
+    let value = json!({
+        "done": when(is_now),
+        "plan": plan.digest(),
+        "tasks": plan.tasks(),
+        "ranges": plan.ranges().count(),
+        "levels": plan.levels(),
+        "cut": cut,
+    });
+    Ok((text, value))
+}
+
+/// Returns the learner of a plan.
+fn learner(plan: &Plan) -> Result<HierarchicalConceptLearner> {
+    let configuration = plan.configuration();
+    let tokenizer = kato_tokenizer::load(&configuration.tokenizer);
+    let tokenizer =
+        tokenizer.with_context(|| format!("the plan's tokenizer {}", configuration.tokenizer))?;
+    let builder = HierarchicalConceptLearner::builder(tokenizer);
+    Ok(builder.with_config(configuration.learner.clone()).build()?)
+}
+
+/// Returns the number that a scheduler has given to this process.
+fn by_scheduler() -> Option<u32> {
+    ["JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// Returns who did a piece of work, in words.
+fn when(is_now: bool) -> &'static str {
+    if is_now { "now" } else { "before" }
+}
+
+/// Returns a marker with who did it, as JSON.
+fn answer(is_now: bool, marker: &impl serde::Serialize) -> Value {
+    json!({"done": when(is_now), "marker": marker})
+}

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Learns and merges a plan of 100 tasks, 3 levels and 4 ranges on this machine (docs/scale-out.md), with GNU parallel. Not tried.
+set -e
+export KATO_CLUSTER_STORE="$1"
+seq 0 99 | parallel --retries 5 kato cluster learn --workers 1 --task {}
+seq 0 11 | parallel --retries 5 kato cluster merge --piece {}
+exec kato cluster publish --kb "$2"
