@@ -186,9 +186,7 @@ async fn answer_to(
             memory,
             source,
         } => {
-            let task = task.or_else(by_scheduler).context(
-                    "which task? name it with --task, or set JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID",
-                )?;
+            let task = number_of(*task, "which task? name it with --task")?;
             let plan = cluster.read_plan().await?;
             let learner = learner(&plan)?;
             let mut options = TrainingOptions::default();
@@ -223,9 +221,9 @@ async fn answer_to(
                     .collect(),
                 (_, Some(level), Some(range)) => vec![(*level, *range)],
                 _ => {
-                    let piece = piece.or_else(by_scheduler).context(
-                        "which merge? name it with --level and --range, --piece or --all",
-                    )?;
+                    let question =
+                        "which merge? name it with --level and --range, --piece or --all";
+                    let piece = number_of(*piece, question)?;
                     vec![((piece / ranges) as usize, piece % ranges)]
                 }
             };
@@ -366,11 +364,20 @@ fn learner(plan: &Plan) -> Result<HierarchicalConceptLearner> {
     Ok(builder.with_config(configuration.learner.clone()).build()?)
 }
 
-/// Returns the number that a scheduler has given to this process.
-fn by_scheduler() -> Option<u32> {
-    ["JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+/// Returns the number of a piece of work: as it was named, or as a scheduler has given it to this
+/// process.
+fn number_of(named: Option<u32>, question: &str) -> Result<u32> {
+    if let Some(number) = named {
+        return Ok(number);
+    }
+    for variable in ["JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"] {
+        if let Ok(value) = std::env::var(variable) {
+            return value
+                .parse()
+                .with_context(|| format!("{variable} is {value:?} and no number"));
+        }
+    }
+    bail!("{question}, or set JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID");
 }
 
 /// Returns who did a piece of work, in words.

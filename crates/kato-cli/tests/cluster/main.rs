@@ -35,19 +35,17 @@ struct Place(TempDir);
 impl Place {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        let mut corpus = String::new();
-        for document in 0..400_u32 {
-            let words: Vec<String> = (0..120_u32)
-                .map(|at| format!("w{}", (document * 31 + at * at) % 97))
-                .collect();
-            writeln!(
-                corpus,
-                "{}",
-                serde_json::json!({"text": words.join(" ") + "."})
-            )
-            .unwrap();
+        fs::create_dir(place.path("corpus")).unwrap();
+        for file in 0..6_u32 {
+            let mut lines = String::new();
+            for document in 0..70_u32 {
+                let word = |at| format!("w{}", (file * 7 + document * 31 + at * at) % 97);
+                let words: Vec<String> = (0..120_u32).map(word).collect();
+                let line = serde_json::json!({"text": words.join(" ") + "."});
+                writeln!(lines, "{line}").unwrap();
+            }
+            fs::write(place.path(&format!("corpus/{file}.jsonl")), lines).unwrap();
         }
-        fs::write(place.path("corpus.jsonl"), corpus).unwrap();
         place
     }
 
@@ -107,9 +105,9 @@ impl Place {
 #[test]
 fn killed_and_doubled_workers_end_in_what_one_machine_learns() {
     let place = Place::new();
-    place.succeeds("train corpus.jsonl --kb alone --levels 4,3 --workers 1 --quiet");
+    place.succeeds("train corpus --kb alone --levels 4,3 --workers 1 --quiet");
     place.succeeds(&format!(
-        "cluster plan corpus.jsonl --levels 4,3 --tasks {TASKS} --ranges {RANGES}"
+        "cluster plan corpus --levels 4,3 --tasks {TASKS} --ranges {RANGES}"
     ));
     for task in 0..TASKS {
         place.is_done_in_the_end(&format!("cluster learn --task {task} --workers 1"));
@@ -126,7 +124,16 @@ fn killed_and_doubled_workers_end_in_what_one_machine_learns() {
     }
     let status: Value = serde_json::from_str(&place.succeeds("cluster status --json")).unwrap();
     assert_eq!(status["tasks_done"], TASKS);
-    assert_eq!(status["samples"], 400);
+    assert_eq!(status["samples"], 420);
+    // Each of the tasks has learned something, so that there is something to put together.
+    for task in 0..TASKS {
+        let line = format!("cluster learn --task {task} --json");
+        let answer: Value = serde_json::from_str(&place.succeeds(&line)).unwrap();
+        assert!(
+            answer["marker"]["counters"]["samples"].as_u64() > Some(0),
+            "{answer}"
+        );
+    }
     // As good as any other: it answers, and training on it would go on.
     place.succeeds("predict --kb together --text w1 --json");
 }
@@ -141,19 +148,22 @@ fn what_is_missing_is_said() {
         assert!(message.contains(expected), "{line}: {message}");
     };
     fails("cluster learn --task 0", 1, "plan");
-    place.succeeds("cluster plan corpus.jsonl --levels 4,3 --tasks 2 --ranges 1");
+    place.succeeds("cluster plan corpus --levels 4,3 --tasks 2 --ranges 1");
     // The same plan is no error, another one is.
-    place.succeeds("cluster plan corpus.jsonl --levels 4,3 --tasks 2 --ranges 1");
+    place.succeeds("cluster plan corpus --levels 4,3 --tasks 2 --ranges 1");
     fails(
-        "cluster plan corpus.jsonl --levels 5,3 --tasks 2 --ranges 1",
+        "cluster plan corpus --levels 5,3 --tasks 2 --ranges 1",
         1,
         "plan",
     );
     fails("cluster learn", 1, "--task");
     fails("cluster learn --task 2", 1, "task");
     fails("cluster merge --all", 1, "task");
-    fails("cluster publish --kb kb", 1, "merge");
+    fails("cluster publish --kb kb", 1, "tasks are not done");
     assert!(!Path::new(&place.path("kb")).exists());
+    let mut command = place.command("cluster learn");
+    let output = command.env("SLURM_ARRAY_TASK_ID", "x").output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("SLURM_ARRAY_TASK_ID"));
     // By the number that a scheduler gives.
     let mut command = place.command("cluster learn --json");
     let output = command.env("JOB_COMPLETION_INDEX", "1").output().unwrap();
