@@ -43,7 +43,7 @@ async fn every_operation_of_the_document_exists_and_is_described() {
             "{path}"
         );
     }
-    assert_eq!(n_operations, 44);
+    assert_eq!(n_operations, 45);
 }
 
 #[tokio::test]
