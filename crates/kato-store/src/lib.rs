@@ -10,7 +10,7 @@
 //! * [`KnowledgeBase`] looks patterns up, traces them down to text ([`Trace`]), computes
 //!   [statistics](statistics::FrequencyStatistics), and exports and imports JSON Lines.
 //! * [`PatternVisitor`] receives all content of a node at once, for example to load an index.
-//! * [`slice`] has the files by which several machines learn and merge one knowledge base.
+//! * [`mod@slice`] has the files by which several machines learn and merge one knowledge base.
 //! * [`EmbeddedOptions`] are the settings of the embedded store; [`Recovery`] reports that opening
 //!   went back to an earlier commit.
 //! * [`StoreError`] and [`ExchangeError`] say what went wrong, and what the caller can do. A store
