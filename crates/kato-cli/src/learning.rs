@@ -6,6 +6,27 @@ use kato_learner::config::{ChunkSpan, Recording, TextMode};
 use kato_learner::segment::{Delimiter, Segmentation, TokenLimit};
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 
+/// What is recorded with patterns beside what they are.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct RecordingArgs {
+    /// Record the document and token at which each pattern was first seen.
+    #[arg(long)]
+    provenance: bool,
+    /// Record a document's title, author and book index with its first pattern on every level.
+    #[arg(long)]
+    metadata: bool,
+}
+
+impl RecordingArgs {
+    /// Returns what the flags say.
+    pub(crate) fn recording(self) -> Recording {
+        Recording {
+            provenance: self.provenance,
+            metadata: self.metadata,
+        }
+    }
+}
+
 /// What is learned of a text.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LearningArgs {

@@ -52,7 +52,7 @@ pub struct Training<'a> {
     learner: Option<HierarchicalConceptLearner>,
     split: Option<Split>,
     options: TrainingOptions,
-    on_event: Box<dyn FnMut(TrainingEvent) + 'a>,
+    listeners: Vec<Box<dyn FnMut(TrainingEvent) + 'a>>,
 }
 
 impl<'a> Training<'a> {
@@ -68,7 +68,7 @@ impl<'a> Training<'a> {
             learner: None,
             split: None,
             options: TrainingOptions::default(),
-            on_event: Box::new(|_event| {}),
+            listeners: Vec::new(),
         }
     }
 
@@ -141,12 +141,8 @@ impl<'a> Training<'a> {
     /// Calls a function with everything that happens, on the thread that called [`run`](Self::run);
     /// [`TrainingEvent::Committed`] tells how much of the corpus is safe by now. Functions that were
     /// set before, and a progress bar, hear it first.
-    pub fn on_event(mut self, mut on_event: impl FnMut(TrainingEvent) + 'a) -> Self {
-        let mut earlier = self.on_event;
-        self.on_event = Box::new(move |event| {
-            earlier(event.clone());
-            on_event(event);
-        });
+    pub fn on_event(mut self, on_event: impl FnMut(TrainingEvent) + 'a) -> Self {
+        self.listeners.push(Box::new(on_event));
         self
     }
 
@@ -195,8 +191,19 @@ impl<'a> Training<'a> {
             let store = EmbeddedStore::create(&self.kb, &nodes, configuration.to_json())?;
             (loader, store)
         };
-        let report = train_parallel(&mut loader, &learner, &store, &self.options, self.on_event)?;
-        Ok(report)
+        let mut listeners = self.listeners;
+        let on_event = |event: TrainingEvent| {
+            for listener in &mut listeners {
+                listener(event.clone());
+            }
+        };
+        Ok(train_parallel(
+            &mut loader,
+            &learner,
+            &store,
+            &self.options,
+            on_event,
+        )?)
     }
 }
 

@@ -15,7 +15,6 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use kato_cluster::{Cluster, CutBy, GcOptions, Plan, PlanOptions};
 use kato_learner::HierarchicalConceptLearner;
-use kato_learner::config::Recording;
 use kato_loader::Split;
 use kato_scheduler::{StopSignal, TrainingOptions, Workers};
 use kato_store::slice::NameRanges;
@@ -23,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
-use crate::learning::LearningArgs;
+use crate::learning::{LearningArgs, RecordingArgs};
 use crate::output::stdout;
 use crate::source::{SOURCE_HELP, SourceArgs};
 
@@ -135,12 +134,8 @@ struct PlanArgs {
     by_positions: bool,
     #[command(flatten)]
     learning: LearningArgs,
-    /// Record the document and token at which each pattern was first seen.
-    #[arg(long)]
-    provenance: bool,
-    /// Record a document's title, author and book index with its first pattern on every level.
-    #[arg(long)]
-    metadata: bool,
+    #[command(flatten)]
+    recording: RecordingArgs,
     /// End after this many documents of the corpus.
     #[arg(long, value_name = "N")]
     max_samples: Option<u64>,
@@ -308,10 +303,7 @@ async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)
     if args.source.skips_bad() {
         bail!("a task ends with a record that cannot be read: --on-bad has no other meaning here");
     }
-    let learner = args.learning.learner(Recording {
-        provenance: args.provenance,
-        metadata: args.metadata,
-    })?;
+    let learner = args.learning.learner(args.recording.recording())?;
     let mut options = PlanOptions::new(args.tasks);
     options.ranges = NameRanges::new(args.ranges).context("--ranges is at least 1")?;
     options.max_documents = args.max_samples;

@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use indicatif::{HumanBytes, HumanDuration};
-use kato_learner::config::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::{
@@ -34,7 +33,7 @@ use crate::exit::failed;
 use crate::forecast::Forecast;
 use crate::history::{HistoryArgs, Recorder, RunFacts};
 use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
-use crate::learning::LearningArgs;
+use crate::learning::{LearningArgs, RecordingArgs};
 use crate::output::{stdout, unless_reader_gone};
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
 use crate::training::destination::DestinationArgs;
@@ -73,12 +72,8 @@ pub(crate) struct Args {
     sources: Vec<PathBuf>,
     #[command(flatten)]
     learning: LearningArgs,
-    /// Record the document and token at which each pattern was first seen.
-    #[arg(long)]
-    provenance: bool,
-    /// Record a document's title, author and book index with its first pattern on every level.
-    #[arg(long)]
-    metadata: bool,
+    #[command(flatten)]
+    recording: RecordingArgs,
     #[command(flatten)]
     destination: DestinationArgs,
     /// Go on where an interrupted run ended.
@@ -173,10 +168,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         .transpose()?;
     let history = args.history.history.as_deref();
     let mut recorder = history.map(Recorder::open).transpose()?;
-    let learner = args.learning.learner(Recording {
-        provenance: args.provenance,
-        metadata: args.metadata,
-    })?;
+    let learner = args.learning.learner(args.recording.recording())?;
     let configuration = RunConfiguration::from_learner(&learner).with_split(split(args));
     // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run
     // reads what was opened here: listing a remote source twice would take twice as long, and could
