@@ -24,7 +24,7 @@ const REQUESTS: usize = 5;
 /// makes.
 const MEMORY: usize = 6 << 20;
 
-const ROUTES: [(&str, &str); 16] = [
+const ROUTES: [(&str, &str); 17] = [
     ("POST", "/sessions"),
     ("POST", "/sessions/SESSION/observe"),
     ("POST", "/sessions/SESSION/observe-sequence"),
@@ -41,6 +41,10 @@ const ROUTES: [(&str, &str); 16] = [
     ("GET", "/symbols/stats?node_id=n"),
     ("GET", "/admin/sessions?limit=NUMBER&after=TEXT"),
     ("GET", "/metrics/TEXT?minutes=NUMBER"),
+    (
+        "GET",
+        "/sessions/SESSION/next?top=NUMBER&symbol=TEXT&explain=true&patterns=2&fit=true",
+    ),
 ];
 
 /// Keys of bodies, each of which means something somewhere.

@@ -138,7 +138,7 @@ impl<'h> GenerationView<'h> {
 }
 
 /// Describes a source in words.
-fn place(source: &Source) -> String {
+pub(crate) fn place(source: &Source) -> String {
     // A document without a name is known by its position in the corpus.
     let number = || format!("number {}", source.sample_idx);
     let document = source.document.clone().unwrap_or_else(number);

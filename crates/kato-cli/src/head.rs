@@ -8,6 +8,7 @@ use kato_hierarchy::head::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::generation::place;
 use crate::inspect::View;
 use crate::inspect::decode::short;
 use crate::inspect::layout::{dim, heading, one_line, table};
@@ -99,7 +100,11 @@ fn reason(reason: &Reason) -> String {
                 );
                 for pattern in &order.patterns {
                     let name = short(&pattern.pattern);
-                    let line = format!("        node{} {name}: {}", pattern.level, pattern.count);
+                    let source = pattern.source.as_ref();
+                    let source = source.map(|source| format!(", first {}", place(source)));
+                    let source = source.unwrap_or_default();
+                    let (level, count) = (pattern.level, pattern.count);
+                    let line = format!("        node{level} {name}: {count}{source}");
                     text += &dim(&line);
                     text.push('\n');
                 }

@@ -2,8 +2,9 @@
 
 use kato_model::{Event, PatternName};
 
-use crate::collect::{BREAK, Child, Edges, note_missing};
+use crate::collect::Holder;
 use crate::head::Head;
+use crate::one_by_one::OneByOne;
 use crate::symbols::Symbols;
 use crate::trie::TrieBuilder;
 use crate::{HeadError, HeadOptions};
@@ -29,8 +30,7 @@ pub struct HeadBuilder {
     /// Its tree stays empty until the end.
     head: Head,
     trie: TrieBuilder,
-    edges: Edges,
-    level: usize,
+    reader: OneByOne,
 }
 
 impl HeadBuilder {
@@ -42,10 +42,9 @@ impl HeadBuilder {
     pub fn new(options: HeadOptions) -> Result<Self, HeadError> {
         let (order, head) = (options.order, Head::empty(Symbols::new(None)?, options)?);
         Ok(Self {
+            reader: OneByOne::new(head.n_levels, order),
             head,
             trie: TrieBuilder::new(order),
-            edges: Edges::new(order - 1),
-            level: 0,
         })
     }
 
@@ -62,73 +61,18 @@ impl HeadBuilder {
         events: &[Event],
         times: u64,
     ) -> Result<(), HeadError> {
-        if level < self.level {
-            return Err(HeadError::LevelOrder {
-                level,
-                after: self.level,
-            });
-        }
-        self.level = level;
-        if level >= self.head.n_levels || times == 0 {
-            return Ok(());
-        }
-        let short = u32::try_from(times).unwrap_or(u32::MAX);
-        self.head.counted.patterns += 1;
-        let symbols = if level == 0 {
-            self.head.count_learns(events, times);
-            let run = self.head.run_of(events)?;
-            for run in run.split(|&symbol| symbol == BREAK) {
-                self.trie.run(run, short)?;
-            }
-            run
-        } else {
-            let children = self.children_of(level, events);
-            let (edges, trie) = (&self.edges, &mut self.trie);
-            edges.crossing_windows(&children, |window, n_known| {
-                trie.window(window, n_known, short)
-            })?;
-            let mut symbols = Vec::new();
-            edges.join(&children, &mut symbols);
-            symbols
-        };
-        // Nothing refers to the uppermost level.
-        if level + 1 < self.head.n_levels {
-            self.edges.insert(level, *name, &symbols);
-        }
-        Ok(())
-    }
-
-    /// Returns the children of a pattern.
-    fn children_of(&mut self, level: usize, events: &[Event]) -> Vec<Child> {
-        let mut children = Vec::with_capacity(events.len());
-        let counted = &mut self.head.counted;
-        for event in events {
-            children.push(match event.symbols() {
-                [symbol] => {
-                    let name = PatternName::from_symbol(symbol);
-                    let child = name.and_then(|name| self.edges.place(level, &name));
-                    if child.is_none() {
-                        counted.unknown_names += 1;
-                        if let Some(name) = name {
-                            note_missing(&mut self.head.missing, level, name);
-                        }
-                    }
-                    child
-                }
-                _ => {
-                    counted.wide_events += 1;
-                    None
-                }
-            });
-        }
-        children
+        let holder = Holder { level, name: *name };
+        let symbols = &mut self.head.symbols;
+        let number = &mut |symbol: &str| symbols.intern(symbol);
+        self.reader
+            .read(holder, events, times, number, &mut self.trie)
     }
 
     /// Returns about how many bytes of memory the builder holds. [`finish`](Self::finish) takes about
     /// as much beside it.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.trie.heap_bytes() + self.edges.heap_bytes() + self.head.heap_bytes()
+        self.trie.heap_bytes() + self.reader.heap_bytes() + self.head.heap_bytes()
     }
 
     /// Returns the head of everything that was counted.
@@ -140,10 +84,10 @@ impl HeadBuilder {
         let Self {
             mut head,
             trie,
-            edges,
-            ..
+            reader,
         } = self;
-        drop(edges);
+        // What is known of patterns goes before the tree is made, which takes much memory.
+        (head.counted, head.missing) = reader.finish();
         head.trie = trie.finish()?;
         Ok(head)
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
 use foldhash::quality::RandomState;
-use kato_model::PatternName;
+use kato_model::{Event, PatternName};
 use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
 use kato_store::{PatternStore, PatternVisitor};
 
@@ -30,6 +30,36 @@ pub struct Counted {
     pub wide_events: u64,
     /// Names that no level below holds, across which nothing is counted.
     pub unknown_names: u64,
+}
+
+impl Counted {
+    /// Counts learn calls of the lowest level.
+    pub(crate) fn count_learns(&mut self, events: &[Event], times: u64) {
+        let n_symbols: u64 = events.iter().map(|event| event.len() as u64).sum();
+        self.learns = self.learns.saturating_add(times);
+        let n_learned = times.saturating_mul(n_symbols);
+        self.symbols = self.symbols.saturating_add(n_learned);
+    }
+
+    /// Returns the numbers of the symbols of a pattern of the lowest level, which `number` gives.
+    pub(crate) fn run_of(
+        &mut self,
+        events: &[Event],
+        number: &mut dyn FnMut(&str) -> Result<u32, HeadError>,
+    ) -> Result<Vec<u32>, HeadError> {
+        let mut run = Vec::with_capacity(events.len());
+        for event in events {
+            run.push(match event.symbols() {
+                [symbol] => number(symbol)?,
+                // Which of them came first was not learned.
+                _ => {
+                    self.wide_events += 1;
+                    BREAK
+                }
+            });
+        }
+        Ok(run)
+    }
 }
 
 /// A pattern that holds what is counted.

@@ -1,6 +1,7 @@
 //! Why a symbol has the probability that it has.
 
 use kato_model::PatternName;
+use kato_store::Source;
 use serde::Serialize;
 
 use crate::history::{MAX_CACHED, Occurrence, Weighing};
@@ -24,6 +25,23 @@ pub struct Explanation {
     pub class: Class,
     /// What each expert with something to say contributes.
     pub parts: Vec<Part>,
+}
+
+impl Explanation {
+    /// Lists the patterns that were named, those that stand behind several counts for each of them.
+    pub fn patterns_mut(&mut self) -> impl Iterator<Item = &mut CountedPattern> {
+        self.orders_mut().flat_map(|order| &mut order.patterns)
+    }
+
+    /// Lists the counts of n-grams.
+    pub(crate) fn orders_mut(&mut self) -> impl Iterator<Item = &mut OrderTerm> {
+        self.parts
+            .iter_mut()
+            .flat_map(|part| match &mut part.reason {
+                Reason::Ngrams { orders, .. } => orders.as_mut_slice(),
+                Reason::Cache { .. } | Reason::Outside { .. } => &mut [],
+            })
+    }
 }
 
 /// The contribution of one expert.
@@ -130,6 +148,9 @@ pub struct CountedPattern {
     /// The symbols that stand before it there, where those are counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
+    /// Where in the corpus it was first seen, if training recorded that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
 }
 
 /// A place of the history that speaks for a symbol.

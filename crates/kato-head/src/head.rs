@@ -312,7 +312,7 @@ impl Head {
         let short = u32::try_from(times).unwrap_or(u32::MAX);
         self.counted.patterns += 1;
         if level == 0 {
-            self.count_learns(events, times);
+            self.counted.count_learns(events, times);
             let run = self.run_of(events)?;
             for run in run.split(|&symbol| symbol == BREAK) {
                 for window in windows_of(run, self.trie.order()) {
@@ -348,29 +348,11 @@ impl Head {
         self.roots.take();
     }
 
-    /// Counts learn calls of the lowest level.
-    pub(crate) fn count_learns(&mut self, events: &[Event], times: u64) {
-        let n_symbols: u64 = events.iter().map(|event| event.len() as u64).sum();
-        let counted = &mut self.counted;
-        counted.learns = counted.learns.saturating_add(times);
-        counted.symbols = counted
-            .symbols
-            .saturating_add(times.saturating_mul(n_symbols));
-    }
-
     /// Returns the numbers of the symbols of a pattern of the lowest level.
-    pub(crate) fn run_of(&mut self, events: &[Event]) -> Result<Vec<u32>, HeadError> {
-        let mut run = Vec::with_capacity(events.len());
-        for event in events {
-            run.push(match event.symbols() {
-                [symbol] => self.symbols.intern(symbol)?,
-                _ => {
-                    self.counted.wide_events += 1;
-                    BREAK
-                }
-            });
-        }
-        Ok(run)
+    fn run_of(&mut self, events: &[Event]) -> Result<Vec<u32>, HeadError> {
+        let symbols = &mut self.symbols;
+        self.counted
+            .run_of(events, &mut |symbol| symbols.intern(symbol))
     }
 
     /// Returns the children of a pattern, whose ends come into `edges`.

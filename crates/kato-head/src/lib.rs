@@ -8,7 +8,8 @@
 //! * [`History`] is what was read so far; [`Next`] the answer after it: the probability of a symbol,
 //!   or the [`Distribution`] over all.
 //! * [`Explanation`] splits a probability into the [`Expert`]s' parts, down to counts, discounts and
-//!   places, and [`Head::name_patterns`] names the patterns that were counted.
+//!   places, and [`Head::name_patterns`] names the patterns that were counted, with
+//!   their [sources](kato_store::Source); [`PatternNamer`] does so for patterns that lie in no store.
 //! * [`Weights`] say how far each expert is trusted, and learn that.
 //! * [`HeadOptions`] choose the experts, the order, the levels and the discounts.
 
@@ -24,6 +25,7 @@ mod head;
 mod history;
 mod kneser_ney;
 mod next;
+mod one_by_one;
 pub mod options;
 mod patterns;
 mod symbols;
@@ -39,5 +41,6 @@ pub use head::Head;
 pub use history::History;
 pub use next::{Next, Outside};
 pub use options::{Expert, HeadOptions};
+pub use patterns::PatternNamer;
 pub use symbols::SymbolId;
 pub use weights::{Class, Weights};

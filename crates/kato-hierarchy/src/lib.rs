@@ -38,5 +38,5 @@ pub use generation::{Generation, GenerationOptions, Strategy};
 pub use head::TextHead;
 pub use hierarchy::Hierarchy;
 pub use kato_head::HeadOptions;
+pub use kato_store::Source;
 pub use prompt::Prompt;
-pub use source::Source;

@@ -192,6 +192,12 @@ pub struct NextQuery {
     pub above: Vec<String>,
     /// Whether those symbols are explained, or the most probable one if there are none.
     pub explain: bool,
+    /// Number of patterns that explanations name for each count, those with the most occurrences;
+    /// 100 at most, and at most ten symbols explained. Default 0. Naming looks at every pattern.
+    pub patterns: usize,
+    /// Whether the history teaches first how far to trust the experts. What the session itself has
+    /// taught its node is known by heart there, and trusted too far.
+    pub fit: bool,
 }
 
 impl Default for NextQuery {
@@ -201,6 +207,8 @@ impl Default for NextQuery {
             symbols: Vec::new(),
             above: Vec::new(),
             explain: false,
+            patterns: 0,
+            fit: false,
         }
     }
 }
@@ -213,6 +221,8 @@ impl NextQuery {
         pairs.extend(self.symbols.iter().map(|symbol| ("symbol", symbol.clone())));
         pairs.extend(self.above.iter().map(|node| ("above", node.clone())));
         pairs.extend(self.explain.then(|| ("explain", "true".to_owned())));
+        pairs.extend((self.patterns > 0).then(|| ("patterns", self.patterns.to_string())));
+        pairs.extend(self.fit.then(|| ("fit", "true".to_owned())));
         pairs
     }
 }

@@ -199,6 +199,14 @@ pub struct NextQuery {
     pub above: Vec<String>,
     /// Whether the symbols asked for are explained; without any, the most probable one.
     pub explain: bool,
+    /// Patterns that explanations name for each count, those with the most occurrences; 100 at
+    /// most, and at most ten symbols explained. Default 0: none, which is much faster, as naming
+    /// looks at every pattern.
+    pub patterns: usize,
+    /// Whether the history teaches first how far to trust the experts: each of its events in turn, as
+    /// in [`kato_head::Head::learn_weights`]. What the session itself has taught its node is known
+    /// by heart there, and trusted too far.
+    pub fit: bool,
 }
 
 impl Default for NextQuery {
@@ -208,6 +216,8 @@ impl Default for NextQuery {
             symbols: Vec::new(),
             above: Vec::new(),
             explain: false,
+            patterns: 0,
+            fit: false,
         }
     }
 }
@@ -228,7 +238,7 @@ pub struct NextAnswer {
     pub other: f64,
     /// The symbols that were asked for, in the order of the question.
     pub asked: Vec<AskedSymbol>,
-    /// Explanations, of those of them that are known; without the names of patterns.
+    /// Explanations, of those of them that are known.
     pub explanations: Vec<Explanation>,
 }
 

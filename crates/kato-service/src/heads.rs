@@ -5,7 +5,9 @@ mod feed;
 mod live;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError, TryLockResult};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, TryLockError, TryLockResult,
+};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use kato_prediction::{Cancel, Cancelled};
 
 pub(crate) use self::feed::Listeners;
 use self::live::LiveHead;
+pub(crate) use self::live::{Listing, bytes_of_listing};
 use crate::ServiceError;
 use crate::charge::{Charge, Charges};
 use crate::node::LoadedNode;
@@ -30,6 +33,8 @@ pub(crate) struct Heads {
     slots: Mutex<Vec<Arc<Slot>>>,
     /// Held while one is counted, which takes memory beside those that are kept.
     counting: Mutex<()>,
+    /// Held while the patterns of one are listed, which takes memory as well.
+    listing: Mutex<()>,
     charges: Charges,
     clock: AtomicU64,
 }
@@ -64,6 +69,44 @@ impl Heads {
             }
         }
         let mut place = turn(cancel, || slot.live.try_write())?;
+        let (current, ()) = self.bring_up(&slot, &mut place, nodes, limit, cancel, |live| {
+            Ok(live.catch_up(nodes)?.then_some(()))
+        })?;
+        Ok(ask(current.head()))
+    }
+
+    /// Asks the head of nodes, with a list of the patterns that it counts. Others who ask it wait
+    /// meanwhile only where there is something new to count.
+    pub(crate) fn ask_with_listing<T>(
+        &self,
+        (key, nodes): (Vec<String>, &[Arc<LoadedNode>]),
+        limit: usize,
+        cancel: &Cancel,
+        ask: impl FnOnce(&Head, Listing) -> T,
+    ) -> Result<T, ServiceError> {
+        let slot = self.slot(key);
+        // One list at a time, for as long as it is looked at.
+        let _listing = turn(cancel, || self.listing.try_lock())?;
+        let mut place = turn(cancel, || slot.live.try_write())?;
+        let (_, listing) = self.bring_up(&slot, &mut place, nodes, limit, cancel, |live| {
+            live.list(nodes)
+        })?;
+        let place = RwLockWriteGuard::downgrade(place);
+        let live = place.as_ref().expect("a head was put there under the lock");
+        Ok(ask(live.head(), listing))
+    }
+
+    /// Makes the head at a place count what its nodes were taught, by `step`, and counts anew where
+    /// that returns `None`.
+    fn bring_up<'a, T>(
+        &self,
+        slot: &Arc<Slot>,
+        place: &'a mut Option<LiveHead>,
+        nodes: &[Arc<LoadedNode>],
+        limit: usize,
+        cancel: &Cancel,
+        mut step: impl FnMut(&mut LiveHead) -> Result<Option<T>, ServiceError>,
+    ) -> Result<(&'a LiveHead, T), ServiceError> {
         // Taken out, so that one that fails on the way is gone.
         let mut live = place.take().filter(|live| live.is_of(nodes));
         loop {
@@ -75,16 +118,16 @@ impl Heads {
                     LiveHead::count(nodes, limit, cancel)?
                 }
             };
-            if !current.catch_up(nodes)? {
+            let Some(found) = step(&mut current)? else {
                 continue;
-            }
+            };
             slot.charge.set(current.bytes());
-            self.make_room(&slot, limit);
+            self.make_room(slot, limit);
             if current.bytes() > limit {
                 slot.charge.set(0);
                 return Err(ServiceError::HeadMemoryFull { limit });
             }
-            return Ok(ask(place.insert(current).head()));
+            return Ok((place.insert(current), found));
         }
     }
 

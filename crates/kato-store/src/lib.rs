@@ -10,6 +10,7 @@
 //! * [`KnowledgeBase`] looks patterns up, traces them down to text ([`Trace`]), computes
 //!   [statistics](statistics::FrequencyStatistics), and exports and imports JSON Lines.
 //! * [`PatternVisitor`] receives all content of a node at once, for example to load an index.
+//! * [`Source`] is where in the corpus a pattern was first seen.
 //! * [`mod@slice`] has the files by which several machines learn and merge one knowledge base.
 //! * [`EmbeddedOptions`] are the settings of the embedded store; [`Recovery`] reports that opening
 //!   went back to an earlier commit.
@@ -34,6 +35,7 @@ mod memory;
 mod pattern;
 mod place;
 pub mod slice;
+mod source;
 pub mod statistics;
 pub mod trace;
 pub mod visit;
@@ -46,4 +48,5 @@ pub use knowledge_base::KnowledgeBase;
 pub use memory::MemoryStore;
 pub use pattern::StoredPattern;
 pub use place::Place;
+pub use source::Source;
 pub use visit::PatternVisitor;

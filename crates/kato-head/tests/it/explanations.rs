@@ -1,7 +1,11 @@
 //! The parts of an explanation are the number that they explain.
 
-use kato_head::explanation::{Counts, Explanation, Reason};
-use kato_head::{Expert, HeadOptions, Weights};
+use kato_head::explanation::{Counts, Explanation, OrderTerm, Part, Reason};
+use kato_head::{Expert, HeadOptions, PatternNamer, Weights};
+use kato_learner::config::Recording;
+use kato_learner::{HierarchicalConceptLearner, TextDocument};
+use kato_store::{MemoryStore, PatternStore};
+use kato_tokenizer::Whitespace;
 use proptest::prelude::*;
 
 use crate::support::{WORDS, documents, head_of, learner, memory_store};
@@ -13,6 +17,13 @@ fn parts_of_ngrams(explanation: &Explanation) -> f64 {
         .iter()
         .find(|part| part.expert == Expert::Ngrams);
     part.map_or(0.0, |part| part.probability)
+}
+
+fn orders_of(part: &mut Part) -> &mut [OrderTerm] {
+    match &mut part.reason {
+        Reason::Ngrams { orders, .. } => orders,
+        _ => &mut [],
+    }
 }
 
 proptest! {
@@ -37,6 +48,23 @@ proptest! {
         let ids = WORDS.map(|word| head.symbol(word).unwrap());
         let mut explanations = ids.map(|id| next.explain(id));
         head.name_patterns(&store, &mut explanations, usize::MAX).unwrap();
+        // One by one: the same patterns, whatever is listed of them.
+        for most in [usize::MAX, 2, 0] {
+            let mut one_by_one = ids.map(|id| next.explain(id));
+            let mut namer = PatternNamer::new(&head, &one_by_one, most);
+            for level in 0..3 {
+                for pattern in store.scan(level).unwrap() {
+                    let pattern = pattern.unwrap();
+                    namer.add(level, &pattern.name, &pattern.events(), pattern.frequency).unwrap();
+                }
+            }
+            namer.name(&mut one_by_one);
+            let mut named = explanations.clone();
+            for order in named.iter_mut().flat_map(|named| &mut named.parts).flat_map(orders_of) {
+                order.patterns.truncate(most);
+            }
+            prop_assert_eq!(&one_by_one, &named);
+        }
         for (id, explanation) in ids.into_iter().zip(&explanations) {
             prop_assert_eq!(explanation.probability.to_bits(), next.probability(id).to_bits());
             let sum: f64 = explanation.parts.iter().map(|part| part.contribution).sum();
@@ -116,4 +144,47 @@ fn an_explanation_is_json() {
     assert_eq!(orders[3]["counts"], "occurrences");
     assert_eq!(orders[3]["count"], 1);
     assert_eq!(orders[3]["patterns"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn named_patterns_say_where_they_were_first_seen() {
+    let mut recording = Recording::default();
+    recording.provenance = true;
+    let learner = HierarchicalConceptLearner::builder(Whitespace::from_texts(WORDS))
+        .with_chunk_sizes([3, 2])
+        .with_min_paragraph_chars(0)
+        .with_recording(recording)
+        .build()
+        .unwrap();
+    let store = MemoryStore::new(&learner.node_names(), serde_json::json!(null));
+    let (mut batch, mut scratch) = (learner.new_batch(), learner.new_scratch());
+    for (sample_idx, text) in ["d e f", "a b c a b d"].into_iter().enumerate() {
+        let document = TextDocument {
+            text,
+            sample_idx: sample_idx as u64,
+            id: ["one", "two"][sample_idx],
+            ..TextDocument::default()
+        };
+        learner.learn(document, &mut batch, &mut scratch).unwrap();
+    }
+    let staged = store.stage(batch.seal()).unwrap();
+    store.commit(vec![staged], serde_json::json!(null)).unwrap();
+    let head = head_of(&store, &HeadOptions::default());
+    let mut history = head.history();
+    head.read(&mut history, "b");
+    let weights = Weights::new();
+    let mut why = [head
+        .next(&history, &weights, None)
+        .explain(head.symbol("d").unwrap())];
+    head.name_patterns(&store, &mut why, 1).unwrap();
+    let last = why[0].patterns_mut().last().unwrap();
+    let source = last.source.as_ref().unwrap();
+    assert_eq!(
+        (
+            source.document.as_deref(),
+            source.sample_idx,
+            source.token_idx
+        ),
+        (Some("two"), 1, 3)
+    );
 }

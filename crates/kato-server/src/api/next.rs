@@ -59,21 +59,23 @@ pub(crate) fn next(app: &App, call: &Call) -> Outcome {
 fn question(query: &str) -> Result<NextQuery, Refusal> {
     let invalid = |detail: String| Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
     let defaults = NextQuery::default();
-    let top = query::integer(
-        query,
-        "top",
-        i64::try_from(defaults.top).unwrap_or(i64::MAX),
-    )?;
-    let explain = query::parameter(query, "explain");
+    let number = |name: &str, default: usize| {
+        let default = i64::try_from(default).unwrap_or(i64::MAX);
+        let number = query::integer(query, name, default)?;
+        usize::try_from(number)
+            .map_err(|_| invalid(format!("{name} is {number}: ask for 0 or more")))
+    };
+    let flag = |name: &str| match query::parameter(query, name).as_deref() {
+        None | Some("false" | "0") => Ok(false),
+        Some("true" | "1") => Ok(true),
+        Some(_) => Err(invalid(format!("{name} has to be true or false"))),
+    };
     Ok(NextQuery {
-        top: usize::try_from(top)
-            .map_err(|_| invalid(format!("top is {top}: ask for 0 or more")))?,
+        top: number("top", defaults.top)?,
         symbols: query::parameters(query, "symbol"),
         above: query::parameters(query, "above"),
-        explain: match explain.as_deref() {
-            None | Some("false" | "0") => false,
-            Some("true" | "1") => true,
-            Some(_) => return Err(invalid("explain has to be true or false".to_owned())),
-        },
+        explain: flag("explain")?,
+        patterns: number("patterns", defaults.patterns)?,
+        fit: flag("fit")?,
     })
 }

@@ -27,6 +27,9 @@ pub(super) struct LiveHead {
     held_twice: HashSet<PatternName>,
 }
 
+/// The patterns that a head counts, with how often each was taught, by level.
+pub(crate) type Listing = Vec<Vec<(PatternName, u64)>>;
+
 /// One level.
 #[derive(Debug)]
 struct Level {
@@ -58,13 +61,10 @@ impl LiveHead {
         }
         levels.reverse();
         patterns.reverse();
-        let bytes_of_lists = |lists: &[Vec<(PatternName, u64)>]| -> usize {
-            lists.iter().map(|list| size_of_val(&list[..])).sum()
-        };
         let options = HeadOptions::default().with_levels(nodes.len());
         let mut builder = HeadBuilder::new(options)?;
         for (level, node) in nodes.iter().enumerate() {
-            let listed = bytes_of_lists(&patterns[level..]);
+            let listed = bytes_of_listing(&patterns[level..]);
             for (idx, (name, frequency)) in std::mem::take(&mut patterns[level]).iter().enumerate()
             {
                 if idx % LOOK_EVERY == 0 {
@@ -145,6 +145,24 @@ impl LiveHead {
         Ok(true)
     }
 
+    /// Counts what its nodes were taught since the last time, and lists all patterns that it counts
+    /// then; `None` where only counting anew finds what there is now.
+    pub(super) fn list(
+        &mut self,
+        nodes: &[Arc<LoadedNode>],
+    ) -> Result<Option<Listing>, ServiceError> {
+        // All gates at once, so that head and listing know the same. In the order of their places in
+        // memory: nobody else holds two, and two that list wait for each other at the first.
+        let mut sorted: Vec<&Arc<LoadedNode>> = nodes.iter().collect();
+        sorted.sort_unstable_by_key(|node| Arc::as_ptr(node));
+        let _gates: Vec<_> = sorted.into_iter().map(|node| node.gate()).collect();
+        if !self.catch_up(nodes)? {
+            return Ok(None);
+        }
+        let listed = nodes.iter().map(|node| node.node().frequencies());
+        Ok(Some(listed.collect::<Result<_, _>>()?))
+    }
+
     /// Returns whether a lesson changes what patterns stand for that were counted before.
     fn changes_what_was_counted(
         &mut self,
@@ -161,4 +179,9 @@ impl LiveHead {
         let mut above = nodes.iter().skip(level + 1).take(between);
         above.any(|node| node.node().frequency(name) > 0) && self.held_twice.insert(*name)
     }
+}
+
+/// Returns the bytes that a listing takes.
+pub(crate) fn bytes_of_listing(lists: &[Vec<(PatternName, u64)>]) -> usize {
+    lists.iter().map(|list| size_of_val(&list[..])).sum()
 }

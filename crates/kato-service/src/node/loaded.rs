@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kato_engine::node::Lesson;
 use kato_engine::{Engine, EngineOptions, Node};
+use kato_model::PatternName;
+use kato_store::StoreError;
 use serde_json::{Value, json};
 
 use super::lazy_store::{LazyStore, directory_of};
@@ -235,6 +237,18 @@ impl LoadedNode {
 
     pub(crate) const fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Returns where in a corpus a pattern was first seen, if its store knows that.
+    pub(crate) fn source_of(
+        &self,
+        name: &PatternName,
+    ) -> Result<Option<kato_store::Source>, StoreError> {
+        let Some(store) = self.engine.store() else {
+            return Ok(None);
+        };
+        // Each node has a store of its own, with one level.
+        kato_store::Source::of_pattern(&**store, 0, name)
     }
 
     /// Returns who is to hear what the node is taught, under its gate.

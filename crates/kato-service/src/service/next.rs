@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use kato_head::{Head, Weights};
+use kato_head::{Explanation, Head, HeadError, PatternNamer, Weights};
 use kato_prediction::{Cancel, Cancelled};
 
 use super::Service;
 use crate::ServiceError;
 use crate::answer::{AskedSymbol, NextAnswer, NextLevel, NextQuery};
+use crate::heads::{Listing, bytes_of_listing};
+use crate::node::LoadedNode;
 
 /// Most symbols that are listed.
 const MAX_TOP: usize = 1000;
@@ -18,6 +20,18 @@ const MAX_SYMBOLS: usize = 100;
 
 /// Most levels above the session's node.
 const MAX_ABOVE: usize = 15;
+
+/// Most patterns that are named for a count.
+const MAX_PATTERNS: usize = 100;
+
+/// Most symbols that are explained with the names of patterns.
+const MAX_NAMED: usize = 10;
+
+/// Patterns between two looks whether anybody waits, and at the memory.
+const LOOK_EVERY: usize = 256;
+
+/// Bytes that a named pattern takes in an explanation, with the symbols before it, about.
+const NAMED: usize = 1024;
 
 /// Bytes that an explanation takes for each event of the history and beside them, at most.
 const EXPLAINED: (usize, usize) = (64, 8192);
@@ -45,6 +59,11 @@ impl Service {
         check("symbols that may come next", query.top, MAX_TOP)?;
         check("symbols by name", query.symbols.len(), MAX_SYMBOLS)?;
         check("levels above a node", query.above.len(), MAX_ABOVE)?;
+        check("patterns for a count", query.patterns, MAX_PATTERNS)?;
+        let names = query.explain && query.patterns > 0;
+        if names {
+            check("symbols with patterns", query.symbols.len(), MAX_NAMED)?;
+        }
         let (node_id, node, history) = self.read(id, |loaded, entry| {
             let history = loaded.session.state().history();
             let history: Vec<Option<String>> =
@@ -68,10 +87,25 @@ impl Service {
         let ids = std::iter::once(&node_id).chain(&query.above);
         let limit = self.shared.options.max_head_memory;
         let heads = &self.shared.heads;
-        let mut answer = heads.ask((key, &nodes), limit, cancel, |head| {
-            answer(head, query, &history, cancel)
-        })??;
-        let level = |(node_id, node): (&String, &Arc<crate::node::LoadedNode>)| NextLevel {
+        let mut answer = match names {
+            false => heads.ask((key, &nodes), limit, cancel, |head| {
+                answer(head, query, &history, cancel)
+            })??,
+            true => heads.ask_with_listing((key, &nodes), limit, cancel, |head, listing| {
+                let mut answer = answer(head, query, &history, cancel)?;
+                let explanations = &mut answer.explanations;
+                name_patterns(
+                    head,
+                    listing,
+                    &nodes,
+                    explanations,
+                    (query.patterns, limit),
+                    cancel,
+                )?;
+                Ok::<_, ServiceError>(answer)
+            })??,
+        };
+        let level = |(node_id, node): (&String, &Arc<LoadedNode>)| NextLevel {
             node_id: node_id.clone(),
             patterns: node.node().totals().patterns,
         };
@@ -99,12 +133,16 @@ fn answer(
     let bytes = head.n_outcomes() * size_of::<f64>() + history.len() * 100;
     cancel.take(|| bytes)?;
     let mut read = head.history();
+    let mut weights = Weights::new();
     for symbol in history {
         let symbol = symbol.as_deref().and_then(|symbol| head.symbol(symbol));
+        if query.fit {
+            cancel.check()?;
+            head.learn_weights(&mut weights, &read, None, symbol);
+        }
         head.read_id(&mut read, symbol);
     }
     cancel.check()?;
-    let weights = Weights::new();
     let next = head.next(&read, &weights, None);
     let distribution = next.distribution();
     let other = distribution.of_unknown();
@@ -144,6 +182,45 @@ fn answer(
     let best = best.into_iter().take(query.top);
     answer.next = best.map(|(symbol, p)| (text(symbol), p)).collect();
     Ok(answer)
+}
+
+/// Names the patterns that a head counts, which are listed, in explanations.
+fn name_patterns(
+    head: &Head,
+    listing: Listing,
+    nodes: &[Arc<LoadedNode>],
+    explanations: &mut [Explanation],
+    (most, limit): (usize, usize),
+    cancel: &Cancel,
+) -> Result<(), ServiceError> {
+    let listed = bytes_of_listing(&listing);
+    let mut namer = PatternNamer::new(head, explanations, most);
+    for (level, (patterns, node)) in listing.into_iter().zip(nodes).enumerate() {
+        for (idx, (name, frequency)) in patterns.into_iter().enumerate() {
+            if idx.is_multiple_of(LOOK_EVERY) {
+                cancel.check()?;
+                if namer.heap_bytes().saturating_add(listed) > limit {
+                    return Err(ServiceError::HeadMemoryFull { limit });
+                }
+            }
+            // One by one, so that who learns waits for no more than one.
+            if let Some(events) = node.node().events(&name) {
+                namer.add(level, &name, &events, frequency)?;
+            }
+        }
+    }
+    namer.name(explanations);
+    for pattern in explanations.iter_mut().flat_map(Explanation::patterns_mut) {
+        cancel.take(|| NAMED)?;
+        // Of what was taught here nothing but the time is known: this is for what was trained
+        // elsewhere and put there.
+        let level = pattern.level;
+        if let Some(node) = nodes.get(level) {
+            let source = node.source_of(&pattern.pattern);
+            pattern.source = source.map_err(|source| HeadError::Store { level, source })?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use kato_engine::Observation;
 use kato_engine::node::Lesson;
 use kato_head::{Head, HeadOptions, Weights};
 use kato_model::batch::BatchSymbol;
-use kato_model::{Event, LearnBatch, PatternName};
+use kato_model::{Event, FirstSeen, LearnBatch, PatternName};
 use kato_prediction::Cancel;
 use kato_service::answer::{NewSession, NextAnswer, NextQuery};
 use kato_service::{Service, ServiceError, ServiceOptions};
-use kato_store::{MemoryStore, PatternStore};
+use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -70,8 +70,8 @@ fn patterns() -> impl Strategy<Value = Vec<Vec<Event>>> {
     })
 }
 
-/// Counts from scratch what was taught to the lowest levels.
-fn scratch(taught: &[(usize, Vec<Event>)], n_levels: usize) -> Head {
+/// A store of what was taught to the lowest levels.
+fn store_of(taught: &[(usize, Vec<Event>)], n_levels: usize) -> MemoryStore {
     let store = MemoryStore::new(&NODES[..n_levels], json!(null));
     let mut batch = LearnBatch::new(n_levels);
     for (level, events) in taught.iter().filter(|(level, _)| *level < n_levels) {
@@ -84,7 +84,12 @@ fn scratch(taught: &[(usize, Vec<Event>)], n_levels: usize) -> Head {
     store
         .commit(vec![store.stage(batch.seal()).unwrap()], json!(null))
         .unwrap();
-    Head::from_store(&store, HeadOptions::default()).unwrap()
+    store
+}
+
+/// Counts from scratch what was taught to the lowest levels.
+fn scratch(taught: &[(usize, Vec<Event>)], n_levels: usize) -> Head {
+    Head::from_store(&store_of(taught, n_levels), HeadOptions::default()).unwrap()
 }
 
 /// What a head says after a history, in full.
@@ -308,6 +313,175 @@ fn an_answer_explains_itself_and_names_what_nobody_knows() {
 }
 
 #[test]
+fn a_service_names_the_patterns_that_a_store_would_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let ids = ["n0", "n1"].map(|node| create(&service, node));
+    let chunks = [
+        ["the", "cat", "sat"],
+        ["on", "the", "mat"],
+        ["the", "cat", "ran"],
+    ];
+    let events_of =
+        |words: &[&str]| -> Vec<Event> { words.iter().map(|word| Event::new([*word])).collect() };
+    let mut taught: Vec<(usize, Vec<Event>)> =
+        chunks.iter().map(|chunk| (0, events_of(chunk))).collect();
+    let name = |chunk: &[&str]| {
+        PatternName::of_events(&events_of(chunk))
+            .prefixed()
+            .to_string()
+    };
+    let pair = [name(&chunks[0]), name(&chunks[1])];
+    taught.push((1, pair.iter().map(|name| Event::new([name])).collect()));
+    for (level, events) in &taught {
+        let lessons = vec![Lesson::new(events.clone())];
+        service
+            .learn_batch(&ids[*level], lessons, None)
+            .unwrap()
+            .wait()
+            .unwrap();
+    }
+    for word in ["the", "cat", "sat"] {
+        service
+            .observe(&ids[0], Observation::strings([word]), None)
+            .unwrap()
+            .wait()
+            .unwrap();
+    }
+    let query = NextQuery {
+        symbols: vec!["on".to_owned(), "the".to_owned()],
+        explain: true,
+        patterns: 2,
+        fit: true,
+        ..all_of(2)
+    };
+    let store = store_of(&taught, 2);
+    let head = Head::from_store(&store, HeadOptions::default()).unwrap();
+    let (mut read, mut weights) = (head.history(), Weights::new());
+    for word in ["the", "cat", "sat"] {
+        head.learn_weights(&mut weights, &read, None, head.symbol(word));
+        head.read(&mut read, word);
+    }
+    let next = head.next(&read, &weights, None);
+    let mut expected: Vec<_> = ["on", "the"]
+        .iter()
+        .map(|word| next.explain(head.symbol(word).unwrap()))
+        .collect();
+    head.name_patterns(&store, &mut expected, 2).unwrap();
+    // Once counted anew, once with what is there already, and once from the disk.
+    for _ in 0..2 {
+        assert_eq!(
+            ask(&service, &ids[0], &query).unwrap().explanations,
+            expected
+        );
+    }
+    service.close().unwrap();
+    drop(service);
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    assert_eq!(
+        ask(&service, &ids[0], &query).unwrap().explanations,
+        expected
+    );
+    // "sat on" crosses the border that the pattern above spans.
+    let named = expected[0].patterns_mut().map(|pattern| pattern.level);
+    assert!(named.collect::<Vec<_>>().contains(&1));
+}
+
+#[test]
+fn a_service_says_where_patterns_of_a_trained_knowledge_base_were_first_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = dir
+        .path()
+        .join("nodes")
+        .join(kato_model::naming::processor_id("n0", "kato"));
+    std::fs::create_dir_all(node.parent().unwrap()).unwrap();
+    let store = EmbeddedStore::create(&node, &["n0"], json!(null)).unwrap();
+    let events = ["a", "b", "c"].map(|word| Event::new([word]));
+    let mut batch = LearnBatch::new(1);
+    batch.record_document(7, "seven.txt");
+    let symbols = ["a", "b", "c"].map(|word| BatchSymbol::Literal(batch.literal(word)));
+    let learned = batch.learn(0, PatternName::of_events(&events), symbols);
+    let seen = FirstSeen {
+        sample_idx: 7,
+        token_idx: 0,
+    };
+    batch.record_first_seen(0, learned, seen);
+    store
+        .commit(vec![store.stage(batch.seal()).unwrap()], json!(null))
+        .unwrap();
+    drop(store);
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let id = create(&service, "n0");
+    service
+        .observe(&id, Observation::strings(["a"]), None)
+        .unwrap()
+        .wait()
+        .unwrap();
+    let query = NextQuery {
+        symbols: vec!["b".to_owned()],
+        explain: true,
+        patterns: 1,
+        ..NextQuery::default()
+    };
+    let mut answer = ask(&service, &id, &query).unwrap();
+    let mut named = answer.explanations[0].patterns_mut();
+    let source = named.next().unwrap().source.clone().unwrap();
+    assert_eq!(
+        (
+            source.document.as_deref(),
+            source.sample_idx,
+            source.token_idx
+        ),
+        (Some("seven.txt"), 7, 0)
+    );
+}
+
+#[test]
+fn a_history_that_teaches_the_weights_says_what_a_head_says() {
+    let service = Service::in_memory(ServiceOptions::default());
+    let id = create(&service, "n0");
+    teach(&service, &id, ["a", "b", "c"]);
+    service.clear_stm(&id, None).unwrap().wait().unwrap();
+    let text: Vec<&str> = "a b c a b d a b c".split(' ').collect();
+    for word in &text {
+        service
+            .observe(&id, Observation::strings([*word]), None)
+            .unwrap()
+            .wait()
+            .unwrap();
+    }
+    let plain = ask(&service, &id, &all_of(1)).unwrap();
+    let fitted = ask(
+        &service,
+        &id,
+        &NextQuery {
+            fit: true,
+            ..all_of(1)
+        },
+    )
+    .unwrap();
+    assert_ne!(bits(&plain), bits(&fitted));
+    let head = scratch(
+        &[(0, ["a", "b", "c"].map(|word| Event::new([word])).to_vec())],
+        1,
+    );
+    let (mut read, mut weights) = (head.history(), Weights::new());
+    for word in &text {
+        head.learn_weights(&mut weights, &read, None, head.symbol(word));
+        head.read(&mut read, word);
+    }
+    let next = head.next(&read, &weights, None).distribution();
+    let expected = next
+        .top(1000)
+        .into_iter()
+        .map(|(symbol, p)| (head.text(symbol).unwrap().to_owned(), p.to_bits()));
+    assert_eq!(
+        bits(&fitted),
+        (expected.collect(), next.of_unknown().to_bits())
+    );
+}
+
+#[test]
 fn what_cannot_be_answered_is_refused() {
     let service = Service::in_memory(ServiceOptions::default());
     let id = create(&service, "n0");
@@ -330,6 +504,11 @@ fn what_cannot_be_answered_is_refused() {
     assert!(asks_too_much(with(
         &|query| query.above = vec!["n1".to_owned(); 16]
     )));
+    assert!(asks_too_much(with(&|query| query.patterns = 101)));
+    assert!(asks_too_much(with(&|query| {
+        query.symbols = vec![String::new(); 11];
+        (query.explain, query.patterns) = (true, 1);
+    })));
     let unknown = with(&|query| query.above = above(&["nowhere"]));
     assert!(matches!(unknown, Err(ServiceError::UnknownNode { node_id }) if node_id == "nowhere"));
     // Ids that KATO cannot tell apart are one node.

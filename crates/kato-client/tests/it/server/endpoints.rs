@@ -241,6 +241,8 @@ async fn what_comes_next_is_asked_in_types() {
         top: 3,
         symbols: vec!["sits & sleeps".to_owned(), "sits".to_owned()],
         explain: true,
+        patterns: 1,
+        fit: true,
         ..NextQuery::default()
     };
     let answer = client.next(query.clone()).await.unwrap();
@@ -250,7 +252,11 @@ async fn what_comes_next_is_asked_in_types() {
     );
     assert_eq!((answer.history, answer.levels[0].patterns), (2, 2));
     assert!(!answer.asked[0].known && answer.asked[1].known);
-    assert_eq!(answer.explanations[0]["symbol"], "sits");
+    let why = &answer.explanations[0];
+    assert_eq!(why["symbol"], "sits");
+    let orders = why["parts"][0]["reason"]["orders"].as_array().unwrap();
+    // "sits" after "the cat" was counted in one pattern.
+    assert_eq!(orders.last().unwrap()["n_patterns"], 1);
     let unknown = NextQuery {
         above: vec!["no&where".to_owned()],
         ..query

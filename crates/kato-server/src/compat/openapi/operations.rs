@@ -135,6 +135,8 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
                 ("symbol", "string"),
                 ("above", "string"),
                 ("explain", "boolean"),
+                ("patterns", "integer"),
+                ("fit", "boolean"),
             ])
         }
         ("GET", "/pattern/{pattern_id}") => op("A pattern of a node", "PatternAnswer").query(NODE),
