@@ -1,5 +1,5 @@
 //! Measures a server over loopback: calls a second one by one and in batches, latency of an
-//! observation, many sessions at once.
+//! observation, what comes next, many sessions at once.
 //!
 //! ```sh
 //! cargo build --profile dist -p kato-cli
@@ -23,8 +23,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use futures_util::future::try_join_all;
 use kato_client::{KatoClient, SessionOptions};
-use kato_protocol::extension::BatchItem;
+use kato_protocol::extension::{BatchItem, NextQuery};
 use kato_protocol::{Observation, Sequence};
+use kato_random::SplitMix64;
 use tokio::runtime::Runtime;
 
 /// Symbols of a pattern, as on the lowest level of the usual hierarchy.
@@ -42,9 +43,12 @@ struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Only these loads: calls, batches, observations, mixed.
-    #[arg(long, value_delimiter = ',', default_values_t = ["calls".to_owned(), "batches".to_owned(), "observations".to_owned(), "mixed".to_owned()])]
+    /// Only these loads: calls, batches, observations, next, mixed.
+    #[arg(long, value_delimiter = ',', default_values_t = ["calls", "batches", "observations", "next", "mixed"].map(str::to_owned))]
     only: Vec<String>,
+    /// Patterns that are taught before it is asked what comes next.
+    #[arg(long, default_value_t = 1_000_000)]
+    patterns: u64,
     /// Sessions of the mixed load.
     #[arg(long, default_value_t = 1_000)]
     sessions: usize,
@@ -135,6 +139,9 @@ fn main() -> Result<()> {
                 observations(&arguments, sessions, Duration::from_millis(pause)).await?;
             }
         }
+        if is_wanted("next") {
+            next(&arguments).await?;
+        }
         if is_wanted("mixed") {
             mixed(&arguments).await?;
         }
@@ -224,6 +231,82 @@ async fn observations(arguments: &Arguments, sessions: usize, pause: Duration) -
     Ok(())
 }
 
+/// Measures what comes next, by the counts of many patterns.
+async fn next(arguments: &Arguments) -> Result<()> {
+    let server = Server::start(arguments)?;
+    let client = server.client("node0")?;
+    for first in (0..arguments.patterns).step_by(5_000) {
+        let item = |n| BatchItem {
+            events: drawn_chunk(n).map(|symbol| vec![symbol]).collect(),
+            ..BatchItem::default()
+        };
+        let chunks = first..arguments.patterns.min(first + 5_000);
+        client
+            .learn_all(&chunks.map(item).collect::<Vec<_>>(), None)
+            .await?;
+    }
+    let before = server.resident()?;
+    let start = Instant::now();
+    client.next(NextQuery::default()).await?;
+    let counting = start.elapsed().as_secs_f64();
+    let more = server.resident()? - before;
+    let observed = async |client: &KatoClient, n| {
+        let symbols = drawn_chunk(arguments.patterns + n).take(3);
+        let observations = symbols.map(|symbol| Observation::strings([symbol]).into());
+        let sequence = Sequence {
+            observations: observations.collect(),
+            ..Sequence::default()
+        };
+        client.observe_sequence(sequence).await
+    };
+    let plain = NextQuery::default();
+    let explained = NextQuery {
+        explain: true,
+        fit: true,
+        ..plain.clone()
+    };
+    for (what, sessions, query, learns) in [
+        ("what comes next", 1, &plain, false),
+        ("what comes next", 8, &plain, false),
+        ("what comes next, after a learn each", 1, &plain, true),
+        (
+            "what comes next, fitted and explained",
+            1,
+            &explained,
+            false,
+        ),
+    ] {
+        let measured = repeat(
+            arguments.seconds,
+            forks(&client, sessions),
+            async |client, n| {
+                observed(client, n).await?;
+                if learns {
+                    client.learn().await?;
+                }
+                let start = Instant::now();
+                client.next(query.clone()).await?;
+                Ok((1, start.elapsed()))
+            },
+        );
+        measured.await?.print(what, sessions);
+    }
+    let named = NextQuery {
+        explain: true,
+        patterns: 5,
+        ..plain
+    };
+    let start = Instant::now();
+    client.next(named).await?;
+    let naming = start.elapsed().as_secs_f64();
+    println!(
+        "\n{} patterns: the first question took {counting:.2} s, to count them, and {more:.0} MB; \
+         naming patterns took {naming:.2} s\n",
+        arguments.patterns
+    );
+    Ok(())
+}
+
 /// Measures sessions that observe, learn, look and predict with pauses between, for long enough to
 /// see memory.
 async fn mixed(arguments: &Arguments) -> Result<()> {
@@ -297,6 +380,16 @@ fn chunk(n: u64) -> impl Iterator<Item = String> {
         let digit = n / 400_u64.pow(place as u32) % 400;
         // As GPT-2's tokens look, whose leading blank is this letter: two bytes in UTF-8, one word.
         format!("\u{120}word{}", digit * CHUNK + place)
+    })
+}
+
+/// Returns a chunk of words that are as rare as those of a text are (Zipf's law), drawn by its
+/// number.
+fn drawn_chunk(n: u64) -> impl Iterator<Item = String> {
+    let mut random = SplitMix64::from_seed(n);
+    (0..CHUNK).map(move |_| {
+        let rank = 20_000f64.powf(random.unit()) as u64;
+        format!("\u{120}word{rank}")
     })
 }
 

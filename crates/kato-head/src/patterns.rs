@@ -1,5 +1,6 @@
 //! Names the patterns that hold what was counted.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foldhash::quality::RandomState;
@@ -42,16 +43,18 @@ impl Head {
         visit(store, &mut number, self.options(), &mut finder)?;
         finder.name(self, explanations, most);
         // A pattern that stands behind several counts is looked up once.
-        let mut sources = BTreeMap::new();
+        let mut sources: BTreeMap<Holder, Option<Source>> = BTreeMap::new();
         for pattern in explanations.iter_mut().flat_map(Explanation::patterns_mut) {
             let (level, name) = (pattern.level, pattern.pattern);
             let key = Holder { level, name };
-            if !sources.contains_key(&key) {
-                let source = Source::of_pattern(store, level, &name)
-                    .map_err(|source| HeadError::Store { level, source })?;
-                sources.insert(key, source);
-            }
-            pattern.source = sources[&key].clone();
+            pattern.source = match sources.entry(key) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(unknown) => {
+                    let source = Source::of_pattern(store, level, &name);
+                    let source = source.map_err(|source| HeadError::Store { level, source })?;
+                    unknown.insert(source).clone()
+                }
+            };
         }
         Ok(())
     }
@@ -219,6 +222,9 @@ struct Found {
     n_dropped: u64,
 }
 
+/// An n-gram that is looked for, and its place in [`Finder::found`].
+type Place = (Vec<u32>, usize);
+
 /// A sink that keeps who holds the targets.
 #[derive(Debug, Default)]
 struct Finder {
@@ -226,7 +232,7 @@ struct Finder {
     found: Vec<Found>,
     /// The targets by how many symbols stand before their n-gram, and by the first one of that:
     /// most windows are none of them.
-    by_first: [HashMap<u32, Vec<(Vec<u32>, usize)>, RandomState>; 2],
+    by_first: [HashMap<u32, Vec<Place>, RandomState>; 2],
 }
 
 impl Finder {

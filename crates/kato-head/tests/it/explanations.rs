@@ -148,8 +148,10 @@ fn an_explanation_is_json() {
 
 #[test]
 fn named_patterns_say_where_they_were_first_seen() {
-    let mut recording = Recording::default();
-    recording.provenance = true;
+    let recording = Recording {
+        provenance: true,
+        ..Recording::default()
+    };
     let learner = HierarchicalConceptLearner::builder(Whitespace::from_texts(WORDS))
         .with_chunk_sizes([3, 2])
         .with_min_paragraph_chars(0)
