@@ -86,6 +86,8 @@ impl LoadedNode {
         journal: &Journal,
         mut entry: Entry,
     ) -> Result<(), ServiceError> {
+        // Ahead of the lock, which who writes an index takes at the end.
+        self.forget_index();
         let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
         let _changing = journal.changing_store();
         let mut gate = self.gate();
@@ -93,6 +95,8 @@ impl LoadedNode {
             // It was never taught: there is nothing to forget, and no store to be made for it.
             return journal.append_and_wait(entry);
         }
+        // Once more: the writing of one may have ended in between.
+        self.forget_index();
         let guard = journal.begin_operation();
         // The journal before the store: a store that is emptied first would lack lessons that the
         // journal still counts on, were the next step never taken.
@@ -113,6 +117,8 @@ impl LoadedNode {
         gate.folded = gate.latest;
         gate.since = None;
         guard.done();
+        drop(gate);
+        self.remove_stale_indexes();
         Ok(())
     }
 }
