@@ -270,9 +270,9 @@ fn remove_all_but(parent: &Path, content: Option<ContentDigest>) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         // Nothing but our own: digests of 40 digits, and what was never finished.
-        let is_ours = name.to_str().is_some_and(|name| {
-            name == BUILDING || ContentDigest::from_hex(name).is_some()
-        });
+        let is_ours = name
+            .to_str()
+            .is_some_and(|name| name == BUILDING || ContentDigest::from_hex(name).is_some());
         if is_ours && name.to_str() != keep.as_deref() {
             // Those that others have open may stay, on systems that do not remove them then.
             drop(fs::remove_dir_all(entry.path()));

@@ -16,11 +16,11 @@ use kato_hierarchy::head::{WriteOptions, WriteStrategy};
 use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
 use kato_scheduler::StopSignal;
 
+use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::generation::GenerationView;
 use crate::head::WritingView;
 use crate::inspect::show;
-use crate::byte_size::ByteSize;
 use crate::open::{ensure_sound, open, open_head};
 
 /// Continues a text with what a trained knowledge base learned, and tells where every word is from.

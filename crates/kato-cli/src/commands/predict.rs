@@ -13,9 +13,9 @@ use anyhow::Result;
 use clap::ArgGroup;
 use kato_scheduler::StopSignal;
 
+use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::show;
-use crate::byte_size::ByteSize;
 use crate::open::{ensure_sound, open};
 use crate::prediction::{PredictionView, Question, configured};
 

@@ -120,7 +120,12 @@ pub(crate) struct Args {
     max_knowledge_memory: Option<ByteSize>,
     /// New patterns of a node at which its index on the disk is written, with which a restarted server
     /// answers at once; and not before there are a quarter as many as in the one before.
-    #[arg(long, value_name = "N", default_value_t = 500_000, conflicts_with = "in_memory")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 500_000,
+        conflicts_with = "in_memory"
+    )]
     index_after: u64,
     /// Neither write indexes nor use those that there are: what a node learned is loaded into memory.
     #[arg(long, conflicts_with_all = ["in_memory", "index_after"])]

@@ -7,8 +7,8 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use kato_engine::{Engine, EngineError, EngineOptions};
 use kato_index::{BuildOptions, IndexFileError, StoreIndex};
 use kato_prediction::Cancel;
+use kato_store::EmbeddedStore;
 use kato_store::visit::ContentDigest;
-use kato_store::{EmbeddedStore, PatternStore};
 
 use super::Disk;
 use super::lazy_store::LazyStore;
@@ -174,7 +174,9 @@ impl LoadedNode {
                 ..Indexing::default()
             };
             let reason = match is_damaged {
-                true => "it is damaged, and the node does not fit into memory: it is not answered until the next index is written",
+                true => {
+                    "it is damaged, and the node does not fit into memory: it is not answered until the next index is written"
+                }
                 false => "it is damaged; the node was loaded into memory instead",
             };
             disk.index_writers.report_reason(node_id, dir, reason);
@@ -252,7 +254,9 @@ impl LoadedNode {
         if cancel.is_cancelled() {
             return Ok(None);
         }
-        let n_adopted = self.engine().adopt_indexes(index.nodes(), index.covered())?;
+        let n_adopted = self
+            .engine()
+            .adopt_indexes(index.nodes(), index.covered())?;
         // One whose training was finalized may go on over the one before.
         indexing.found(&index, self.node().n_indexed() > 0);
         drop(indexing);

@@ -225,7 +225,10 @@ mod tests {
         assert_eq!(store.count_patterns(0).unwrap(), 40);
         drop(store);
         let store = EmbeddedStore::open(&kb).unwrap();
-        assert_eq!((store.n_segments(), store.count_patterns(0).unwrap()), (2, 40));
+        assert_eq!(
+            (store.n_segments(), store.count_patterns(0).unwrap()),
+            (2, 40)
+        );
     }
 
     #[test]
