@@ -46,8 +46,15 @@ impl LoadLimit {
         let most = self.most?;
         // Nothing is counted where nothing limits it.
         let taken = self.taken.saturating_add(beside);
-        (taken.saturating_add(index.heap_bytes()) > most).then_some(most)
+        (taken.saturating_add(loaded_bytes(index)) > most).then_some(most)
     }
+}
+
+/// Returns the bytes of memory of what was loaded: no limit is too small for an index on the disk that
+/// lies below.
+fn loaded_bytes(index: &PatternIndex) -> usize {
+    let below = index.base().map_or(0, |base| base.heap_bytes());
+    index.heap_bytes().saturating_sub(below)
 }
 
 /// Reads everything that a node's predictions depend on.
@@ -161,7 +168,7 @@ impl<'a> Loader<'a> {
             });
         }
         self.index.seal();
-        self.limit.taken = self.limit.taken.saturating_add(self.index.heap_bytes());
+        self.limit.taken = self.limit.taken.saturating_add(loaded_bytes(&self.index));
         let vectors = load_vectors(store, node_idx)?;
         let positions = self.windows.values().flat_map(|window| window.entries());
         let latest_epoch = positions.map(|entry| entry.position.0).max();

@@ -305,11 +305,11 @@ impl Node {
     }
 
     /// Returns the bytes of memory that what the node has learned takes, about: its patterns and
-    /// symbols, those not counted that lie in an index on the disk. Emotives, vectors and metadata are
-    /// not counted.
+    /// symbols, those not counted that lie in an index on the disk, and what is not committed. Emotives,
+    /// vectors and metadata are not counted.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.cell().read().index().heap_bytes()
+        self.cell().read().heap_bytes()
     }
 
     /// Returns the totals of what the node has learned.

@@ -85,7 +85,7 @@ impl OpenOptions {
 /// # std::fs::write(&text, "It was the best of times, it was the worst of times, it was the age of wisdom.")?;
 /// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
 /// // What it learned takes more, so it is asked over an index, which is there from then on.
-/// let asked = kato::open_with(&kb, kato::OpenOptions::default().with_max_memory(1000))?;
+/// let asked = kato::open_with(&kb, kato::OpenOptions::default().with_max_memory(100))?;
 /// assert!(kb.join("index").exists());
 /// # assert!(asked.engine().nodes().all(|node| node.n_indexed() > 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -96,6 +96,13 @@ impl NodeMemory {
         metadata
     }
 
+    /// Returns the bytes of memory that patterns, symbols and what is not committed take.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let in_flight = self.in_flight.as_deref();
+        let pending = [Some(&self.pending), in_flight].into_iter().flatten();
+        self.index.heap_bytes() + pending.map(Pending::heap_bytes).sum::<usize>()
+    }
+
     /// Returns the totals of what was learned.
     pub(crate) fn totals(&self) -> NodeTotals {
         // Not durable before the commit has ended, and again pending should it fail.

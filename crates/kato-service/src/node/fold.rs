@@ -60,6 +60,8 @@ impl LoadedNode {
             return Err(error);
         }
         self.gate().folded = latest;
+        // What is in the store takes less memory than what is not.
+        self.measure();
         let sequences: Vec<u64> = (folded + 1..=latest).collect();
         for part in sequences.chunks(REMOVED_AT_ONCE) {
             let mut entry = Entry::default();

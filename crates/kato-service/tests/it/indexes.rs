@@ -508,7 +508,7 @@ fn a_node_that_does_not_fit_into_memory_is_asked_over_its_index() {
     assert_eq!(twins.indexes().len(), 1);
     twins.check();
     // It learns on, until that takes too much, and goes on when the next index is there.
-    let mut n_full = 0;
+    let (mut n_full, mut n_written) = (0, 0);
     for _ in 0..30 {
         let more: Vec<Lesson> = (0..40)
             .map(|n| {
@@ -528,12 +528,12 @@ fn a_node_that_does_not_fit_into_memory_is_asked_over_its_index() {
             );
             n_full += 1;
             twins.fold();
-            assert_eq!(twins.write_indexes().written.len(), 1);
+            n_written += twins.write_indexes().written.len();
             teach(&twins.service, &twins.id).unwrap();
         }
         teach(&twins.twin, &twins.twin_id).unwrap();
     }
-    assert!(n_full > 0);
+    assert!(n_full > 0 && n_written > 0, "{n_full} {n_written}");
     twins.n_taught = 1500;
     twins.check();
     twins.service.close().unwrap();
