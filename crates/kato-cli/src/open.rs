@@ -7,33 +7,59 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, bail};
 use indicatif::{HumanDuration, ProgressBar};
+use kato::OpenOptions;
 use kato_engine::Node;
 use kato_hierarchy::{HeadOptions, Hierarchy, TextHead};
 use kato_store::EmbeddedStore;
 
 use crate::backend::warn_of_recovery;
+use crate::byte_size::ByteSize;
 
 /// Time that opening may take before standard error says that it goes on.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Opens a knowledge base, with the tokenizer and settings that it recorded.
 ///
-/// Without an index all of it is loaded; when that takes more than a second, standard error says so.
+/// Without an index all of it is loaded, unless that takes more memory than it may: then its index is
+/// written first. When opening takes more than a second, standard error says so.
 ///
 /// # Errors
 ///
-/// When there is none, it cannot be read, or its tokenizer is not at hand.
-pub(crate) fn open(kb: &Path) -> Result<Hierarchy> {
+/// When there is none, it cannot be read, its tokenizer is not at hand, or it fits into memory neither with
+/// an index nor without.
+pub(crate) fn open(kb: &Path, memory: Option<ByteSize>) -> Result<Hierarchy> {
+    let mut options = OpenOptions::default();
+    // More than a process can address is as much as it can.
+    options.max_memory = memory.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
     let store = EmbeddedStore::open_read_only(kb)?;
     warn_of_recovery(&store);
     warn_of_index(&store);
-    let line = format!(
-        "loading {}; with `kato index` it opens at once",
-        kb.display()
-    );
-    patiently(kb, &line, || kato::from_embedded_store(Arc::new(store)))
+    let kb_name = kb.display();
+    let line = match memory {
+        None => format!("loading {kb_name}; with `kato index` it opens at once"),
+        Some(_) => format!("loading {kb_name}, or writing its index where it does not fit"),
+    };
+    patiently(kb, &line, || {
+        kato::with_embedded_store(Arc::new(store), options)
+    })
+}
+
+/// Fails if what was answered does not count: an index is damaged, and what it holds does not fit into
+/// the memory that is allowed.
+///
+/// # Errors
+///
+/// In that case.
+pub(crate) fn ensure_sound(hierarchy: &Hierarchy) -> Result<()> {
+    match hierarchy.nodes().iter().find(|node| node.is_damaged()) {
+        None => Ok(()),
+        Some(node) => bail!(
+            "the index of {} is damaged, and what it holds does not fit into --memory: `kato index` writes it again",
+            node.name()
+        ),
+    }
 }
 
 /// Counts the patterns of a knowledge base for its head, and opens nothing else unless KATO's

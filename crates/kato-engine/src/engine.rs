@@ -1,5 +1,6 @@
 //! The engine: nodes over a store, and the commits that make what they learned durable.
 
+mod adopt;
 mod commit;
 mod damage;
 
@@ -14,7 +15,7 @@ use kato_store::visit::ContentDigest;
 use serde_json::Value;
 
 pub use self::commit::PendingCommit;
-use crate::load::{Loaded, load, load_over};
+use crate::load::{LoadLimit, Loaded, load, load_over};
 use crate::node::{NodeCell, NodeMemory};
 use crate::{EngineError, EngineOptions, Node};
 
@@ -80,7 +81,8 @@ impl Engine {
     /// # Errors
     ///
     /// [`EngineError::Store`] when the store cannot be read, [`EngineError::Load`] when it holds
-    /// more than fits.
+    /// more than fits, [`EngineError::LoadMemoryFull`] when that takes more memory than
+    /// [the options](EngineOptions::max_load_bytes) allow.
     pub fn open(store: Arc<dyn PatternStore>) -> Result<Self, EngineError> {
         Self::open_with(store, EngineOptions::default())
     }
@@ -120,10 +122,14 @@ impl Engine {
         let mut nodes = Vec::new();
         let mut epoch = 0;
         let mut indexes = indexes.into_iter();
+        // One limit for all nodes together.
+        let mut limit = LoadLimit::new(options.max_load_bytes);
         for (node_idx, name) in store.nodes().iter().enumerate() {
             let n_threads = options.prediction_threads;
             let over = match indexes.next().flatten() {
-                Some(frozen) => load_over(&*store, node_idx, frozen, covered, n_threads)?,
+                Some(frozen) => {
+                    load_over(&*store, node_idx, frozen, covered, n_threads, &mut limit)?
+                }
                 None => None,
             };
             let Loaded {
@@ -131,7 +137,7 @@ impl Engine {
                 latest_epoch,
             } = match over {
                 Some(loaded) => loaded,
-                None => load(&*store, node_idx)?,
+                None => load(&*store, node_idx, &mut limit)?,
             };
             nodes.push(NodeCell::new(name.clone(), memory));
             // One epoch for all nodes: emotives learned from here on are later

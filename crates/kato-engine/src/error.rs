@@ -101,6 +101,16 @@ pub enum EngineError {
         /// The node.
         node: String,
     },
+    /// The store holds more than fits into the memory that opening it may take.
+    #[error(
+        "load node {node:?}: what was learned takes more than {limit} bytes of memory; write an index of it, which it is asked over instead, or allow more"
+    )]
+    LoadMemoryFull {
+        /// The node that was being loaded.
+        node: String,
+        /// The most, for all nodes.
+        limit: usize,
+    },
     /// The store holds a pattern that the index cannot hold.
     #[error("load pattern {name} of node {node:?}")]
     Load {

@@ -22,9 +22,48 @@ pub(crate) struct Loaded {
     pub(crate) latest_epoch: Option<u64>,
 }
 
+/// Patterns between two looks at the memory that they take.
+const LOOK_EVERY: usize = 1 << 14;
+
+/// Bytes that a symbol of a source takes while it is read: a name, and what tells its id.
+const SOURCE_SYMBOL: usize = PatternName::BYTES + size_of::<Option<SymbolId>>();
+
+/// The memory that may be taken by loading, for all nodes together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LoadLimit {
+    most: Option<usize>,
+    /// Bytes of the nodes that are loaded.
+    taken: usize,
+}
+
+impl LoadLimit {
+    pub(crate) const fn new(most: Option<usize>) -> Self {
+        Self { most, taken: 0 }
+    }
+
+    /// Returns the limit if it is passed by this index, beside so many bytes.
+    fn passed_by(&self, index: &PatternIndex, beside: usize) -> Option<usize> {
+        let most = self.most?;
+        // Nothing is counted where nothing limits it.
+        let taken = self.taken.saturating_add(beside);
+        (taken.saturating_add(loaded_bytes(index)) > most).then_some(most)
+    }
+}
+
+/// Returns the bytes of memory of what was loaded: no limit is too small for an index on the disk that
+/// lies below.
+fn loaded_bytes(index: &PatternIndex) -> usize {
+    let below = index.base().map_or(0, |base| base.heap_bytes());
+    index.heap_bytes().saturating_sub(below)
+}
+
 /// Reads everything that a node's predictions depend on.
-pub(crate) fn load(store: &dyn PatternStore, node_idx: usize) -> Result<Loaded, EngineError> {
-    let mut loader = Loader::new(PatternIndex::new(), store.attribute_limits());
+pub(crate) fn load(
+    store: &dyn PatternStore,
+    node_idx: usize,
+    limit: &mut LoadLimit,
+) -> Result<Loaded, EngineError> {
+    let mut loader = Loader::new(PatternIndex::new(), store.attribute_limits(), limit);
     store
         .visit(node_idx, &mut loader)
         .map_err(EngineError::store("load a node"))?;
@@ -39,9 +78,10 @@ pub(crate) fn load_over(
     frozen: Arc<FrozenIndex>,
     covered: &[ContentDigest],
     n_threads: NonZeroUsize,
+    limit: &mut LoadLimit,
 ) -> Result<Option<Loaded>, EngineError> {
     let index = PatternIndex::over(frozen).with_threads(n_threads);
-    let mut loader = Loader::new(index, store.attribute_limits());
+    let mut loader = Loader::new(index, store.attribute_limits(), limit);
     let is_covered = store
         .visit_beyond(node_idx, covered, &mut loader)
         .map_err(EngineError::store("load a node"))?;
@@ -53,6 +93,7 @@ pub(crate) fn load_over(
     let totals = totals.map_err(EngineError::store("read a node's totals"))?;
     loader.finish(store, node_idx, Some(totals)).map(Some)
 }
+
 fn load_vectors(store: &dyn PatternStore, node_idx: usize) -> Result<VectorIndex, EngineError> {
     let mut vectors = VectorIndex::default();
     let stored = store
@@ -66,8 +107,11 @@ fn load_vectors(store: &dyn PatternStore, node_idx: usize) -> Result<VectorIndex
 }
 
 /// A visitor of a store that collects a node's patterns.
-struct Loader {
+struct Loader<'a> {
     index: PatternIndex,
+    limit: &'a mut LoadLimit,
+    /// Patterns until the memory is looked at.
+    until_look: usize,
     windows: Windows,
     learns: u64,
     learned_symbols: u64,
@@ -77,12 +121,17 @@ struct Loader {
     /// Symbols of the pattern at hand; reused.
     symbols: Vec<SymbolId>,
     error: Option<(PatternName, IndexError)>,
+    /// The limit of memory that was passed.
+    passed: Option<usize>,
 }
 
-impl Loader {
-    fn new(index: PatternIndex, limits: AttributeLimits) -> Self {
+impl<'a> Loader<'a> {
+    fn new(index: PatternIndex, limits: AttributeLimits, limit: &'a mut LoadLimit) -> Self {
         Self {
             index,
+            limit,
+            until_look: LOOK_EVERY,
+            passed: None,
             windows: Windows::default(),
             learns: 0,
             learned_symbols: 0,
@@ -102,6 +151,15 @@ impl Loader {
         totals: Option<Totals>,
     ) -> Result<Loaded, EngineError> {
         // A visitor can only break off; the reason is in the loader, and the visit ends without error.
+        if self.passed.is_none() {
+            self.passed = self.limit.passed_by(&self.index, 0);
+        }
+        if let Some(limit) = self.passed {
+            return Err(EngineError::LoadMemoryFull {
+                node: store.nodes()[node_idx].clone(),
+                limit,
+            });
+        }
         if let Some((name, source)) = self.error {
             return Err(EngineError::Load {
                 node: store.nodes()[node_idx].clone(),
@@ -110,6 +168,7 @@ impl Loader {
             });
         }
         self.index.seal();
+        self.limit.taken = self.limit.taken.saturating_add(loaded_bytes(&self.index));
         let vectors = load_vectors(store, node_idx)?;
         let positions = self.windows.values().flat_map(|window| window.entries());
         let latest_epoch = positions.map(|entry| entry.position.0).max();
@@ -122,6 +181,22 @@ impl Loader {
             memory,
             latest_epoch,
         })
+    }
+
+    /// Looks now and then whether there is still memory; returns whether there is.
+    fn has_memory(&mut self, source: &SourceSymbols<'_>) -> bool {
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.until_look = LOOK_EVERY;
+            self.look(source.len());
+        }
+        self.passed.is_none()
+    }
+
+    /// Looks at the memory that everything takes, beside the symbols of a source.
+    fn look(&mut self, n_symbols: usize) {
+        let beside = n_symbols.saturating_mul(SOURCE_SYMBOL);
+        self.passed = self.limit.passed_by(&self.index, beside);
     }
 
     /// Adds one pattern of a source.
@@ -184,8 +259,12 @@ impl Loader {
     }
 }
 
-impl PatternVisitor for Loader {
+impl PatternVisitor for Loader<'_> {
     fn source(&mut self, symbols: &SourceSymbols<'_>, _n_patterns: u64) -> ControlFlow<()> {
+        self.look(symbols.len());
+        if self.passed.is_some() {
+            return ControlFlow::Break(());
+        }
         // Every source numbers its symbols on its own.
         self.ids.clear();
         self.ids.resize(symbols.len(), None);
@@ -198,7 +277,8 @@ impl PatternVisitor for Loader {
         pattern: &VisitedPattern<'_>,
     ) -> ControlFlow<()> {
         match self.add_pattern(symbols, pattern) {
-            Ok(()) => ControlFlow::Continue(()),
+            Ok(()) if self.has_memory(symbols) => ControlFlow::Continue(()),
+            Ok(()) => ControlFlow::Break(()),
             Err(error) => {
                 self.error = Some((pattern.name, error));
                 ControlFlow::Break(())

@@ -263,11 +263,53 @@ impl Node {
         })
     }
 
+    /// Returns the number of patterns that lie in an index on the disk, and not in memory; 0 without
+    /// one.
+    #[must_use]
+    pub fn n_indexed(&self) -> usize {
+        let memory = self.cell().read();
+        memory.index().base().map_or(0, |base| base.n_patterns())
+    }
+
+    /// Returns whether the node lies above an index on the disk that was found damaged. Then what it
+    /// has answered may not count: whoever asks loads it instead, and where that fails what cannot
+    /// tell of an error answers as if nothing had been learned. See [`recover`](Self::recover).
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.cell().read().index().is_damaged()
+    }
+
+    /// Loads the node from its store if it [is damaged](Self::is_damaged), and does nothing otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Store`], and [`EngineError::LoadMemoryFull`] where it does not fit into memory.
+    pub fn recover(&self) -> Result<(), EngineError> {
+        match self.is_damaged() {
+            true => self.shared.leave_damaged_index(self.node_idx),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether an index on the disk can hold the node: what it learned has no emotives.
+    #[must_use]
+    pub fn is_indexable(&self) -> bool {
+        !self.cell().read().has_emotives()
+    }
+
+    /// Returns whether its [training was finalized](Self::finalize_training), which lasts as long as
+    /// the node is in memory.
+    #[must_use]
+    pub fn is_finalized(&self) -> bool {
+        self.cell().read().index().is_finalized()
+    }
+
     /// Returns the bytes of memory that what the node has learned takes, about: its patterns and
-    /// symbols. Emotives, vectors and metadata are not counted.
+    /// symbols, those not counted that lie in an index on the disk, and what is not committed. Emotives,
+    /// vectors and metadata are not counted.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.cell().read().index().heap_bytes()
+        self.cell().read().heap_bytes()
     }
 
     /// Returns the totals of what the node has learned.

@@ -60,6 +60,11 @@ pub struct EngineOptions {
     /// Threads that one prediction may take over an index on the disk, see
     /// [`open_indexed`](crate::Engine::open_indexed). Answers do not depend on it. Default 1.
     pub prediction_threads: NonZeroUsize,
+    /// Bytes of memory at most that the patterns and symbols may take that opening loads, those of all
+    /// nodes together; more is [refused](crate::EngineError::LoadMemoryFull). Over [an
+    /// index](crate::Engine::open_indexed) that is what came after it; where damage is found in one,
+    /// what is loaded instead. Emotives, vectors and metadata are not counted. Default: no limit.
+    pub max_load_bytes: Option<usize>,
 }
 
 impl Default for EngineOptions {
@@ -77,6 +82,7 @@ impl Default for EngineOptions {
             commit_after: None,
             limits: Limits::default(),
             prediction_threads: NonZeroUsize::MIN,
+            max_load_bytes: None,
         }
     }
 }

@@ -74,6 +74,12 @@ impl Pending {
         &self.vectors
     }
 
+    /// Returns the bytes of memory that the learns take, metadata, emotives and vectors not counted.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        // The table has a byte of the hash for each entry.
+        self.learned.capacity() * (size_of::<(PatternName, Learned)>() + 1)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.learned.is_empty() && self.vectors.is_empty()
     }

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use kato_prediction::Cancel;
 use kato_store::visit::{
     ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern,
 };
@@ -28,12 +29,15 @@ pub struct BuildOptions {
     /// Bytes of memory for sorting, beside which there are 4 bytes for each pattern of the largest
     /// node. The less, the more often the patterns are read. Default 256 MiB.
     pub sort_bytes: usize,
+    /// A flag that ends the building, which looks at it every few thousand patterns. Default: none.
+    pub cancel: Cancel,
 }
 
 impl Default for BuildOptions {
     fn default() -> Self {
         Self {
             sort_bytes: 256 << 20,
+            cancel: Cancel::never(),
         }
     }
 }
@@ -45,7 +49,17 @@ impl BuildOptions {
         self.sort_bytes = bytes;
         self
     }
+
+    /// Sets the flag that ends the building.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
 }
+
+/// Patterns between two looks whether the building is cancelled.
+pub(crate) const CHECK_EVERY: u64 = 1 << 12;
 
 /// The outcome of building an index.
 #[derive(Debug, Clone)]
@@ -67,8 +81,8 @@ pub struct BuildReport {
 /// before.
 ///
 /// An index that is there and whole is kept. Until the new one is complete nobody sees it; a build
-/// that is cut off leaves files that the next one removes. Programs that have an older one open go
-/// on with it.
+/// that fails or is cancelled removes what it wrote, and one that is cut off leaves files that the
+/// next one removes. Programs that have an older one open go on with it.
 ///
 /// ```
 /// use kato_model::batch::BatchSymbol;
@@ -99,22 +113,41 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
     let parent = index_dir(store.dir());
     fs::create_dir_all(&parent).map_err(IndexFileError::io("create", &parent))?;
     let _lock = lock(&parent)?;
-    if let Some(report) = whole_index(store, began) {
+    if let Some(report) = whole_index(store, began, &options.cancel)? {
         remove_others(&parent, report.content);
         return Ok(report);
     }
     let dir = parent.join(BUILDING);
     // What a build left behind that was cut off.
     remove_dir(&dir)?;
-    fs::create_dir(&dir).map_err(IndexFileError::io("create", &dir))?;
+    let built = write(store, &dir, options, began);
+    if built.is_err() {
+        // A full disk is a reason to fail, and to leave nothing there. Should it stay all the same,
+        // the next build removes it.
+        drop(remove_dir(&dir));
+    }
+    let report = built?;
+    remove_others(&parent, report.content);
+    Ok(report)
+}
+
+/// Writes the index of what a store holds into a directory, and gives it its name.
+fn write(
+    store: &EmbeddedStore,
+    dir: &Path,
+    options: &BuildOptions,
+    began: Instant,
+) -> Result<BuildReport, IndexFileError> {
+    fs::create_dir(dir).map_err(IndexFileError::io("create", dir))?;
     let mut builder = Builder {
-        dir: dir.clone(),
+        dir: dir.to_owned(),
         options,
         names: store.nodes(),
         node: None,
         nodes: Vec::new(),
         checksums: Vec::new(),
         error: None,
+        n_seen: 0,
     };
     let visited = store.visit_in_order(&mut builder);
     // The visitor's own error first: it is why the visit ended.
@@ -124,11 +157,11 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
     let content = visited?;
     builder.end_node()?;
     let Some(content) = content else {
-        return Err(IndexFileError::damaged(&dir, "building it was broken off"));
+        return Err(IndexFileError::damaged(dir, "building it was broken off"));
     };
     let (patterns, bytes) = builder.finish(&content)?;
-    publish(store.dir(), &dir, content.digest)?;
-    remove_others(&parent, content.digest);
+    options.cancel.check()?;
+    publish(store.dir(), dir, content.digest)?;
     Ok(BuildReport {
         content: content.digest,
         patterns,
@@ -138,22 +171,51 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
     })
 }
 
+/// Removes the indexes beside a store that are of no use for what it holds now: those of what was
+/// merged, rewritten or forgotten since. One that [`open`](crate::open) finds stays.
+///
+/// # Errors
+///
+/// [`IndexFileError::Locked`] while one is being written, which removes them at its end, and
+/// [`IndexFileError::Io`].
+pub fn remove_stale(store: &EmbeddedStore) -> Result<(), IndexFileError> {
+    let parent = index_dir(store.dir());
+    // Where there never was one, no directory is made for the lock.
+    if !parent.exists() {
+        return Ok(());
+    }
+    let _lock = lock(&parent)?;
+    let usable = crate::open(store).ok().flatten();
+    remove_all_but(&parent, usable.map(|index| index.content()));
+    Ok(())
+}
+
 /// Returns the report of the index that is there, if it is whole.
-fn whole_index(store: &EmbeddedStore, began: Instant) -> Option<BuildReport> {
-    let index = crate::open(store).ok()??;
+fn whole_index(
+    store: &EmbeddedStore,
+    began: Instant,
+    cancel: &Cancel,
+) -> Result<Option<BuildReport>, IndexFileError> {
+    let Ok(Some(index)) = crate::open(store) else {
+        return Ok(None);
+    };
     // One of a part is not enough.
     let content = store.content_digest();
     if index.content() != content {
-        return None;
+        return Ok(None);
     }
-    index.check().ok()?;
-    Some(BuildReport {
+    match index.check_unless(cancel) {
+        Ok(()) => {}
+        Err(IndexFileError::Cancelled(cancelled)) => return Err(cancelled.into()),
+        Err(_) => return Ok(None),
+    }
+    Ok(Some(BuildReport {
         content,
         patterns: index.n_patterns(),
         bytes: index.bytes(),
         elapsed: began.elapsed(),
         was_there: true,
-    })
+    }))
 }
 
 /// Locks the directory of indexes for as long as the file lives.
@@ -196,18 +258,22 @@ fn remove_dir(dir: &Path) -> Result<(), IndexFileError> {
 
 /// Removes the indexes of other content.
 fn remove_others(parent: &Path, content: ContentDigest) {
-    let keep = content.to_string();
+    remove_all_but(parent, Some(content));
+}
+
+/// Removes all indexes but that of some content.
+fn remove_all_but(parent: &Path, content: Option<ContentDigest>) {
+    let keep = content.map(|content| content.to_string());
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
         // Nothing but our own: digests of 40 digits, and what was never finished.
-        let is_ours = name.to_str().is_some_and(|name| {
-            name == BUILDING
-                || (name.len() == keep.len() && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
-        });
-        if is_ours && name.to_str() != Some(&keep) {
+        let is_ours = name
+            .to_str()
+            .is_some_and(|name| name == BUILDING || ContentDigest::from_hex(name).is_some());
+        if is_ours && name.to_str() != keep.as_deref() {
             // Those that others have open may stay, on systems that do not remove them then.
             drop(fs::remove_dir_all(entry.path()));
         }
@@ -223,6 +289,8 @@ struct Builder<'a> {
     nodes: Vec<NodeHeader>,
     checksums: Vec<u32>,
     error: Option<IndexFileError>,
+    /// Patterns of all nodes so far.
+    n_seen: u64,
 }
 
 impl Builder<'_> {
@@ -231,7 +299,7 @@ impl Builder<'_> {
         let Some(node) = self.node.take() else {
             return Ok(());
         };
-        let (header, mut checksums) = node.finish(self.options.sort_bytes)?;
+        let (header, mut checksums) = node.finish(self.options)?;
         self.nodes.push(header);
         self.checksums.append(&mut checksums);
         Ok(())
@@ -283,6 +351,11 @@ impl OrderedVisitor for Builder<'_> {
         let pushed = match (&self.error, &mut self.node) {
             (None, Some(node)) => node.push(pattern),
             _ => return ControlFlow::Break(()),
+        };
+        self.n_seen += 1;
+        let pushed = match self.n_seen.is_multiple_of(CHECK_EVERY) {
+            true => pushed.and_then(|()| Ok(self.options.cancel.check()?)),
+            false => pushed,
         };
         match pushed {
             Ok(()) => ControlFlow::Continue(()),

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kato_prediction::Cancelled;
 use kato_prediction::frozen::LayoutError;
 use kato_store::StoreError;
 
@@ -55,6 +56,9 @@ pub enum IndexFileError {
         /// What there is too much of.
         reason: &'static str,
     },
+    /// Building was [cancelled](crate::BuildOptions::cancel); nothing of it is left.
+    #[error("write an index: it was cancelled; what was there before is there still")]
+    Cancelled(#[from] Cancelled),
     /// The store could not be read.
     #[error("read the knowledge base to index it")]
     Store(#[from] StoreError),

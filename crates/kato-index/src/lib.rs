@@ -5,7 +5,9 @@
 //! Start with [`build()`], which writes the index of a store beside it, and [`open`], which finds it.
 //!
 //! * [`StoreIndex`] has a [`FrozenIndex`] for every node; [`StoreIndex::check`] reads all of it.
-//! * [`BuildOptions`] has the memory that building may take, [`BuildReport`] what came of it.
+//! * [`find`] also tells of damage, for those who serve; [`remove_stale`] removes what is of no use.
+//! * [`BuildOptions`] has the memory that building may take, and what ends it, [`BuildReport`] what
+//!   came of it.
 //! * [`IndexFileError`] says what went wrong.
 //!
 //! [`FrozenIndex`]: kato_prediction::frozen::FrozenIndex
@@ -19,6 +21,6 @@ mod files;
 mod map;
 mod open;
 
-pub use build::{BuildOptions, BuildReport, build};
+pub use build::{BuildOptions, BuildReport, build, remove_stale};
 pub use error::IndexFileError;
-pub use open::{StoreIndex, open};
+pub use open::{FoundIndex, StoreIndex, find, open};

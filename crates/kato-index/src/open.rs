@@ -1,10 +1,11 @@
 //! Finding the index of a store, and mapping it.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kato_prediction::Cancel;
 use kato_prediction::frozen::{
     BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes,
 };
@@ -62,33 +63,92 @@ pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError>
     if let Some(index) = open_index(store, content.digest)? {
         return Ok(Some(index));
     }
-    let partial = partial_indexes(store.dir(), &content.sources);
     // What cannot be used is passed over here: nobody was told of it that it would be.
-    Ok(partial
-        .into_iter()
-        .find_map(|content| open_index(store, content).ok().flatten()))
+    Ok(find_partial(store, &content.sources).index)
 }
 
-/// Returns the indexes of a part of these sources, that of the most patterns first.
-fn partial_indexes(kb: &Path, sources: &[ContentDigest]) -> Vec<ContentDigest> {
-    let Ok(entries) = fs::read_dir(index_dir(kb)) else {
-        return Vec::new();
+/// Opens the index that [`open`] would, whatever there is beside it that cannot be used, and tells
+/// of that as well.
+///
+/// For those who serve, and rather go on without an index that is damaged than not at all: it is to
+/// be reported, and written again.
+#[must_use]
+pub fn find(store: &EmbeddedStore) -> FoundIndex {
+    let content = store.content();
+    let whole = open_index(store, content.digest);
+    let fault = match whole {
+        Ok(Some(index)) => {
+            return FoundIndex {
+                index: Some(index),
+                faults: Vec::new(),
+            };
+        }
+        Ok(None) => None,
+        Err(error) => Some(error),
     };
-    let mut found: Vec<(u64, ContentDigest)> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let content = ContentDigest::from_hex(entry.file_name().to_str()?)?;
-            let header = Header::read(&entry.path()).ok()??;
-            let covered = header.covered()?;
-            let mut left = sources.iter();
-            // Both ascend.
-            let is_part = covered.iter().all(|source| left.any(|held| held == source));
-            // One of nothing saves nothing.
-            (is_part && header.n_patterns() > 0).then(|| (header.n_patterns(), content))
-        })
-        .collect();
-    found.sort_unstable_by(|a, b| b.cmp(a));
-    found.into_iter().map(|(_, content)| content).collect()
+    let mut found = find_partial(store, &content.sources);
+    // That of everything is met again among those of a part.
+    if let Some(fault) = fault
+        && found.faults.is_empty()
+    {
+        found.faults.push(fault);
+    }
+    found
+}
+
+/// What [`find`] finds beside a store.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct FoundIndex {
+    /// The index that can be used; `None` if there is none.
+    pub index: Option<StoreIndex>,
+    /// Why others cannot be used that would be of more patterns, or whose header does not tell of
+    /// what they are. Those of what is no longer in the store as it was are none of them.
+    pub faults: Vec<IndexFileError>,
+}
+
+/// Finds the index of the most patterns of a part of these sources, or of all of them.
+fn find_partial(store: &EmbeddedStore, sources: &[ContentDigest]) -> FoundIndex {
+    let mut found = FoundIndex::default();
+    let Ok(entries) = fs::read_dir(index_dir(store.dir())) else {
+        return found;
+    };
+    let mut candidates: Vec<(u64, ContentDigest)> = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(content) = name.to_str().and_then(ContentDigest::from_hex) else {
+            continue;
+        };
+        let header = match Header::read(&entry.path()) {
+            Ok(Some(header)) => header,
+            // Without a header it was never finished, or is being removed.
+            Ok(None) => continue,
+            Err(error) => {
+                found.faults.push(error);
+                continue;
+            }
+        };
+        let covered = header.covered().unwrap_or_default();
+        let mut left = sources.iter();
+        // Both ascend.
+        let is_part = covered.iter().all(|source| left.any(|held| held == source));
+        // One of nothing saves nothing.
+        if is_part && header.n_patterns() > 0 {
+            candidates.push((header.n_patterns(), content));
+        }
+    }
+    candidates.sort_unstable_by(|a, b| b.cmp(a));
+    for (_, content) in candidates {
+        match open_index(store, content) {
+            Ok(None) => {}
+            Ok(Some(index)) => {
+                found.index = Some(index);
+                break;
+            }
+            Err(error) => found.faults.push(error),
+        }
+    }
+    found
 }
 
 /// Opens the index of some content; `None` if there is none.
@@ -199,15 +259,26 @@ impl StoreIndex {
     ///
     /// [`IndexFileError::Damaged`], and when it cannot be read.
     pub fn check(&self) -> Result<(), IndexFileError> {
+        self.check_unless(&Cancel::never())
+    }
+
+    /// Checks as [`check`](Self::check) does, unless it is cancelled from another thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check), and [`IndexFileError::Cancelled`].
+    pub fn check_unless(&self, cancel: &Cancel) -> Result<(), IndexFileError> {
         for (path, column) in &self.columns {
             let mut file = File::open(path).map_err(IndexFileError::io("read", path))?;
             let read = |at: u64, buffer: &mut [u8]| {
+                cancel.check().map_err(io::Error::other)?;
                 file.seek(SeekFrom::Start(at))?;
                 file.read_exact(buffer)
             };
-            column
-                .check_all(read)
-                .map_err(IndexFileError::io("read", path))?;
+            let read = column.check_all(read);
+            // Before the error, which is then that of this.
+            cancel.check()?;
+            read.map_err(IndexFileError::io("read", path))?;
             if self.damage.is_found() {
                 return Err(IndexFileError::damaged(path, "its checksums do not match"));
             }

@@ -437,8 +437,14 @@ impl PatternIndex {
         self.n_patterns()
     }
 
-    /// Returns the bytes of memory that the index takes, emotives, affinities and the index that it
-    /// lies above not counted.
+    /// Returns whether [`finalize`](Self::finalize) was called.
+    #[must_use]
+    pub const fn is_finalized(&self) -> bool {
+        self.finalized.is_some()
+    }
+
+    /// Returns the bytes of memory that the index takes, emotives and affinities not counted. Of an
+    /// index on the disk that it lies above, its [checksums](FrozenIndex::heap_bytes) count alone.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         // The table takes an entry and one byte of its hash for each place.
@@ -446,8 +452,14 @@ impl PatternIndex {
             + self.page_set.heap_bytes()
             + self.by_name.capacity() * (size_of::<Place>() + 1)
             + self.base.as_ref().map_or(0, |base| {
-                base.learns.capacity() * (size_of::<(u32, u64)>() + 1)
+                base.learns.capacity() * (size_of::<(u32, u64)>() + 1) + base.frozen.heap_bytes()
             })
+    }
+
+    /// Returns whether any symbol has an affinity, or any pattern emotives.
+    #[must_use]
+    pub fn has_emotives(&self) -> bool {
+        !self.emotives.is_empty() || !self.affinities.is_empty()
     }
 
     pub(crate) fn pages(&self) -> &Pages {

@@ -229,7 +229,7 @@ fn engine(error: &EngineError) -> Refusal {
         | EngineError::VectorNotFinite { .. }
         | EngineError::EmotiveRange { .. } => Refusal::new(BAD, error_chain(error)),
         EngineError::NotClearable { .. } => Refusal::new(StatusCode::CONFLICT, error_chain(error)),
-        EngineError::Index { .. } => {
+        EngineError::Index { .. } | EngineError::LoadMemoryFull { .. } => {
             Refusal::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(error))
         }
         other => Refusal::internal(other),

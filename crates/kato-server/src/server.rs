@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task;
 
-use self::periodic::{Periodic, keep_room, maintain, sample};
+use self::periodic::{Periodic, keep_room, maintain, sample, write_indexes};
 use crate::app::App;
 use crate::connection::Connections;
 use crate::dispatch;
@@ -199,8 +199,8 @@ impl ServerBuilder {
     }
 
     /// Creates the server as a router, to be served or tested by other means. Time-outs of
-    /// connections, TLS, the periodic work of the service ([`Service::maintain`]) and samples of
-    /// the machine's load are then up to the caller.
+    /// connections, TLS, the periodic work of the service ([`Service::maintain`],
+    /// [`Service::write_indexes`]) and samples of the machine's load are then up to the caller.
     ///
     /// # Errors
     ///
@@ -293,6 +293,7 @@ impl BoundServer {
         let ending = watch::Sender::new(false);
         let maintaining = Periodic::spawn(maintain(Arc::clone(&app), ending.subscribe()));
         let keeping_room = Periodic::spawn(keep_room(Arc::clone(&app), ending.subscribe()));
+        let indexing = Periodic::spawn(write_indexes(Arc::clone(&app), ending.subscribe()));
         let sampling = Periodic::spawn(sample(Arc::clone(&app), ending.subscribe()));
         let mut connections = Connections::new(Arc::clone(&app));
         #[cfg(feature = "tls")]
@@ -300,6 +301,8 @@ impl BoundServer {
         connections.accept(listener, shutdown).await;
         let stopping = Instant::now();
         tracing::info!("stopping");
+        // Nothing is lost by it, and a request may be waiting for one.
+        app.service.stop_writing_indexes();
         let n_cut_off = connections.finish(app.options.shutdown_timeout).await;
         // Writes run to their end, also for clients that were cut off: they must be in the journal
         // before the service is closed.
@@ -307,6 +310,7 @@ impl BoundServer {
         ending.send_replace(true);
         maintaining.finish().await;
         keeping_room.finish().await;
+        indexing.finish().await;
         sampling.finish().await;
         let service = app.service.clone();
         // Folds everything into the stores, which takes disk and time.

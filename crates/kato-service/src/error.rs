@@ -8,6 +8,7 @@ use std::{fmt, io};
 use kato_engine::EngineError;
 use kato_engine::config::ConfigError;
 use kato_head::HeadError;
+use kato_index::IndexFileError;
 use kato_prediction::Cancelled;
 
 use crate::loss::Loss;
@@ -64,6 +65,12 @@ pub enum ServiceError {
         found: usize,
         /// The most.
         limit: usize,
+    },
+    /// A node fits into memory only with an index on the disk, which cannot be written.
+    #[error("write the index of a node that does not fit into memory without one")]
+    Index {
+        /// Why not.
+        source: IndexFileError,
     },
     /// Settings were refused.
     #[error(transparent)]

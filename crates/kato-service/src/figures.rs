@@ -32,13 +32,18 @@ pub struct Figures {
     pub nodes: usize,
     /// Nodes in memory.
     pub nodes_loaded: usize,
-    /// Bytes of memory that the knowledge of the nodes in memory takes, about.
+    /// Bytes of memory that the knowledge of the nodes in memory takes, about; what lies in their indexes
+    /// on the disk is not counted.
     pub knowledge_bytes: usize,
     /// Learns that are in the journal and not in a store yet, of nodes in memory and of those that
     /// have left it since the service was opened.
     pub uncommitted_learns: u64,
     /// Folds of a node's lessons into its store.
     pub folds: u64,
+    /// Indexes written by [`write_indexes`](crate::Service::write_indexes).
+    pub indexes_written: u64,
+    /// [Faults](crate::indexes::IndexFault) that it returned.
+    pub index_faults: u64,
     /// Records written to the journal.
     pub journal_records: u64,
     /// Bytes of these records.
@@ -85,6 +90,8 @@ pub(crate) struct Counters {
     pub(crate) predictions: Counter,
     pub(crate) replays: Counter,
     pub(crate) folds: Counter,
+    pub(crate) indexes_written: Counter,
+    pub(crate) index_faults: Counter,
 }
 
 /// A count that only grows.

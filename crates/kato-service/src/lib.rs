@@ -11,7 +11,8 @@
 //! * [`Service::next`] says what comes next in a session, with which probability, and why.
 //! * [`ServiceOptions`] sets limits, defaults and intervals; a [`Clock`] tells the time that
 //!   sessions live by.
-//! * [`Service::maintain`] does periodic work, [`Service::backup`] copies a running service.
+//! * [`Service::maintain`] does periodic work, [`Service::write_indexes`] writes the
+//!   [indexes](indexes) that nodes are opened over, [`Service::backup`] copies a running service.
 //! * [`Service::health`], [`Service::figures`] and [`Service::losses`] are for monitoring; when
 //!   storage has failed, writes are refused with [`ServiceError::StorageFailed`].
 //!
@@ -31,6 +32,8 @@ pub mod figures;
 mod files;
 mod genes;
 mod heads;
+mod index_writers;
+pub mod indexes;
 mod journal;
 mod keys;
 mod loss;

@@ -2,6 +2,7 @@
 //! and leaves it.
 
 mod fold;
+mod indexing;
 mod lazy_store;
 mod lineage;
 mod loaded;
@@ -22,8 +23,10 @@ use crate::ServiceError;
 use crate::charge::Charge;
 use crate::clock::{Clock, Micros};
 use crate::compact_json::CompactJson;
+use crate::index_writers::IndexWriters;
 use crate::journal::{Entry, Journal, NodeRecord, Table};
 use crate::loss::Losses;
+use crate::options::ServiceOptions;
 
 /// Bytes of a node that is not in memory, without its names and genes.
 const OVERHEAD: usize = 512;
@@ -60,6 +63,8 @@ pub(crate) struct Disk<'a> {
     /// Directory of the knowledge bases.
     pub(crate) nodes_dir: &'a Path,
     pub(crate) losses: &'a Losses,
+    pub(crate) index_writers: &'a IndexWriters,
+    pub(crate) options: &'a ServiceOptions,
     /// Whether nodes go on without what is lost.
     pub(crate) accepts_losses: bool,
     pub(crate) clock: &'a dyn Clock,

@@ -87,8 +87,24 @@ pub struct ServiceOptions {
     /// beyond it those leave memory that were not used for longest, and come back when they are
     /// used. One node may take three quarters, and then learns no more; in a service in memory no
     /// node does, once they take all of it. Nodes that are in use at the same time may take more
-    /// together. Default: no limit.
+    /// together. What lies in an index on the disk is not counted, and the index of a node that takes half
+    /// of it is written whatever is new; of one that would take more when it is loaded, before that, and
+    /// who needs the node waits for it. Default: no limit.
     pub max_knowledge_memory: usize,
+    /// Whether nodes are opened over the indexes beside their knowledge bases, which
+    /// [`Service::write_indexes`](crate::Service::write_indexes) writes, and what lies in them stays on
+    /// the disk. Answers do not depend on it. Default `true`.
+    pub indexes: bool,
+    /// New patterns of a node at which its index is written, the next one or the first: those that
+    /// were folded into its store, a pattern counted once for each segment that holds it. Default
+    /// 500,000.
+    pub index_after_patterns: u64,
+    /// New patterns of a node at which its next index is written, in percent of those in its index;
+    /// the greater number of the two counts. Default 25.
+    pub index_after_percent: u32,
+    /// Bytes of memory that writing an index takes for sorting; beside them it takes 4 bytes for each
+    /// pattern of the node. One is written at a time. Default 256 MiB.
+    pub index_sort_memory: usize,
     /// Bytes of memory at most that the [heads](crate::Service::next) of all nodes take together,
     /// about, and one that is being counted beside them. Those that were not asked for longest make
     /// room, and are counted anew when they are asked. Default 1 GiB.
@@ -125,6 +141,10 @@ impl Default for ServiceOptions {
             max_nodes: 1_000_000,
             max_node_memory: 1 << 30,
             max_knowledge_memory: usize::MAX,
+            indexes: true,
+            index_after_patterns: 500_000,
+            index_after_percent: 25,
+            index_sort_memory: 256 << 20,
             max_head_memory: 1 << 30,
             max_runs: 100_000,
             accept_losses: false,
@@ -166,6 +186,10 @@ setters! {
     with_max_nodes max_nodes: usize,
     with_max_node_memory max_node_memory: usize,
     with_max_knowledge_memory max_knowledge_memory: usize,
+    with_indexes indexes: bool,
+    with_index_after_patterns index_after_patterns: u64,
+    with_index_after_percent index_after_percent: u32,
+    with_index_sort_memory index_sort_memory: usize,
     with_max_head_memory max_head_memory: usize,
     with_max_runs max_runs: usize,
     with_accept_losses accept_losses: bool,

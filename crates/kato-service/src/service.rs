@@ -4,6 +4,7 @@ mod backup;
 mod batch;
 #[cfg(test)]
 mod faults;
+mod indexes;
 mod maintain;
 mod next;
 mod nodes;
@@ -26,6 +27,7 @@ use crate::directory_lock::DirectoryLock;
 use crate::error::StorageFailure;
 use crate::figures::{Counters, Figures, Health};
 use crate::heads::Heads;
+use crate::index_writers::IndexWriters;
 use crate::journal::{Journal, OpenReport};
 use crate::keys::Keys;
 use crate::loss::{Loss, Losses};
@@ -73,6 +75,9 @@ struct Shared {
     heads: Heads,
     counters: Counters,
     losses: Losses,
+    index_writers: IndexWriters,
+    /// Held while indexes are written.
+    indexing: Mutex<()>,
     /// Read by writes while they run, written by closing.
     writing: RwLock<()>,
     is_closed: AtomicBool,
@@ -140,6 +145,8 @@ impl Service {
             heads: Heads::default(),
             counters: Counters::default(),
             losses,
+            index_writers: IndexWriters::default(),
+            indexing: Mutex::default(),
             writing: RwLock::default(),
             is_closed: AtomicBool::new(false),
             maintenance: Mutex::default(),
@@ -170,6 +177,8 @@ impl Service {
     /// stays in the journal.
     pub fn close(&self) -> Result<(), ServiceError> {
         let shared = &self.shared;
+        // First: a request may be waiting for one that is being written.
+        self.stop_writing_indexes();
         let was_closed = {
             // Writes that run hold this lock for reading: it comes when they are done, and those
             // that come later see the flag.
@@ -185,6 +194,11 @@ impl Service {
         // A round that runs may be folding the same nodes.
         let _maintaining = shared
             .maintenance
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Who opens the directory next finds no index in the making.
+        let _no_index = shared
+            .indexing
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let folded = self.fold_everything(journal);
@@ -246,6 +260,8 @@ impl Service {
             uncommitted_learns: uncommitted.sum::<u64>()
                 + shared.nodes.registry().n_unfolded_learns(),
             folds: counters.folds.get(),
+            indexes_written: counters.indexes_written.get(),
+            index_faults: counters.index_faults.get(),
             disk_bytes: store_bytes,
             losses: shared.losses.all().len(),
             failure: shared.fold_failure().clone(),
@@ -306,6 +322,8 @@ impl Shared {
                 journal,
                 nodes_dir,
                 losses: &self.losses,
+                index_writers: &self.index_writers,
+                options: &self.options,
                 accepts_losses: self.options.accept_losses,
                 clock: &*self.options.clock,
             }),

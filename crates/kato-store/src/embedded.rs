@@ -87,6 +87,8 @@ pub struct EmbeddedStore {
     writing: Mutex<()>,
     /// Number of the next segment file, whichever thread asks.
     next_segment: AtomicU64,
+    /// Digests of the segments that commits do not merge.
+    kept: Mutex<Vec<ContentDigest>>,
     recovery: Option<Recovery>,
     /// The lock of a writer; `None` for a reader.
     lock: Option<Arc<WriteLock>>,
@@ -340,6 +342,7 @@ impl EmbeddedStore {
             configuration: manifest.configuration.clone(),
             next_segment: AtomicU64::new(manifest.next_segment),
             recovery,
+            kept: Mutex::default(),
             state: Mutex::new(State {
                 newest: Generation { manifest, segments },
                 previous,
@@ -354,6 +357,12 @@ impl EmbeddedStore {
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic while the lock is held leaves the last complete state: it is replaced as a whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the digests of the segments that commits do not merge.
+    fn kept(&self) -> MutexGuard<'_, Vec<ContentDigest>> {
+        // Replaced as a whole.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no other generation is being made. Merging takes minutes and the disk its time,

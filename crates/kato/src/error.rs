@@ -2,6 +2,7 @@
 
 use kato_engine::EngineError;
 use kato_hierarchy::HierarchyError;
+use kato_index::IndexFileError;
 use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_scheduler::TrainError;
@@ -26,6 +27,9 @@ pub enum Error {
     /// The patterns of the knowledge base cannot be loaded or learned.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The index without which the knowledge base does not fit into memory cannot be written.
+    #[error("write the index of a knowledge base that does not fit into memory without one")]
+    Index(#[from] IndexFileError),
     /// The knowledge base says nothing of how it was trained, so there is no tokenizer to ask it
     /// with.
     #[error("the knowledge base does not record how it was trained: train it with this crate")]

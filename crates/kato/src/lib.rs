@@ -65,7 +65,8 @@ pub use kato_loader::{Order, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
 pub use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
 pub use open::{
-    engine_of, from_embedded_store, from_store, head_of, open, open_head, tokenizer_of,
+    OpenOptions, engine_of, engine_with, from_embedded_store, from_store, head_of, open, open_head,
+    open_with, tokenizer_of, with_embedded_store,
 };
 pub use training::Training;
 

@@ -5,15 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use kato_engine::{Engine, EngineOptions};
+use kato_engine::{Engine, EngineError, EngineOptions};
 use kato_head::{Expert, HeadOptions};
 use kato_hierarchy::{Hierarchy, TextHead};
-use kato_index::StoreIndex;
+use kato_index::{BuildOptions, StoreIndex};
 use kato_scheduler::RunConfiguration;
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::Tokenizer;
 
 use crate::Error;
+
+/// Bytes of memory for sorting an index without which a knowledge base does not fit into memory: what is
+/// allowed bounds them, and these bound that.
+const LEAST_SORT_BYTES: usize = 1 << 20;
+const MOST_SORT_BYTES: usize = 256 << 20;
 
 /// Opens the knowledge base in a directory for questions; also while it is being trained, in the
 /// state of its last commit.
@@ -41,7 +46,53 @@ use crate::Error;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
-    from_embedded_store(Arc::new(EmbeddedStore::open_read_only(kb.as_ref())?))
+    open_with(kb, OpenOptions::default())
+}
+
+/// How a knowledge base is opened for questions. Answers do not depend on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// Bytes of memory at most for what is loaded: patterns and symbols, those not counted that lie in an
+    /// index. Where more would have to be loaded, the index of all is written first, beside the knowledge
+    /// base, which takes half as much for sorting, 256 MiB at most, and 4 bytes for each pattern of two
+    /// levels. The parts of an index that the system keeps in memory are given back when others need
+    /// it, and are not counted. Levels that learned emotives are in no index. Default: no limit.
+    pub max_memory: Option<usize>,
+}
+
+impl OpenOptions {
+    /// Sets the bytes of memory for what is loaded.
+    #[must_use]
+    pub fn with_max_memory(mut self, bytes: usize) -> Self {
+        self.max_memory = Some(bytes);
+        self
+    }
+}
+
+/// Opens the knowledge base in a directory, as [`open`] does, within an amount of memory.
+///
+/// # Errors
+///
+/// As [`open`]; [`Error::Index`] when an index has to be written and cannot be, and [`Error::Engine`]
+/// with [`LoadMemoryFull`](EngineError::LoadMemoryFull) when a level does not fit that is in no index.
+/// Where an index turns out to be damaged later and what it holds does not fit,
+/// [`Node::is_damaged`](kato_engine::Node::is_damaged) tells.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+/// # std::fs::write(&text, "It was the best of times, it was the worst of times, it was the age of wisdom.")?;
+/// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+/// // What it learned takes more, so it is asked over an index, which is there from then on.
+/// let asked = kato::open_with(&kb, kato::OpenOptions::default().with_max_memory(100))?;
+/// assert!(kb.join("index").exists());
+/// # assert!(asked.engine().nodes().all(|node| node.n_indexed() > 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open_with(kb: impl AsRef<Path>, options: OpenOptions) -> Result<Hierarchy, Error> {
+    let store = EmbeddedStore::open_read_only(kb.as_ref())?;
+    with_embedded_store(Arc::new(store), options)
 }
 
 /// Opens the knowledge of an embedded store for questions, as [`open`] does that of a directory:
@@ -51,8 +102,24 @@ pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
 ///
 /// As [`open`].
 pub fn from_embedded_store(store: Arc<EmbeddedStore>) -> Result<Hierarchy, Error> {
+    with_embedded_store(store, OpenOptions::default())
+}
+
+/// Opens the knowledge of an embedded store for questions, as [`open_with`] does that of a directory.
+///
+/// # Errors
+///
+/// As [`open_with`].
+pub fn with_embedded_store(
+    store: Arc<EmbeddedStore>,
+    options: OpenOptions,
+) -> Result<Hierarchy, Error> {
     let (run, tokenizer) = training_of(&*store)?;
-    Ok(Hierarchy::new(engine_of(store)?, tokenizer, run.learner)?)
+    Ok(Hierarchy::new(
+        engine_with(store, options)?,
+        tokenizer,
+        run.learner,
+    )?)
 }
 
 /// Counts the patterns of the knowledge base in a directory for a [`TextHead`], and opens nothing
@@ -104,14 +171,39 @@ pub fn head_of(store: Arc<EmbeddedStore>, options: HeadOptions) -> Result<TextHe
 ///
 /// [`Error::Engine`] when the store cannot be read.
 pub fn engine_of(store: Arc<EmbeddedStore>) -> Result<Engine, Error> {
+    engine_with(store, OpenOptions::default())
+}
+
+/// Opens the nodes of an embedded store, as [`engine_of`] does, within an amount of memory.
+///
+/// # Errors
+///
+/// As [`open_with`].
+pub fn engine_with(store: Arc<EmbeddedStore>, options: OpenOptions) -> Result<Engine, Error> {
+    match engine_over(&store, options) {
+        Err(Error::Engine(EngineError::LoadMemoryFull { limit, .. })) => {
+            // What was loaded is gone again. Less memory for sorting makes it slower, and no other.
+            let sort_bytes = (limit / 2).clamp(LEAST_SORT_BYTES, MOST_SORT_BYTES);
+            let build = BuildOptions::default().with_sort_bytes(sort_bytes);
+            kato_index::build(&store, &build)?;
+            engine_over(&store, options)
+        }
+        opened => opened,
+    }
+}
+
+/// Opens the nodes of an embedded store over the index that there is.
+fn engine_over(store: &Arc<EmbeddedStore>, options: OpenOptions) -> Result<Engine, Error> {
     // What cannot be used is passed over: the answers are the same without it.
-    let index = kato_index::open(&store).ok().flatten();
+    let index = kato_index::find(store).index;
     let nodes: Vec<_> = index.iter().flat_map(StoreIndex::nodes).collect();
     let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
-    let mut options = EngineOptions::default();
+    let mut engine = EngineOptions::default();
     // One user asks, so one question may have all cores.
-    options.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    Ok(Engine::open_indexed(store, nodes, covered, options)?)
+    engine.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    engine.max_load_bytes = options.max_memory;
+    let store = Arc::clone(store);
+    Ok(Engine::open_indexed(store, nodes, covered, engine)?)
 }
 
 /// Opens the knowledge of any store for questions, as [`open`] does that of a directory.

@@ -16,11 +16,12 @@ use kato_hierarchy::head::{WriteOptions, WriteStrategy};
 use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
 use kato_scheduler::StopSignal;
 
+use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::generation::GenerationView;
 use crate::head::WritingView;
 use crate::inspect::show;
-use crate::open::{open, open_head};
+use crate::open::{ensure_sound, open, open_head};
 
 /// Continues a text with what a trained knowledge base learned, and tells where every word is from.
 ///
@@ -76,6 +77,11 @@ pub(crate) struct Args {
     /// End after this text; can be given several times.
     #[arg(long, value_name = "TEXT")]
     stop: Vec<String>,
+    /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
+    /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
+    /// less of it stays in memory. Not with --head, which counts all patterns.
+    #[arg(long, value_name = "SIZE", conflicts_with = "head")]
+    memory: Option<ByteSize>,
     /// Tell of every span which patterns and documents it is from.
     #[arg(long)]
     explain: bool,
@@ -121,11 +127,13 @@ fn run(args: &Args) -> Result<()> {
     options.level = args.level;
     options.bridges = args.bridge;
     options.stop.clone_from(&args.stop);
-    let hierarchy = open(&args.kb)?;
-    show(
-        &GenerationView::of(&hierarchy, &args.prompt, &options, args.explain)?,
-        args.json,
-    )
+    let hierarchy = open(&args.kb, args.memory)?;
+    let view = GenerationView::of(&hierarchy, &args.prompt, &options, args.explain);
+    // Ahead of whatever went wrong, which this may be why, and of what would be shown.
+    ensure_sound(&hierarchy)?;
+    show(&view?, args.json)?;
+    // Names are read while they are shown.
+    ensure_sound(&hierarchy)
 }
 
 /// Writes a text by the head and shows it.

@@ -13,9 +13,10 @@ use anyhow::Result;
 use clap::ArgGroup;
 use kato_scheduler::StopSignal;
 
+use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::show;
-use crate::open::open;
+use crate::open::{ensure_sound, open};
 use crate::prediction::{PredictionView, Question, configured};
 
 /// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what
@@ -47,6 +48,11 @@ pub(crate) struct Args {
     /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
+    /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
+    /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
+    /// less of it stays in memory.
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
     /// Show this many predictions and futures. Default: 10, and all with --json.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -62,7 +68,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 
 /// Asks the node and shows its answer.
 fn run(args: &Args) -> Result<()> {
-    let mut hierarchy = open(&args.kb)?;
+    let mut hierarchy = open(&args.kb, args.memory)?;
     let node = hierarchy.engine().node(&args.node)?;
     if let Some(changes) = &args.config {
         let level = node.node_idx();
@@ -77,8 +83,10 @@ fn run(args: &Args) -> Result<()> {
     // Programs get everything; people read a screen.
     let default = if args.json { usize::MAX } else { 10 };
     let limit = args.limit.unwrap_or(default);
-    show(
-        &PredictionView::of(&hierarchy, &node, &question, limit)?,
-        args.json,
-    )
+    let view = PredictionView::of(&hierarchy, &node, &question, limit);
+    // Ahead of whatever went wrong, which this may be why, and of what would be shown.
+    ensure_sound(&hierarchy)?;
+    show(&view?, args.json)?;
+    // Texts are read while they are shown.
+    ensure_sound(&hierarchy)
 }

@@ -26,6 +26,10 @@ use crate::interrupt::on_interrupt;
 use crate::memory_limit::memory_limit;
 use crate::tokens::read_tokens;
 
+/// Bytes of memory that writing an index takes for sorting, at least and at most.
+const LEAST_SORT_MEMORY: usize = 1 << 20;
+const MOST_SORT_MEMORY: usize = 256 << 20;
+
 /// Runs a server that speaks KATO's HTTP API (3.10.1, and what the 2025-10 generation has beyond
 /// it) over the engine.
 ///
@@ -109,9 +113,23 @@ pub(crate) struct Args {
     max_node_memory: ByteSize,
     /// Memory for what the nodes in memory have learned: beyond it those leave that were not used
     /// for longest, and come back when they are used; one that takes three quarters learns no more.
+    /// What lies in an index on the disk is not counted; a node that would take more is asked over its
+    /// index, which is written first, and who asks waits for it.
     /// Default: half of the memory that this machine has, or its container.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, visible_alias = "memory", value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
+    /// New patterns of a node at which its index on the disk is written, with which a restarted server
+    /// answers at once; and not before there are a quarter as many as in the one before.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 500_000,
+        conflicts_with = "in_memory"
+    )]
+    index_after: u64,
+    /// Neither write indexes nor use those that there are: what a node learned is loaded into memory.
+    #[arg(long, conflicts_with_all = ["in_memory", "index_after"])]
+    no_indexes: bool,
     /// Memory for the counts that /sessions/{id}/next answers from, and about as much beside them
     /// while some are made; those that were not asked for longest make room.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
@@ -190,6 +208,9 @@ fn run(args: &Args) -> Result<()> {
 
 /// Opens the sessions and the knowledge, or begins empty in memory.
 fn open(args: &Args) -> Result<Service> {
+    let knowledge = knowledge_memory(args)?;
+    // Beside what the nodes have learned; with less it takes longer.
+    let sort_memory = (knowledge / 4).clamp(LEAST_SORT_MEMORY, MOST_SORT_MEMORY);
     let options = ServiceOptions::default()
         .with_durability(match args.durability {
             Durability::Disk => kato_service::Durability::Disk,
@@ -200,7 +221,10 @@ fn open(args: &Args) -> Result<Service> {
         .with_max_sessions(args.max_sessions)
         .with_max_nodes(args.max_nodes)
         .with_max_node_memory(bytes("--max-node-memory", args.max_node_memory)?)
-        .with_max_knowledge_memory(knowledge_memory(args)?)
+        .with_max_knowledge_memory(knowledge)
+        .with_indexes(!args.no_indexes)
+        .with_index_after_patterns(args.index_after)
+        .with_index_sort_memory(sort_memory)
         .with_max_head_memory(bytes("--max-head-memory", args.max_head_memory)?)
         .with_max_runs(args.max_runs)
         .with_accept_losses(args.accept_losses)

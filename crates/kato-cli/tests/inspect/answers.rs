@@ -1,5 +1,7 @@
 //! What a trained knowledge base answers: `predict` and `generate`.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::programs::Workplace;
@@ -73,6 +75,48 @@ fn as_json_predictions_are_katos() {
         &["--text", "The cat", "--config", strict],
     );
     assert_eq!(answer["predictions"], json!([]));
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_asked_over_an_index() {
+    let place = Workplace::trained();
+    let index = place.path("kb").join("index");
+    let answers = |memory: &[&str]| {
+        let ask = |program: &str, arguments: &[&str]| {
+            let mut answer = json_of(&place, program, &[arguments, memory].concat());
+            answer.as_object_mut().unwrap().remove("milliseconds");
+            answer
+        };
+        [
+            ask("predict", &["--text", "The cat"]),
+            ask(
+                "predict",
+                &["--node", "node1", "--text", "The cat sat on the mat"],
+            ),
+            ask("generate", &["--prompt", "The cat"]),
+        ]
+    };
+    let expected = answers(&[]);
+    assert_eq!(answers(&["--memory", "1GiB"]), expected);
+    assert!(!index.exists(), "it fits");
+    assert_eq!(answers(&["--memory", "100B"]), expected);
+    assert!(index.exists());
+    // Damage is an error where loading is none of the ways out, and mended by writing it again.
+    let symbols = fs::read_dir(&index)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("0.symbols"))
+        .find(|path| path.exists())
+        .unwrap();
+    let n_bytes = fs::metadata(&symbols).unwrap().len();
+    fs::write(&symbols, vec![0xFF; usize::try_from(n_bytes).unwrap()]).unwrap();
+    let arguments = ["--kb", "kb", "--text", "The cat", "--memory", "100B"];
+    let output = place.command("predict", &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("`kato index` writes it again"), "{error}");
+    place.succeeds("index", &["--kb", "kb"]);
+    assert_eq!(answers(&["--memory", "100B"]), expected);
 }
 
 #[test]

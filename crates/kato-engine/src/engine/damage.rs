@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Shared;
 use super::commit::CommitTurn;
 use crate::EngineError;
-use crate::load::load;
+use crate::load::{LoadLimit, load};
 
 impl Shared {
     /// Loads a node into memory if its index was found damaged. What it learned since it was opened
@@ -23,10 +23,12 @@ impl Shared {
         let Some(store) = self.store().filter(|_| is_damaged()) else {
             return Ok(());
         };
-        let loaded = load(store, node_idx)?.memory;
+        let mut limit = LoadLimit::new(self.options.max_load_bytes);
+        let loaded = load(store, node_idx, &mut limit)?.memory;
         let mut memory = cell.write();
         memory
             .rebase(loaded, &self.limits)
+            .map(drop)
             .map_err(|(name, source)| EngineError::Index { name, source })
     }
 }

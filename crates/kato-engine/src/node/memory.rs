@@ -96,6 +96,13 @@ impl NodeMemory {
         metadata
     }
 
+    /// Returns the bytes of memory that patterns, symbols and what is not committed take.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let in_flight = self.in_flight.as_deref();
+        let pending = [Some(&self.pending), in_flight].into_iter().flatten();
+        self.index.heap_bytes() + pending.map(Pending::heap_bytes).sum::<usize>()
+    }
+
     /// Returns the totals of what was learned.
     pub(crate) fn totals(&self) -> NodeTotals {
         // Not durable before the commit has ended, and again pending should it fail.
@@ -137,13 +144,24 @@ impl NodeMemory {
         Ok(is_new)
     }
 
+    /// Returns whether the store and what is pending tell all of the node, so that it may be
+    /// [rebased](Self::rebase), to the last bit: sums of emotives depend on their order.
+    pub(crate) fn can_be_rebased(&self) -> bool {
+        !self.has_emotives() && !self.index.is_finalized()
+    }
+
+    /// Returns whether any pattern has emotives, or any symbol an affinity.
+    pub(crate) fn has_emotives(&self) -> bool {
+        !self.windows.is_empty() || self.index.has_emotives()
+    }
+
     /// Replaces what the node had when it was opened by what was loaded from its store, and keeps
-    /// what is pending. To be called while no commit is under way.
+    /// what is pending; returns the index before. To be called while no commit is under way.
     pub(crate) fn rebase(
         &mut self,
         loaded: Self,
         limits: &AttributeLimits,
-    ) -> Result<(), (PatternName, IndexError)> {
+    ) -> Result<Arc<PatternIndex>, (PatternName, IndexError)> {
         let mut index = Arc::unwrap_or_clone(loaded.index);
         let mut windows = loaded.windows;
         for (&name, learned) in self.pending.learned() {
@@ -166,9 +184,8 @@ impl NodeMemory {
             }
         }
         index.seal();
-        self.index = Arc::new(index);
         self.windows = windows;
-        Ok(())
+        Ok(std::mem::replace(&mut self.index, Arc::new(index)))
     }
 
     /// Attaches the emotives and metadata of a lesson to its pattern.

@@ -14,8 +14,10 @@ use std::fs::File;
 use std::path::Path;
 
 use foldhash::HashSet;
+use kato_prediction::Cancel;
 use kato_prediction::frozen::{Column, NodeLayout, SignatureShape};
 
+use super::CHECK_EVERY;
 use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
 use super::node::{BUCKETS, ClassBuild, LEAST_PAIR_LIST};
 use crate::IndexFileError;
@@ -55,6 +57,7 @@ pub(super) struct ListBuilder<'a> {
     /// The shift that makes a bucket's number of a symbol's.
     pub(super) shift: u32,
     pub(super) sort_bytes: usize,
+    pub(super) cancel: &'a Cancel,
     pub(super) shapes: &'a Shapes,
     pub(super) layout: &'a NodeLayout,
     pub(super) classes: &'a mut [ClassBuild],
@@ -127,12 +130,14 @@ impl ListBuilder<'_> {
         let mut signatures = SignatureWriter::create(self, kind)?;
         let mut n_ranks = 0_u64;
         for round in self.rounds(kind) {
-            let mut entries = self.collect(kind, round, &shapes, |_, _| true);
+            let mut entries = self.collect(kind, round, &shapes, |_, _| true)?;
             for (class, entries) in entries.iter_mut().enumerate() {
+                self.cancel.check()?;
                 entries.sort_unstable();
                 // A pattern may hold a symbol several times and counts once.
                 entries.dedup_by_key(|entry| entry.place());
                 for list in entries.chunk_by(|a, b| a.first() == b.first()) {
+                    self.cancel.check()?;
                     let symbol = list[0].first();
                     out.begin(class, symbol, n_ranks)?;
                     if shapes[class].is_some() {
@@ -178,11 +183,13 @@ impl ListBuilder<'_> {
         let (mut n_followers, mut n_ranks) = (0_u64, 0_u64);
         for round in self.rounds(ListKind::Pair) {
             let is_listed = |class: usize, symbol: u32| has_pairs[class].contains(&symbol);
-            let mut entries = self.collect(ListKind::Pair, round, &shapes, is_listed);
+            let mut entries = self.collect(ListKind::Pair, round, &shapes, is_listed)?;
             for (class, entries) in entries.iter_mut().enumerate() {
+                self.cancel.check()?;
                 entries.sort_unstable();
                 entries.dedup_by_key(|entry| entry.place());
                 for list in entries.chunk_by(|a, b| a.symbols() == b.symbols()) {
+                    self.cancel.check()?;
                     if out.begin(class, list[0].first(), n_followers)? {
                         // A new symbol begins its followers anew, also where the last one's last
                         // follower was the same.
@@ -237,7 +244,7 @@ impl ListBuilder<'_> {
         round: Round,
         shapes: &[Option<SignatureShape>],
         is_wanted: impl Fn(usize, u32) -> bool,
-    ) -> Vec<Vec<Entry>> {
+    ) -> Result<Vec<Vec<Entry>>, IndexFileError> {
         let mut collected: Vec<Vec<Entry>> = self.order.iter().map(|_| Vec::new()).collect();
         let mut places = vec![0; self.order.len()];
         for (place, &number) in self.order.iter().enumerate() {
@@ -247,9 +254,12 @@ impl ListBuilder<'_> {
         let [from, to] = round;
         let mut symbols = Vec::new();
         self.shapes.for_each(&lengths, |rank, number, numbers| {
+            if u64::from(rank).is_multiple_of(CHECK_EVERY) {
+                self.cancel.check()?;
+            }
             let class = places[usize::from(number)];
             if class < from.0 || class > to.0 {
-                return;
+                return Ok(());
             }
             symbols.clear();
             symbols.extend(numbers.iter());
@@ -271,8 +281,9 @@ impl ListBuilder<'_> {
                 let signature = shapes[class].map_or(0, |shape| shape.sign(&symbols, place));
                 collected[class].push(Entry::new([first, second], rank, signature));
             }
-        });
-        collected
+            Ok(())
+        })?;
+        Ok(collected)
     }
 
     /// Divides the postings of a kind into rounds that fit into the budget, each at least a bucket.
@@ -494,14 +505,18 @@ impl Shapes {
         })
     }
 
-    /// Shows every pattern: rank, class and symbols. `lengths` are those of the classes that have
-    /// one.
-    fn for_each(&self, lengths: &[Option<usize>], mut visit: impl FnMut(u32, u16, Numbers<'_>)) {
+    /// Shows every pattern: rank, class and symbols, until that fails. `lengths` are those of the
+    /// classes that have one.
+    fn for_each(
+        &self,
+        lengths: &[Option<usize>],
+        mut visit: impl FnMut(u32, u16, Numbers<'_>) -> Result<(), IndexFileError>,
+    ) -> Result<(), IndexFileError> {
         let mut symbols = self.symbols.as_ref();
         let mut shapes = self.shapes.as_ref();
         for rank in 0..self.n_patterns {
             let Some((number, rest)) = shapes.split_first_chunk() else {
-                return;
+                return Ok(());
             };
             let number = u16::from_le_bytes(*number);
             shapes = rest;
@@ -509,7 +524,7 @@ impl Shapes {
                 Some(length) => length,
                 None => {
                     let Some((length, rest)) = shapes.split_first_chunk() else {
-                        return;
+                        return Ok(());
                     };
                     shapes = rest;
                     u32::from_le_bytes(*length) as usize
@@ -517,7 +532,7 @@ impl Shapes {
             };
             let Some((of_pattern, rest)) = symbols.split_at_checked(length * self.symbol_bytes)
             else {
-                return;
+                return Ok(());
             };
             symbols = rest;
             visit(
@@ -527,8 +542,9 @@ impl Shapes {
                     2 => Numbers::Narrow(of_pattern.as_chunks().0),
                     _ => Numbers::Wide(of_pattern.as_chunks().0),
                 },
-            );
+            )?;
         }
+        Ok(())
     }
 }
 

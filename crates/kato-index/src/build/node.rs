@@ -9,6 +9,7 @@ use foldhash::HashMap;
 use kato_prediction::frozen::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, NodeLayout};
 use kato_store::visit::{OrderedNode, VisitedPattern};
 
+use super::BuildOptions;
 use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
 use super::lists::{self, ListKind, Shapes};
 use crate::IndexFileError;
@@ -234,7 +235,7 @@ impl NodeBuilder {
     /// Writes the lists, and returns the node's header and all checksums.
     pub(super) fn finish(
         mut self,
-        sort_bytes: usize,
+        options: &BuildOptions,
     ) -> Result<(NodeHeader, Vec<u32>), IndexFileError> {
         let flushed = self.shapes.flush();
         flushed.map_err(IndexFileError::io("write", &self.shapes_path))?;
@@ -266,7 +267,8 @@ impl NodeBuilder {
             dir: &self.dir,
             node_idx: self.node_idx,
             shift,
-            sort_bytes,
+            sort_bytes: options.sort_bytes,
+            cancel: &options.cancel,
             shapes: &shapes,
             layout: &self.layout,
             classes: &mut self.classes,

@@ -1,4 +1,8 @@
 //! An index on disk answers as one in memory does, for random knowledge, states and settings.
+//!
+//! ```sh
+//! PROPTEST_CASES=10000 cargo test --release -p kato-index equivalence
+//! ```
 
 use std::sync::Arc;
 
@@ -60,32 +64,48 @@ proptest! {
                 learn(&mut upper[0], chunk, 1);
             }
         }
-        if case.finalize {
-            lower.iter_mut().for_each(|index| { index.finalize(); });
+        for (lower, upper) in lower.iter_mut().zip(&mut upper) {
+            learn_above(&case, lower, upper);
         }
-        for (number, (events, times)) in case.learned.iter().enumerate() {
-            for index in &mut lower {
-                let learned = learn(index, events, *times);
-                // Emotives, as they would come in a session.
-                let emotives = EmotiveMap::from([("joy".to_owned(), number as f64 - 1.5)]);
-                assert!(index.add_affinity(&learned, &emotives));
-                assert!(index.set_emotives(&learned, emotives));
-            }
-            let names = [name(events), name(&case.learned[0].0)];
-            upper.iter_mut().for_each(|index| { learn(index, &names, 1); });
-        }
-        for state in &case.states {
-            check(&lower, state, &case.config);
-        }
-        let names = case.stored.iter().chain([&case.learned]).flatten().map(|(events, _)| name(events));
-        let names: Vec<Event> = names.take(4).collect();
-        for n_names in 1..=names.len() {
-            check(&upper, &names[..n_names], &case.config);
-        }
-        check_content(&lower);
-        check_content(&upper);
-        assert!(!lower[1].is_damaged() && !upper[1].is_damaged());
+        check_all(&case, &lower, &upper);
+        // Opened again, where another process might, and learned above as before.
+        let frozen: Vec<_> = build(&kb).nodes().map(Option::unwrap).collect();
+        lower[1] = PatternIndex::over(Arc::clone(&frozen[0]));
+        upper[1] = PatternIndex::over(Arc::clone(&frozen[1]));
+        learn_above(&case, &mut lower[1], &mut upper[1]);
+        check_all(&case, &lower, &upper);
     }
+}
+
+/// Learns what comes after the index was written.
+fn learn_above(case: &Case, lower: &mut PatternIndex, upper: &mut PatternIndex) {
+    if case.finalize {
+        lower.finalize();
+    }
+    for (number, (events, times)) in case.learned.iter().enumerate() {
+        let learned = learn(lower, events, *times);
+        // Emotives, as they would come in a session.
+        let emotives = EmotiveMap::from([("joy".to_owned(), number as f64 - 1.5)]);
+        assert!(lower.add_affinity(&learned, &emotives));
+        assert!(lower.set_emotives(&learned, emotives));
+        let names = [name(events), name(&case.learned[0].0)];
+        learn(upper, &names, 1);
+    }
+}
+
+/// Compares the answers to all states, and what is known.
+fn check_all(case: &Case, lower: &[PatternIndex; 2], upper: &[PatternIndex; 2]) {
+    for state in &case.states {
+        check(lower, state, &case.config);
+    }
+    let lessons = case.stored.iter().chain([&case.learned]).flatten();
+    let names: Vec<Event> = lessons.map(|(events, _)| name(events)).take(4).collect();
+    for n_names in 1..=names.len() {
+        check(upper, &names[..n_names], &case.config);
+    }
+    check_content(lower);
+    check_content(upper);
+    assert!(!lower[1].is_damaged() && !upper[1].is_damaged());
 }
 
 /// Learns a pattern a number of times.

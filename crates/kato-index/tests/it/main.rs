@@ -6,8 +6,10 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod cancelling;
 mod damage;
 mod equivalence;
 mod format;
 mod large;
+mod real_text;
 mod support;

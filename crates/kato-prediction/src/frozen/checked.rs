@@ -114,6 +114,12 @@ impl CheckedBytes {
         Ok(())
     }
 
+    /// Returns the bytes of memory that the checksums take, and what tells which of them were
+    /// compared; the bytes themselves are not counted.
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.0.checksums) + size_of_val(&*self.0.checked)
+    }
+
     /// Returns a view to read from.
     pub(crate) fn view(&self) -> View<'_> {
         View {

@@ -26,6 +26,11 @@ impl Offsets {
         Ok(Self { starts, bases })
     }
 
+    /// Returns the bytes of memory beside those of the columns.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.starts.heap_bytes() + self.bases.heap_bytes()
+    }
+
     pub(super) fn view(&self) -> OffsetView<'_> {
         OffsetView {
             starts: self.starts.view(),

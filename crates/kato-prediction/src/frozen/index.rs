@@ -253,6 +253,37 @@ impl FrozenIndex {
         self.damage.is_found()
     }
 
+    /// Returns the bytes of memory that it takes beside its columns, which the system keeps in memory as
+    /// long as there is room: mostly their checksums, a thousandth of them.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let columns = [
+            &self.names,
+            &self.symbols,
+            &self.frequencies,
+            &self.large_ranks,
+            &self.large_frequencies,
+            &self.event_ranks,
+            &self.event_lengths,
+            &self.texts,
+            &self.text_counts,
+            &self.held_signatures,
+            &self.pair_signatures,
+        ];
+        let offsets = [
+            &self.symbol_offsets,
+            &self.event_offsets,
+            &self.text_offsets,
+        ];
+        // The followers are ranks of the one directory and keys of the other, and count for both: a
+        // few too many bytes.
+        let directories = [&self.held, &self.first, &self.pair_keys, &self.pairs];
+        columns.map(CheckedBytes::heap_bytes).iter().sum::<usize>()
+            + offsets.map(Offsets::heap_bytes).iter().sum::<usize>()
+            + directories.map(Directory::heap_bytes).iter().sum::<usize>()
+            + size_of_val(&*self.classes)
+    }
+
     pub(crate) fn n_below(&self) -> u32 {
         self.n_below
     }

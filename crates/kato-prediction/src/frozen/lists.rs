@@ -19,6 +19,11 @@ pub(super) struct Directory {
 }
 
 impl Directory {
+    /// Returns the bytes of memory beside those of the columns.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.keys.heap_bytes() + self.offsets.heap_bytes() + self.ranks.heap_bytes()
+    }
+
     pub(super) fn new(
         keys: CheckedBytes,
         starts: CheckedBytes,

@@ -93,6 +93,16 @@ fn write_all(
             "Bytes at the end of the journal that were cut off at the start, as they were no whole write.",
             figures.journal_bytes_cut_off,
         ),
+        (
+            "indexes_written",
+            "Indexes of nodes written.",
+            figures.indexes_written,
+        ),
+        (
+            "index_faults",
+            "Indexes that could not be used or written.",
+            figures.index_faults,
+        ),
     ];
     for (name, help, value) in counters {
         writeln!(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kato_service::Service;
 use tokio::sync::watch;
 use tokio::task::{self, JoinHandle};
 use tokio::time::{self, Interval, MissedTickBehavior};
@@ -18,6 +19,9 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two looks for room for nodes: shorter than it takes clients to fill what is kept
 /// free.
 const ROOM_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Time between two looks for nodes whose indexes are to be written.
+const INDEX_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Time between two samples of the machine's load, as in KATO.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
@@ -107,6 +111,51 @@ pub(super) async fn keep_room(app: Arc<App>, mut ending: watch::Receiver<bool>) 
         let service = app.service.clone();
         // A panic is one of a node's store, which requests for that node tell as well.
         let _ = task::spawn_blocking(move || service.keep_room()).await;
+    }
+}
+
+/// Writes the indexes of nodes until the server ends.
+pub(super) async fn write_indexes(app: Arc<App>, mut ending: watch::Receiver<bool>) {
+    let mut interval = time::interval(INDEX_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let faults = LogThrottle::default();
+    // A server whose future is dropped leaves no thread behind that goes on for minutes.
+    let _stop = StopWritingIndexes(app.service.clone());
+    while next(&mut interval, &mut ending).await {
+        let service = app.service.clone();
+        let round = match task::spawn_blocking(move || service.write_indexes()).await {
+            Ok(round) => round,
+            Err(error) => {
+                if let Some(n_left_out) = faults.should_log() {
+                    tracing::error!(%error, n_left_out, "writing an index ended unexpectedly");
+                }
+                continue;
+            }
+        };
+        for index in round.written {
+            tracing::info!(
+                node_id = index.node_id,
+                patterns = index.patterns,
+                bytes = index.bytes,
+                took_ms = u64::try_from(index.elapsed.as_millis()).unwrap_or(u64::MAX),
+                is_in_use = index.is_in_use,
+                "wrote an index"
+            );
+        }
+        for fault in round.faults {
+            if let Some(n_left_out) = faults.should_log() {
+                tracing::warn!(%fault, n_left_out, "an index cannot be used, and is written again");
+            }
+        }
+    }
+}
+
+/// Ends the writing of indexes when it is dropped.
+struct StopWritingIndexes(Service);
+
+impl Drop for StopWritingIndexes {
+    fn drop(&mut self) {
+        self.0.stop_writing_indexes();
     }
 }
 

@@ -60,6 +60,8 @@ impl LoadedNode {
             return Err(error);
         }
         self.gate().folded = latest;
+        // What is in the store takes less memory than what is not.
+        self.measure();
         let sequences: Vec<u64> = (folded + 1..=latest).collect();
         for part in sequences.chunks(REMOVED_AT_ONCE) {
             let mut entry = Entry::default();
@@ -86,6 +88,8 @@ impl LoadedNode {
         journal: &Journal,
         mut entry: Entry,
     ) -> Result<(), ServiceError> {
+        // Ahead of the lock, which who writes an index takes at the end.
+        self.forget_index();
         let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
         let _changing = journal.changing_store();
         let mut gate = self.gate();
@@ -93,6 +97,8 @@ impl LoadedNode {
             // It was never taught: there is nothing to forget, and no store to be made for it.
             return journal.append_and_wait(entry);
         }
+        // Once more: the writing of one may have ended in between.
+        self.forget_index();
         let guard = journal.begin_operation();
         // The journal before the store: a store that is emptied first would lack lessons that the
         // journal still counts on, were the next step never taken.
@@ -113,6 +119,8 @@ impl LoadedNode {
         gate.folded = gate.latest;
         gate.since = None;
         guard.done();
+        drop(gate);
+        self.remove_stale_indexes();
         Ok(())
     }
 }

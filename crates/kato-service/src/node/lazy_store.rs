@@ -71,6 +71,16 @@ impl LazyStore {
         })
     }
 
+    /// Returns the embedded store; `None` until it is created.
+    pub(super) fn embedded(&self) -> Option<&EmbeddedStore> {
+        self.embedded.get()
+    }
+
+    /// Returns the directory.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Returns the store to read from.
     fn current(&self) -> &dyn PatternStore {
         match self.embedded.get() {

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kato_engine::node::Lesson;
-use kato_engine::{Engine, EngineOptions, Node};
-use kato_model::PatternName;
+use kato_engine::{Engine, Node, SessionConfig};
+use kato_model::{AttributeLimits, Event, PatternName};
+use kato_prediction::{Cancel, Predictions};
 use kato_store::StoreError;
 use serde_json::{Value, json};
 
+use super::indexing::{Indexing, open_engine};
 use super::lazy_store::{LazyStore, directory_of};
 use super::lineage::{self, Lineage};
 use super::{Disk, Source};
@@ -34,7 +36,10 @@ pub(crate) struct LoadedNode {
     charge: Charge,
     /// The heads that count what it is taught.
     listeners: Listeners,
-    /// Held while folding or clearing.
+    /// Its store on the disk; `None` in memory.
+    pub(super) store: Option<Arc<LazyStore>>,
+    pub(super) indexing: Mutex<Indexing>,
+    /// Held while folding or clearing, and while it goes over to another index.
     pub(super) folding: Mutex<()>,
 }
 
@@ -103,11 +108,12 @@ impl LoadedNode {
         options.commit_after = None;
         let Some(disk) = source.disk else {
             let engine = Engine::in_memory_with(&[node_id], options);
-            return Ok(Self::new(engine, charge));
+            return Ok(Self::new(engine, (None, Indexing::default()), charge));
         };
         let dir = directory_of(disk.nodes_dir, processor_id);
-        let engine = open(node_id, &dir, options)?;
-        let loaded = Self::new(engine, charge);
+        let store = Arc::new(open_store(node_id, &dir, options.attribute_limits)?);
+        let (engine, indexing) = open_engine(&store, node_id, options, disk)?;
+        let loaded = Self::new(engine, (Some(store), indexing), charge);
         let lineage = Lineage::new(node_id, &dir);
         match loaded.replay(processor_id, lineage, disk) {
             Err(ServiceError::Lost { loss }) => {
@@ -123,7 +129,11 @@ impl LoadedNode {
     }
 
     /// Creates a node in memory from its engine.
-    fn new(engine: Engine, charge: Charge) -> Self {
+    fn new(
+        engine: Engine,
+        (store, indexing): (Option<Arc<LazyStore>>, Indexing),
+        charge: Charge,
+    ) -> Self {
         let node = engine
             .nodes()
             .next()
@@ -134,6 +144,8 @@ impl LoadedNode {
             gate: Mutex::default(),
             charge,
             listeners: Listeners::default(),
+            store,
+            indexing: Mutex::new(indexing),
             folding: Mutex::default(),
         }
     }
@@ -195,7 +207,9 @@ impl LoadedNode {
                 LessonsRecord::Cleared => {
                     // A crash came between the record and the clearing, which is made up for here.
                     let _changing = disk.journal.changing_store();
+                    self.forget_index();
                     self.engine.clear(checkpoint(sequence))?;
+                    self.remove_stale_indexes();
                 }
             }
             taught.remove(Table::Lessons, &*key);
@@ -251,6 +265,23 @@ impl LoadedNode {
         kato_store::Source::of_pattern(&**store, 0, name)
     }
 
+    /// Predicts; fails where the node's index is damaged and it does not fit into memory without.
+    pub(crate) fn predict_unless(
+        &self,
+        stm: &[Event],
+        config: &SessionConfig,
+        cancel: &Cancel,
+    ) -> Result<Predictions, ServiceError> {
+        loop {
+            let predictions = self.node.predict_unless(stm, config, cancel)?;
+            if !self.node.is_damaged() {
+                return Ok(predictions);
+            }
+            // Loaded perhaps by somebody else meanwhile, and this answer may be of before.
+            self.node.recover()?;
+        }
+    }
+
     /// Returns who is to hear what the node is taught, under its gate.
     pub(crate) const fn listeners(&self) -> &Listeners {
         &self.listeners
@@ -277,9 +308,13 @@ pub(super) fn record_folded(processor_id: &str, sequence: u64, entry: &mut Entry
     entry.put(Table::Folds, processor_id.as_bytes(), sequence);
 }
 
-/// Opens the engine of a node, over its store if there is one.
-fn open(node_id: &str, dir: &Path, options: EngineOptions) -> Result<Engine, ServiceError> {
-    let store = LazyStore::open(dir, node_id, options.attribute_limits).map_err(|source| {
+/// Opens the store of a node, if there is one.
+fn open_store(
+    node_id: &str,
+    dir: &Path,
+    limits: AttributeLimits,
+) -> Result<LazyStore, ServiceError> {
+    let store = LazyStore::open(dir, node_id, limits).map_err(|source| {
         kato_engine::EngineError::Store {
             action: "open a node's knowledge base",
             source,
@@ -292,5 +327,5 @@ fn open(node_id: &str, dir: &Path, options: EngineOptions) -> Result<Engine, Ser
             found,
         });
     }
-    Ok(Engine::open_with(Arc::new(store), options)?)
+    Ok(store)
 }

@@ -216,8 +216,9 @@ impl Service {
         let shared = &self.shared;
         let was_in_memory = entry.is_in_memory();
         let node = match entry.load(shared.source_for(entry)) {
-            // It is reported, and what is left of the node stays where it is.
-            Err(ServiceError::Lost { .. }) => return Ok(false),
+            // It is reported, and what is left of the node stays where it is; as does what a node was
+            // taught that fits into memory only over an index, which is not written any more.
+            Err(ServiceError::Lost { .. } | ServiceError::Closed) => return Ok(false),
             loaded => loaded?,
         };
         let folded = node.fold(entry.processor_id(), journal)?;

@@ -26,6 +26,8 @@ fn options(durability: Durability) -> ServiceOptions {
     ServiceOptions::default()
         .with_fold_interval(Duration::ZERO)
         .with_durability(durability)
+        .with_index_after_patterns(1)
+        .with_index_after_percent(1)
 }
 
 /// Every worker has a session on a node of its own.
@@ -97,6 +99,12 @@ fn child() {
         scope.spawn(|| {
             loop {
                 service.maintain().unwrap();
+            }
+        });
+        scope.spawn(|| {
+            loop {
+                // Indexes are written all the time, and killed in the middle of it.
+                assert_eq!(service.write_indexes().faults, []);
             }
         });
     });

@@ -13,6 +13,7 @@ mod descriptors;
 mod durability;
 mod faults;
 mod genes;
+mod indexes;
 mod keys;
 mod kills;
 mod losses;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::merge::merge_segments;
 use super::segment::Segment;
 use super::staged::StagedSegment;
+use super::visit::are_known;
 use super::{EmbeddedStore, Generation, open_durably};
 use crate::StoreError;
+use crate::visit::ContentDigest;
 
 /// Largest number of patterns of one node that a merge puts into one segment, whatever the options
 /// say: ranks are 32-bit numbers, and text symbols need some as well.
@@ -30,7 +32,8 @@ impl EmbeddedStore {
         let mut merged_any = false;
         loop {
             let mut next = self.newest();
-            let Some(mut merged) = self.merge_smallest(&mut next, usize::MAX)? else {
+            let is_free = vec![true; next.segments.len()];
+            let Some(mut merged) = self.merge_smallest(&mut next, usize::MAX, &is_free)? else {
                 break;
             };
             // As in a commit: an error from here on does not say whether the manifest names the
@@ -45,6 +48,56 @@ impl EmbeddedStore {
         Ok(())
     }
 
+    /// Merges the smallest segments into one, so that no more than so many are left, those included
+    /// that [commits leave alone](Self::keep_segments); returns whether anything was merged. More are
+    /// left where what would be merged does not fit into one segment.
+    ///
+    /// A commit waits meanwhile; reading goes on.
+    ///
+    /// # Errors
+    ///
+    /// As [`compact`](Self::compact).
+    pub fn compact_to(&self, most: usize) -> Result<bool, StoreError> {
+        self.writer()?;
+        let writing = self.writing();
+        let mut next = self.newest();
+        let n_segments = next.segments.len();
+        if n_segments <= most.max(1) {
+            return Ok(false);
+        }
+        let is_free = vec![true; n_segments];
+        // One is left of those that are merged.
+        let count = n_segments - most.max(1) + 1;
+        let Some(mut merged) = self.merge_smallest(&mut next, count, &is_free)? else {
+            return Ok(false);
+        };
+        merged.keep();
+        self.replace(&writing, next)?;
+        Ok(true)
+    }
+
+    /// Lets the merges of later commits leave the segments of these digests alone, as something is
+    /// derived from them that would be void otherwise, such as an index. They do not count among the
+    /// [`max_segments`](super::EmbeddedOptions::max_segments); those of an earlier call are free again.
+    ///
+    /// Lasts until the store is closed, and binds neither [`compact`](Self::compact) and
+    /// [`compact_to`](Self::compact_to) nor [`forget`](crate::PatternStore::forget).
+    pub fn keep_segments(&self, digests: &[ContentDigest]) {
+        *self.kept() = digests.to_vec();
+    }
+
+    /// Returns the number of patterns of a node in the segments that are not of these digests; a name
+    /// that several of them hold counts several times. Reads nothing.
+    #[must_use]
+    pub fn n_stored_beyond(&self, node_idx: usize, known: &[ContentDigest]) -> u64 {
+        let segments = self.segments();
+        let with_known = segments.iter().zip(are_known(&segments, known));
+        let beyond = with_known.filter(|(_, is_known)| !is_known);
+        beyond
+            .map(|(segment, _)| segment.totals(node_idx).patterns)
+            .fold(0, u64::saturating_add)
+    }
+
     /// Merges the smaller segments if `added` more would be too many.
     pub(super) fn merge_if_needed(
         &self,
@@ -52,23 +105,26 @@ impl EmbeddedStore {
         added: usize,
     ) -> Result<Option<StagedSegment>, StoreError> {
         let most = self.options.max_segments.max(2);
-        let expected = next.segments.len() + added;
+        let mut is_free = are_known(&next.segments, &self.kept());
+        is_free.iter_mut().for_each(|is_kept| *is_kept = !*is_kept);
+        let expected = is_free.iter().filter(|is_free| **is_free).count() + added;
         if expected <= most {
             return Ok(None);
         }
         // Merging down to about half of the limit leaves room for as many commits until the next
         // merge.
-        self.merge_smallest(next, expected - most / 2)
+        self.merge_smallest(next, expected - most / 2, &is_free)
     }
 
-    /// Merges the smallest segments, at most `count` of them and none that is at its full size;
-    /// `None` if there are not two.
+    /// Merges the smallest of the segments that are free, at most `count` of them and none that is
+    /// at its full size; `None` if there are not two.
     fn merge_smallest(
         &self,
         next: &mut Generation,
         count: usize,
+        is_free: &[bool],
     ) -> Result<Option<StagedSegment>, StoreError> {
-        let chosen = self.smallest(next, count);
+        let chosen = self.smallest(next, count, is_free);
         if chosen.len() < 2 {
             return Ok(None);
         }
@@ -95,14 +151,15 @@ impl EmbeddedStore {
         Ok(Some(merged))
     }
 
-    /// Returns the positions of the smallest segments that fit into one together.
-    fn smallest(&self, next: &Generation, count: usize) -> Vec<usize> {
+    /// Returns the positions of the smallest free segments that fit into one together.
+    fn smallest(&self, next: &Generation, count: usize, is_free: &[bool]) -> Vec<usize> {
         // The largest node counts: its patterns take the ranks, and the memory of a merge.
         let size = |idx: usize| {
             let nodes = next.manifest.segments[idx].nodes.iter();
             nodes.map(|node| node.patterns).max().unwrap_or(0)
         };
-        let mut smallest: Vec<usize> = (0..next.segments.len()).collect();
+        let all = 0..next.segments.len();
+        let mut smallest: Vec<usize> = all.filter(|&idx| is_free[idx]).collect();
         smallest.sort_by_key(|&idx| size(idx));
         let most = self.options.max_segment_patterns.min(MAX_RANKS);
         let mut patterns = 0;
@@ -123,6 +180,56 @@ mod tests {
 
     use super::*;
     use crate::PatternStore;
+
+    /// Commits a segment of so many patterns of its own, and returns its digest.
+    fn add(store: &EmbeddedStore, first: u32, n_patterns: u32) -> ContentDigest {
+        let before = store.content().sources;
+        let mut batch = LearnBatch::new(1);
+        for number in first..first + n_patterns {
+            let texts = ["a".to_owned(), number.to_string()];
+            let name = PatternName::of_events(&[[&texts[0]], [&texts[1]]]);
+            let symbols = texts.map(|text| BatchSymbol::Literal(batch.literal(&text)));
+            batch.learn(0, name, symbols);
+        }
+        let staged = store.stage(batch.seal()).unwrap();
+        store.commit(vec![staged], json!(1)).unwrap();
+        let after = store.content().sources;
+        let new = after.into_iter().find(|source| !before.contains(source));
+        new.unwrap()
+    }
+
+    #[test]
+    fn commits_leave_kept_segments_alone_and_merge_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = crate::embedded::EmbeddedOptions {
+            max_segments: 4,
+            ..Default::default()
+        };
+        let kb = dir.path().join("kb");
+        let store = EmbeddedStore::create_with(&kb, &["node0"], json!(null), options).unwrap();
+        let kept = [add(&store, 0, 3), add(&store, 10, 1)];
+        store.keep_segments(&kept);
+        for n in 2..20 {
+            add(&store, n * 10, 2);
+            assert!(store.n_segments() <= kept.len() + 4);
+        }
+        let has = |digest| store.content().sources.contains(&digest);
+        assert!(kept.iter().all(|&digest| has(digest)));
+        assert_eq!(store.n_stored_beyond(0, &kept), 36);
+        assert_eq!(store.n_stored_beyond(0, &[]), 40);
+        // The smallest first, kept or not.
+        assert!(store.compact_to(2).unwrap());
+        assert_eq!(store.n_segments(), 2);
+        assert!(!store.compact_to(2).unwrap());
+        assert!(!has(kept[1]));
+        assert_eq!(store.count_patterns(0).unwrap(), 40);
+        drop(store);
+        let store = EmbeddedStore::open(&kb).unwrap();
+        assert_eq!(
+            (store.n_segments(), store.count_patterns(0).unwrap()),
+            (2, 40)
+        );
+    }
 
     #[test]
     fn readers_do_not_wait_for_a_merge() {

@@ -29,20 +29,23 @@ pub(super) fn beyond(
     segments: Vec<Arc<Segment>>,
     known: &[ContentDigest],
 ) -> Option<Vec<Arc<Segment>>> {
+    let is_known = are_known(&segments, known);
+    let n_found = is_known.iter().filter(|is_known| **is_known).count();
+    let with_known = segments.into_iter().zip(is_known);
+    let beyond = with_known.filter_map(|(segment, is_known)| (!is_known).then_some(segment));
+    (n_found == known.len()).then(|| beyond.collect())
+}
+
+/// Returns of each segment whether it is one of those of some digests.
+pub(super) fn are_known(segments: &[Arc<Segment>], known: &[ContentDigest]) -> Vec<bool> {
     let mut known = known.to_vec();
-    let beyond = segments.into_iter().filter(|segment| {
+    let is_known = |segment: &Arc<Segment>| {
         let digest = ContentDigest::from_bytes(segment.digest());
         // Each counts once: two segments may hold the same.
-        match known.iter().position(|known| *known == digest) {
-            Some(at) => {
-                known.swap_remove(at);
-                false
-            }
-            None => true,
-        }
-    });
-    let beyond = beyond.collect();
-    known.is_empty().then_some(beyond)
+        let at = known.iter().position(|known| *known == digest);
+        at.map(|at| known.swap_remove(at)).is_some()
+    };
+    segments.iter().map(is_known).collect()
 }
 
 /// Shows one segment as a source.

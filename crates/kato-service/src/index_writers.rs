@@ -1,0 +1,115 @@
+//! The writing of indexes that goes on, so that it can be ended; and what was found wrong with those
+//! that there are.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kato_prediction::Cancel;
+
+use crate::indexes::IndexFault;
+
+/// Faults that are kept until somebody asks for them, at most.
+const MAX_FAULTS: usize = 1000;
+
+/// What all nodes share that have indexes.
+#[derive(Debug, Default)]
+pub(crate) struct IndexWriters(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether none may begin any more.
+    is_stopped: bool,
+    /// The flags of those that run, by number.
+    running: HashMap<u64, Cancel>,
+    next: u64,
+    faults: Vec<IndexFault>,
+}
+
+/// The writing of one index, which has ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct IndexWriting<'a> {
+    writers: &'a IndexWriters,
+    number: u64,
+    cancel: Cancel,
+}
+
+impl IndexWriters {
+    /// Begins to write an index. After [`stop`](Self::stop) it is cancelled from the beginning.
+    pub(crate) fn begin(&self) -> IndexWriting<'_> {
+        let cancel = Cancel::new();
+        let mut state = self.lock();
+        let number = state.next;
+        state.next += 1;
+        // Under the lock, so that none comes between a stop and its look at those that run.
+        if state.is_stopped {
+            cancel.cancel();
+        }
+        state.running.insert(number, cancel.clone());
+        IndexWriting {
+            writers: self,
+            number,
+            cancel,
+        }
+    }
+
+    /// Ends all writing, for good, without waiting for it.
+    pub(crate) fn stop(&self) {
+        let mut state = self.lock();
+        state.is_stopped = true;
+        state.running.values().for_each(Cancel::cancel);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.lock().is_stopped
+    }
+
+    /// Keeps a fault until somebody asks for it.
+    pub(crate) fn report(&self, node_id: &str, path: &Path, error: &dyn Error) {
+        let mut reason = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            // Writing to a string cannot fail.
+            let _ = write!(reason, ": {error}");
+            cause = error.source();
+        }
+        self.report_reason(node_id, path, reason);
+    }
+
+    /// Keeps a fault that has no error.
+    pub(crate) fn report_reason(&self, node_id: &str, path: &Path, reason: impl Into<String>) {
+        let mut state = self.lock();
+        // Nobody may ever ask.
+        if state.faults.len() < MAX_FAULTS {
+            state.faults.push(IndexFault {
+                node_id: node_id.to_owned(),
+                path: PathBuf::from(path),
+                reason: reason.into(),
+            });
+        }
+    }
+
+    /// Returns the faults that were not returned before.
+    pub(crate) fn take_faults(&self) -> Vec<IndexFault> {
+        std::mem::take(&mut self.lock().faults)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl IndexWriting<'_> {
+    /// Returns the flag that ends it.
+    pub(crate) const fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+}
+
+impl Drop for IndexWriting<'_> {
+    fn drop(&mut self) {
+        self.writers.lock().running.remove(&self.number);
+    }
+}
