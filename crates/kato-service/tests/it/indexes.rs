@@ -225,6 +225,8 @@ fn answers_stay_the_same_while_a_node_learns_is_indexed_and_opened_again() {
 fn a_node_that_is_indexed_takes_the_memory_of_what_is_new() {
     let mut twins = Twins::new(1000);
     twins.teach(1500);
+    // What is not folded takes memory as well.
+    twins.fold();
     let before = twins.memory();
     twins.index();
     let over_index = twins.memory();
