@@ -180,29 +180,28 @@ pub fn engine_of(store: Arc<EmbeddedStore>) -> Result<Engine, Error> {
 ///
 /// As [`open_with`].
 pub fn engine_with(store: Arc<EmbeddedStore>, options: OpenOptions) -> Result<Engine, Error> {
-    match engine_over(&store, options) {
+    match engine_over(Arc::clone(&store), options) {
         Err(Error::Engine(EngineError::LoadMemoryFull { limit, .. })) => {
             // What was loaded is gone again. Less memory for sorting makes it slower, and no other.
             let sort_bytes = (limit / 2).clamp(LEAST_SORT_BYTES, MOST_SORT_BYTES);
             let build = BuildOptions::default().with_sort_bytes(sort_bytes);
             kato_index::build(&store, &build)?;
-            engine_over(&store, options)
+            engine_over(store, options)
         }
         opened => opened,
     }
 }
 
 /// Opens the nodes of an embedded store over the index that there is.
-fn engine_over(store: &Arc<EmbeddedStore>, options: OpenOptions) -> Result<Engine, Error> {
+fn engine_over(store: Arc<EmbeddedStore>, options: OpenOptions) -> Result<Engine, Error> {
     // What cannot be used is passed over: the answers are the same without it.
-    let index = kato_index::find(store).index;
+    let index = kato_index::find(&store).index;
     let nodes: Vec<_> = index.iter().flat_map(StoreIndex::nodes).collect();
     let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
     let mut engine = EngineOptions::default();
     // One user asks, so one question may have all cores.
     engine.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     engine.max_load_bytes = options.max_memory;
-    let store = Arc::clone(store);
     Ok(Engine::open_indexed(store, nodes, covered, engine)?)
 }
 
