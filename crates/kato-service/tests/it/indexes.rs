@@ -322,9 +322,12 @@ fn indexes_that_a_crash_cut_off_are_none() {
         assert_eq!((report.written.len(), report.faults), (1, Vec::new()));
         twins.check();
         twins.service.close().unwrap();
-        assert_eq!(twins.indexes(), [index.clone()]);
+        assert_eq!(&twins.indexes(), std::slice::from_ref(index));
     }
 }
+
+/// What is done to the bytes of a file.
+type Damage = fn(&mut Vec<u8>);
 
 #[test]
 fn damage_is_reported_and_the_index_written_again() {
@@ -333,7 +336,7 @@ fn damage_is_reported_and_the_index_written_again() {
     twins.service.close().unwrap();
     twins.abandon(1);
     twins.index();
-    let damage: [(&str, fn(&mut Vec<u8>)); 6] = [
+    let damage: [(&str, Damage); 6] = [
         ("INDEX", |bytes| bytes[10] ^= 1),
         ("INDEX", |bytes| bytes.truncate(100)),
         ("CHECKSUMS", |bytes| bytes[0] ^= 1),
