@@ -144,23 +144,33 @@ pub(crate) fn windows<E>(
     allowance: &Allowance,
     mut operation: impl FnMut() -> Result<f64, E>,
 ) -> Result<Vec<(f64, f64)>, E> {
+    windows_with_preparation(allowance, |_| operation())
+}
+
+/// Does what [`windows`] does for an operation that has to prepare something first, and adds to the
+/// duration that it is given what that took: such time belongs to no window.
+pub(crate) fn windows_with_preparation<E>(
+    allowance: &Allowance,
+    mut operation: impl FnMut(&mut Duration) -> Result<f64, E>,
+) -> Result<Vec<(f64, f64)>, E> {
     let mut windows: Vec<(f64, f64)> = Vec::new();
     let mut work = 0.0;
+    let mut preparation = Duration::ZERO;
     let mut start = Instant::now();
     loop {
-        work += operation()?;
-        let elapsed = start.elapsed();
+        work += operation(&mut preparation)?;
+        let elapsed = start.elapsed().saturating_sub(preparation);
         let is_over = allowance.is_over();
         // A first window that is too short is better than none.
         if elapsed >= WINDOW || (is_over && windows.is_empty()) {
             windows.push((work, elapsed.as_secs_f64()));
-            (work, start) = (0.0, Instant::now());
+            (work, preparation, start) = (0.0, Duration::ZERO, Instant::now());
         }
         if is_over {
             break;
         }
     }
-    let rest = start.elapsed().as_secs_f64();
+    let rest = start.elapsed().saturating_sub(preparation).as_secs_f64();
     if let Some(last) = windows.last_mut().filter(|_| work > 0.0) {
         *last = (last.0 + work, last.1 + rest);
     }
@@ -224,6 +234,16 @@ mod tests {
         let rate = rate.known().unwrap();
         assert!((125.0..250.0).contains(&rate.value), "{rate:?}");
         assert!(rate.validity.samples >= 2);
+        let prepared = |preparation: &mut Duration| {
+            let start = Instant::now();
+            sleep()?;
+            *preparation += start.elapsed();
+            work()
+        };
+        let found = windows_with_preparation(&allowance(200), prepared).unwrap();
+        let rate = Meter::start().rate(Unit::PerSecond, Method::Direct, &found);
+        let value = rate.known().unwrap().value;
+        assert!((125.0..250.0).contains(&value), "{rate:?}");
     }
 
     #[test]

@@ -95,7 +95,21 @@ impl BlockFile {
     ///
     /// When the write fails.
     pub(crate) fn write(&mut self, offset: u64, len: usize) -> Result<(), String> {
+        self.stamp(len);
+        self.write_stamped(offset, len)
+    }
+
+    /// Makes the block to write next differ from all that were written before.
+    pub(crate) fn stamp(&mut self, len: usize) {
         self.blocks.stamp(len, &mut self.random);
+    }
+
+    /// Writes one block as [`stamp`](Self::stamp) has left it.
+    ///
+    /// # Errors
+    ///
+    /// When the write fails.
+    pub(crate) fn write_stamped(&mut self, offset: u64, len: usize) -> Result<(), String> {
         let bytes = self.blocks.get(len);
         self.file
             .write_all_at(bytes, offset)

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use serde_json::{Value, json};
@@ -40,6 +42,20 @@ fn a_second_writer_is_refused_while_readers_are_welcome() {
     }
     drop(writer);
     EmbeddedStore::open(dir.path()).unwrap();
+}
+
+#[test]
+fn a_writer_that_is_about_to_go_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path());
+    let writer = EmbeddedStore::open(dir.path()).unwrap();
+    // As long as the system may take to clear away a process that was killed.
+    let going = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(200));
+        drop(writer);
+    });
+    EmbeddedStore::open(dir.path()).unwrap();
+    going.join().unwrap();
 }
 
 #[test]
