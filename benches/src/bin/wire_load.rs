@@ -1,5 +1,5 @@
 //! Measures a server over loopback: calls a second one by one and in batches, latency of an
-//! observation, what comes next, many sessions at once.
+//! observation, predictions, what comes next, many sessions at once.
 //!
 //! ```sh
 //! cargo build --profile dist -p kato-cli
@@ -43,12 +43,15 @@ struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Only these loads: calls, batches, observations, next, mixed.
-    #[arg(long, value_delimiter = ',', default_values_t = ["calls", "batches", "observations", "next", "mixed"].map(str::to_owned))]
+    /// Only these loads: calls, batches, observations, predictions, next, mixed.
+    #[arg(long, value_delimiter = ',', default_values_t = ["calls", "batches", "observations", "predictions", "next", "mixed"].map(str::to_owned))]
     only: Vec<String>,
-    /// Patterns that are taught before it is asked what comes next.
+    /// Patterns that are taught before predictions and what comes next are asked for.
     #[arg(long, default_value_t = 1_000_000)]
     patterns: u64,
+    /// Seconds between teaching and killing the server that predictions are asked of.
+    #[arg(long, default_value_t = 10.0)]
+    settle_seconds: f64,
     /// Sessions of the mixed load.
     #[arg(long, default_value_t = 1_000)]
     sessions: usize,
@@ -61,13 +64,25 @@ struct Arguments {
 struct Server {
     child: Child,
     url: String,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 impl Server {
     /// Starts the server and waits until it listens.
     fn start(arguments: &Arguments) -> Result<Self> {
-        let data = tempfile::tempdir()?;
+        Self::start_on(arguments, tempfile::tempdir()?)
+    }
+
+    /// Kills the server and starts it on what it left.
+    fn restart(mut self, arguments: &Arguments) -> Result<Self> {
+        self.child.kill()?;
+        self.child.wait()?;
+        let data = std::mem::replace(&mut self.data, tempfile::tempdir()?);
+        Self::start_on(arguments, data)
+    }
+
+    /// Starts the server on a directory and waits until it listens.
+    fn start_on(arguments: &Arguments, data: tempfile::TempDir) -> Result<Self> {
         let mut child = Command::new(&arguments.program)
             .arg("serve")
             .args(["--addr", "127.0.0.1:0", "--data"])
@@ -83,11 +98,7 @@ impl Server {
         let url = url
             .context("the server did not say where it listens")?
             .to_owned();
-        Ok(Self {
-            child,
-            url,
-            _data: data,
-        })
+        Ok(Self { child, url, data })
     }
 
     /// Returns its resident memory in MB.
@@ -138,6 +149,9 @@ fn main() -> Result<()> {
             for (sessions, pause) in [(1, 0), (8, 0), (8, 2)] {
                 observations(&arguments, sessions, Duration::from_millis(pause)).await?;
             }
+        }
+        if is_wanted("predictions") {
+            predictions(&arguments).await?;
         }
         if is_wanted("next") {
             next(&arguments).await?;
@@ -231,10 +245,8 @@ async fn observations(arguments: &Arguments, sessions: usize, pause: Duration) -
     Ok(())
 }
 
-/// Measures what comes next, by the counts of many patterns.
-async fn next(arguments: &Arguments) -> Result<()> {
-    let server = Server::start(arguments)?;
-    let client = server.client("node0")?;
+/// Teaches the patterns that predictions and what comes next are asked of.
+async fn teach(client: &KatoClient, arguments: &Arguments) -> Result<()> {
     for first in (0..arguments.patterns).step_by(5_000) {
         let item = |n| BatchItem {
             events: drawn_chunk(n).map(|symbol| vec![symbol]).collect(),
@@ -245,20 +257,87 @@ async fn next(arguments: &Arguments) -> Result<()> {
             .learn_all(&chunks.map(item).collect::<Vec<_>>(), None)
             .await?;
     }
+    Ok(())
+}
+
+/// Makes the first three symbols of a chunk that was not taught the short-term memory.
+async fn observe_start(arguments: &Arguments, client: &KatoClient, n: u64) -> Result<()> {
+    client.clear_stm().await?;
+    let symbols = drawn_chunk(arguments.patterns + n).take(3);
+    let observations = symbols.map(|symbol| Observation::strings([symbol]).into());
+    let sequence = Sequence {
+        observations: observations.collect(),
+        ..Sequence::default()
+    };
+    client.observe_sequence(sequence).await?;
+    Ok(())
+}
+
+/// Measures predictions of a node of many patterns: the first after the server was killed and
+/// started again, then those of several sessions, alone and while another learns.
+async fn predictions(arguments: &Arguments) -> Result<()> {
+    let server = Server::start(arguments)?;
+    let start = Instant::now();
+    teach(&server.client("node0")?, arguments).await?;
+    let teaching = start.elapsed().as_secs_f64();
+    // Until the server has done what it does beside its work.
+    tokio::time::sleep(Duration::from_secs_f64(arguments.settle_seconds)).await;
+    let start = Instant::now();
+    let server = server.restart(arguments)?;
+    let listening = start.elapsed().as_secs_f64();
+    let client = server.client("node0")?;
+    observe_start(arguments, &client, 0).await?;
+    let predictions = client.predictions().await?.predictions.len();
+    ensure!(predictions > 0, "there are no predictions");
+    let first = start.elapsed().as_secs_f64();
+    println!(
+        "\n{} patterns taught in {teaching:.1} s; killed and started again: it listened after {listening:.2} s, \
+         first answer after {first:.2} s, {:.0} MB\n",
+        arguments.patterns,
+        server.resident()?,
+    );
+    let predict = async |client: &KatoClient, n| {
+        observe_start(arguments, client, n).await?;
+        let start = Instant::now();
+        client.predictions().await?;
+        Ok((1, start.elapsed()))
+    };
+    let learn = async |client: &KatoClient, n| {
+        let observations = drawn_chunk(2 * arguments.patterns + n)
+            .map(|symbol| Observation::strings([symbol]).into());
+        let sequence = Sequence {
+            observations: observations.collect(),
+            learn_at_end: true,
+            ..Sequence::default()
+        };
+        let start = Instant::now();
+        client.observe_sequence(sequence).await?;
+        Ok((1, start.elapsed()))
+    };
+    for sessions in [1, 8] {
+        let measured = repeat(arguments.seconds, forks(&client, sessions), predict);
+        measured.await?.print("predictions", sessions);
+    }
+    let (predicted, learned) = tokio::join!(
+        repeat(arguments.seconds, forks(&client, 8), predict),
+        repeat(arguments.seconds, forks(&client, 1), learn),
+    );
+    predicted?.print("predictions, while one session learns", 8);
+    learned?.print("learn calls beside them", 1);
+    println!("\nafterwards {:.0} MB\n", server.resident()?);
+    Ok(())
+}
+
+/// Measures what comes next, by the counts of many patterns.
+async fn next(arguments: &Arguments) -> Result<()> {
+    let server = Server::start(arguments)?;
+    let client = server.client("node0")?;
+    teach(&client, arguments).await?;
     let before = server.resident()?;
     let start = Instant::now();
     client.next(NextQuery::default()).await?;
     let counting = start.elapsed().as_secs_f64();
     let more = server.resident()? - before;
-    let observed = async |client: &KatoClient, n| {
-        let symbols = drawn_chunk(arguments.patterns + n).take(3);
-        let observations = symbols.map(|symbol| Observation::strings([symbol]).into());
-        let sequence = Sequence {
-            observations: observations.collect(),
-            ..Sequence::default()
-        };
-        client.observe_sequence(sequence).await
-    };
     let plain = NextQuery::default();
     let explained = NextQuery {
         explain: true,
@@ -280,7 +359,7 @@ async fn next(arguments: &Arguments) -> Result<()> {
             arguments.seconds,
             forks(&client, sessions),
             async |client, n| {
-                observed(client, n).await?;
+                observe_start(arguments, client, n).await?;
                 if learns {
                     client.learn().await?;
                 }

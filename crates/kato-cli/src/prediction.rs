@@ -8,7 +8,7 @@ use kato_engine::{Node, SessionConfig};
 use kato_hierarchy::{ActivationOptions, Hierarchy};
 use kato_model::Event;
 use kato_prediction::prediction::FuturePotential;
-use kato_prediction::{Prediction, Predictions};
+use kato_prediction::{Prediction, Predictions, last_symbols};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -52,7 +52,8 @@ pub(crate) struct PredictionView<'a> {
 }
 
 impl<'a> PredictionView<'a> {
-    /// Asks a node and keeps `limit` predictions and futures at most.
+    /// Asks a node, with the last `window` symbols of the state if that is given, and keeps `limit`
+    /// predictions and futures at most.
     ///
     /// # Errors
     ///
@@ -61,10 +62,11 @@ impl<'a> PredictionView<'a> {
         hierarchy: &'a Hierarchy,
         node: &Node,
         question: &Question<'_>,
+        window: Option<usize>,
         limit: usize,
     ) -> Result<Self> {
         let level = node.node_idx();
-        let state = match question {
+        let mut state = match question {
             Question::Text(text) => {
                 let mut activation = hierarchy.activate(*text, &ActivationOptions::default())?;
                 // The other levels are dropped, so their order does not matter.
@@ -78,6 +80,9 @@ impl<'a> PredictionView<'a> {
                 .map(Event::new)
                 .collect(),
         };
+        if let Some(window) = window {
+            state = last_symbols(&state, window).to_vec();
+        }
         let config = hierarchy.config(level).cloned().unwrap_or_default();
         let start = Instant::now();
         let Predictions {

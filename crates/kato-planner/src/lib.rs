@@ -8,10 +8,12 @@
 //! | what did the original recommend? | [`legacy`] |
 //! | how long will a run take, by what other runs took? | [`LearnCallModel`] |
 //! | which settings are best? | [`halving`] |
+//! | how long do many machines take, and for how much? | [`cluster`] |
 //! | how does it look? | [`chart`] |
 
 pub mod catalogue;
 pub mod chart;
+pub mod cluster;
 mod costs;
 mod error;
 pub mod halving;

@@ -10,6 +10,7 @@ use crate::matcher::{BlockSummary, Matcher};
 use crate::matching::{CharacterProfile, MatchingBlock, matching_blocks_unless, token_similarity};
 use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
 use crate::page::Page;
+use crate::search::SearchWork;
 use crate::split::Split;
 use crate::state::{OverlapBounds, State};
 use crate::symbols::Symbols;
@@ -32,6 +33,8 @@ pub(crate) struct Candidates<'a> {
     symbols: Vec<SymbolId>,
     /// Matching blocks of the pattern that was scored last.
     summary: BlockSummary,
+    /// What was done so far.
+    pub(crate) work: SearchWork,
 }
 
 impl<'a> Candidates<'a> {
@@ -56,6 +59,7 @@ impl<'a> Candidates<'a> {
             filters: FilterChain::new(config, state, cancel)?,
             symbols: Vec::new(),
             summary: BlockSummary::default(),
+            work: SearchWork::default(),
         })
     }
 
@@ -116,6 +120,7 @@ impl<'a> Candidates<'a> {
             return Ok(None);
         }
         page.read_symbols(place, &mut self.symbols);
+        self.work.n_read += 1;
         self.score_symbols(common, page.event_lengths(place))
     }
 
@@ -143,6 +148,7 @@ impl<'a> Candidates<'a> {
         common: OverlapBounds,
         event_lengths: Option<&[u32]>,
     ) -> Result<Option<f64>, Cancelled> {
+        self.work.n_scored += 1;
         let shares = common.symbols > 0;
         self.matcher.set_pattern(&self.symbols);
         let length = self.symbols.len();

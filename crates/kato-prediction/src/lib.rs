@@ -41,10 +41,13 @@ mod split;
 mod state;
 mod symbols;
 mod weights;
+mod window;
 
 pub use cancel::{Cancel, Cancelled};
 pub use config::PredictionConfig;
 pub use error::IndexError;
 pub use index::{IndexedSymbolCounts, PatternIndex};
 pub use prediction::{Prediction, Predictions};
+pub use search::SearchWork;
 pub use symbols::SymbolId;
+pub use window::last_symbols;

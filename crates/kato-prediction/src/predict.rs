@@ -13,7 +13,7 @@ pub(crate) use self::texts::text_bytes;
 use crate::cancel::{Cancel, Cancelled, unwrap_uncancelled};
 use crate::candidate::Candidates;
 use crate::config::RankMetric;
-use crate::search::{Ranked, full_scan, search};
+use crate::search::{Ranked, SearchWork, full_scan, search};
 use crate::state::State;
 use crate::{PatternIndex, Prediction, PredictionConfig, Predictions};
 
@@ -54,6 +54,25 @@ impl PatternIndex {
         self.answer(state, config, cancel, |state, candidates, limit| {
             search(self, state, candidates, limit)
         })
+    }
+
+    /// Predicts as [`predict`](Self::predict) does, and tells what the search did.
+    ///
+    /// One symbol alone is answered without a search.
+    #[must_use]
+    pub fn predict_with_work(
+        &self,
+        state: &[Event],
+        config: &PredictionConfig,
+    ) -> (Predictions, SearchWork) {
+        let cancel = Cancel::never();
+        let mut work = SearchWork::default();
+        let answer = self.answer(state, config, &cancel, |state, candidates, limit| {
+            let found = search(self, state, candidates, limit);
+            work = candidates.work;
+            found
+        });
+        (unwrap_uncancelled(answer), work)
     }
 
     /// Predicts as [`predict`](Self::predict) does, by comparing the state with every pattern.

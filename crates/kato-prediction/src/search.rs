@@ -4,6 +4,7 @@ mod frozen_scan;
 mod overlap_counters;
 mod page_scan;
 mod top_k;
+mod work;
 
 use std::rc::Rc;
 
@@ -11,6 +12,7 @@ use self::frozen_scan::scan_frozen;
 use self::overlap_counters::OverlapCounters;
 use self::page_scan::PageScan;
 pub(crate) use self::top_k::{Ranked, TopK};
+pub use self::work::SearchWork;
 use crate::bounds::Bounds;
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;

@@ -7,6 +7,8 @@
 //! kato cluster publish --store s3://bucket/plan --kb my-kb
 //! ```
 
+mod forecast;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +22,7 @@ use kato_scheduler::{StopSignal, TrainingOptions, Workers};
 use kato_store::slice::NameRanges;
 use serde_json::{Value, json};
 
+use self::forecast::ForecastArgs;
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::learning::{LearningArgs, RecordingArgs};
@@ -102,6 +105,9 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         kb: PathBuf,
     },
+    /// Tell what a run of some size would take on some numbers of machines: time, bytes, requests and
+    /// money, by a simulation of its tasks. Needs no plan.
+    Forecast(ForecastArgs),
     /// Tell how far the plan is, what failed, and how much work is left.
     Status,
     /// Remove what attempts that lost have left; never a marker, and nothing of unfinished work.
@@ -156,6 +162,9 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 
 /// Runs a subcommand and shows its answer.
 fn run(args: &Args) -> Result<()> {
+    if let Command::Forecast(wanted) = &args.command {
+        return forecast::run(wanted, args.json);
+    }
     let Some(address) = &args.store else {
         bail!("where does the plan lie? name it with --store");
     };
@@ -174,6 +183,7 @@ async fn answer_to(
     scratch: &Path,
 ) -> Result<(String, Value)> {
     match command {
+        Command::Forecast(_) => bail!("a forecast is of no plan"),
         Command::Plan(plan) => make_plan(cluster, plan).await,
         Command::Learn {
             task,

@@ -45,6 +45,10 @@ pub(crate) struct Args {
     /// The state itself: a JSON list of events, each a list of symbols.
     #[arg(long, value_name = "JSON", group = "question")]
     stm: Option<String>,
+    /// Ask with the end of the state alone: its last events of at most this many symbols in all. A state
+    /// several times as long as the patterns takes long, as it resembles most of them alike.
+    #[arg(long, value_name = "N")]
+    window: Option<usize>,
     /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
@@ -83,7 +87,7 @@ fn run(args: &Args) -> Result<()> {
     // Programs get everything; people read a screen.
     let default = if args.json { usize::MAX } else { 10 };
     let limit = args.limit.unwrap_or(default);
-    let view = PredictionView::of(&hierarchy, &node, &question, limit);
+    let view = PredictionView::of(&hierarchy, &node, &question, args.window, limit);
     // Ahead of whatever went wrong, which this may be why, and of what would be shown.
     ensure_sound(&hierarchy)?;
     show(&view?, args.json)?;

@@ -143,7 +143,7 @@ pub(super) fn scan_frozen<'a>(
         for number in 1..n_parts {
             let (mut candidates, bar) = (candidates.fork()?, &bar);
             others.push(scope.spawn(move || {
-                FrozenScan::new(
+                let found = FrozenScan::new(
                     reader,
                     state,
                     &mut candidates,
@@ -151,15 +151,17 @@ pub(super) fn scan_frozen<'a>(
                     part(number),
                     Some(bar),
                 )
-                .run()
+                .run()?;
+                Ok::<_, Cancelled>((found, candidates.work))
             }));
         }
         let own = FrozenScan::new(reader, state, candidates, limit, part(0), Some(&bar)).run()?;
         own.into_iter().for_each(|found| top.push(found));
         for other in others {
-            let found = other
+            let (found, work) = other
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            candidates.work += work;
             found.into_iter().for_each(|found| top.push(found));
         }
         Ok(())
@@ -410,6 +412,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 return Ok(is_needed);
             }
             at += ranks.len();
+            self.candidates.work.n_listed += ranks.len() as u64;
             match (&signed, signatures) {
                 (Some((shape, masks)), Some(signatures)) => {
                     let window = (ranks, signatures);
@@ -515,6 +518,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     ) -> Result<(), Cancelled> {
         self.candidates.check()?;
         self.batch.read(self.reader);
+        self.candidates.work.n_read += self.batch.ranks.len() as u64;
         let uses_pairs = self.uses_pairs(&scan.bounds);
         let mut start = 0;
         for idx in 0..self.batch.ranks.len() {
@@ -572,6 +576,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             self.batch.ranks.extend((next..end).take(BATCH));
             next += self.batch.ranks.len() as u32;
             self.batch.read(self.reader);
+            self.candidates.work.n_read += self.batch.ranks.len() as u64;
             let mut start = 0;
             for idx in 0..self.batch.ranks.len() {
                 let (rank, end) = (self.batch.ranks[idx], self.batch.ends[idx]);

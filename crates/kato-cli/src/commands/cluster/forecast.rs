@@ -1,0 +1,218 @@
+//! The command `kato cluster forecast`: what a run on many machines would take.
+
+use std::fmt::Write;
+
+use anyhow::{Result, ensure};
+use kato_planner::cluster::{
+    Bound, ClusterForecast, ClusterMachine, ClusterRates, ClusterRun, ObjectStore, PhaseForecast,
+    simulate,
+};
+use serde::Serialize;
+
+use crate::byte_size::ByteSize;
+use crate::inspect::layout::table;
+use crate::inspect::{View, show};
+use crate::planning::bytes;
+
+/// Symbols that a range of a level can have at most.
+const MOST_SYMBOLS: f64 = u32::MAX as f64;
+
+/// The run, the machines and what they cost.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ForecastArgs {
+    /// Size of the corpus's text: 1TB.
+    #[arg(long, value_name = "SIZE")]
+    text: ByteSize,
+    /// Numbers of machines.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [10, 100, 1000])]
+    workers: Vec<u64>,
+    /// Tasks. Default: ten for each machine, and so many that each has at most 2 GB of text.
+    #[arg(long, value_name = "N")]
+    tasks: Option<u64>,
+    /// Ranges of names. Default: four for each thread of a level, and so many that each has at most 2³¹
+    /// symbols.
+    #[arg(long, value_name = "N")]
+    ranges: Option<u64>,
+    /// Levels.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    levels: u64,
+    /// Threads of a machine.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    threads: u64,
+    /// Bytes a second that the network of a machine carries.
+    #[arg(long, value_name = "SIZE", default_value = "312MB")]
+    network: ByteSize,
+    /// Price of a machine, in USD an hour.
+    #[arg(long, value_name = "USD", default_value_t = 0.357)]
+    usd_an_hour: f64,
+    /// Tokens that a thread learns in a second; `status` tells what a plan's machines do.
+    #[arg(long, value_name = "N", default_value_t = LEARN_RATE)]
+    learn_rate: f64,
+    /// Patterns that a thread merges in a second.
+    #[arg(long, value_name = "N", default_value_t = MERGE_RATE)]
+    merge_rate: f64,
+    /// Distinct patterns of all levels for each token.
+    #[arg(long, value_name = "N", default_value_t = PATTERNS_A_TOKEN)]
+    patterns_a_token: f64,
+    /// Bytes a second that the store carries for all machines together.
+    #[arg(long, value_name = "SIZE", default_value = "100GB")]
+    store_rate: ByteSize,
+    /// How often a machine dies in an hour.
+    #[arg(long, value_name = "N", default_value_t = 0.01)]
+    deaths: f64,
+    /// Decides how long tasks are and when machines die.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+// As measured on one machine: docs/scale-out.md.
+const LEARN_RATE: f64 = 5e6;
+const MERGE_RATE: f64 = 2e6;
+const PATTERNS_A_TOKEN: f64 = 0.16;
+const TEXT_BYTES_A_TOKEN: f64 = 4.36;
+const SLICE_BYTES_A_TOKEN: f64 = 10.0;
+const MERGED_BYTES_A_TOKEN: f64 = 10.0;
+
+/// The forecasts by number of machines.
+#[derive(Debug, Serialize)]
+struct ForecastView {
+    text_bytes: f64,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    n_tasks: u64,
+    n_ranges: u64,
+    #[serde(flatten)]
+    forecast: ClusterForecast,
+}
+
+/// Simulates the runs and shows what they take.
+pub(crate) fn run(args: &ForecastArgs, as_json: bool) -> Result<()> {
+    ensure!(
+        args.threads > 0 && args.levels > 0,
+        "machines have at least one thread, and a run at least one level"
+    );
+    let text_bytes = args.text.0 as f64;
+    let tokens = text_bytes / TEXT_BYTES_A_TOKEN;
+    let rates = ClusterRates::new(args.learn_rate, args.merge_rate, args.patterns_a_token)
+        .with_bytes(
+            ClusterRates::COMPRESSED_BYTES_A_TOKEN,
+            SLICE_BYTES_A_TOKEN,
+            MERGED_BYTES_A_TOKEN,
+        );
+    let machine = ClusterMachine::new(args.threads, args.network.0 as f64, args.usd_an_hour);
+    let store = ObjectStore::new();
+    let requests = store.requests_a_second;
+    let store = store.with_limits(args.store_rate.0 as f64, requests);
+    let mut rows = Vec::new();
+    for &n_workers in &args.workers {
+        let by_size = (text_bytes / 2e9).ceil() as u64;
+        let n_tasks = args
+            .tasks
+            .unwrap_or(by_size.max(n_workers.saturating_mul(10)));
+        let by_symbols = (tokens * args.patterns_a_token / (MOST_SYMBOLS / 2.0)).ceil() as u64;
+        let threads = n_workers.saturating_mul(args.threads);
+        let by_threads = threads.saturating_mul(4).div_ceil(args.levels);
+        let n_ranges = args.ranges.unwrap_or(by_symbols.max(by_threads));
+        let run = ClusterRun::new(tokens, n_tasks)
+            .with_workers(n_workers)
+            .with_ranges(n_ranges)
+            .with_levels(args.levels)
+            .with_deaths(args.deaths, 60.0)
+            .with_seed(args.seed);
+        let forecast = simulate(&run, &rates, &machine, &store)?;
+        rows.push(Row {
+            n_tasks,
+            n_ranges,
+            forecast,
+        });
+    }
+    show(&ForecastView { text_bytes, rows }, as_json)
+}
+
+impl View for ForecastView {
+    fn text(&self, _width: usize) -> String {
+        let header = [
+            "machines",
+            "tasks",
+            "ranges",
+            "learn",
+            "merge",
+            "in all",
+            "bound",
+            "lost",
+            "moved",
+            "requests",
+            "USD",
+            "kept",
+            "USD/month",
+        ];
+        let rows: Vec<Vec<String>> = self.rows.iter().map(Row::cells).collect();
+        let mut text = format!("{} of text\n\n", bytes(self.text_bytes));
+        text += &table(&header, &rows);
+        for row in &self.rows {
+            let symbols = row.forecast.most_symbols_a_range;
+            if symbols > MOST_SYMBOLS {
+                // Writing into a string cannot fail.
+                let _ = writeln!(
+                    text,
+                    "\nwith {} ranges one would have {symbols:.1e} symbols, and can have {MOST_SYMBOLS:.1e}: give more --ranges",
+                    row.n_ranges
+                );
+            }
+        }
+        text += "\nSimulated from rates that were measured on one machine; no cluster of this size was tried. Starting\nmachines and fetching what is published are not counted.\n";
+        text
+    }
+}
+
+impl Row {
+    /// Returns the cells of the table.
+    fn cells(&self) -> Vec<String> {
+        let forecast = &self.forecast;
+        let both = |of: fn(&PhaseForecast) -> f64| of(&forecast.learn) + of(&forecast.merge);
+        vec![
+            forecast.n_workers.to_string(),
+            self.n_tasks.to_string(),
+            self.n_ranges.to_string(),
+            duration(forecast.learn.seconds),
+            duration(forecast.merge.seconds),
+            duration(forecast.seconds),
+            format!(
+                "{}, {}",
+                in_words(forecast.learn.bound),
+                in_words(forecast.merge.bound)
+            ),
+            (forecast.learn.n_lost + forecast.merge.n_lost).to_string(),
+            bytes(both(|phase| phase.read_bytes + phase.written_bytes)),
+            format!("{:.1e}", both(|phase| phase.n_reads + phase.n_writes)),
+            format!("{:.0}", forecast.usd),
+            bytes(forecast.stored_bytes),
+            format!("{:.0}", forecast.stored_usd_a_month),
+        ]
+    }
+}
+
+/// Returns a time as people say it.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 120.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
+        seconds if seconds < 172_800.0 => format!("{:.1} h", seconds / 3600.0),
+        seconds => format!("{:.1} days", seconds / 86_400.0),
+    }
+}
+
+/// Returns a bound in a word.
+fn in_words(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Processor => "processor",
+        Bound::Network => "network",
+        Bound::StoreBytes => "store",
+        Bound::StoreRequests => "requests",
+        Bound::Latency => "latency",
+        _ => "other",
+    }
+}
