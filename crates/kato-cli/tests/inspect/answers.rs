@@ -78,6 +78,27 @@ fn as_json_predictions_are_katos() {
 }
 
 #[test]
+fn a_window_asks_with_the_end_of_the_state() {
+    let place = Workplace::trained();
+    let ask = |arguments: &[&str]| {
+        let mut answer = json_of(&place, "predict", arguments);
+        answer.as_object_mut().unwrap().remove("milliseconds");
+        answer
+    };
+    let whole = r#"[["The"],["Ġdog"],["Ġsat","Ġthe"],["Ġcat"]]"#;
+    let end = r#"[["Ġsat","Ġthe"],["Ġcat"]]"#;
+    assert_eq!(
+        ask(&["--stm", whole, "--window", "3"]),
+        ask(&["--stm", end])
+    );
+    assert_eq!(
+        ask(&["--stm", whole, "--window", "5"]),
+        ask(&["--stm", whole])
+    );
+    assert_ne!(ask(&["--stm", whole]), ask(&["--stm", end]));
+}
+
+#[test]
 fn what_does_not_fit_into_memory_is_asked_over_an_index() {
     let place = Workplace::trained();
     let index = place.path("kb").join("index");
