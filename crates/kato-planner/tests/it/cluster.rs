@@ -93,7 +93,7 @@ fn a_narrow_store_is_shared_by_all() {
 fn deaths_and_uneven_tasks_take_longer_and_the_seed_decides_how_much() {
     let run = ClusterRun::new(4e9, 200).with_workers(20).with_ranges(20);
     let calm = forecast(&run.clone().with_spread(0.0).with_deaths(0.0, 0.0));
-    let uneven = run.clone().with_spread(0.5).with_deaths(2.0, 60.0);
+    let uneven = run.clone().with_spread(0.5).with_deaths(100.0, 10.0);
     let found = forecast(&uneven);
     assert!(found.learn.n_lost > 0);
     assert!(found.seconds > calm.seconds);
