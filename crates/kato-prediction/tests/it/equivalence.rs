@@ -43,8 +43,8 @@ struct Case {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(
-        // CI asks for 10,000.
-        std::env::var("KATO_ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_500)
+        // CI is thorough.
+        if std::env::var_os("KATO_THOROUGH_TESTS").is_some() { 10_000 } else { 1_500 }
     ))]
 
     #[test]

@@ -14,7 +14,7 @@ use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::support::{create, lesson, object, teach, words};
+use crate::support::{create, is_thorough, lesson, object, teach, words};
 
 const NODES: [&str; 3] = ["n0", "n1", "n2"];
 const WORDS: [&str; 4] = ["a", "b", "c", "d"];
@@ -204,7 +204,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(if is_thorough() { 12 } else { 4 }))]
 
     #[test]
     fn what_is_taught_on_disk_is_counted_as_from_scratch(

@@ -10,7 +10,7 @@ use kato_service::{Receipt, Service, ServiceError, ServiceOptions};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::support::{known, lesson, object, timed, words};
+use crate::support::{is_thorough, known, lesson, object, timed, words};
 
 /// One step of a script; sessions by number, those there are not yet or no more included.
 #[derive(Debug, Clone)]
@@ -232,7 +232,7 @@ fn without_unique_ids(answer: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(if is_thorough() { 16 } else { 6 }))]
 
     #[test]
     fn opening_again_changes_nothing(steps in proptest::collection::vec(step(), 1..60)) {
