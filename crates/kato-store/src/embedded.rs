@@ -8,6 +8,7 @@ mod generation;
 mod lock;
 mod manifest;
 mod merge;
+mod numbering;
 mod options;
 mod ordered;
 mod query;
@@ -33,7 +34,7 @@ use self::directory::{
 use self::generation::OpenedGeneration;
 pub use self::generation::Recovery;
 use self::lock::WriteLock;
-use self::manifest::{FORMAT_VERSION, Manifest, SegmentEntry, sync_dir};
+use self::manifest::{Manifest, SegmentEntry, sync_dir};
 pub use self::options::{DamagePolicy, EmbeddedOptions};
 use self::segment::Segment;
 pub use self::segment::set_max_open_segments;
@@ -148,7 +149,7 @@ impl EmbeddedStore {
         // Another writer may have created it between the look and the lock.
         ensure_unoccupied(dir)?;
         let manifest = Manifest {
-            format_version: FORMAT_VERSION,
+            format_version: 1,
             nodes: nodes.iter().map(|node| node.as_ref().to_owned()).collect(),
             configuration,
             attribute_limits: options.attribute_limits,
@@ -173,19 +174,13 @@ impl EmbeddedStore {
     }
 
     /// Creates a knowledge base of the [slices](crate::slice) of each node, bottom up, with documents
-    /// by sample number, ascending, and a checkpoint.
-    ///
-    /// Slices of one node may overlap or follow each other. The result is one segment, whose bytes
-    /// are a function of what the slices hold together. Memory: the names of some eight million
-    /// patterns, the text symbols, and the documents. Working files, of 24 bytes for each child of a
-    /// level, are made in `scratch`, a directory.
+    /// by sample number, ascending, and a checkpoint: one segment, written by
+    /// [`seal`](crate::slice::seal) with working files in `scratch`.
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create), [`StoreError::NodeCount`] when there are not as many lists as
-    /// nodes, [`StoreError::Corrupt`] for what is no slice, and
-    /// [`StoreErrorKind::TooLarge`](crate::StoreErrorKind::TooLarge) where a level has more than
-    /// 2³² − 1 symbols.
+    /// As [`create`](Self::create) and [`seal`](crate::slice::seal), and [`StoreError::NodeCount`] when
+    /// there are not as many lists as nodes.
     pub fn create_from_slices(
         dir: &Path,
         nodes: &[impl AsRef<str>],
@@ -200,9 +195,43 @@ impl EmbeddedStore {
         let path = store.next_segment_path();
         let limits = store.options.attribute_limits;
         let staged = StagedSegment::write(&path, store.writer()?, || {
-            crate::slice::write_segment(slices, documents, &limits, scratch, &path)
+            crate::slice::seal(slices, documents, &limits, scratch, &path)?;
+            WrittenSegment::of_file(&path)
         })?;
         store.commit(vec![StagedBatch::new(staged)], checkpoint)?;
+        Ok(store)
+    }
+
+    /// Creates a knowledge base of complete segment files, such as [`seal`](crate::slice::seal)
+    /// writes, and a checkpoint. The files are moved into it, so they must lie in the same file
+    /// system; those that are not moved when it fails stay.
+    ///
+    /// Nothing is merged, and the files are not read but for their footers and indexes.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create), [`StoreError::NodeCount`] for a segment of another number of
+    /// nodes, and [`StoreError::Corrupt`] for what is no segment.
+    pub fn create_from_segments(
+        dir: &Path,
+        nodes: &[impl AsRef<str>],
+        configuration: Value,
+        segments: &[PathBuf],
+        checkpoint: Value,
+    ) -> Result<Self, StoreError> {
+        let store = Self::create(dir, nodes, configuration)?;
+        let mut staged = Vec::new();
+        for from in segments {
+            let path = store.next_segment_path();
+            let adopted = StagedSegment::write(&path, store.writer()?, || {
+                fs::rename(from, &path).map_err(|source| StoreError::io("move", from, source))?;
+                let adopted = WrittenSegment::of_file(&path)?;
+                check_node_count(&store.nodes, adopted.totals.len())?;
+                Ok(adopted)
+            })?;
+            staged.push(StagedBatch::new(adopted));
+        }
+        store.commit(staged, checkpoint)?;
         Ok(store)
     }
 

@@ -7,23 +7,24 @@
 //!
 //! * [`write_batch`] writes what one batch taught a level.
 //! * [`merge`] merges slices into one, cut into [`NameRanges`].
-//! * [`EmbeddedStore::create_from_slices`](crate::EmbeddedStore::create_from_slices) makes an
-//!   ordinary knowledge base of the slices of all levels.
+//! * [`seal`] makes a segment of one range of all levels.
+//! * [`EmbeddedStore::create_from_segments`](crate::EmbeddedStore::create_from_segments) makes an
+//!   ordinary knowledge base of the segments of all ranges.
 //!
 //! A slice is one file: a head with its text symbols, then its [`SlicePart`]s, one for each range.
 //! The head followed by any one of the parts is a slice again, so a range can be fetched alone.
 
-mod assemble;
 mod format;
 mod merge;
 mod ranges;
 mod reader;
 mod references;
+mod seal;
 mod writer;
 
-pub(crate) use assemble::write_segment;
 pub use merge::{MAX_INPUTS, merge};
 pub use ranges::NameRanges;
+pub use seal::seal;
 use serde::{Deserialize, Serialize};
 pub use writer::write_batch;
 

@@ -77,8 +77,7 @@ pub(super) fn open_segments(
     manifest: &Manifest,
     access: FileAccess,
 ) -> Result<Vec<Arc<Segment>>, StoreError> {
-    let n_nodes = manifest.nodes.len();
-    let open = |entry| open_segment(dir, entry, n_nodes, access).map(Arc::new);
+    let open = |entry| open_segment(dir, manifest, entry, access).map(Arc::new);
     manifest.segments.iter().map(open).collect()
 }
 
@@ -86,8 +85,8 @@ pub(super) fn open_segments(
 /// knowledge base.
 fn open_segment(
     dir: &Path,
+    manifest: &Manifest,
     entry: &SegmentEntry,
-    n_nodes: usize,
     access: FileAccess,
 ) -> Result<Segment, StoreError> {
     let path = segment_dir(dir).join(&entry.file);
@@ -97,7 +96,8 @@ fn open_segment(
         segment.hold()?;
     }
     let totals = segment.all_totals();
-    if totals.len() != n_nodes
+    if segment.version() > manifest.format_version
+        || totals.len() != manifest.nodes.len()
         || !totals.eq(entry.nodes.iter().copied())
         || segment.bytes()? != entry.bytes
     {

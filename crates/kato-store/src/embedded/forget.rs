@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kato_model::PatternName;
 
-use super::segment::{NodeCursor, Segment, SegmentWriter, WrittenSegment};
+use super::segment::{ForeignCursor, NodeCursor, Segment, SegmentWriter, WrittenSegment};
 use super::vectors::MergedVectors;
 use crate::StoreError;
 
@@ -39,7 +39,7 @@ pub(super) fn contains_any(
 /// documents stay.
 ///
 /// What still refers to a forgotten pattern refers to its name as text from then on. Memory: 24
-/// bytes for each name that is forgotten, and the text symbols of one node.
+/// bytes for each name that is forgotten, 4 for each foreign name of one node, and its text symbols.
 pub(super) fn write_without(
     segment: &Arc<Segment>,
     names_to_forget: &[Vec<PatternName>],
@@ -54,6 +54,7 @@ pub(super) fn write_without(
         // The patterns are walked twice: the dictionary precedes them in the file, and which texts
         // are still in use is known only after the first walk.
         let renumbering = SymbolRenumbering::new(segment, node_idx, &forgotten, &below)?;
+        renumbering.write_foreign(segment, node_idx, &mut writer)?;
         writer.begin_node(renumbering.texts.iter().map(AsRef::as_ref))?;
         let mut symbols = Vec::new();
         let mut remaining = RemainingPatterns::new(segment, node_idx, &forgotten)?;
@@ -170,6 +171,9 @@ impl<'a> RemainingPatterns<'a> {
     }
 }
 
+/// The new number of a foreign name that is out of use, which no name can have.
+const UNUSED: u32 = u32::MAX;
+
 /// The new numbers of a node's symbols.
 struct SymbolRenumbering<'a> {
     /// Patterns of the node below in the old segment.
@@ -177,6 +181,10 @@ struct SymbolRenumbering<'a> {
     below: &'a Forgotten,
     /// Patterns of the node below that stay.
     n_remaining: u32,
+    /// Number of each foreign name → new one; [`UNUSED`] for those that are out of use.
+    foreign: Vec<u32>,
+    /// Foreign names that are still in use.
+    n_foreign: u32,
     /// The new dictionary: text that is still in use, and names that have become text.
     texts: Vec<Cow<'a, str>>,
     /// Old rank in the dictionary → new one; `None` for text that is out of use.
@@ -186,7 +194,7 @@ struct SymbolRenumbering<'a> {
 }
 
 impl<'a> SymbolRenumbering<'a> {
-    /// Finds the texts that are still in use and gives every symbol its new number.
+    /// Finds the texts and foreign names that are still in use and gives every symbol its new number.
     fn new(
         segment: &'a Arc<Segment>,
         node_idx: usize,
@@ -196,17 +204,23 @@ impl<'a> SymbolRenumbering<'a> {
         let dictionary = segment.dictionary(node_idx)?;
         let n_below = segment.n_below(node_idx);
         let mut text_in_use = vec![false; dictionary.len()];
+        let n_names = segment.n_names(node_idx);
         let mut name_in_use = vec![false; below.ranks.len()];
+        let mut foreign = vec![UNUSED; segment.n_foreign(node_idx) as usize];
         let mut remaining = RemainingPatterns::new(segment, node_idx, forgotten)?;
         while let Some(cursor) = remaining.next_pattern()? {
             for symbol in cursor.record()?.symbols(cursor.width()) {
-                let in_use = match symbol.checked_sub(n_below) {
-                    Some(text) => text_in_use.get_mut(text as usize),
-                    None => match below.ranks.binary_search(&symbol) {
+                let in_use = if let Some(text) = symbol.checked_sub(n_names) {
+                    text_in_use.get_mut(text as usize)
+                } else if let Some(number) = symbol.checked_sub(n_below) {
+                    foreign[number as usize] = 0;
+                    continue;
+                } else {
+                    match below.ranks.binary_search(&symbol) {
                         Ok(idx) => name_in_use.get_mut(idx),
                         // A child that stays needs no text: its new number follows from its rank.
                         Err(_) => continue,
-                    },
+                    }
                 };
                 *in_use.ok_or_else(|| segment.corrupt_block())? = true;
             }
@@ -225,7 +239,7 @@ impl<'a> SymbolRenumbering<'a> {
             texts.push((text.into(), Source::Forgotten(idx)));
         }
         // No text occurs twice: a dictionary never has the name of a pattern that the segment's
-        // node below holds.
+        // node below holds, nor has the table of foreign names.
         texts.sort_unstable();
         let mut text_ranks = vec![None; dictionary.len()];
         let mut forgotten_ranks = vec![None; below.ranks.len()];
@@ -235,29 +249,56 @@ impl<'a> SymbolRenumbering<'a> {
                 Source::Forgotten(idx) => forgotten_ranks[idx] = Some(rank),
             }
         }
+        let mut n_foreign = 0;
+        for number in foreign.iter_mut().filter(|number| **number != UNUSED) {
+            *number = n_foreign;
+            n_foreign += 1;
+        }
         let n_forgotten = u32::try_from(below.ranks.len()).ok();
         let n_remaining = n_forgotten.and_then(|forgotten| n_below.checked_sub(forgotten));
         Ok(Self {
             n_below,
             below,
             n_remaining: n_remaining.ok_or_else(|| segment.corrupt_block())?,
+            foreign,
+            n_foreign,
             texts: texts.into_iter().map(|(text, _)| text).collect(),
             text_ranks,
             forgotten_ranks,
         })
     }
 
+    /// Writes the foreign names that are still in use.
+    fn write_foreign(
+        &self,
+        segment: &Arc<Segment>,
+        node_idx: usize,
+        writer: &mut SegmentWriter,
+    ) -> Result<(), StoreError> {
+        let mut cursor = ForeignCursor::new(Arc::clone(segment), node_idx)?;
+        while let Some(name) = cursor.name() {
+            if self.foreign[cursor.number() as usize] != UNUSED {
+                writer.push_foreign(name)?;
+            }
+            cursor.advance()?;
+        }
+        Ok(())
+    }
+
     /// Returns the new number of a symbol; `None` if it is none of the node's.
     fn renumber(&self, symbol: u32) -> Option<u32> {
         let text = match symbol.checked_sub(self.n_below) {
-            Some(text) => *self.text_ranks.get(text as usize)?,
+            Some(other) => match (other as usize).checked_sub(self.foreign.len()) {
+                Some(text) => *self.text_ranks.get(text)?,
+                None => return Some(self.n_remaining + self.foreign[other as usize]),
+            },
             None => match self.below.ranks.binary_search(&symbol) {
                 Ok(idx) => self.forgotten_ranks[idx],
                 // Its rank falls by the number of forgotten patterns with smaller ranks.
                 Err(before) => return symbol.checked_sub(u32::try_from(before).ok()?),
             },
         };
-        Some(self.n_remaining + text?)
+        Some(self.n_remaining + self.n_foreign + text?)
     }
 }
 

@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::segment::NodeTotals;
 use crate::{Place, StoreError};
 
-/// Version of the files of a knowledge base.
-pub(crate) const FORMAT_VERSION: u64 = 1;
+/// Latest version of the files of a knowledge base: that of its latest segment, 1 where there is
+/// none.
+pub(crate) const FORMAT_VERSION: u64 = 2;
 
 /// The newest manifest.
 pub(super) const FILE: &str = "MANIFEST";
@@ -88,7 +89,7 @@ impl Manifest {
             .ok_or_else(|| corrupt("it has no format version"))?;
         // Before anything else is decoded, because another version may look different in everything
         // else.
-        if found != FORMAT_VERSION {
+        if !(1..=FORMAT_VERSION).contains(&found) {
             return Err(StoreError::Version {
                 place: Place::from_path(path),
                 found,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use kato_model::{AttributeLimits, PatternName};
 
+use super::numbering::{Numbering, UnknownNames};
 use super::segment::{
     Extras, NodeCursor, RawRecord, Segment, SegmentWriter, WrittenSegment, too_large,
 };
@@ -134,8 +135,12 @@ impl<'a> Group<'a> {
 
 /// A receiver of the merge of several segments, node by node from the bottom up.
 pub(crate) trait MergeSink {
+    /// Takes a foreign name of the node that begins next; names ascend. Only where
+    /// [`UnknownNames::Foreign`] is asked for.
+    fn foreign_name(&mut self, name: PatternName) -> Result<(), StoreError>;
+
     /// Begins a node: symbols below `n_below` are the patterns of the node before by their place in
-    /// name order, those from there on its texts.
+    /// name order, then come its foreign names, those from there on are its texts.
     fn begin_node(&mut self, n_below: u32, texts: &[&str]) -> Result<(), StoreError>;
 
     /// Takes a pattern; names ascend. `Break` ends the merge.
@@ -153,11 +158,12 @@ pub(crate) trait MergeSink {
 
 /// Shows the merge of several segments to a sink; `Break` if the sink ended it.
 ///
-/// Memory: 4 bytes for each pattern of the largest node. `path` is named where something is too
-/// large.
+/// Memory: 4 bytes for each pattern and each foreign name of the largest node. `path` is named where
+/// something is too large.
 pub(crate) fn walk_merged(
     segments: &[Arc<Segment>],
     n_nodes: usize,
+    unknown: UnknownNames,
     limits: &AttributeLimits,
     path: &Path,
     sink: &mut dyn MergeSink,
@@ -166,10 +172,11 @@ pub(crate) fn walk_merged(
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
     let mut n_below = 0;
     for node_idx in 0..n_nodes {
-        let literals = merge_dictionaries(segments, node_idx)?;
-        let numbered = number_literals(literals.merged, segments, node_idx, n_below)?
+        let mut push = |name| sink.foreign_name(name);
+        let numbering = Numbering::new(segments, node_idx, n_below, unknown, &mut push)?
             .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 symbols"))?;
-        sink.begin_node(n_below, &numbered.texts)?;
+        let texts: Vec<&str> = numbering.texts.iter().map(AsRef::as_ref).collect();
+        sink.begin_node(n_below, &texts)?;
         // Nothing refers to the patterns of the highest node.
         let has_above = node_idx + 1 < n_nodes;
         let mut ranks: Vec<Vec<u32>> = segments
@@ -191,9 +198,7 @@ pub(crate) fn walk_merged(
             for symbol in record.symbols(segment.width(node_idx)) {
                 let renumbered = match symbol.checked_sub(old_below) {
                     None => children[source].get(symbol as usize).copied(),
-                    Some(literal) => literals.ranks[source]
-                        .get(literal as usize)
-                        .map(|&rank| numbered.numbers[rank]),
+                    Some(other) => numbering.renumber(source, other),
                 };
                 // A number out of bounds passes the checksum of a file that was written so: it is
                 // damage and must not panic.
@@ -230,6 +235,10 @@ struct SegmentSink<'a> {
 }
 
 impl MergeSink for SegmentSink<'_> {
+    fn foreign_name(&mut self, name: PatternName) -> Result<(), StoreError> {
+        self.writer.push_foreign(name)
+    }
+
     fn begin_node(&mut self, _n_below: u32, texts: &[&str]) -> Result<(), StoreError> {
         self.writer.begin_node(texts.iter().copied())
     }
@@ -269,7 +278,8 @@ pub(crate) fn merge_segments(
         segments,
     };
     // This sink ends nothing before its end.
-    let _ = walk_merged(segments, n_nodes, limits, path, &mut sink)?;
+    let unknown = UnknownNames::of_merged(segments);
+    let _ = walk_merged(segments, n_nodes, unknown, limits, path, &mut sink)?;
     let mut documents = Vec::new();
     for segment in segments {
         documents.append(&mut segment.documents()?);
@@ -283,97 +293,4 @@ pub(crate) fn merge_segments(
             .iter()
             .map(|(sample_idx, id)| (*sample_idx, id.as_str())),
     )
-}
-
-/// The dictionaries of a node, merged.
-struct MergedLiterals<'a> {
-    /// All texts, ascending and distinct.
-    merged: Vec<&'a str>,
-    /// Rank in each segment's dictionary → rank in `merged`.
-    ranks: Vec<Vec<usize>>,
-}
-
-/// Merges the dictionaries of a node.
-fn merge_dictionaries(
-    segments: &[Arc<Segment>],
-    node_idx: usize,
-) -> Result<MergedLiterals<'_>, StoreError> {
-    let mut merged: Vec<&str> = Vec::new();
-    let dictionaries = segments
-        .iter()
-        .map(|segment| segment.dictionary(node_idx))
-        .collect::<Result<Vec<_>, _>>()?;
-    for dictionary in &dictionaries {
-        merged.extend(dictionary.iter());
-        // Deduplicating as we go keeps memory at two dictionaries, not at one a segment.
-        merged.sort();
-        merged.dedup();
-    }
-    let ranks = dictionaries
-        .iter()
-        .map(|dictionary| {
-            let mut rank = 0;
-            dictionary
-                .iter()
-                .map(|literal| {
-                    // Both sides ascend, so one walk over `merged` serves the whole dictionary.
-                    while merged[rank] < literal {
-                        rank += 1;
-                    }
-                    rank
-                })
-                .collect()
-        })
-        .collect();
-    Ok(MergedLiterals { merged, ranks })
-}
-
-/// The literals of a node with their numbers in the new segment.
-struct NumberedLiterals<'a> {
-    /// The new segment's dictionary.
-    texts: Vec<&'a str>,
-    /// Rank in the merged dictionary → number in the new segment.
-    numbers: Vec<u32>,
-}
-
-/// Numbers the merged literals; `None` if there are more than numbers.
-///
-/// Names that some segment's node below holds become ranks: 3 to 4 bytes instead of 45.
-fn number_literals<'a>(
-    merged: Vec<&'a str>,
-    segments: &[Arc<Segment>],
-    node_idx: usize,
-    n_below: u32,
-) -> Result<Option<NumberedLiterals<'a>>, StoreError> {
-    let mut numbers = vec![None; merged.len()];
-    // Text of names is ordered as names are, so one walk over the node below serves them all.
-    let mut names = (0..merged.len())
-        .filter_map(|idx| Some((idx, PatternName::from_symbol(merged[idx])?)))
-        .peekable();
-    // Where no text is a name, which is the rule, the node below is not walked again.
-    if let Some(below) = node_idx.checked_sub(1).filter(|_| names.peek().is_some()) {
-        let mut merge = MergeCursor::new(segments, below)?;
-        let mut rank = 0;
-        while let (Some(_), Some(group)) = (names.peek(), merge.next_group()?) {
-            // Names that the node below never learned stay text.
-            while names.next_if(|&(_, name)| name < group.name).is_some() {}
-            if let Some((idx, _)) = names.next_if(|&(_, name)| name == group.name) {
-                numbers[idx] = Some(rank);
-            }
-            rank += 1;
-        }
-    }
-    // Several segments together may have more texts than any of them could.
-    let mut next = Some(n_below);
-    let mut texts = Vec::new();
-    let numbers = numbers.into_iter().zip(merged).map(|(child, text)| {
-        child.or_else(|| {
-            texts.push(text);
-            let number = next;
-            next = next.and_then(|next| next.checked_add(1));
-            number
-        })
-    });
-    let numbers: Option<Vec<u32>> = numbers.collect();
-    Ok(numbers.map(|numbers| NumberedLiterals { texts, numbers }))
 }

@@ -8,6 +8,7 @@ use sha1::{Digest, Sha1};
 
 use super::EmbeddedStore;
 use super::merge::{MergeSink, walk_merged};
+use super::numbering::UnknownNames;
 use super::segment::{Extras, Segment};
 use crate::StoreError;
 use crate::visit::{ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
@@ -33,7 +34,7 @@ impl EmbeddedStore {
     /// once, and returns the digests of what was shown; `None` if the visitor broke off.
     ///
     /// It sees the commits made before the call. Memory: 4 bytes for each pattern of the largest
-    /// node, and the texts of a node.
+    /// node and each child by name, and the texts of a node.
     ///
     /// # Errors
     ///
@@ -48,7 +49,15 @@ impl EmbeddedStore {
             node_idx: 0,
         };
         let limits = self.options.attribute_limits;
-        let walked = walk_merged(&segments, self.nodes.len(), &limits, &self.dir, &mut sink)?;
+        let walked = walk_merged(
+            &segments,
+            self.nodes.len(),
+            // A visitor knows texts and patterns of the node below.
+            UnknownNames::Text,
+            &limits,
+            &self.dir,
+            &mut sink,
+        )?;
         Ok(walked.is_continue().then(|| self.content_of(&segments)))
     }
 
@@ -80,6 +89,10 @@ struct VisitSink<'a> {
 }
 
 impl MergeSink for VisitSink<'_> {
+    fn foreign_name(&mut self, _name: PatternName) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn begin_node(&mut self, n_below: u32, texts: &[&str]) -> Result<(), StoreError> {
         self.visitor.node(&OrderedNode {
             node_idx: self.node_idx,

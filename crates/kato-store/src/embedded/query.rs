@@ -114,18 +114,23 @@ pub(super) fn document(
     Ok(first)
 }
 
-/// Returns the symbols of a record, ranks and literals resolved.
+/// Returns the symbols of a record, ranks, foreign names and literals resolved.
 fn symbols(
     segment: &Segment,
     node_idx: usize,
     record: RawRecord<'_>,
 ) -> Result<Vec<Symbol>, StoreError> {
-    let n_below = segment.n_below(node_idx);
+    let (n_below, n_names) = (segment.n_below(node_idx), segment.n_names(node_idx));
     record
         .symbols(segment.width(node_idx))
-        .map(|symbol| match symbol.checked_sub(n_below) {
-            // Numbers below `n_below` exist only above the lowest node, so there is a node below.
-            None => segment.name_of_rank(node_idx - 1, symbol).map(Symbol::Name),
+        .map(|symbol| match symbol.checked_sub(n_names) {
+            None => match symbol.checked_sub(n_below) {
+                // Numbers below `n_below` exist only above the lowest node, so there is a node
+                // below.
+                None => segment.name_of_rank(node_idx - 1, symbol),
+                Some(foreign) => segment.foreign_name(node_idx, foreign),
+            }
+            .map(Symbol::Name),
             Some(literal) => {
                 let text = segment
                     .dictionary(node_idx)?

@@ -21,6 +21,9 @@ impl EmbeddedStore {
         // Beyond the numbers of batches that are only staged, too: a later commit may still name
         // their files.
         next.manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
+        let versions = next.segments.iter().map(|segment| segment.version());
+        // Older programs refuse a knowledge base for the sake of one segment that they cannot read.
+        next.manifest.format_version = versions.max().unwrap_or(1);
         // The segments are flushed already; their names must be durable before a manifest mentions
         // them.
         sync_dir(&segment_dir(&self.dir))?;

@@ -3,6 +3,8 @@
 //!
 //! A segment is self-contained. For every node, from the bottom up, it holds
 //!
+//! * **foreign names**, in version 2: names of children that the node below does not hold in this
+//!   segment, sorted;
 //! * a **dictionary**: the text symbols in use, sorted;
 //! * **blocks** of up to [`BLOCK_PATTERNS`] patterns in name order: first their 20-byte names, then
 //!   their records;
@@ -10,14 +12,15 @@
 //! * **vectors** in name order, where there are any, each with its CRC-32.
 //!
 //! A symbol in a record is a fixed-width number: below the node below's pattern count it is the
-//! *rank* of a child pattern in this segment, from there on the rank of a text symbol in the
-//! dictionary. So a child costs 3 to 4 bytes instead of the 45 of its name, and a token 2. A JSON
-//! footer locates the parts. `docs/file-format.md` gives every byte.
+//! *rank* of a child pattern in this segment, then come the foreign names, from there on it is the
+//! rank of a text symbol in the dictionary. So a child costs 3 to 4 bytes instead of the 45 of its
+//! name, and a token 2. A JSON footer locates the parts. `docs/file-format.md` gives every byte.
 
 mod block;
 mod dictionary;
 mod file;
 mod footer;
+mod foreign;
 mod handles;
 mod reader;
 mod record;
@@ -28,6 +31,7 @@ use std::path::Path;
 
 pub(crate) use dictionary::Dictionary;
 pub(crate) use footer::NodeTotals;
+pub(crate) use foreign::ForeignCursor;
 pub use handles::set_max_open_segments;
 pub(crate) use reader::{BlockBuffer, NodeCursor, Segment, VectorCursor};
 pub(crate) use record::{Extras, RawRecord, push_varint, take_slice, take_varint, width_for};
@@ -47,5 +51,8 @@ pub(crate) fn too_large(path: &Path, reason: &'static str) -> StoreError {
 /// larger.
 pub(crate) const BLOCK_PATTERNS: usize = 256;
 
-/// First and last bytes of a segment file.
-const MAGIC: [u8; 8] = *b"KATOSEG1";
+/// First and last bytes of a segment file, by its version from 1 on. Version 2 has foreign names.
+const MAGICS: [[u8; 8]; 2] = [*b"KATOSEG1", *b"KATOSEG2"];
+
+/// Number of the first and of the last bytes.
+const MAGIC_BYTES: usize = MAGICS[0].len();

@@ -13,12 +13,12 @@ use kato_model::{PatternName, Symbol};
 
 use super::count::leading_range;
 use super::query::fused;
-use super::segment::{NodeCursor, Segment};
+use super::segment::{ForeignCursor, NodeCursor, Segment};
 use crate::StoreError;
 use crate::contract::{Scan, SymbolCounts};
 
-/// Number of patterns of the node below that are counted in one pass: about 64 MB of counts.
-const RANGE_PATTERNS: u64 = 2_000_000;
+/// Number of names that are counted in one pass: about 64 MB of counts.
+const RANGE_NAMES: u64 = 2_000_000;
 
 /// Returns the counts of all symbols of a node: text in code-point order, then names in order.
 pub(super) fn symbol_counts(
@@ -26,14 +26,14 @@ pub(super) fn symbol_counts(
     node_idx: usize,
 ) -> Result<Scan<'static, (Symbol, SymbolCounts)>, StoreError> {
     let mut ready: VecDeque<(Symbol, SymbolCounts)> = VecDeque::new();
-    let (text, foreign) = count_text(&segments, node_idx)?;
+    let (text, names_in_text) = count_text(&segments, node_idx)?;
     ready.extend(text);
     // An upper bound, as segments may share patterns: a range then holds fewer than planned.
-    let n_below: u64 = segments
+    let n_names: u64 = segments
         .iter()
-        .map(|segment| u64::from(segment.n_below(node_idx)))
+        .map(|segment| u64::from(segment.n_names(node_idx)))
         .sum();
-    let n_ranges = n_below.div_ceil(RANGE_PATTERNS).max(1);
+    let n_ranges = n_names.div_ceil(RANGE_NAMES).max(1);
     let mut range = 0;
     Ok(fused(move || {
         loop {
@@ -44,7 +44,7 @@ pub(super) fn symbol_counts(
                 return Ok(None);
             }
             let (first, last) = leading_range(range, n_ranges);
-            ready = count_names(&segments, node_idx, first, last, &foreign)?;
+            ready = count_names(&segments, node_idx, first, last, &names_in_text)?;
             range += 1;
         }
     }))
@@ -60,12 +60,12 @@ fn count_text(
     let mut counted = Counted::new();
     for segment in segments {
         let dictionary = segment.dictionary(node_idx)?;
-        let n_below = u64::from(segment.n_below(node_idx));
+        let n_names = u64::from(segment.n_names(node_idx));
         let mut counts = vec![SymbolCounts::default(); dictionary.len()];
         count_symbols(
             segment,
             node_idx,
-            n_below..n_below + dictionary.len() as u64,
+            n_names..n_names + dictionary.len() as u64,
             &mut counts,
         )?;
         for (text, counts) in dictionary.iter().zip(counts) {
@@ -85,9 +85,9 @@ fn count_names(
     node_idx: usize,
     first: u64,
     last: u64,
-    foreign: &Counted,
+    names_in_text: &Counted,
 ) -> Result<VecDeque<(Symbol, SymbolCounts)>, StoreError> {
-    let mut counted: Vec<(PatternName, SymbolCounts)> = foreign
+    let mut counted: Vec<(PatternName, SymbolCounts)> = names_in_text
         .iter()
         .filter_map(|(symbol, &counts)| match symbol {
             Symbol::Name(name) if (first..=last).contains(&name.leading_u64()) => {
@@ -109,22 +109,33 @@ fn count_names(
             names.push(name);
             cursor.advance()?;
         }
-        let mut counts = vec![SymbolCounts::default(); names.len()];
-        count_symbols(
-            segment,
-            node_idx,
-            start..start + names.len() as u64,
-            &mut counts,
-        )?;
-        counted.extend(
-            names
-                .into_iter()
-                .zip(counts)
-                // A pattern of the node below that nothing refers to is no symbol of this node.
-                .filter(|(_, counts)| counts.frequency > 0),
-        );
+        counted.extend(count_range(segment, node_idx, start, names)?);
+        let mut cursor = ForeignCursor::from_leading(Arc::clone(segment), node_idx, first)?;
+        let start = u64::from(segment.n_below(node_idx)) + u64::from(cursor.number());
+        let mut names = Vec::new();
+        while let Some(name) = cursor.name().filter(|name| name.leading_u64() <= last) {
+            names.push(name);
+            cursor.advance()?;
+        }
+        counted.extend(count_range(segment, node_idx, start, names)?);
     }
     Ok(sum_by_name(counted))
+}
+
+/// Counts names whose numbers follow each other from `start` on; those that are in no pattern are
+/// left out.
+fn count_range(
+    segment: &Arc<Segment>,
+    node_idx: usize,
+    start: u64,
+    names: Vec<PatternName>,
+) -> Result<impl Iterator<Item = (PatternName, SymbolCounts)> + use<>, StoreError> {
+    let mut counts = vec![SymbolCounts::default(); names.len()];
+    let numbers = start..start + names.len() as u64;
+    count_symbols(segment, node_idx, numbers, &mut counts)?;
+    let counted = names.into_iter().zip(counts);
+    // A pattern of the node below that nothing refers to is no symbol of this node.
+    Ok(counted.filter(|(_, counts)| counts.frequency > 0))
 }
 
 /// Adds up equal names and returns them in order.

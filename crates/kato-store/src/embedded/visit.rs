@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kato_model::PatternName;
 
-use super::segment::{BlockBuffer, Segment};
+use super::segment::{BlockBuffer, ForeignCursor, Segment};
 use crate::visit::{ContentDigest, SourceSymbols, VisitedPattern};
 use crate::{PatternVisitor, StoreError};
 
@@ -50,7 +50,7 @@ pub(super) fn are_known(segments: &[Arc<Segment>], known: &[ContentDigest]) -> V
 
 /// Shows one segment as a source.
 fn visit_segment(
-    segment: &Segment,
+    segment: &Arc<Segment>,
     node_idx: usize,
     visitor: &mut dyn PatternVisitor,
 ) -> Result<ControlFlow<()>, StoreError> {
@@ -59,7 +59,7 @@ fn visit_segment(
     if n_patterns == 0 {
         return Ok(ControlFlow::Continue(()));
     }
-    let names = names_below(segment, node_idx)?;
+    let names = names(segment, node_idx)?;
     let texts: Vec<&str> = segment.dictionary(node_idx)?.iter().collect();
     let symbols = SourceSymbols::new(&names, &texts);
     if visitor.source(&symbols, n_patterns).is_break() {
@@ -92,17 +92,22 @@ fn visit_segment(
     })
 }
 
-/// Returns the names of the node below's patterns by rank.
+/// Returns the names of the node below's patterns by rank, then the foreign names: by number.
 ///
 /// It takes one pass over the blocks, where looking up each child would read the file once for
 /// every symbol.
-fn names_below(segment: &Segment, node_idx: usize) -> Result<Vec<PatternName>, StoreError> {
+fn names(segment: &Arc<Segment>, node_idx: usize) -> Result<Vec<PatternName>, StoreError> {
     let mut names = Vec::new();
     if let Some(below) = node_idx.checked_sub(1) {
-        names.reserve_exact(segment.n_patterns(below));
+        names.reserve_exact(segment.n_names(node_idx) as usize);
         segment.names_between(below, 0, u64::MAX, &mut BlockBuffer::default(), |name| {
             names.push(PatternName::from_bytes(*name));
         })?;
+        let mut foreign = ForeignCursor::new(Arc::clone(segment), node_idx)?;
+        while let Some(name) = foreign.name() {
+            names.push(name);
+            foreign.advance()?;
+        }
     }
     Ok(names)
 }

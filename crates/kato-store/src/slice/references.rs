@@ -4,9 +4,9 @@
 //! References are written to files by the leading bits of the name they refer to, in the order in
 //! which they were met. Then the names of one such part after the other are held in memory, and its
 //! references become numbers, still in that order. Reading all parts side by side gives the numbers
-//! back in the order of the references.
+//! back in the order of the references. Parts ascend, so what is found out about one after the other,
+//! such as which names the level below lacks, ascends as well.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,14 @@ use crate::StoreError;
 /// takes, up to [`MAX_PARTS`].
 const PART_NAMES: u64 = 8 << 20;
 
+/// Names that are collected before those that occur twice are dropped.
+const SORT_NAMES: usize = 1 << 20;
+
+/// Bytes that a name takes in a slice.
+const NAME_BYTES: u64 = 1 + PatternName::BYTES as u64;
+
 /// Most parts, and files that are open at a time.
 const MAX_PARTS: u64 = 512;
-
-/// The number of a reference to a pattern that the level below does not hold.
-const UNKNOWN: u32 = u32::MAX;
 
 /// References that are being collected.
 pub(super) struct References {
@@ -44,11 +47,19 @@ struct PartFiles {
 }
 
 impl References {
-    /// Starts to collect references to a level with so many patterns, in files of a directory.
-    pub(super) fn create(dir: &Path, n_below: u64) -> Result<Self, StoreError> {
+    /// Starts to collect the references of slices to a level of so many patterns, in files of a
+    /// directory.
+    pub(super) fn create(dir: &Path, n_below: u32, slices: &[PathBuf]) -> Result<Self, StoreError> {
+        // At most so many different names have to be held beside those of the level below.
+        let mut n_names = u64::from(n_below);
+        for slice in slices {
+            let size = fs::metadata(slice);
+            let size = size.map_err(|source| StoreError::io("read", slice, source))?;
+            n_names += size.len() / NAME_BYTES;
+        }
         let files = PartFiles {
             dir: dir.to_owned(),
-            n_parts: n_below.div_ceil(PART_NAMES).clamp(1, MAX_PARTS),
+            n_parts: n_names.div_ceil(PART_NAMES).clamp(1, MAX_PARTS),
         };
         let create = |part| {
             let path = files.path(part, "names");
@@ -68,11 +79,13 @@ impl References {
     }
 
     /// Looks all references up among the names of the level below, which ascend, and returns their
-    /// numbers; names that are not there go into `unknown`.
+    /// numbers. Those of names that are there are places among them; those of other names begin with
+    /// `n_below`, and the names are shown to `foreign` in their order.
     pub(super) fn number(
         self,
         names: impl Iterator<Item = Result<PatternName, StoreError>>,
-        unknown: &mut BTreeSet<PatternName>,
+        n_below: u32,
+        foreign: &mut dyn FnMut(PatternName) -> Result<(), StoreError>,
     ) -> Result<Numbers, StoreError> {
         let Self { files, out } = self;
         for (part, out) in out.into_iter().enumerate() {
@@ -80,7 +93,10 @@ impl References {
             flushed.map_err(|error| files.error("write", part, "names", error.into_error()))?;
         }
         let mut names = names.peekable();
-        let mut first = 0;
+        let mut next = NextNumbers {
+            home: 0,
+            foreign: n_below,
+        };
         let mut held: Vec<PatternName> = Vec::new();
         for part in 0..usize::try_from(files.n_parts).unwrap_or(usize::MAX) {
             held.clear();
@@ -90,9 +106,7 @@ impl References {
             }) {
                 held.push(name?);
             }
-            files.number_part(part, &held, first, unknown)?;
-            // The writer of the level below has seen to it that its patterns can be numbered.
-            first += u32::try_from(held.len()).unwrap_or(UNKNOWN);
+            files.number_part(part, &held, &mut next, foreign)?;
         }
         let open = |part| {
             let path = files.path(part, "numbers");
@@ -106,15 +120,14 @@ impl References {
 }
 
 impl Numbers {
-    /// Returns the number of the next reference, which is to this name; `None` if the level below
-    /// does not hold it. To be called for every reference in the order in which they were pushed.
-    pub(super) fn next(&mut self, name: &PatternName) -> Result<Option<u32>, StoreError> {
+    /// Returns the number of the next reference, which is to this name. To be called for every
+    /// reference in the order in which they were pushed.
+    pub(super) fn next(&mut self, name: &PatternName) -> Result<u32, StoreError> {
         let part = self.files.part_of(name);
         let mut number = [0; 4];
         let read = self.input[part].read_exact(&mut number);
         read.map_err(|source| self.files.error("read", part, "numbers", source))?;
-        let number = u32::from_le_bytes(number);
-        Ok((number != UNKNOWN).then_some(number))
+        Ok(u32::from_le_bytes(number))
     }
 }
 
@@ -146,41 +159,84 @@ impl PartFiles {
         &self,
         part: usize,
         names: &[PatternName],
-        first: u32,
-        unknown: &mut BTreeSet<PatternName>,
+        next: &mut NextNumbers,
+        foreign: &mut dyn FnMut(PatternName) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (from, to) = (
             self.path(part as u64, "names"),
             self.path(part as u64, "numbers"),
         );
-        let open = File::open(&from).map_err(|source| StoreError::io("open", &from, source))?;
-        let size = open.metadata();
-        let size = size.map_err(|source| StoreError::io("read", &from, source))?;
-        let create = File::create(&to).map_err(|source| StoreError::io("create", &to, source))?;
-        let mut input = BufReader::with_capacity(1 << 18, open);
-        let mut out = BufWriter::with_capacity(1 << 18, create);
-        let search = NameSearch::new(names);
-        for _ in 0..size.len() / PatternName::BYTES as u64 {
-            let mut bytes = [0; PatternName::BYTES];
-            let read = input.read_exact(&mut bytes);
-            read.map_err(|source| StoreError::io("read", &from, source))?;
-            let name = PatternName::from_bytes(bytes);
-            let number = match search.position(&name) {
-                Some(at) => first + u32::try_from(at).unwrap_or(UNKNOWN),
-                None => {
-                    unknown.insert(name);
-                    UNKNOWN
+        let home = NameSearch::new(names);
+        let mut others = Vec::new();
+        let mut distinct = 0;
+        read_names(&from, |name| {
+            if home.position(&name).is_none() {
+                others.push(name);
+                // Now and then, so that memory is that of the names and not of the references.
+                if others.len() > 2 * distinct + SORT_NAMES {
+                    others.sort_unstable();
+                    others.dedup();
+                    distinct = others.len();
                 }
+            }
+            Ok(())
+        })?;
+        others.sort_unstable();
+        others.dedup();
+        others.iter().try_for_each(|name| foreign(*name))?;
+        let other = NameSearch::new(&others);
+        let create = File::create(&to).map_err(|source| StoreError::io("create", &to, source))?;
+        let mut out = BufWriter::with_capacity(1 << 18, create);
+        read_names(&from, |name| {
+            let (first, place) = match home.position(&name) {
+                Some(place) => (next.home, Some(place)),
+                None => (next.foreign, other.position(&name)),
             };
+            let place = place.and_then(|place| u32::try_from(place).ok());
+            let number = place.and_then(|place| first.checked_add(place));
+            let number = number.ok_or_else(|| {
+                StoreError::corrupt(&from, "it was changed while a segment was written")
+            })?;
             let written = out.write_all(&number.to_le_bytes());
-            written.map_err(|source| StoreError::io("write", &to, source))?;
-        }
+            written.map_err(|source| StoreError::io("write", &to, source))
+        })?;
         let flushed = out.into_inner();
         flushed.map_err(|error| StoreError::io("write", &to, error.into_error()))?;
+        next.home += count(names.len());
+        next.foreign += count(others.len());
         // It is read no more, and its room is wanted for the next.
         let _ = fs::remove_file(&from);
         Ok(())
     }
+}
+
+/// The numbers that the next part's names begin with.
+struct NextNumbers {
+    home: u32,
+    foreign: u32,
+}
+
+/// Returns a number of names that a segment takes, so that each has got a number.
+fn count(n_names: usize) -> u32 {
+    u32::try_from(n_names).expect("the writer has refused more names than there are numbers")
+}
+
+/// Shows the names of a file.
+fn read_names(
+    path: &Path,
+    mut show: impl FnMut(PatternName) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let file = File::open(path).map_err(|source| StoreError::io("open", path, source))?;
+    let size = file.metadata();
+    let size = size.map_err(|source| StoreError::io("read", path, source))?;
+    let mut input = BufReader::with_capacity(1 << 18, file);
+    for _ in 0..size.len() / PatternName::BYTES as u64 {
+        let mut bytes = [0; PatternName::BYTES];
+        let read = input.read_exact(&mut bytes);
+        read.map_err(|source| StoreError::io("read", path, source))?;
+        show(PatternName::from_bytes(bytes))?;
+    }
+    Ok(())
 }
 
 impl Drop for PartFiles {

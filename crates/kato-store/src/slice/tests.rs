@@ -21,6 +21,11 @@ const NODES: [&str; 3] = ["node0", "node1", "node2"];
 
 /// Learns chunks of letters, chunks of two of their names, and a name from two levels below.
 fn batch(words: &[Vec<u8>], first_sample: u64) -> SealedBatch {
+    batch_of(words, first_sample, true)
+}
+
+/// Learns the same, with a name that the level below need not hold or a text in its place.
+fn batch_of(words: &[Vec<u8>], first_sample: u64, with_unknown: bool) -> SealedBatch {
     let mut batch = LearnBatch::new(3);
     let mut below = Vec::new();
     for (word, sample_idx) in words.iter().zip(first_sample..) {
@@ -54,14 +59,16 @@ fn batch(words: &[Vec<u8>], first_sample: u64) -> SealedBatch {
         let above = batch.learn(1, PatternName::of_events(&events), children);
         if number % 2 == 0 {
             // A name of the lowest level, which the level between need not hold.
-            let foreign = batch.literal(&names[0]);
-            let empty = batch.literal("");
             let name = PatternName::of_events(&events).prefixed().to_string();
-            let events = [[name.as_str()], [names[0].as_str()], [""]];
+            let other = match with_unknown {
+                true => names[0].as_str(),
+                false => "again",
+            };
+            let events = [[name.as_str()], [other], [""]];
             let symbols = [
                 BatchSymbol::Child(above),
-                BatchSymbol::Literal(foreign),
-                BatchSymbol::Literal(empty),
+                BatchSymbol::Literal(batch.literal(other)),
+                BatchSymbol::Literal(batch.literal("")),
             ];
             batch.learn(2, PatternName::of_events(&events), symbols);
         }
@@ -93,6 +100,7 @@ proptest! {
         words in prop::collection::vec(prop::collection::vec(0_u8..6, 2..4), 1..120),
         n_tasks in 1_usize..6,
         n_ranges in 1_u32..6,
+        with_unknown in any::<bool>(),
     ) {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: String| dir.path().join(name);
@@ -103,7 +111,7 @@ proptest! {
         let mut tasks: Vec<Vec<PathBuf>> = vec![Vec::new(); 3];
         let mut summaries: Vec<Vec<SliceSummary>> = vec![Vec::new(); 3];
         for (task, words) in words.chunks(words.len().div_ceil(n_tasks)).enumerate() {
-            let sealed = batch(words, task as u64 * 1000);
+            let sealed = batch_of(words, task as u64 * 1000, with_unknown);
             documents.extend_from_slice(sealed.documents());
             for node in 0..3 {
                 let path = at(format!("task{task}.{node}"));
@@ -114,11 +122,14 @@ proptest! {
             store.commit(vec![staged], json!(task)).unwrap();
         }
         let expected = export(&store);
-        // Every range of every level is merged from what a ranged read of it gives.
-        let mut levels = Vec::new();
-        for node in 0..3 {
-            let mut shards = Vec::new();
-            for range in 0..n_ranges as usize {
+        // Every range of every level is merged from what a ranged read of it gives, and every range
+        // of all levels becomes a segment.
+        let scratch = at("scratch".into());
+        fs::create_dir(&scratch).unwrap();
+        let mut segments = Vec::new();
+        for range in 0..n_ranges as usize {
+            let mut levels = Vec::new();
+            for node in 0..3 {
                 let mut inputs = Vec::new();
                 for (task, (path, summary)) in tasks[node].iter().zip(&summaries[node]).enumerate() {
                     let bytes = fs::read(path).unwrap();
@@ -134,26 +145,32 @@ proptest! {
                 let shard = at(format!("shard{node}.{range}"));
                 let merged = merge(&inputs, &limits, NameRanges::whole(), &shard).unwrap();
                 prop_assert_eq!(merged.parts.len(), 1);
-                shards.push(shard);
+                levels.push(vec![shard]);
             }
-            levels.push(shards);
+            let segment = at(format!("segment{range}"));
+            let documents = if range == 0 { documents.as_slice() } else { &[] };
+            seal(&levels, documents, &limits, &scratch, &segment).unwrap();
+            prop_assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
+            segments.push(segment);
         }
-        let scratch = at("scratch".into());
-        fs::create_dir(&scratch).unwrap();
-        let made = EmbeddedStore::create_from_slices(
-            &at("made".into()), &NODES, json!(null), &levels, &documents, json!("done"), &scratch,
+        let made = EmbeddedStore::create_from_segments(
+            &at("made".into()), &NODES, json!(null), &segments, json!("done"),
         ).unwrap();
-        prop_assert_eq!(export(&made), expected);
+        prop_assert_eq!(made.n_segments(), segments.len());
+        prop_assert_eq!(export(&made), expected.clone());
         prop_assert_eq!(made.checkpoint(), json!("done"));
         prop_assert_eq!(made.document(0).unwrap(), Some("d0".to_owned()));
-        prop_assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0);
-        // Compacting the other one leaves one segment: byte for byte the same.
+        // Compacting brings all children home.
         store.compact().unwrap();
-        let segment = |kb: &str| {
-            let entry = fs::read_dir(at(kb.into()).join("segments")).unwrap().next().unwrap();
-            fs::read(entry.unwrap().path()).unwrap()
-        };
-        prop_assert!(segment("whole") == segment("made"));
+        made.compact().unwrap();
+        prop_assert_eq!(export(&made), expected);
+        if !with_unknown {
+            let segment = |kb: &str| {
+                let entry = fs::read_dir(at(kb.into()).join("segments")).unwrap().next().unwrap();
+                fs::read(entry.unwrap().path()).unwrap()
+            };
+            prop_assert!(segment("whole") == segment("made"));
+        }
     }
 
     #[test]

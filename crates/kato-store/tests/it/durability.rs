@@ -18,7 +18,7 @@ use kato_store::visit::{SourceSymbols, VisitedPattern};
 use kato_store::{EmbeddedStore, PatternStore, PatternVisitor, StoreError, StoredPattern};
 use serde_json::{Value, json};
 
-use crate::support::{commit, two_levels};
+use crate::support::{commit, sealed, two_levels, without_vectors};
 
 /// Files of a knowledge base, by their path in it.
 type Files = BTreeMap<String, Vec<u8>>;
@@ -116,6 +116,15 @@ fn small(dir: &Path) -> Lessons {
         &[0, 4, 5, 6, 7, 10, 11],
         json!({"samples": 2}),
     );
+    lessons
+}
+
+/// A knowledge base of three ranges of names, whose segments have foreign names.
+fn small_sealed(dir: &Path) -> Lessons {
+    let lessons = without_vectors(8);
+    let batches = [vec![0, 1, 2, 3, 8, 9], vec![0, 4, 5, 6, 7, 10, 11]];
+    drop(sealed(dir, &lessons, &batches, 3));
+    fs::remove_file(dir.join("MANIFEST.previous")).unwrap();
     lessons
 }
 

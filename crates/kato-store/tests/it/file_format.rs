@@ -1,24 +1,37 @@
-//! `docs/file-format.md`: a knowledge base of format 1, and a reader written from that text alone.
+//! `docs/file-format.md`: knowledge bases of formats 1 and 2, and a reader written from that text
+//! alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_model::batch::BatchSymbol;
-use kato_model::{Attributes, FirstSeen, LearnBatch, Metadata, PatternName};
+use kato_model::{
+    AttributeLimits, Attributes, FirstSeen, LearnBatch, Metadata, PatternName, SealedBatch,
+};
+use kato_store::slice::{self, NameRanges};
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 use serde_json::{Value, json};
 
-use crate::support::{commit, two_levels};
+use crate::support::{commit, sealed, two_levels, without_vectors};
+
+const NODES: [&str; 2] = ["node0", "node1"];
 
 /// The knowledge base of the example in `docs/file-format.md`, as the first release wrote it.
 fn stored() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/format-1")
 }
 
-/// Learns the example: `the cat` twice, `the mat` once, and a pattern of both.
-fn example(dir: &Path) {
-    let store =
-        EmbeddedStore::create(dir, &["node0", "node1"], json!({"chunk_sizes": [2, 2]})).unwrap();
+/// The same content in two ranges of names, in version 2.
+fn stored_ranges() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/format-2")
+}
+
+fn configuration() -> Value {
+    json!({"chunk_sizes": [2, 2]})
+}
+
+/// The batch of the example: `the cat` twice, `the mat` once, and a pattern of both.
+fn batch() -> SealedBatch {
     let mut batch = LearnBatch::new(2);
     let mut learn = |token_idx, texts: [&str; 2]| {
         let name = PatternName::of_events(&texts.map(|text| [text]));
@@ -55,11 +68,42 @@ fn example(dir: &Path) {
         [cat, mat].map(|(_, occurrence)| BatchSymbol::Child(occurrence)),
     );
     batch.record_document(300, "a.txt");
-    store
-        .commit(
-            vec![store.stage(batch.seal()).unwrap()],
-            json!({"samples": 1}),
-        )
+    batch.seal()
+}
+
+/// Learns the example.
+fn example(dir: &Path) {
+    let store = EmbeddedStore::create(dir, &NODES, configuration()).unwrap();
+    let staged = store.stage(batch()).unwrap();
+    store.commit(vec![staged], json!({"samples": 1})).unwrap();
+}
+
+/// Makes the example of two ranges of names.
+fn example_ranges(dir: &Path) {
+    let work = tempfile::tempdir().unwrap();
+    let batch = batch();
+    let limits = AttributeLimits::default();
+    let segments = ["0", "1"].map(|range| work.path().join(range));
+    for (range, segment) in segments.iter().enumerate() {
+        let levels: Vec<Vec<PathBuf>> = (0..2)
+            .map(|node_idx| {
+                let whole = work.path().join(format!("whole.{range}.{node_idx}"));
+                let ranges = NameRanges::new(2).unwrap();
+                let summary =
+                    slice::write_batch(&batch, node_idx, &limits, ranges, &whole).unwrap();
+                let bytes = fs::read(whole).unwrap();
+                let (head, part) = (summary.head_bytes as usize, summary.parts[range]);
+                let part = &bytes[part.offset as usize..][..part.bytes as usize];
+                let path = work.path().join(format!("part.{range}.{node_idx}"));
+                fs::write(&path, [&bytes[..head], part].concat()).unwrap();
+                vec![path]
+            })
+            .collect();
+        let documents = if range == 0 { batch.documents() } else { &[] };
+        slice::seal(&levels, documents, &limits, work.path(), segment).unwrap();
+    }
+    let checkpoint = json!({"samples": 1});
+    EmbeddedStore::create_from_segments(dir, &NODES, configuration(), &segments, checkpoint)
         .unwrap();
 }
 
@@ -77,8 +121,46 @@ fn the_example_is_written_as_the_first_release_wrote_it() {
 }
 
 #[test]
+fn ranges_of_names_are_written_as_the_example_has_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    example_ranges(&kb);
+    for name in [
+        "MANIFEST",
+        "segments/0000000000.seg",
+        "segments/0000000001.seg",
+    ] {
+        let (found, expected) = (
+            fs::read(kb.join(name)),
+            fs::read(stored_ranges().join(name)),
+        );
+        assert_eq!(found.unwrap(), expected.unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn what_is_merged_of_version_2_is_as_the_first_release_wrote_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    example_ranges(&kb);
+    EmbeddedStore::open(&kb).unwrap().compact().unwrap();
+    let found = fs::read(kb.join("segments/0000000002.seg")).unwrap();
+    let expected = fs::read(stored().join("segments/0000000000.seg")).unwrap();
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn the_first_release_s_knowledge_base_is_read() {
-    let store = EmbeddedStore::open_read_only(&stored()).unwrap();
+    is_the_example(&stored());
+}
+
+#[test]
+fn the_knowledge_base_of_two_ranges_is_read() {
+    is_the_example(&stored_ranges());
+}
+
+fn is_the_example(kb: &Path) {
+    let store = EmbeddedStore::open_read_only(kb).unwrap();
     assert_eq!(store.checkpoint(), json!({"samples": 1}));
     assert_eq!(store.document(300).unwrap().as_deref(), Some("a.txt"));
     let mut lines = Vec::new();
@@ -153,10 +235,9 @@ fn read_vectors(mut bytes: &[u8]) -> Vec<Vector> {
 
 /// Reads all patterns and vectors of a segment with nothing but the text.
 fn read_segment(file: &[u8]) -> Vec<(Vec<Record>, Vec<Vector>)> {
-    assert_eq!(
-        (&file[..8], &file[file.len() - 8..]),
-        (b"KATOSEG1".as_slice(), b"KATOSEG1".as_slice())
-    );
+    assert_eq!(file[..8], file[file.len() - 8..]);
+    let is_second = file[..8] == *b"KATOSEG2";
+    assert!(is_second || file[..8] == *b"KATOSEG1");
     let tail = file.len() - 16;
     let length = little_endian(&file[tail..tail + 4]) as usize;
     let footer_bytes = &file[tail - length..tail];
@@ -184,6 +265,23 @@ fn read_segment(file: &[u8]) -> Vec<(Vec<Record>, Vec<Vector>)> {
             .flat_map(|(below, _)| below.iter().map(|record| format!("PTRN|{}", record.0)))
             .collect();
         let mut symbols = below;
+        if let Some(foreign) = node.get("foreign").filter(|_| is_second) {
+            let mut bytes = &file[number(&foreign["offset"])..];
+            let mut left = number(&foreign["names"]);
+            while left > 0 {
+                let block = take(&mut bytes, 20 * left.min(256));
+                assert_eq!(
+                    u64::from(crc32fast::hash(block)),
+                    little_endian(take(&mut bytes, 4))
+                );
+                for name in block.chunks(20) {
+                    let name = name.iter().map(|byte| format!("{byte:02x}"));
+                    symbols.push(format!("PTRN|{}", name.collect::<String>()));
+                    left -= 1;
+                }
+            }
+            assert!(symbols[symbols.len() - number(&foreign["names"])..].is_sorted());
+        }
         for _ in 0..n_literals {
             let literal = take(&mut text, little_endian(take(&mut lengths, 4)) as usize);
             symbols.push(String::from_utf8(literal.to_vec()).unwrap());
@@ -264,6 +362,55 @@ fn a_reader_written_from_the_text_finds_the_patterns() {
         texts(&nodes[1].0[0]),
         format!("PTRN|{} PTRN|{}", node0[0].0, node0[1].0)
     );
+}
+
+#[test]
+fn a_reader_written_from_the_text_finds_foreign_names() {
+    let segments = ["0000000000.seg", "0000000001.seg"]
+        .map(|name| fs::read(stored_ranges().join("segments").join(name)).unwrap());
+    assert_eq!(
+        segments.each_ref().map(|file| &file[..8]),
+        [b"KATOSEG1", b"KATOSEG2"]
+    );
+    let [first, second] = segments.map(|file| read_segment(&file));
+    let texts = |record: &Record| record.1.join(" ");
+    assert_eq!(texts(&first[0].0[0]), "the cat");
+    assert_eq!(texts(&second[0].0[0]), "the mat");
+    assert_eq!(
+        texts(&second[1].0[0]),
+        format!("PTRN|{} PTRN|{}", first[0].0[0].0, second[0].0[0].0)
+    );
+}
+
+#[test]
+fn a_reader_written_from_the_text_agrees_on_many_foreign_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let lessons = without_vectors(2500);
+    let all: Vec<usize> = (0..lessons.len()).collect();
+    let store = sealed(&kb, &lessons, &[all], 3);
+    let mut segments = [0, 1, 2].map(|number| {
+        let file = fs::read(kb.join(format!("segments/000000000{number}.seg"))).unwrap();
+        assert_eq!(file[..8], *b"KATOSEG2");
+        read_segment(&file)
+    });
+    for node_idx in 0..2 {
+        let mut found: Vec<Record> = Vec::new();
+        for segment in &mut segments {
+            found.append(&mut segment[node_idx].0);
+        }
+        let expected: Vec<Record> = store
+            .scan(node_idx)
+            .unwrap()
+            .map(|pattern| pattern.unwrap())
+            .map(|pattern| {
+                let symbols = pattern.symbols.iter().map(ToString::to_string).collect();
+                (pattern.name.to_string(), symbols, pattern.frequency, None)
+            })
+            .collect();
+        // Ranges follow each other, so the segments in order are in name order.
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

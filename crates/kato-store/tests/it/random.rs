@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 
-use crate::support::{Embedded, InMemory, always_merging, cases, commit};
+use crate::support::{Embedded, InMemory, always_merging, cases, commit, sealed};
 
 const N_NODES: usize = 3;
 const NODES: [&str; N_NODES] = ["node0", "node1", "node2"];
@@ -104,11 +104,15 @@ fn draft() -> impl Strategy<Value = Draft> {
 }
 
 pub(crate) fn lessons() -> impl Strategy<Value = Lessons> {
+    lessons_of(draft().boxed())
+}
+
+fn lessons_of(draft: BoxedStrategy<Draft>) -> impl Strategy<Value = Lessons> {
     let limits = (1_usize..4, 0_usize..4).prop_map(|(persistence, values)| AttributeLimits {
         persistence: NonZeroUsize::new(persistence).unwrap(),
         metadata_values: NonZeroUsize::new(values),
     });
-    (prop::collection::vec(draft(), 0..24), limits, any::<bool>()).prop_map(
+    (prop::collection::vec(draft, 0..24), limits, any::<bool>()).prop_map(
         |(drafts, limits, provenance)| {
             let lesson = |(idx, draft): (usize, Draft)| {
                 let part = |part: DraftPart| match part {
@@ -140,10 +144,25 @@ pub(crate) fn lessons() -> impl Strategy<Value = Lessons> {
     )
 }
 
+/// Lessons that slices can hold: without vectors, and with the default limits.
+fn plain_lessons() -> impl Strategy<Value = Lessons> {
+    let plain = draft().prop_map(|draft| Draft {
+        vectors: Vec::new(),
+        ..draft
+    });
+    lessons_of(plain.boxed()).prop_map(|lessons| lessons.with_limits(AttributeLimits::default()))
+}
+
 /// Lessons, and a commit and a batch for each, in random order.
 fn grouped() -> impl Strategy<Value = (Lessons, Vec<Vec<Vec<usize>>>)> {
+    grouped_of(lessons().boxed())
+}
+
+fn grouped_of(
+    lessons: BoxedStrategy<Lessons>,
+) -> impl Strategy<Value = (Lessons, Vec<Vec<Vec<usize>>>)> {
     let places = prop::collection::vec((0_usize..4, 0_usize..3, any::<u32>()), 24);
-    (lessons(), places).prop_map(|(lessons, places)| {
+    (lessons, places).prop_map(|(lessons, places)| {
         let mut order: Vec<usize> = (0..lessons.len()).collect();
         order.sort_by_key(|&idx| places[idx].2);
         let mut commits = vec![vec![Vec::new(); 3]; 4];
@@ -207,6 +226,47 @@ proptest! {
         for other in 0..N_NODES {
             let node_of = |idx: usize| (lessons.node_of(idx) + other) % N_NODES;
             forgets_the_same(&Embedded::new(always_merging()), &lessons, node_of, &rounds);
+        }
+    }
+
+    #[test]
+    fn ranges_of_names_are_the_store_in_memory_whatever_happens_to_them(
+        (lessons, commits) in grouped_of(plain_lessons().boxed()),
+        n_ranges in 1_u32..5,
+        what in prop::collection::vec(0_u8..4, 0..5),
+    ) {
+        let root = tempfile::tempdir().unwrap();
+        let kb = root.path().join("kb");
+        let n_samples = lessons.len() as u64;
+        let memory = MemoryStore::new(&NODES, Value::Null);
+        let mut store = sealed(&kb, &lessons, &commits[0], n_ranges);
+        for picked in &commits[0] {
+            commit(&memory, &lessons, picked, Value::Null);
+        }
+        assert_same_content(&store, &memory, n_samples);
+        let mut others = commits[1..].iter();
+        for step in what {
+            match step {
+                // Segments of version 1 come beside those of version 2.
+                0 => for picked in others.next().into_iter().flatten() {
+                    commit(&memory, &lessons, picked, Value::Null);
+                    commit(&store, &lessons, picked, Value::Null);
+                },
+                1 => store.compact().unwrap(),
+                2 => {
+                    let mut names = vec![Vec::new(); N_NODES];
+                    for idx in (0..lessons.len()).step_by(3) {
+                        names[lessons.node_of(idx)].push(lessons.name(idx));
+                    }
+                    store.forget(&names, Value::Null).unwrap();
+                    memory.forget(&names, Value::Null).unwrap();
+                }
+                _ => {
+                    drop(store);
+                    store = EmbeddedStore::open(&kb).unwrap();
+                }
+            }
+            assert_same_content(&store, &memory, n_samples);
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use kato_model::{AttributeLimits, VectorName};
 use kato_store::conformance::{Fixture, Lesson, Lessons};
 use kato_store::embedded::EmbeddedOptions;
+use kato_store::slice::{self, NameRanges};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::test_runner::Config as ProptestConfig;
 use serde_json::Value;
@@ -80,15 +81,24 @@ pub(crate) fn always_merging() -> EmbeddedOptions {
     options
 }
 
-/// Lessons of `n` different patterns and `n / 2` parents of two of them each, and a vector with
-/// every fourth.
-pub(crate) fn two_levels(n: usize) -> Lessons {
+/// Lessons of `n` different patterns and `n / 2` parents of two of them each.
+pub(crate) fn without_vectors(n: usize) -> Lessons {
+    Lessons::new(2, two_levels_of(n))
+}
+
+fn two_levels_of(n: usize) -> Vec<Lesson> {
     use kato_store::conformance::Part::Learned;
 
     let mut lessons: Vec<Lesson> = (0..n)
         .map(|idx| Lesson::text(0, &["a", &idx.to_string()]))
         .collect();
     lessons.extend((0..n / 2).map(|idx| Lesson::new(1, [Learned(2 * idx), Learned(2 * idx + 1)])));
+    lessons
+}
+
+/// The same, and a vector with every fourth.
+pub(crate) fn two_levels(n: usize) -> Lessons {
+    let mut lessons = two_levels_of(n);
     for (idx, lesson) in lessons.iter_mut().enumerate().step_by(4) {
         let vector = vec![idx as f64, 0.5];
         lesson.vectors = vec![(VectorName::of_vector(&vector), vector)];
@@ -104,6 +114,65 @@ pub(crate) fn commit(
 ) {
     let staged = store.stage(lessons.batch(picked)).unwrap();
     store.commit(vec![staged], checkpoint).unwrap();
+}
+
+/// A knowledge base of a segment for each range of names, whose children are in other segments; of
+/// batches of lessons without vectors and with the default limits.
+pub(crate) fn sealed(
+    dir: &Path,
+    lessons: &Lessons,
+    batches: &[Vec<usize>],
+    n_ranges: u32,
+) -> EmbeddedStore {
+    let work = tempfile::tempdir().unwrap();
+    let at = |name: String| work.path().join(name);
+    let limits = AttributeLimits::default();
+    let ranges = NameRanges::new(n_ranges).unwrap();
+    let mut documents = Vec::new();
+    let mut inputs = vec![Vec::new(); lessons.n_nodes()];
+    for (number, picked) in batches.iter().enumerate() {
+        let batch = lessons.batch(picked);
+        documents.extend_from_slice(batch.documents());
+        for (node_idx, inputs) in inputs.iter_mut().enumerate() {
+            let path = at(format!("{number}.{node_idx}"));
+            slice::write_batch(&batch, node_idx, &limits, ranges, &path).unwrap();
+            inputs.push(path);
+        }
+    }
+    documents.sort_unstable();
+    documents.dedup();
+    let mut parts: Vec<Vec<Vec<PathBuf>>> = vec![Vec::new(); n_ranges as usize];
+    for (node_idx, inputs) in inputs.iter().enumerate() {
+        let merged = at(format!("merged.{node_idx}"));
+        let summary = slice::merge(inputs, &limits, ranges, &merged).unwrap();
+        let bytes = fs::read(&merged).unwrap();
+        let range = |from: u64, bytes: u64| from as usize..(from + bytes) as usize;
+        for (number, part) in summary.parts.iter().enumerate() {
+            let path = at(format!("part.{node_idx}.{number}"));
+            let head = &bytes[range(0, summary.head_bytes)];
+            fs::write(
+                &path,
+                [head, &bytes[range(part.offset, part.bytes)]].concat(),
+            )
+            .unwrap();
+            parts[number].push(vec![path]);
+        }
+    }
+    let segments: Vec<PathBuf> = (0..parts.len())
+        .map(|number| dir.with_extension(format!("{number}.seg")))
+        .collect();
+    for (number, (levels, segment)) in parts.iter().zip(&segments).enumerate() {
+        let documents = if number == 0 {
+            documents.as_slice()
+        } else {
+            &[]
+        };
+        slice::seal(levels, documents, &limits, work.path(), segment).unwrap();
+    }
+    let nodes: Vec<String> = (0..lessons.n_nodes())
+        .map(|node_idx| format!("node{node_idx}"))
+        .collect();
+    EmbeddedStore::create_from_segments(dir, &nodes, Value::Null, &segments, Value::Null).unwrap()
 }
 
 /// Copies a folder with its files and folders.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::foreign::ForeignNames;
+
 /// The place of one part of the file, with its checksum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part {
@@ -23,6 +25,9 @@ pub(super) struct NodeFooter {
     /// The vectors, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) vectors: Option<Extent>,
+    /// The foreign names, if there are any; only in version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) foreign: Option<ForeignNames>,
 }
 
 /// The place of the vectors of a node; every vector has its own checksum.

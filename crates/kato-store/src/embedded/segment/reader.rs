@@ -13,19 +13,21 @@ use sha1::{Digest, Sha1};
 use super::block::{BlockIndex, name_at};
 use super::file::SegmentFile;
 use super::footer::{Footer, NodeFooter, NodeTotals};
+use super::foreign::ForeignTable;
 use super::record::{RawRecord, width_for};
-use super::{BLOCK_PATTERNS, Dictionary, MAGIC, MAX_NUMBERS};
+use super::{BLOCK_PATTERNS, Dictionary, MAGIC_BYTES, MAGICS, MAX_NUMBERS};
 use crate::StoreError;
 pub(crate) use vectors::VectorCursor;
 
 /// Number of bytes after the footer: its length, its CRC-32, the magic.
-const TAIL_BYTES: usize = 4 + 4 + MAGIC.len();
+const TAIL_BYTES: usize = 4 + 4 + MAGIC_BYTES;
 
 /// A segment that can be read. Holds the block indexes in memory (0.08 bytes a pattern) and
 /// dictionaries once they are used.
 #[derive(Debug)]
 pub(crate) struct Segment {
     file: SegmentFile,
+    version: u64,
     /// The SHA-1 of the footer and the file's size: the footer has the checksums of all parts.
     digest: [u8; 20],
     footer: Footer,
@@ -38,6 +40,7 @@ struct SegmentNode {
     index: BlockIndex,
     width: usize,
     n_below: u32,
+    foreign: ForeignTable,
     dictionary: OnceLock<Dictionary>,
     /// Blocks whose checksum was seen to match, so that single names can be read without the whole
     /// block.
@@ -48,19 +51,36 @@ impl Segment {
     /// Opens a segment and checks its footer and indexes; blocks are checked when they are read.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = SegmentFile::open(path)?;
-        let (footer, digest) = read_footer(&file)?;
+        let OpenedFooter {
+            footer,
+            version,
+            digest,
+        } = read_footer(&file)?;
         let mut nodes = Vec::with_capacity(footer.nodes.len());
         let mut n_below = 0;
+        if footer
+            .nodes
+            .first()
+            .is_some_and(|node| node.foreign.is_some())
+        {
+            return Err(file.corrupt("its lowest node has foreign names"));
+        }
         for node in &footer.nodes {
             nodes.push(open_node(&file, node, n_below)?);
             n_below = node.totals.patterns;
         }
         Ok(Self {
             file,
+            version,
             digest,
             footer,
             nodes,
         })
+    }
+
+    /// Returns the version of the segment's format: 2 where it may have foreign names.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
     }
 
     /// Returns the digest of the segment's content, vectors left out.
@@ -104,9 +124,44 @@ impl Segment {
             .map_or(0, |node| node.index.n_patterns)
     }
 
-    /// Returns the number of patterns of the node below: symbols from this number on are text.
+    /// Returns the number of patterns of the node below: symbols from this number on are foreign
+    /// names, and after those text.
     pub(crate) fn n_below(&self, node_idx: usize) -> u32 {
         self.nodes.get(node_idx).map_or(0, |node| node.n_below)
+    }
+
+    /// Returns the number of foreign names of a node.
+    pub(crate) fn n_foreign(&self, node_idx: usize) -> u32 {
+        self.nodes
+            .get(node_idx)
+            .map_or(0, |node| node.foreign.len())
+    }
+
+    /// Returns the number of symbols of a node that are names by their numbers: symbols from this
+    /// number on are text.
+    pub(crate) fn n_names(&self, node_idx: usize) -> u32 {
+        // Opening has checked that the sum is a number.
+        self.n_below(node_idx) + self.n_foreign(node_idx)
+    }
+
+    /// Returns the foreign name of a number, which counts from 0.
+    pub(crate) fn foreign_name(
+        &self,
+        node_idx: usize,
+        number: u32,
+    ) -> Result<PatternName, StoreError> {
+        let name = self.nodes[node_idx].foreign.name(&self.file, number)?;
+        name.ok_or_else(|| self.corrupt_block())
+    }
+
+    /// Returns the foreign names of a node.
+    pub(super) fn foreign_table(&self, node_idx: usize) -> &ForeignTable {
+        &self.nodes[node_idx].foreign
+    }
+
+    /// Returns the file.
+    pub(super) fn file(&self) -> &SegmentFile {
+        &self.file
     }
 
     /// Returns the number of bytes of a symbol's number.
@@ -239,6 +294,11 @@ impl Segment {
             }
         }
         Ok(())
+    }
+
+    /// Creates the error for damage.
+    pub(crate) fn corrupt(&self, reason: &str) -> StoreError {
+        self.file.corrupt(reason)
     }
 
     /// Creates the error for a block that does not decode.
@@ -411,21 +471,30 @@ impl NodeCursor {
     }
 }
 
+/// The footer of a segment, and what was found on the way to it.
+struct OpenedFooter {
+    footer: Footer,
+    version: u64,
+    /// The digest of the footer and the size of the file.
+    digest: [u8; 20],
+}
+
 /// Reads the footer, after checking the first and the last bytes of the file, and digests it.
-fn read_footer(file: &SegmentFile) -> Result<(Footer, [u8; 20]), StoreError> {
+fn read_footer(file: &SegmentFile) -> Result<OpenedFooter, StoreError> {
     let bytes = file.bytes()?;
-    if bytes < (MAGIC.len() + TAIL_BYTES) as u64 {
+    if bytes < (MAGIC_BYTES + TAIL_BYTES) as u64 {
         return Err(file.corrupt("it is too short to be a segment"));
     }
     let tail_at = bytes - TAIL_BYTES as u64;
     let mut tail = [0; TAIL_BYTES];
     file.read_at(&mut tail, tail_at)?;
     let (numbers, magic) = tail.split_at(8);
-    let mut head = [0; MAGIC.len()];
+    let mut head = [0; MAGIC_BYTES];
     file.read_at(&mut head, 0)?;
-    if magic != MAGIC || head != MAGIC {
+    let version = (1..).zip(MAGICS).find(|(_, known)| *known == head);
+    let Some((version, _)) = version.filter(|(_, known)| magic == known) else {
         return Err(file.corrupt("it does not begin and end as a segment does"));
-    }
+    };
     let word = |at: usize| {
         u32::from_le_bytes([
             numbers[at],
@@ -444,12 +513,20 @@ fn read_footer(file: &SegmentFile) -> Result<(Footer, [u8; 20]), StoreError> {
         crc32: word(4),
     };
     let json = file.read_part(&part, "footer")?;
-    let footer = serde_json::from_slice(&json)
+    let mut footer: Footer = serde_json::from_slice(&json)
         .map_err(|error| file.corrupt(format!("its footer does not decode: {error}")))?;
+    if version == 1 {
+        // Version 1 does not know the key, and says that such are ignored.
+        footer.nodes.iter_mut().for_each(|node| node.foreign = None);
+    }
     let digest = Sha1::new()
         .chain_update(bytes.to_le_bytes())
         .chain_update(&json);
-    Ok((footer, digest.finalize().into()))
+    Ok(OpenedFooter {
+        footer,
+        version,
+        digest: digest.finalize().into(),
+    })
 }
 
 /// Reads the block index of a node, after checking that all its parts lie within the file.
@@ -465,14 +542,22 @@ fn open_node(
     if vectors_end.is_none_or(|end| file.bytes().is_ok_and(|bytes| end > bytes)) {
         return Err(file.corrupt("its vectors lie outside the file"));
     }
+    let foreign_end = footer.foreign.map_or(Some(0), |foreign| foreign.end());
+    if foreign_end.is_none_or(|end| file.bytes().is_ok_and(|bytes| end > bytes)) {
+        return Err(file.corrupt("its foreign names lie outside the file"));
+    }
     let bytes = file.read_part(&footer.index, "block index")?;
     let decoded = usize::try_from(footer.totals.patterns)
         .ok()
         .and_then(|n_patterns| BlockIndex::decode(&bytes, n_patterns, footer.blocks_end));
     let index = decoded.ok_or_else(|| file.corrupt("its block index does not decode"))?;
-    let n_numbers = n_below.saturating_add(footer.n_literals);
-    let n_below = u32::try_from(n_below)
+    let n_foreign = footer.foreign.map_or(0, |foreign| foreign.names);
+    let n_numbers = n_below
+        .saturating_add(n_foreign)
+        .saturating_add(footer.n_literals);
+    let (n_below, n_foreign) = u32::try_from(n_below)
         .ok()
+        .zip(u32::try_from(n_foreign).ok())
         .filter(|_| n_numbers <= MAX_NUMBERS)
         .ok_or_else(|| file.corrupt("it has more symbols than there are numbers"))?;
     // The width is not stored: it follows from the number of symbols, as in the writer.
@@ -486,6 +571,7 @@ fn open_node(
         index,
         width,
         n_below,
+        foreign: ForeignTable::new(footer.foreign, n_foreign),
         dictionary: OnceLock::new(),
         checked,
     })

@@ -1,26 +1,31 @@
 //! Writing a segment: nodes from the bottom up, patterns in name order.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use kato_model::{PatternName, VectorName};
 
 use super::block::{BlockEntry, BlockIndex};
 use super::footer::{Extent, Footer, NodeFooter, NodeTotals, Part};
+use super::foreign::{ForeignBlock, ForeignNames};
 use super::record::{Extras, push_record, width_for};
-use super::{BLOCK_PATTERNS, Dictionary, MAGIC, MAX_NUMBERS, too_large, vector};
+use super::{BLOCK_PATTERNS, Dictionary, MAGICS, MAX_NUMBERS, Segment, too_large, vector};
 use crate::StoreError;
 
 /// A writer of one segment file.
 ///
-/// Call [`SegmentWriter::begin_node`], [`SegmentWriter::push`], [`SegmentWriter::end_node`] and
-/// [`SegmentWriter::push_vector`] for every node in order, then [`SegmentWriter::finish`].
+/// Call [`SegmentWriter::push_foreign`], [`SegmentWriter::begin_node`], [`SegmentWriter::push`],
+/// [`SegmentWriter::end_node`] and [`SegmentWriter::push_vector`] for every node in order, then
+/// [`SegmentWriter::finish`]. The file has version 2 when there was a foreign name, else version 1.
 pub(crate) struct SegmentWriter {
     out: BufWriter<File>,
     path: PathBuf,
     offset: u64,
     footer: Footer,
+    /// The foreign names of the next node, and those of them that are not written yet.
+    foreign: Option<ForeignNames>,
+    foreign_block: ForeignBlock,
     node: NodeInProgress,
 }
 
@@ -47,22 +52,41 @@ impl SegmentWriter {
             path: path.to_owned(),
             offset: 0,
             footer: Footer::default(),
+            foreign: None,
+            foreign_block: ForeignBlock::default(),
             node: NodeInProgress::default(),
         };
-        writer.write(&MAGIC)?;
+        // What it is in the end is known when it is complete.
+        writer.write(&MAGICS[0])?;
         Ok(writer)
     }
 
+    /// Appends a foreign name of the node that begins next; names must ascend strictly.
+    pub(crate) fn push_foreign(&mut self, name: PatternName) -> Result<(), StoreError> {
+        let offset = self.offset;
+        let foreign = self
+            .foreign
+            .get_or_insert(ForeignNames { offset, names: 0 });
+        foreign.names += 1;
+        match self.foreign_block.push(name) {
+            true => self.write_foreign(),
+            false => Ok(()),
+        }
+    }
+
     /// Starts the next node with its dictionary. Symbols below the previous node's pattern count
-    /// are its patterns' ranks; from there on they are ranks in the dictionary.
+    /// are its patterns' ranks; then come the foreign names, and from there on they are ranks in the
+    /// dictionary.
     pub(crate) fn begin_node<'a>(
         &mut self,
         literals: impl Iterator<Item = &'a str> + Clone,
     ) -> Result<(), StoreError> {
+        self.write_foreign()?;
+        let foreign = self.foreign.take();
         let n_literals = literals.clone().count() as u64;
-        let n_below = u64::from(self.n_below()?);
+        let n_names = u64::from(self.n_below()?) + foreign.map_or(0, |foreign| foreign.names);
         // Beyond it numbers would wrap, and patterns hold other symbols than were learned.
-        if n_below + n_literals > MAX_NUMBERS {
+        if n_names + n_literals > MAX_NUMBERS {
             return Err(too_large(
                 &self.path,
                 "a node has more than 2^32 - 1 symbols",
@@ -75,16 +99,17 @@ impl SegmentWriter {
             footer: NodeFooter {
                 dictionary,
                 n_literals,
+                foreign,
                 ..NodeFooter::default()
             },
-            width: width_for(n_below + n_literals),
+            width: width_for(n_names + n_literals),
             ..NodeInProgress::default()
         };
         Ok(())
     }
 
-    /// Returns the number of patterns of the node below the one in progress, which is where its
-    /// dictionary's numbers begin.
+    /// Returns the number of patterns of the node below the one in progress, which is where the
+    /// numbers of its foreign names begin, and after them those of its dictionary.
     pub(crate) fn n_below(&self) -> Result<u32, StoreError> {
         let below = self.footer.nodes.last();
         u32::try_from(below.map_or(0, |below| below.totals.patterns))
@@ -183,7 +208,18 @@ impl SegmentWriter {
             .map_err(|_| too_large(&self.path, "there are too many nodes"))?;
         self.write(&length.to_le_bytes())?;
         self.write(&crc32fast::hash(&footer).to_le_bytes())?;
-        self.write(&MAGIC)?;
+        let version = match self.footer.nodes.iter().any(|node| node.foreign.is_some()) {
+            true => 2,
+            false => 1,
+        };
+        let magic = MAGICS[version - 1];
+        self.write(&magic)?;
+        if version != 1 {
+            self.out
+                .seek(SeekFrom::Start(0))
+                .and_then(|_| self.out.write_all(&magic))
+                .map_err(|source| StoreError::io("write", &self.path, source))?;
+        }
         let Self {
             out,
             path,
@@ -203,6 +239,14 @@ impl SegmentWriter {
             bytes: offset,
             totals,
         })
+    }
+
+    /// Writes the foreign names that are not written yet.
+    fn write_foreign(&mut self) -> Result<(), StoreError> {
+        match self.foreign_block.take() {
+            Some(block) => self.write(&block),
+            None => Ok(()),
+        }
     }
 
     /// Writes the block in progress and completes its index entry.
@@ -257,6 +301,18 @@ pub(crate) struct WrittenSegment {
 }
 
 impl WrittenSegment {
+    /// Opens a complete file that is to become a segment of a knowledge base.
+    pub(crate) fn of_file(path: &Path) -> Result<Self, StoreError> {
+        let segment = Segment::open(path)?;
+        let file = File::options().read(true).write(true).open(path);
+        Ok(Self {
+            file: file.map_err(|source| StoreError::io("open", path, source))?,
+            path: path.to_owned(),
+            bytes: segment.bytes()?,
+            totals: segment.all_totals().collect(),
+        })
+    }
+
     /// Waits until the disk holds the file.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Disk);

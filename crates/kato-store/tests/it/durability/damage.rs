@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use kato_store::conformance::Lessons;
-use kato_store::{EmbeddedStore, StoreError};
+use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use proptest::prelude::*;
 
-use super::{Everything, Files, files, open_and_read, small_alone, write};
+use super::{Everything, Files, files, open_and_read, small_alone, small_sealed, write};
 use crate::support::cases;
 
 /// Damage is reported as such, or changes nothing that can be read.
@@ -63,33 +63,44 @@ fn every_changed_byte_of_the_manifest_is_found_or_harmless() {
 fn every_changed_byte_of_a_segment_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let lessons = small_alone(dir.path());
-    let expected = open_and_read(dir.path(), &lessons).unwrap();
-    for name in ["0000000000.seg", "0000000001.seg"] {
-        let path = dir.path().join("segments").join(name);
+    let names = ["0000000000.seg", "0000000001.seg"];
+    check_every_byte(dir.path(), &lessons, &names);
+}
+
+#[test]
+fn every_changed_byte_of_a_segment_with_foreign_names_is_found() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("kb");
+    let lessons = small_sealed(&dir);
+    let names = ["0000000000.seg", "0000000001.seg", "0000000002.seg"];
+    let versions = names.map(|name| fs::read(dir.join("segments").join(name)).unwrap()[7]);
+    assert!(versions.contains(&b'2'), "{versions:?}");
+    check_every_byte(&dir, &lessons, &names);
+}
+
+fn check_every_byte(dir: &Path, lessons: &Lessons, names: &[&str]) {
+    let expected = open_and_read(dir, lessons).unwrap();
+    for name in names {
+        let path = dir.join("segments").join(name);
         let whole = fs::read(&path).unwrap();
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << (at % 8);
             fs::write(&path, &bytes).unwrap();
             assert!(
-                check(
-                    dir.path(),
-                    &lessons,
-                    &expected,
-                    &format!("{name} byte {at}")
-                ),
+                check(dir, lessons, &expected, &format!("{name} byte {at}")),
                 "{name} byte {at} is not checked"
             );
             fs::write(&path, &whole[..at]).unwrap();
             assert!(check(
-                dir.path(),
-                &lessons,
+                dir,
+                lessons,
                 &expected,
                 &format!("{name} cut after {at} bytes")
             ));
         }
         fs::write(&path, [whole.as_slice(), b"more"].concat()).unwrap();
-        assert!(check(dir.path(), &lessons, &expected, "bytes appended"));
+        assert!(check(dir, lessons, &expected, "bytes appended"));
         fs::write(&path, whole).unwrap();
     }
 }
@@ -143,7 +154,6 @@ fn a_missing_or_exchanged_segment_is_damage() {
     let other = tempfile::tempdir().unwrap();
     EmbeddedStore::create(other.path(), &["node0"], serde_json::Value::Null)
         .and_then(|store| {
-            use kato_store::PatternStore;
             let staged = store.stage(kato_model::LearnBatch::new(1).seal())?;
             store.commit(vec![staged], serde_json::Value::Null)
         })
@@ -167,7 +177,7 @@ fn manifest_body(dir: &Path) -> String {
 fn another_version_of_the_format_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     small_alone(dir.path());
-    let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 2");
+    let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 3");
     write_manifest(dir.path(), &body);
     for opened in [
         EmbeddedStore::open(dir.path()),
@@ -178,8 +188,8 @@ fn another_version_of_the_format_is_refused_by_name() {
             matches!(
                 error,
                 StoreError::Version {
-                    found: 2,
-                    supported: 1,
+                    found: 3,
+                    supported: 2,
                     ..
                 }
             ),
@@ -191,6 +201,31 @@ fn another_version_of_the_format_is_refused_by_name() {
     assert!(matches!(
         EmbeddedStore::open(dir.path()),
         Err(StoreError::Version { found: 99, .. })
+    ));
+}
+
+#[test]
+fn a_manifest_has_version_2_as_long_as_a_segment_has_it() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("kb");
+    let lessons = small_sealed(&dir);
+    let version = || manifest_body(&dir).contains("\"format_version\": 2");
+    assert!(version());
+    let store = EmbeddedStore::open(&dir).unwrap();
+    crate::support::commit(&store, &lessons, &[0], serde_json::Value::Null);
+    assert!(version());
+    store.compact().unwrap();
+    assert!(!version());
+    drop(store);
+    // Nobody writes a segment that the manifest's version does not know.
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("kb");
+    small_sealed(&dir);
+    let body = manifest_body(&dir).replace("\"format_version\": 2", "\"format_version\": 1");
+    write_manifest(&dir, &body);
+    assert!(matches!(
+        EmbeddedStore::open(&dir),
+        Err(StoreError::Corrupt { .. })
     ));
 }
 
@@ -230,7 +265,7 @@ fn rewrite_footer(bytes: &[u8], change: impl FnOnce(&mut serde_json::Value)) -> 
     changed.extend_from_slice(&footer);
     changed.extend_from_slice(&(footer.len() as u32).to_le_bytes());
     changed.extend_from_slice(&crc32fast::hash(&footer).to_le_bytes());
-    changed.extend_from_slice(b"KATOSEG1");
+    changed.extend_from_slice(&bytes[..8]);
     changed
 }
 
@@ -267,6 +302,44 @@ proptest! {
         write_manifest(dir.path(), &serde_json::to_string_pretty(&manifest).unwrap());
         let _ = open_and_read(dir.path(), lessons);
         if let Ok(store) = EmbeddedStore::open(dir.path()) {
+            let _ = store.compact();
+        }
+    }
+
+    #[test]
+    fn foreign_names_with_wrong_numbers_and_right_checksums_never_panic(
+        name in 0_usize..3,
+        node_idx in 0_usize..2,
+        foreign in (
+            prop_oneof![0_u64..400, any::<u64>()],
+            prop_oneof![0_u64..40, Just(u64::MAX), Just(1 << 32), Just(u64::from(u32::MAX)), any::<u64>()],
+        ),
+        n_literals in prop::option::of(0_u64..20),
+    ) {
+        static SMALL: LazyLock<(Lessons, Files)> = LazyLock::new(|| {
+            let root = tempfile::tempdir().unwrap();
+            let dir = root.path().join("kb");
+            (small_sealed(&dir), files(&dir))
+        });
+        let (lessons, whole) = &*SMALL;
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), whole);
+        let path = dir.path().join(format!("segments/000000000{name}.seg"));
+        let bytes = rewrite_footer(&fs::read(&path).unwrap(), |footer| {
+            let node = &mut footer["nodes"][node_idx];
+            node["foreign"] = serde_json::json!({"offset": foreign.0, "names": foreign.1});
+            if let Some(n_literals) = n_literals {
+                node["n_literals"] = n_literals.into();
+            }
+        });
+        fs::write(&path, &bytes).unwrap();
+        let mut manifest: serde_json::Value = serde_json::from_str(&manifest_body(dir.path())).unwrap();
+        manifest["segments"][name]["bytes"] = bytes.len().into();
+        write_manifest(dir.path(), &serde_json::to_string_pretty(&manifest).unwrap());
+        let _ = open_and_read(dir.path(), lessons);
+        if let Ok(store) = EmbeddedStore::open(dir.path()) {
+            let names: Vec<_> = (0..8).step_by(2).map(|idx| lessons.name(idx)).collect();
+            let _ = store.forget(&[names, Vec::new()], serde_json::Value::Null);
             let _ = store.compact();
         }
     }
