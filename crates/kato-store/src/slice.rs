@@ -7,6 +7,7 @@
 //!
 //! * [`write_batch`] writes what one batch taught a level.
 //! * [`merge`] merges slices into one, cut into [`NameRanges`].
+//! * [`compare`] counts what two sides hold of a level that the other does not.
 //! * [`EmbeddedStore::create_from_slices`](crate::EmbeddedStore::create_from_slices) makes an
 //!   ordinary knowledge base of the slices of all levels.
 //!
@@ -14,6 +15,7 @@
 //! The head followed by any one of the parts is a slice again, so a range can be fetched alone.
 
 mod assemble;
+mod compare;
 mod format;
 mod merge;
 mod ranges;
@@ -22,6 +24,7 @@ mod references;
 mod writer;
 
 pub(crate) use assemble::write_segment;
+pub use compare::{SliceDifference, compare};
 pub use merge::{MAX_INPUTS, merge};
 pub use ranges::NameRanges;
 use serde::{Deserialize, Serialize};
