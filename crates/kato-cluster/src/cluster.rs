@@ -18,7 +18,9 @@ use object_store::path::Path;
 
 pub use self::gc::{Garbage, GcOptions};
 use crate::ClusterError;
+use crate::blocking;
 use crate::marker::{PLAN, TaskMarker, task_key};
+use crate::moment::Watch;
 use crate::plan::{Plan, PlanOptions, VERSION};
 use crate::record::{Created, Pause, Record, decode, encode};
 
@@ -27,10 +29,13 @@ use crate::record::{Created, Pause, Record, decode, encode};
 /// Every command may be run by anyone, at any time, any number of times, and may die at any moment:
 /// work that is done is found done, and what is done twice counts once.
 ///
-/// Learning, merging and publishing block the thread they are polled on, and wait by blocking it.
+/// What computes, reads or writes files is done on the threads that a runtime of tokio has for it;
+/// outside of one, on the thread that polls. A future that is dropped leaves nothing that counts, and
+/// its working files go when what it has begun is at its end.
 #[derive(Debug)]
 pub struct Cluster {
     record: Record,
+    watch: Watch,
 }
 
 /// What a command found or did.
@@ -63,6 +68,7 @@ impl Cluster {
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         Self {
             record: Record::new(store, prefix),
+            watch: Watch::default(),
         }
     }
 
@@ -84,6 +90,13 @@ impl Cluster {
         self
     }
 
+    /// Sets who is told of the moments of tasks and merges.
+    #[must_use]
+    pub fn with_watch(mut self, watch: Watch) -> Self {
+        self.watch = watch;
+        self
+    }
+
     /// Makes the plan of a corpus and a learner, after finding out whether the store can keep it.
     /// The same plan again is done before.
     ///
@@ -93,13 +106,14 @@ impl Cluster {
     /// [`ClusterError::Unplannable`], and what reading the corpus or the store meets.
     pub async fn plan(
         &self,
-        loader: &mut StreamingDatasetLoader,
+        loader: StreamingDatasetLoader,
         learner: &HierarchicalConceptLearner,
         options: &PlanOptions,
     ) -> Result<Done<Plan>, ClusterError> {
         self.record.probe().await?;
         let configuration = RunConfiguration::from_learner(learner).with_split(loader.split());
-        let plan = Plan::make(loader, configuration, options)?;
+        let options = options.clone();
+        let plan = blocking::run(move || Plan::make(loader, configuration, &options)).await?;
         match self.record.create(PLAN, encode(&plan)).await? {
             Created::Own => Ok(Done::Now(plan)),
             Created::Before(there) if there == encode(&plan) => Ok(Done::Before(plan)),
@@ -152,11 +166,12 @@ impl Cluster {
         if missing.is_empty() {
             return Ok(markers);
         }
-        let failures = crate::status::failures(&self.record, &missing).await?;
+        let (failures, failed) = crate::status::failures(&self.record, &missing).await?;
         Err(ClusterError::Unfinished {
             what: "tasks",
             numbers: crate::status::in_words(&missing),
             failures,
+            failed,
         })
     }
 

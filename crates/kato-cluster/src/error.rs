@@ -63,14 +63,16 @@ pub enum ClusterError {
         count: u64,
     },
     /// Tasks or merges are not done that have to be.
-    #[error("{}", missing(what, numbers, failures))]
+    #[error("{}", missing(what, numbers, failures, *failed))]
     Unfinished {
         /// What is not done: "tasks" or "merges".
         what: &'static str,
         /// The first of them, in words.
         numbers: Vec<String>,
-        /// The failures that were recorded of tasks.
+        /// Tasks of them that have failed: the first of those.
         failures: Vec<crate::status::Failure>,
+        /// The number of tasks of them that have failed.
+        failed: u64,
     },
     /// An object is not what its marker says, or cannot be read.
     #[error("{key} is damaged: {reason}; nothing of it was used")]
@@ -88,6 +90,9 @@ pub enum ClusterError {
         /// The marker.
         key: String,
     },
+    /// The work was asked to stop before its end, or its runtime was shut down.
+    #[error("it was stopped before its end, and nothing of it counts: run it again")]
+    Stopped,
     /// The directory for the knowledge base holds something else.
     #[error("{} holds another knowledge base: choose another directory", path.display())]
     OtherKnowledge {
@@ -131,10 +136,24 @@ impl ClusterError {
 }
 
 /// Returns what is not done, and why as far as that is known.
-fn missing(what: &str, numbers: &[String], failures: &[crate::status::Failure]) -> String {
+fn missing(
+    what: &str,
+    numbers: &[String],
+    failures: &[crate::status::Failure],
+    failed: u64,
+) -> String {
     let mut text = format!("{what} are not done: {}", numbers.join(", "));
     for failure in failures {
-        text += &format!("\n  task {} failed: {}", failure.task, failure.error);
+        text += &format!("\n  {failure}");
     }
-    text + "\nrun them, then try again; nothing is left out"
+    let more = failed.saturating_sub(failures.len() as u64);
+    if more > 0 {
+        text += &format!("\n  and {more} more have failed");
+    }
+    text + match failures.iter().any(|failure| failure.given_up) {
+        true => {
+            "\nnothing is left out: mend what the errors name, plan again under an empty prefix if the corpus has to change for it, and run the tasks"
+        }
+        false => "\nrun them, then try again; nothing is left out",
+    }
 }

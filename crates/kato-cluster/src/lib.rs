@@ -9,14 +9,18 @@
 
 mod address;
 mod backend;
+mod blocking;
 mod cluster;
 mod error;
 pub mod marker;
+mod moment;
 mod plan;
 mod record;
 pub mod status;
+mod transfer;
 
 pub use cluster::{Cluster, Done, Garbage, GcOptions};
 pub use error::ClusterError;
+pub use moment::{Moment, Watch};
 pub use plan::{CutBy, Plan, PlanOptions};
 pub use record::Pause;

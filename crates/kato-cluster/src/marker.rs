@@ -155,5 +155,11 @@ pub(crate) fn failure_key(task: u32, attempt: &str) -> String {
     format!("failed/{task:08}.{attempt}.json")
 }
 
+/// Returns the task of the key of a failure.
+pub(crate) fn failed_task(key: &str) -> Option<u32> {
+    let (_, name) = key.rsplit_once('/')?;
+    name.split('.').next()?.parse().ok()
+}
+
 /// The key of the only generation that there is so far.
 pub(crate) const PUBLICATION: &str = "kb/0000.json";

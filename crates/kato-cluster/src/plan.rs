@@ -2,7 +2,8 @@
 //! changes.
 
 use kato_loader::{
-    CorpusIdentity, Cursor, Shard, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+    CorpusIdentity, Cursor, OnBadRecord, Shard, Split, StreamingDatasetLoader,
+    StreamingDatasetLoaderBuilder,
 };
 use kato_scheduler::RunConfiguration;
 use kato_store::slice::NameRanges;
@@ -98,7 +99,7 @@ impl Plan {
     ///
     /// [`ClusterError::Unplannable`], and what reading meets.
     pub(crate) fn make(
-        loader: &mut StreamingDatasetLoader,
+        mut loader: StreamingDatasetLoader,
         configuration: RunConfiguration,
         options: &PlanOptions,
     ) -> Result<Self, ClusterError> {
@@ -130,7 +131,7 @@ impl Plan {
         let cut = match by_positions {
             false => Cut::Shards { end: loader.end() },
             true => Cut::Positions {
-                starts: positions(loader, options.tasks as usize)?,
+                starts: positions(&mut loader, options.tasks as usize)?,
             },
         };
         Ok(Self {
@@ -201,6 +202,11 @@ impl Plan {
         task: u32,
         mut builder: StreamingDatasetLoaderBuilder,
     ) -> Result<StreamingDatasetLoader, ClusterError> {
+        // Whatever the caller has set: a task is all of its records or it fails.
+        builder = builder
+            .on_bad_record(OnBadRecord::Fail)
+            .with_max_documents(u64::MAX)
+            .with_max_records(u64::MAX);
         if let Some(split) = self.configuration.split {
             builder = builder.with_split(split);
         }

@@ -2,8 +2,6 @@
 //! that fail or are lost.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -23,9 +21,8 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::ClusterError;
-
-/// Bytes of one part of an upload; larger files are sent in several.
-const PART_BYTES: usize = 8 << 20;
+use crate::blocking::Scratch;
+use crate::transfer::{Incoming, Outgoing, PART_BYTES};
 
 /// A wait before something is tried again.
 pub type Pause = Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>;
@@ -61,8 +58,7 @@ impl Record {
             store,
             prefix,
             backoff: Backoff::new(RetryPolicy::default(), kato_retry::random_seed()),
-            // Learning and merging block their thread as well.
-            pause: Arc::new(|wait| Box::pin(async move { std::thread::sleep(wait) })),
+            pause: Arc::new(|wait| Box::pin(pause(wait))),
         }
     }
 
@@ -197,15 +193,17 @@ impl Record {
         }
     }
 
-    /// Uploads a file under a key that nobody else uses, and returns its BLAKE3.
-    pub(crate) async fn upload(&self, key: &str, from: &FilePath) -> Result<String, ClusterError> {
+    /// Uploads a file under a key that nobody else uses, and returns its BLAKE3 and its size.
+    pub(crate) async fn upload(
+        &self,
+        key: &str,
+        from: &FilePath,
+    ) -> Result<(String, u64), ClusterError> {
         let path = self.path(key);
         let mut retry = Retry::new();
         let (hash, size) = loop {
-            let mut file = File::open(from).map_err(ClusterError::io("open", from))?;
-            let mut hasher = blake3::Hasher::new();
-            match self.send(&path, &mut file, from, &mut hasher).await? {
-                Ok(size) => break (hasher.finalize().to_hex().to_string(), size),
+            match self.send(&path, Outgoing::open(from).await?).await? {
+                Ok(sent) => break sent.finish(),
                 Err(error) => self.wait(&mut retry, "upload", key, error).await?,
             }
         };
@@ -218,7 +216,7 @@ impl Record {
             }
         };
         match found == size {
-            true => Ok(hash),
+            true => Ok((hash, size)),
             false => Err(ClusterError::Damaged {
                 key: key.to_owned(),
                 reason: format!("it has {found} bytes where {size} were sent"),
@@ -230,30 +228,17 @@ impl Record {
     async fn send(
         &self,
         path: &Path,
-        file: &mut File,
-        from: &FilePath,
-        hasher: &mut blake3::Hasher,
-    ) -> Result<Result<u64, Error>, ClusterError> {
-        let mut next = |hasher: &mut blake3::Hasher| -> Result<Bytes, ClusterError> {
-            let mut bytes = Vec::new();
-            let part = Read::by_ref(file)
-                .take(PART_BYTES as u64)
-                .read_to_end(&mut bytes);
-            part.map_err(ClusterError::io("read", from))?;
-            hasher.update(&bytes);
-            Ok(bytes.into())
-        };
-        let first = next(hasher)?;
-        let mut size = first.len() as u64;
-        if first.len() < PART_BYTES {
-            let sent = self.store.put(path, first.into()).await;
-            return Ok(sent.map(|_| size));
+        file: Outgoing,
+    ) -> Result<Result<Outgoing, Error>, ClusterError> {
+        let (mut file, mut part) = file.next().await?;
+        if part.len() < PART_BYTES {
+            let sent = self.store.put(path, part.into()).await;
+            return Ok(sent.map(|_| file));
         }
         let mut upload = match self.store.put_multipart(path).await {
             Ok(upload) => upload,
             Err(error) => return Ok(Err(error)),
         };
-        let mut part = first;
         while !part.is_empty() {
             let sent = upload.put_part(part.into()).await;
             if let Err(error) = sent {
@@ -261,22 +246,21 @@ impl Record {
                 let _ = upload.abort().await;
                 return Ok(Err(error));
             }
-            part = next(hasher)?;
-            size += part.len() as u64;
+            (file, part) = file.next().await?;
         }
-        Ok(upload.complete().await.map(|_| size))
+        Ok(upload.complete().await.map(|_| file))
     }
 
-    /// Appends ranges of an object to a file.
+    /// Writes ranges of an object into a file of a working directory.
     pub(crate) async fn download(
         &self,
         key: &str,
         ranges: &[Range<u64>],
         to: &FilePath,
+        scratch: &Scratch,
     ) -> Result<(), ClusterError> {
         let path = self.path(key);
-        let mut file = File::create(to).map_err(ClusterError::io("create", to))?;
-        let mut written = 0;
+        let mut file = Incoming::create(to, scratch).await?;
         for range in ranges.iter().filter(|range| !range.is_empty()) {
             let length = range.end - range.start;
             let mut retry = Retry::new();
@@ -286,41 +270,41 @@ impl Record {
                     ..GetOptions::default()
                 };
                 let mut received = 0;
-                let answer = match self.store.get_opts(&path, options).await {
+                let mut failed = None;
+                match self.store.get_opts(&path, options).await {
                     Ok(answer) => {
                         let mut stream = answer.into_stream();
-                        loop {
-                            match stream.next().await {
-                                None => break Ok(()),
-                                Some(Err(error)) => break Err(error),
-                                Some(Ok(bytes)) => {
+                        while let Some(bytes) = stream.next().await {
+                            match bytes {
+                                Ok(bytes) => {
                                     received += bytes.len() as u64;
-                                    file.write_all(&bytes)
-                                        .map_err(ClusterError::io("write", to))?;
+                                    file = file.push(bytes).await?;
+                                }
+                                Err(error) => {
+                                    failed = Some(error);
+                                    break;
                                 }
                             }
                         }
                     }
-                    Err(error) => Err(error),
-                };
-                match answer {
-                    Ok(()) if received == length => break,
-                    Ok(()) => {
+                    Err(error) => failed = Some(error),
+                }
+                match failed {
+                    None if received == length => break,
+                    None => {
                         return Err(ClusterError::Damaged {
                             key: key.to_owned(),
                             reason: format!("{received} bytes came of {length} asked for"),
                         });
                     }
-                    Err(error) => {
+                    Some(error) => {
                         // Half a range must not stay in front of the whole.
-                        file.set_len(written)
-                            .and_then(|()| file.seek(SeekFrom::Start(written)))
-                            .map_err(ClusterError::io("write", to))?;
+                        file = file.rewind().await?;
                         self.wait(&mut retry, "read", key, error).await?;
                     }
                 }
             }
-            written += length;
+            file = file.keep(length).await?;
         }
         Ok(())
     }
@@ -361,6 +345,14 @@ impl Record {
                 Err(error) => self.wait(&mut retry, "delete", key, error).await?,
             }
         }
+    }
+}
+
+/// Waits without a thread that drives futures, where there are such.
+async fn pause(wait: Duration) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(_) => tokio::time::sleep(wait).await,
+        Err(_) => std::thread::sleep(wait),
     }
 }
 

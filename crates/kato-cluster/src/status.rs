@@ -1,9 +1,12 @@
 //! How far a plan is.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ClusterError;
-use crate::marker::{FailureNote, MergeMarker, PUBLICATION, Publication, TaskMarker};
+use crate::marker::{FailureNote, MergeMarker, PUBLICATION, Publication, TaskMarker, failed_task};
 use crate::plan::Plan;
 use crate::record::Record;
 
@@ -26,7 +29,9 @@ pub struct Status {
     pub merges: u64,
     /// Merges that are done.
     pub merges_done: u64,
-    /// Failures of tasks that are not done.
+    /// Tasks that are not done and have failed.
+    pub tasks_failed: u64,
+    /// The first of them.
     pub failures: Vec<Failure>,
     /// Documents learned by the tasks that are done.
     pub samples: u64,
@@ -44,13 +49,20 @@ pub struct Status {
     pub published: Option<Publication>,
 }
 
-/// A failed attempt at a task.
+/// Failed attempts after which a task is taken to fail whoever tries it.
+pub const GIVEN_UP_AFTER: u32 = 3;
+
+/// The failed attempts at a task that is not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
     /// The task.
     pub task: u32,
-    /// What went wrong, with its causes.
+    /// Attempts that failed; those that were killed have left nothing to count.
+    pub attempts: u32,
+    /// Whether there were [`GIVEN_UP_AFTER`] of them. It may be tried again nevertheless.
+    pub given_up: bool,
+    /// What went wrong at last, with its causes.
     pub error: String,
 }
 
@@ -63,6 +75,7 @@ pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, Clust
         tasks_open: Vec::new(),
         merges: plan.levels() as u64 * u64::from(plan.ranges().count()),
         merges_done: 0,
+        tasks_failed: 0,
         failures: Vec::new(),
         samples: 0,
         tokens: 0,
@@ -100,7 +113,7 @@ pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, Clust
     let open: Vec<u32> = (0..plan.tasks())
         .filter(|task| !done[*task as usize])
         .collect();
-    status.failures = failures(record, &open).await?;
+    (status.failures, status.tasks_failed) = failures(record, &open).await?;
     if status.tasks_done > 0 && seconds > 0.0 {
         status.tokens_per_worker_second = Some(status.tokens as f64 / seconds);
         status.worker_seconds_left =
@@ -110,29 +123,64 @@ pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, Clust
     Ok(status)
 }
 
-/// Returns the failures that were recorded of these tasks, the last of each; some of them.
-pub(crate) async fn failures(record: &Record, tasks: &[u32]) -> Result<Vec<Failure>, ClusterError> {
-    let mut failures: Vec<Failure> = Vec::new();
-    for (key, _) in record.list("failed").await? {
-        if failures.len() >= MOST_LISTED {
-            break;
-        }
-        let Some(note) = record.read_json::<FailureNote>(&key).await? else {
+/// Returns the failures that were recorded of these tasks, each with its last; the first of them, and
+/// the number of tasks that have some.
+pub(crate) async fn failures(
+    record: &Record,
+    tasks: &[u32],
+) -> Result<(Vec<Failure>, u64), ClusterError> {
+    // The time is the store's, and says nothing but which error is shown.
+    let mut notes: BTreeMap<u32, (u32, (_, String))> = BTreeMap::new();
+    for (key, meta) in record.list("failed").await? {
+        let Some(task) = failed_task(&key) else {
             continue;
         };
-        if tasks.binary_search(&note.task).is_err() {
+        if tasks.binary_search(&task).is_err() {
             continue;
         }
-        let failure = Failure {
-            task: note.task,
-            error: note.error,
-        };
-        match failures.last_mut() {
-            Some(last) if last.task == failure.task => *last = failure,
-            _ => failures.push(failure),
+        let note = (meta.last_modified, key);
+        notes
+            .entry(task)
+            .and_modify(|(attempts, last)| {
+                *attempts += 1;
+                if note > *last {
+                    last.clone_from(&note);
+                }
+            })
+            .or_insert((1, note));
+    }
+    let n_tasks = notes.len() as u64;
+    let mut failures = Vec::new();
+    for (task, (attempts, (_, key))) in notes.into_iter().take(MOST_LISTED) {
+        if let Some(note) = record.read_json::<FailureNote>(&key).await? {
+            failures.push(Failure {
+                task,
+                attempts,
+                given_up: attempts >= GIVEN_UP_AFTER,
+                error: note.error,
+            });
         }
     }
-    Ok(failures)
+    Ok((failures, n_tasks))
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            task,
+            attempts,
+            error,
+            ..
+        } = self;
+        match (attempts, self.given_up) {
+            (1, _) => write!(f, "task {task} failed: {error}"),
+            (_, false) => write!(f, "task {task} failed {attempts} times, at last: {error}"),
+            (_, true) => write!(
+                f,
+                "task {task} failed {attempts} times, and will as long as nothing is changed; at last: {error}"
+            ),
+        }
+    }
 }
 
 /// Returns ascending numbers as ranges in words, such as `3` and `7..9`; the first of them.

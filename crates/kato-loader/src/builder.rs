@@ -71,6 +71,13 @@ impl StreamingDatasetLoader {
         StreamingDatasetLoaderBuilder::with_options_of(identity)
     }
 
+    /// Returns a builder with the files and the options of a corpus that was read before, to which
+    /// more files may be added.
+    #[must_use]
+    pub fn builder_with(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
+        StreamingDatasetLoaderBuilder::from_identity(identity)
+    }
+
     /// Returns a builder that reads a corpus again: its files with its options, and no other corpus
     /// in their place.
     ///

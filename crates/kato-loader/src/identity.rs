@@ -14,7 +14,7 @@ use crate::file_identity::{FileIdentity, fingerprint};
 use crate::input_file::{InputFile, Source};
 use crate::mixture::{Mixing, Mixture, Part};
 use crate::options::CorpusOptions;
-use crate::order::Shard;
+use crate::order::{Order, Shard};
 
 /// The options and files that decide which documents a corpus holds, and in which order.
 ///
@@ -168,6 +168,35 @@ impl CorpusIdentity {
     #[must_use]
     pub fn is_mixture(&self) -> bool {
         self.mixed.is_some()
+    }
+
+    /// Returns whether records come in a random order.
+    #[must_use]
+    pub fn is_shuffled(&self) -> bool {
+        self.options.order != Order::Sequential
+    }
+
+    /// Returns whether this corpus is `other` with more files behind it, read with the same options.
+    /// Then the position at the end of `other` is one of this corpus: that in front of the first file
+    /// that was added.
+    ///
+    /// ```
+    /// use kato_loader::StreamingDatasetLoader;
+    ///
+    /// let open = || StreamingDatasetLoader::builder().with_reader("a.txt", "one".as_bytes());
+    /// let first = open().build()?.identity();
+    /// let more = open().with_reader("b.txt", "two".as_bytes()).build()?.identity();
+    /// assert!(more.extends(&first));
+    /// assert!(!first.extends(&more) && !first.extends(&first));
+    /// # Ok::<(), kato_loader::LoadError>(())
+    /// ```
+    #[must_use]
+    pub fn extends(&self, other: &Self) -> bool {
+        self.options == other.options
+            && self.mixed.is_none()
+            && other.mixed.is_none()
+            && self.files.len() > other.files.len()
+            && self.files.starts_with(&other.files)
     }
 
     /// Returns whether records at the beginning are skipped.

@@ -7,6 +7,7 @@
 //!
 //! * [`write_batch`] writes what one batch taught a level.
 //! * [`merge`] merges slices into one, cut into [`NameRanges`].
+//! * [`compare`] counts what two sides hold of a level that the other does not.
 //! * [`seal`] makes a segment of one range of all levels.
 //! * [`EmbeddedStore::create_from_segments`](crate::EmbeddedStore::create_from_segments) makes an
 //!   ordinary knowledge base of the segments of all ranges.
@@ -14,6 +15,7 @@
 //! A slice is one file: a head with its text symbols, then its [`SlicePart`]s, one for each range.
 //! The head followed by any one of the parts is a slice again, so a range can be fetched alone.
 
+mod compare;
 mod format;
 mod merge;
 mod ranges;
@@ -22,6 +24,7 @@ mod references;
 mod seal;
 mod writer;
 
+pub use compare::{SliceDifference, compare};
 pub use merge::{MAX_INPUTS, merge};
 pub use ranges::NameRanges;
 pub use seal::seal;

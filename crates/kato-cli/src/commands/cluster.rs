@@ -12,10 +12,11 @@ mod forecast;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use kato_cluster::{Cluster, CutBy, GcOptions, Plan, PlanOptions};
+use kato_cluster::{Cluster, CutBy, GcOptions, Plan, PlanOptions, Watch};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::Split;
 use kato_scheduler::{StopSignal, TrainingOptions, Workers};
@@ -28,6 +29,9 @@ use crate::exit::exit_code;
 use crate::learning::{LearningArgs, RecordingArgs};
 use crate::output::stdout;
 use crate::source::{SOURCE_HELP, SourceArgs};
+
+/// For tests: the process dies at this moment of a task or a merge.
+const ABORT_AT: &str = "KATO_CLUSTER_ABORT_AT";
 
 /// Learns one knowledge base on any number of machines, with an object store as the record and any
 /// scheduler: Kubernetes, Slurm, GNU parallel, a shell loop.
@@ -168,7 +172,14 @@ fn run(args: &Args) -> Result<()> {
     let Some(address) = &args.store else {
         bail!("where does the plan lie? name it with --store");
     };
-    let cluster = Cluster::open(address)?;
+    let mut cluster = Cluster::open(address)?;
+    if let Ok(moment) = std::env::var(ABORT_AT) {
+        cluster = cluster.with_watch(Watch::new(move |at| {
+            if format!("{at:?}").eq_ignore_ascii_case(&moment) {
+                std::process::abort();
+            }
+        }));
+    }
     let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let runtime = tokio::runtime::Runtime::new().context("failed to start the runtime")?;
     let (text, value) = runtime.block_on(answer_to(&args.command, &cluster, &scratch))?;
@@ -192,15 +203,20 @@ async fn answer_to(
             source,
         } => {
             let task = number_of(*task, "which task? name it with --task")?;
+            if source.skips_bad() || source.reads_a_part() {
+                bail!(
+                    "a task is all of its records: the plan says what is read, and a record that cannot be read ends its task"
+                );
+            }
             let plan = cluster.read_plan().await?;
-            let learner = learner(&plan)?;
+            let learner = Arc::new(learner(&plan)?);
             let mut options = TrainingOptions::default();
             options.num_workers = *workers;
             options.memory_budget =
                 usize::try_from(memory.0).context("--memory is too large for this machine")?;
             let corpus = source.again(plan.corpus())?;
             let done = cluster
-                .learn(task, &learner, corpus, &options, scratch, |_| {})
+                .learn(task, learner, corpus, &options, scratch, |_| {})
                 .await?;
             let (is_now, marker) = (done.is_now(), done.into_inner());
             let bytes: u64 = marker.levels.iter().map(|level| level.file.bytes).sum();
@@ -286,7 +302,11 @@ async fn answer_to(
                 );
             }
             for failure in &status.failures {
-                text += &format!("\ntask {} failed: {}", failure.task, failure.error);
+                text += &format!("\n{failure}");
+            }
+            let more = status.tasks_failed - status.failures.len() as u64;
+            if more > 0 {
+                text += &format!("\nand {more} more tasks have failed");
             }
             Ok((text, serde_json::to_value(status)?))
         }
@@ -329,11 +349,11 @@ async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)
     if let Some(documents) = args.max_samples {
         builder = builder.with_max_documents(documents);
     }
-    let mut loader = builder.build()?;
+    let loader = builder.build()?;
     if loader.identity().skips_records() {
         bail!("a plan is of the whole corpus from its first row on: --skip is not for it");
     }
-    let done = cluster.plan(&mut loader, &learner, &options).await?;
+    let done = cluster.plan(loader, &learner, &options).await?;
     let (is_now, plan) = (done.is_now(), done.into_inner());
     let cut = match plan.is_cut_by_shards() {
         true => "shards",

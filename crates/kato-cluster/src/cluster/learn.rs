@@ -2,24 +2,27 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoaderBuilder;
 use kato_model::AttributeLimits;
+use kato_scheduler::failure::FailurePolicy;
 use kato_scheduler::{
-    Checkpoint, RunConfiguration, TrainingEvent, TrainingOptions, train_parallel_with,
+    Checkpoint, RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, train_parallel_with,
 };
 use kato_store::slice::{self, SliceSummary};
 
 use super::{Cluster, Done, attempt, check};
 use crate::ClusterError;
 use crate::backend::{TaskBackend, TaskState, no_position};
+use crate::blocking::{self, Scratch};
 use crate::marker::{
     FailureNote, StoredFile, StoredSlice, TaskMarker, data_key, failure_key, task_key,
 };
+use crate::moment::Moment;
 use crate::plan::Plan;
 use crate::record::{Created, Record, decode};
 
@@ -41,31 +44,43 @@ impl Cluster {
     /// # Errors
     ///
     /// [`ClusterError::OtherSettings`], [`ClusterError::Disagrees`], and what loading, learning or
-    /// the store meets. A failure of the task itself is recorded, and listed by
-    /// [`status`](Self::status) until the task is done.
+    /// the store meets. A failure of the task itself, such as a record that cannot be read, is
+    /// recorded with what it names, and listed by [`status`](Self::status) until the task is done:
+    /// policies of `builder` and `options` that pass over records or documents are not followed.
     pub async fn learn(
         &self,
         task: u32,
-        learner: &HierarchicalConceptLearner,
+        learner: Arc<HierarchicalConceptLearner>,
         builder: StreamingDatasetLoaderBuilder,
         options: &TrainingOptions,
         scratch: &Path,
-        on_event: impl FnMut(TrainingEvent),
+        on_event: impl FnMut(TrainingEvent) + Send + 'static,
     ) -> Result<Done<TaskMarker>, ClusterError> {
         let plan = self.read_plan().await?;
         check("task", u64::from(task), u64::from(plan.tasks))?;
         if let Some(marker) = self.task(&plan, task).await? {
             return Ok(Done::Before(marker));
         }
-        let own = RunConfiguration::from_learner(learner).with_split(plan.split());
+        let own = RunConfiguration::from_learner(&learner).with_split(plan.split());
         let differences = plan.configuration.diff(&own);
         if !differences.is_empty() {
             return Err(ClusterError::OtherSettings { differences });
         }
         let attempt = attempt();
-        let dir = scratch_dir(scratch)?;
-        let learned = match learn(&plan, task, learner, builder, options, dir.path(), on_event) {
+        let dir = Scratch::create_in(scratch)?;
+        let work = TaskRun {
+            plan: plan.clone(),
+            task,
+            learner,
+            builder,
+            options: options.clone(),
+            dir: dir.clone(),
+        };
+        let stop = StopOnDrop(StopSignal::default());
+        let stopped = stop.0.clone();
+        let learned = match blocking::run(move || work.learn(&stopped, on_event)).await {
             Ok(learned) => learned,
+            Err(ClusterError::Stopped) => return Err(ClusterError::Stopped),
             Err(error) => {
                 let note = FailureNote {
                     task,
@@ -80,6 +95,7 @@ impl Cluster {
                 return Err(error);
             }
         };
+        self.watch.tell(Moment::Computed);
         let uploaded = upload(&self.record, &plan, task, &attempt, &learned).await;
         let marker = match uploaded {
             Ok(marker) => marker,
@@ -89,9 +105,13 @@ impl Cluster {
                 None => return Err(error),
             },
         };
+        self.watch.tell(Moment::Uploaded);
         let key = task_key(task);
         match self.record.create_json(&key, &marker).await? {
-            Created::Own => Ok(Done::Now(marker)),
+            Created::Own => {
+                self.watch.tell(Moment::Committed);
+                Ok(Done::Now(marker))
+            }
             Created::Before(there) => {
                 let there: TaskMarker = decode(&key, &there)?;
                 match there.agrees(&marker) {
@@ -103,68 +123,98 @@ impl Cluster {
     }
 }
 
-/// Learns a task into files of a directory.
-fn learn(
-    plan: &Plan,
+/// What learning a task needs.
+struct TaskRun {
+    plan: Plan,
     task: u32,
-    learner: &HierarchicalConceptLearner,
+    learner: Arc<HierarchicalConceptLearner>,
     builder: StreamingDatasetLoaderBuilder,
-    options: &TrainingOptions,
-    dir: &Path,
-    on_event: impl FnMut(TrainingEvent),
-) -> Result<Learned, ClusterError> {
-    let start = Instant::now();
-    let mut loader = plan.open_task(task, builder)?;
-    let checkpoint = Checkpoint::at_start(loader.identity(), loader.cursor());
-    let levels = plan.levels();
-    let backend = TaskBackend {
-        nodes: learner
-            .node_names()
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
-        configuration: plan.configuration.to_json(),
-        scratch: dir,
-        ranges: plan.ranges,
-        state: Mutex::new(TaskState {
-            checkpoint: checkpoint.to_json(),
-            levels: vec![Vec::new(); levels],
-            documents: Vec::new(),
-        }),
-        next_file: AtomicU64::new(0),
-    };
-    let mut options = options.clone();
-    // Nothing of a task counts before all of it does, so nothing is gained by small parts.
-    options.commit_interval = Duration::from_secs(u64::from(u32::MAX));
-    train_parallel_with(&mut loader, learner, &backend, &options, on_event)?;
-    let state = backend
-        .state
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let checkpoint = Checkpoint::from_json(&state.checkpoint)?.ok_or_else(no_position)?;
-    let mut merged = Vec::new();
-    for (level, slices) in state.levels.into_iter().enumerate() {
-        merged.push(match <[_; 1]>::try_from(slices) {
-            Ok([only]) => only,
-            Err(slices) => {
-                let path = dir.join(format!("level.{level}"));
-                let inputs: Vec<PathBuf> = slices.into_iter().map(|(path, _)| path).collect();
-                let limits = AttributeLimits::default();
-                let summary = slice::merge(&inputs, &limits, plan.ranges, &path)?;
-                for input in inputs {
-                    // Room for what follows; the directory goes anyway.
-                    let _ = fs::remove_file(input);
-                }
-                (path, summary)
+    options: TrainingOptions,
+    dir: Scratch,
+}
+
+impl TaskRun {
+    /// Learns the task into files of its directory.
+    fn learn(
+        self,
+        stop: &StopSignal,
+        mut on_event: impl FnMut(TrainingEvent),
+    ) -> Result<Learned, ClusterError> {
+        let start = Instant::now();
+        let Self {
+            plan,
+            task,
+            learner,
+            builder,
+            mut options,
+            dir: scratch,
+        } = self;
+        let dir = scratch.path();
+        let mut loader = plan.open_task(task, builder)?;
+        let checkpoint = Checkpoint::at_start(loader.identity(), loader.cursor());
+        let levels = plan.levels();
+        let backend = TaskBackend {
+            nodes: learner
+                .node_names()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+            configuration: plan.configuration.to_json(),
+            scratch: dir,
+            ranges: plan.ranges,
+            state: Mutex::new(TaskState {
+                checkpoint: checkpoint.to_json(),
+                levels: vec![Vec::new(); levels],
+                documents: Vec::new(),
+            }),
+            next_file: AtomicU64::new(0),
+        };
+        // Nothing of a task counts before all of it does, so nothing is gained by small parts.
+        options.commit_interval = Duration::from_secs(u64::from(u32::MAX));
+        // Nor is anything passed over and listed elsewhere.
+        options.failures = FailurePolicy::default();
+        options.ledger = None;
+        let asked = std::mem::replace(&mut options.stop, stop.clone());
+        let on_event = |event| {
+            if asked.is_stopped() {
+                stop.stop();
             }
-        });
+            on_event(event);
+        };
+        train_parallel_with(&mut loader, &learner, &backend, &options, on_event)?;
+        // A run that was stopped ends well, with a part of the task: that must not be committed.
+        if stop.is_stopped() || asked.is_stopped() {
+            return Err(ClusterError::Stopped);
+        }
+        let state = backend
+            .state
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let checkpoint = Checkpoint::from_json(&state.checkpoint)?.ok_or_else(no_position)?;
+        let mut merged = Vec::new();
+        for (level, slices) in state.levels.into_iter().enumerate() {
+            merged.push(match <[_; 1]>::try_from(slices) {
+                Ok([only]) => only,
+                Err(slices) => {
+                    let path = dir.join(format!("level.{level}"));
+                    let inputs: Vec<PathBuf> = slices.into_iter().map(|(path, _)| path).collect();
+                    let limits = AttributeLimits::default();
+                    let summary = slice::merge(&inputs, &limits, plan.ranges, &path)?;
+                    for input in inputs {
+                        // Room for what follows; the directory goes anyway.
+                        let _ = fs::remove_file(input);
+                    }
+                    (path, summary)
+                }
+            });
+        }
+        Ok(Learned {
+            levels: merged,
+            documents: write_documents(state.documents, dir)?,
+            checkpoint,
+            seconds: start.elapsed().as_secs_f64(),
+        })
     }
-    Ok(Learned {
-        levels: merged,
-        documents: write_documents(state.documents, dir)?,
-        checkpoint,
-        seconds: start.elapsed().as_secs_f64(),
-    })
 }
 
 /// Writes documents as JSON Lines, ascending; `None` if there are none.
@@ -229,21 +279,17 @@ pub(super) async fn upload_file(
     key: String,
     path: &Path,
 ) -> Result<StoredFile, ClusterError> {
-    let blake3 = record.upload(&key, path).await?;
-    let bytes = fs::metadata(path).map_err(ClusterError::io("read", path))?;
-    Ok(StoredFile {
-        key,
-        bytes: bytes.len(),
-        blake3,
-    })
+    let (blake3, bytes) = record.upload(&key, path).await?;
+    Ok(StoredFile { key, bytes, blake3 })
 }
 
-/// Makes a directory for working files, which goes when it is dropped.
-pub(super) fn scratch_dir(scratch: &Path) -> Result<tempfile::TempDir, ClusterError> {
-    tempfile::Builder::new()
-        .prefix("kato-cluster-")
-        .tempdir_in(scratch)
-        .map_err(ClusterError::io("create a directory in", scratch))
+/// A stop of its own for the run of a task, which is asked for as soon as the future is dropped.
+struct StopOnDrop(StopSignal);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 /// Returns an error with its causes.

@@ -5,10 +5,12 @@ use std::path::Path;
 use kato_model::AttributeLimits;
 use kato_store::slice::{self, NameRanges};
 
-use super::learn::{scratch_dir, upload_file};
+use super::learn::upload_file;
 use super::{Cluster, Done, attempt, check, foreign};
 use crate::ClusterError;
+use crate::blocking::{self, Scratch};
 use crate::marker::{MergeMarker, StoredSlice, TaskMarker, merge_key, shard_key};
+use crate::moment::Moment;
 use crate::plan::Plan;
 use crate::record::{Created, decode};
 
@@ -54,7 +56,7 @@ impl Cluster {
         scratch: &Path,
     ) -> Result<Done<MergeMarker>, ClusterError> {
         let tasks = self.all_tasks(plan).await?;
-        let dir = scratch_dir(scratch)?;
+        let dir = Scratch::create_in(scratch)?;
         let mut inputs = Vec::new();
         for task in &tasks {
             let stored = &task.levels[level];
@@ -65,13 +67,21 @@ impl Cluster {
             })?;
             let path = dir.path().join(format!("{:08}", task.task));
             self.record
-                .download(&stored.file.key, &ranges, &path)
+                .download(&stored.file.key, &ranges, &path, &dir)
                 .await?;
             inputs.push(path);
         }
         let out = dir.path().join("merged");
-        let limits = AttributeLimits::default();
-        let summary = slice::merge(&inputs, &limits, NameRanges::whole(), &out)?;
+        let summary = {
+            let (out, dir) = (out.clone(), dir.clone());
+            blocking::run(move || {
+                let limits = AttributeLimits::default();
+                let merged = slice::merge(&inputs, &limits, NameRanges::whole(), &out);
+                drop(dir);
+                Ok(merged?)
+            })
+            .await?
+        };
         let expected: u64 = tasks
             .iter()
             .map(|task| task.levels[level].summary.parts[range as usize].learns)
@@ -82,6 +92,7 @@ impl Cluster {
                 reason: format!("{} learn calls of {expected} arrived", summary.learns()),
             });
         }
+        self.watch.tell(Moment::Computed);
         let attempt = attempt();
         let file = upload_file(&self.record, shard_key(&attempt, level, range), &out).await?;
         let marker = MergeMarker {
@@ -93,8 +104,12 @@ impl Cluster {
             slice: StoredSlice { file, summary },
         };
         let key = merge_key(level, range);
+        self.watch.tell(Moment::Uploaded);
         match self.record.create_json(&key, &marker).await? {
-            Created::Own => Ok(Done::Now(marker)),
+            Created::Own => {
+                self.watch.tell(Moment::Committed);
+                Ok(Done::Now(marker))
+            }
             Created::Before(there) => {
                 let there: MergeMarker = decode(&key, &there)?;
                 let same = there.inputs == marker.inputs

@@ -1,16 +1,19 @@
 //! Publishing: an ordinary knowledge base of all merges.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kato_loader::{Counts, Cursor};
 use kato_scheduler::{Checkpoint, Counters};
 use kato_store::{EmbeddedStore, PatternStore as _};
+use serde_json::Value;
 
-use super::learn::scratch_dir;
 use super::{Cluster, Done};
 use crate::ClusterError;
-use crate::marker::{MergeMarker, PUBLICATION, Publication, PublishedLevel, TaskMarker, merge_key};
+use crate::blocking::{self, Scratch};
+use crate::marker::{
+    MergeMarker, PUBLICATION, Publication, PublishedLevel, StoredFile, TaskMarker, merge_key,
+};
 use crate::plan::{Cut, Plan};
 use crate::record::{Created, decode};
 
@@ -30,13 +33,10 @@ impl Cluster {
         let tasks = self.all_tasks(&plan).await?;
         let merges = self.all_merges(&plan).await?;
         let checkpoint = checkpoint(&plan, &tasks);
-        if EmbeddedStore::exists(dir) {
-            let store = EmbeddedStore::open_read_only(dir)?;
+        if let Some(found) = checkpoint_of(dir).await? {
             let record: Option<Publication> = self.record.read_json(PUBLICATION).await?;
             return match record {
-                Some(record) if store.checkpoint() == checkpoint.to_json() => {
-                    Ok(Done::Before(record))
-                }
+                Some(record) if found == checkpoint.to_json() => Ok(Done::Before(record)),
                 _ => Err(ClusterError::OtherKnowledge {
                     path: dir.to_owned(),
                 }),
@@ -48,7 +48,7 @@ impl Cluster {
         };
         fs::create_dir_all(parent).map_err(ClusterError::io("create", parent))?;
         // On the same disk, so that the knowledge base can be moved to its place in one step.
-        let work = scratch_dir(parent)?;
+        let work = Scratch::create_in(parent)?;
         let mut levels = Vec::new();
         for (level, merges) in merges.iter().enumerate() {
             let mut slices = Vec::new();
@@ -56,55 +56,29 @@ impl Cluster {
                 let path = work.path().join(format!("{level}.{}", merge.range));
                 let file = &merge.slice.file;
                 let whole = 0..file.bytes;
-                self.record.download(&file.key, &[whole], &path).await?;
+                self.record
+                    .download(&file.key, &[whole], &path, &work)
+                    .await?;
                 slices.push(path);
             }
             levels.push(slices);
         }
-        let mut documents: Vec<(u64, String)> = Vec::new();
+        let mut documents = Vec::new();
         for file in tasks.iter().filter_map(|task| task.documents.as_ref()) {
             let bytes = self.record.read(&file.key).await?;
             let bytes = bytes.ok_or_else(|| damaged(&file.key, "it is not there"))?;
-            if blake3::hash(&bytes).to_hex().as_str() != file.blake3 {
-                return Err(damaged(&file.key, "its BLAKE3 does not match"));
-            }
-            for document in serde_json::Deserializer::from_slice(&bytes).into_iter() {
-                documents.push(document.map_err(|error| damaged(&file.key, &error.to_string()))?);
-            }
+            let file = file.clone();
+            documents.extend(blocking::run(move || parse_documents(&file, &bytes)).await?);
         }
-        documents.sort_unstable();
-        documents.dedup();
-        let made = work.path().join("kb");
-        let nodes = &plan.configuration.learner.nodes;
-        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-        let store = EmbeddedStore::create_from_slices(
-            &made,
-            &names,
-            plan.configuration.to_json(),
-            &levels,
-            &documents,
-            checkpoint.to_json(),
-            work.path(),
-        )?;
-        let mut published = Vec::new();
-        for (node_idx, node) in names.iter().enumerate() {
-            let parts = merges[node_idx].iter();
-            published.push(PublishedLevel {
-                node: (*node).to_owned(),
-                patterns: parts.map(|merge| merge.slice.summary.patterns()).sum(),
-                learns: store.totals(node_idx)?.learns,
-            });
-        }
-        drop(store);
-        let (segment_bytes, segment_blake3) = hash_segment(&made.join("segments"))?;
-        let publication = Publication {
-            plan: plan.digest(),
-            levels: published,
-            samples: checkpoint.counters.samples,
-            tokens: checkpoint.counters.tokens,
-            segment_bytes,
-            segment_blake3,
+        let assembly = Assembly {
+            plan,
+            merges,
+            levels,
+            documents,
+            checkpoint,
+            work: work.clone(),
         };
+        let (made, publication) = blocking::run(move || assembly.assemble()).await?;
         // Recorded first: a directory that is in its place has been compared with the record.
         let recorded = self.record.create_json(PUBLICATION, &publication).await?;
         let done = match recorded {
@@ -119,11 +93,17 @@ impl Cluster {
                 Done::Before(there)
             }
         };
-        // An empty directory may be there already; anything else is refused.
-        fs::rename(&made, dir).map_err(ClusterError::io("create", dir))?;
-        fs::File::open(parent)
-            .and_then(|parent| parent.sync_all())
-            .map_err(ClusterError::io("flush", parent))?;
+        let (dir, parent) = (dir.to_owned(), parent.to_owned());
+        blocking::run(move || {
+            // An empty directory may be there already; anything else is refused.
+            let moved = fs::rename(&made, &dir).map_err(ClusterError::io("create", dir));
+            drop(work);
+            moved?;
+            fs::File::open(&parent)
+                .and_then(|parent| parent.sync_all())
+                .map_err(ClusterError::io("flush", parent))
+        })
+        .await?;
         Ok(done)
     }
 
@@ -148,8 +128,83 @@ impl Cluster {
             what: "merges",
             numbers: missing,
             failures: Vec::new(),
+            failed: 0,
         })
     }
+}
+
+/// What a knowledge base is assembled of, fetched and complete.
+struct Assembly {
+    plan: Plan,
+    merges: Vec<Vec<MergeMarker>>,
+    /// The merged slices of each level, bottom up.
+    levels: Vec<Vec<PathBuf>>,
+    /// Number and id of each.
+    documents: Vec<(u64, String)>,
+    checkpoint: Checkpoint,
+    work: Scratch,
+}
+
+impl Assembly {
+    /// Makes the knowledge base in its working directory, and returns where, and what it is.
+    fn assemble(self) -> Result<(PathBuf, Publication), ClusterError> {
+        let mut documents = self.documents;
+        documents.sort_unstable();
+        documents.dedup();
+        let made = self.work.path().join("kb");
+        let nodes = &self.plan.configuration.learner.nodes;
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let store = EmbeddedStore::create_from_slices(
+            &made,
+            &names,
+            self.plan.configuration.to_json(),
+            &self.levels,
+            &documents,
+            self.checkpoint.to_json(),
+            self.work.path(),
+        )?;
+        let mut levels = Vec::new();
+        for (node_idx, node) in names.iter().enumerate() {
+            let parts = self.merges[node_idx].iter();
+            levels.push(PublishedLevel {
+                node: (*node).to_owned(),
+                patterns: parts.map(|merge| merge.slice.summary.patterns()).sum(),
+                learns: store.totals(node_idx)?.learns,
+            });
+        }
+        drop(store);
+        let (segment_bytes, segment_blake3) = hash_segment(&made.join("segments"))?;
+        let publication = Publication {
+            plan: self.plan.digest(),
+            levels,
+            samples: self.checkpoint.counters.samples,
+            tokens: self.checkpoint.counters.tokens,
+            segment_bytes,
+            segment_blake3,
+        };
+        Ok((made, publication))
+    }
+}
+
+/// Reads the documents that a task has recorded.
+fn parse_documents(file: &StoredFile, bytes: &[u8]) -> Result<Vec<(u64, String)>, ClusterError> {
+    if blake3::hash(bytes).to_hex().as_str() != file.blake3 {
+        return Err(damaged(&file.key, "its BLAKE3 does not match"));
+    }
+    serde_json::Deserializer::from_slice(bytes)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map_err(|error: serde_json::Error| damaged(&file.key, &error.to_string()))
+}
+
+/// Returns the checkpoint of the knowledge base in a directory; `None` if there is none.
+async fn checkpoint_of(dir: &Path) -> Result<Option<Value>, ClusterError> {
+    let dir = dir.to_owned();
+    blocking::run(move || match EmbeddedStore::exists(&dir) {
+        true => Ok(Some(EmbeddedStore::open_read_only(&dir)?.checkpoint())),
+        false => Ok(None),
+    })
+    .await
 }
 
 /// Returns the checkpoint that one machine would have at the end of the plan.

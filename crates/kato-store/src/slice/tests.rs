@@ -209,3 +209,33 @@ fn many_slices_are_merged_in_groups() {
     assert_eq!(fs::read(one).unwrap(), fs::read(all).unwrap());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), inputs.len() + 2);
 }
+
+#[test]
+fn two_sides_are_compared_name_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = AttributeLimits::default();
+    let slice = |name: &str, words: &[Vec<u8>]| {
+        let path = dir.path().join(name);
+        let sealed = batch(words, 0);
+        write_batch(&sealed, 0, &limits, NameRanges::whole(), &path).unwrap();
+        path
+    };
+    let a = slice("a", &[vec![1, 1], vec![2, 1], vec![2, 1], vec![4, 1]]);
+    let b = slice("b", &[vec![1, 1], vec![2, 1], vec![5, 1]]);
+    let sides = [vec![a], vec![b]];
+    let difference = compare(&sides[0], &sides[1], &limits).unwrap();
+    let expected = SliceDifference {
+        only_left: 1,
+        only_right: 1,
+        changed: 1,
+        equal: 1,
+        left_learns: 4,
+        right_learns: 3,
+    };
+    assert_eq!(difference, expected);
+    let same = compare(&sides[0], &sides[0], &limits).unwrap();
+    assert_eq!((same.equal, same.changed), (3, 0));
+    assert_eq!((same.only_left, same.only_right), (0, 0));
+    let nothing = compare(&sides[0], &[], &limits).unwrap();
+    assert_eq!((nothing.only_left, nothing.right_learns), (3, 0));
+}

@@ -1,20 +1,17 @@
-//! Workers that die, run twice and come back late over a store that loses answers: always the result
-//! of one machine.
-
-#[cfg(test)]
-mod support;
+//! Seeded schedules over a store with faults, and what a plan must refuse.
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
+use crate::support::{Chaos, Place, block, poll_once, retry, step};
+use kato_cluster::status::GIVEN_UP_AFTER;
 use kato_cluster::{Cluster, GcOptions, PlanOptions};
 use kato_random::SplitMix64;
 use kato_store::slice::NameRanges;
 use object_store::memory::InMemory;
-use support::{Chaos, Place, retry};
 
 /// Schedules: a thousand where all features are tested, as in CI, and fewer with `cargo test` alone.
 /// `KATO_CHAOS_SCHEDULES` asks for more.
@@ -52,7 +49,6 @@ fn run(
 ) {
     let mut left: BTreeMap<Piece, u32> = pieces.iter().map(|piece| (*piece, 0)).collect();
     let mut workers: Vec<(Piece, Work<'_>, u64)> = Vec::new();
-    let mut context = Context::from_waker(Waker::noop());
     while !left.is_empty() || !workers.is_empty() {
         let open: Vec<Piece> = left.keys().copied().collect();
         let wants_more = workers.len() < 3 && !open.is_empty();
@@ -79,20 +75,10 @@ fn run(
             continue;
         }
         *life -= 1;
-        if let Poll::Ready(failed) = work.as_mut().poll(&mut context) {
+        if let Poll::Ready(failed) = step(work.as_mut()) {
             assert_eq!(failed, None, "{piece:?}");
             drop(workers.swap_remove(at));
             left.remove(&piece);
-        }
-    }
-}
-
-fn block<T>(future: impl Future<Output = T>) -> T {
-    let mut future = std::pin::pin!(future);
-    let mut context = Context::from_waker(Waker::noop());
-    loop {
-        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-            return value;
         }
     }
 }
@@ -129,10 +115,9 @@ fn every_schedule_ends_as_one_machine() {
         // A worker that has learned and uploaded, and sleeps until all is over.
         let zombie_task = (draw.next_u64() % u64::from(tasks)) as u32;
         let mut zombie = begin(&cluster, &place, Piece::Task(zombie_task));
-        let mut context = Context::from_waker(Waker::noop());
         let mut zombie_done = false;
         for _ in 0..draw.next_u64() % 60 {
-            if zombie.as_mut().poll(&mut context).is_ready() {
+            if step(zombie.as_mut()).is_ready() {
                 zombie_done = true;
                 break;
             }
@@ -160,9 +145,44 @@ fn every_schedule_ends_as_one_machine() {
 }
 
 #[test]
+fn what_is_dropped_while_it_computes_counts_for_nothing_and_leaves_no_file() {
+    let place = Place::new(false);
+    let expected = place.train();
+    let cluster = Cluster::new(Arc::new(InMemory::new()), "plan".into());
+    block(place.plan(&cluster, &PlanOptions::new(2))).unwrap();
+    let tasks = [Piece::Task(0), Piece::Task(1)];
+    let merges = [Piece::Merge(0, 0), Piece::Merge(1, 0)];
+    for piece in tasks.into_iter().chain(merges) {
+        // After every number of polls up to where it is done: nothing here waits but for what is
+        // computed, so each of these drops falls into that.
+        for polls in 0.. {
+            let mut work = begin(&cluster, &place, piece);
+            let mut polled = (0..polls).map(|_| {
+                let is_ready = poll_once(work.as_mut()).is_ready();
+                std::thread::park_timeout(std::time::Duration::from_millis(1));
+                is_ready
+            });
+            if polled.any(|is_ready| is_ready) {
+                break;
+            }
+        }
+        assert_eq!(block(begin(&cluster, &place, piece)), None, "{piece:?}");
+    }
+    assert_eq!(place.publish(&cluster), expected);
+    // Directories go when what was begun is at its end.
+    for _ in 0..1000 {
+        if std::fs::read_dir(place.scratch()).unwrap().next().is_none() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("working files were left behind");
+}
+
+#[test]
 fn a_store_that_overwrites_is_refused() {
     let place = Place::new(false);
-    let cluster = Cluster::new(Arc::new(support::Overwriting::new()), "plan".into());
+    let cluster = Cluster::new(Arc::new(crate::support::Overwriting::new()), "plan".into());
     let error = block(place.plan(&cluster, &PlanOptions::new(2))).unwrap_err();
     assert!(
         matches!(error, kato_cluster::ClusterError::NoConditionalWrites),
@@ -227,4 +247,43 @@ fn a_task_that_fails_is_listed_and_never_left_out() {
     );
     let error = block(cluster.merge(0, 0, place.scratch())).unwrap_err();
     assert!(error.to_string().contains("task 0 failed"), "{error}");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_named_and_its_task_given_up_after_three_attempts() {
+    let place = Place::new(false);
+    place.add_bad_record();
+    let cluster = Cluster::new(Arc::new(InMemory::new()), "plan".into());
+    block(place.plan(&cluster, &PlanOptions::new(3))).unwrap();
+    let failed: Vec<u32> = (0..3)
+        .filter(|task| block(place.learn(&cluster, *task)).is_err())
+        .collect();
+    let [bad] = failed.as_slice() else {
+        panic!("one file is bad, and these tasks failed: {failed:?}");
+    };
+    for attempts in 1..=GIVEN_UP_AFTER {
+        let status = block(cluster.status()).unwrap();
+        assert_eq!((status.tasks_done, status.tasks_failed), (2, 1));
+        let failure = &status.failures[0];
+        assert_eq!((failure.task, failure.attempts), (*bad, attempts));
+        assert_eq!(failure.given_up, attempts == GIVEN_UP_AFTER);
+        assert!(failure.error.contains("bad.txt"), "{failure}");
+        assert!(failure.error.contains("byte 12"), "{failure}");
+        let said = match attempts {
+            1 => format!("task {bad} failed: "),
+            2 => format!("task {bad} failed 2 times, at last: "),
+            _ => format!("task {bad} failed 3 times, and will as long as nothing is changed"),
+        };
+        let refused = [
+            block(cluster.merge(0, 0, place.scratch())).unwrap_err(),
+            block(cluster.publish(&place.scratch().join("kb"))).unwrap_err(),
+        ];
+        for error in refused.map(|error| error.to_string()) {
+            assert!(
+                error.contains(&said) && error.contains("bad.txt"),
+                "{error}"
+            );
+        }
+        block(place.learn(&cluster, *bad)).unwrap_err();
+    }
 }

@@ -1,13 +1,15 @@
 //! A small corpus, one machine's result, and a store with faults.
 
+use std::cell::Cell;
 use std::fmt;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll, Wake};
+use std::thread::Thread;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,12 +30,13 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use tokio::runtime::Runtime;
 
 /// A corpus of a few files, a learner, and a directory.
 pub(crate) struct Place {
     dir: tempfile::TempDir,
     scratch: PathBuf,
-    learner: HierarchicalConceptLearner,
+    learner: Arc<HierarchicalConceptLearner>,
 }
 
 impl Place {
@@ -48,15 +51,17 @@ impl Place {
         let place = Self {
             scratch: dir.path().join("scratch"),
             dir,
-            learner: HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
-                .with_chunk_sizes([2, 3])
-                .with_min_paragraph_chars(0)
-                .with_recording(Recording {
-                    provenance,
-                    metadata: provenance,
-                })
-                .build()
-                .unwrap(),
+            learner: Arc::new(
+                HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+                    .with_chunk_sizes([2, 3])
+                    .with_min_paragraph_chars(0)
+                    .with_recording(Recording {
+                        provenance,
+                        metadata: provenance,
+                    })
+                    .build()
+                    .unwrap(),
+            ),
         };
         fs::create_dir(place.corpus()).unwrap();
         fs::create_dir(place.scratch()).unwrap();
@@ -81,6 +86,11 @@ impl Place {
 
     pub(crate) fn scratch(&self) -> &FilePath {
         &self.scratch
+    }
+
+    /// Puts a file into the corpus that is no text.
+    pub(crate) fn add_bad_record(&self) {
+        fs::write(self.corpus().join("bad.txt"), b"a good line\n\xff\xfe\n").unwrap();
     }
 
     /// Changes a file of the corpus.
@@ -116,8 +126,8 @@ impl Place {
         cluster: &Cluster,
         options: &PlanOptions,
     ) -> std::result::Result<Done<Plan>, ClusterError> {
-        let mut loader = self.builder().build().unwrap();
-        cluster.plan(&mut loader, &self.learner, options).await
+        let loader = self.builder().build().unwrap();
+        cluster.plan(loader, &self.learner, options).await
     }
 
     pub(crate) async fn learn(
@@ -131,7 +141,7 @@ impl Place {
         cluster
             .learn(
                 task,
-                &self.learner,
+                Arc::clone(&self.learner),
                 builder,
                 &options,
                 self.scratch(),
@@ -151,11 +161,54 @@ impl Place {
     }
 }
 
-fn block<T>(future: impl Future<Output = T>) -> T {
+/// A runtime, whose threads compute while the tests poll.
+pub(crate) fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+    })
+}
+
+/// Wakes the thread that polls.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    /// Whether a future was polled that returns to the test, and waits for nothing.
+    static YIELDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Polls until the future returns to the test at a place where the store or the pause has it: never
+/// while something is computed, so equal schedules take equal ways.
+pub(crate) fn step<T>(mut future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
+    loop {
+        match poll_once(future.as_mut()) {
+            Poll::Pending if !YIELDED.get() => std::thread::park(),
+            ready_or_yielded => return ready_or_yielded,
+        }
+    }
+}
+
+/// Polls once; it may return while something is computed.
+pub(crate) fn poll_once<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
+    let _runtime = runtime().enter();
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    YIELDED.set(false);
+    future.poll(&mut Context::from_waker(&waker))
+}
+
+/// Runs a future to its end.
+pub(crate) fn block<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     loop {
-        let mut context = Context::from_waker(std::task::Waker::noop());
-        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+        if let Poll::Ready(value) = step(future.as_mut()) {
             return value;
         }
     }
@@ -199,7 +252,10 @@ impl Future for YieldOnce {
     fn poll(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<()> {
         match std::mem::replace(&mut self.0, true) {
             true => Poll::Ready(()),
-            false => Poll::Pending,
+            false => {
+                YIELDED.set(true);
+                Poll::Pending
+            }
         }
     }
 }

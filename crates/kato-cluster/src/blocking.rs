@@ -1,0 +1,50 @@
+//! Work that computes or reads and writes files: on the threads that the runtime has for it, so that
+//! no thread that drives futures waits for it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::runtime::Handle;
+
+use crate::ClusterError;
+
+/// Does work away from the threads that drive futures. Where no runtime of tokio is, there is no
+/// such thread: it is done by the one that polls.
+///
+/// When the future is dropped, the work still runs to its end, and its result is dropped. So it must
+/// own what it needs, and be nothing that counts.
+pub(crate) async fn run<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ClusterError> + Send + 'static,
+) -> Result<T, ClusterError> {
+    let Ok(runtime) = Handle::try_current() else {
+        return work();
+    };
+    match runtime.spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ClusterError::Stopped),
+        },
+    }
+}
+
+/// A directory for working files, which goes when the last of its clones is dropped: a future that
+/// is dropped leaves it to the work that it has begun.
+#[derive(Debug, Clone)]
+pub(crate) struct Scratch(Arc<TempDir>);
+
+impl Scratch {
+    /// Makes a directory of its own in `parent`.
+    pub(crate) fn create_in(parent: &Path) -> Result<Self, ClusterError> {
+        tempfile::Builder::new()
+            .prefix("kato-cluster-")
+            .tempdir_in(parent)
+            .map(|dir| Self(Arc::new(dir)))
+            .map_err(ClusterError::io("create a directory in", parent))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}

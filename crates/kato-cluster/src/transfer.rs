@@ -1,0 +1,133 @@
+//! Files on their way to a store and from it, read and written piece by piece.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use crate::ClusterError;
+use crate::blocking::{self, Scratch};
+
+/// Bytes of one part of an upload; larger files are sent in several.
+pub(crate) const PART_BYTES: usize = 8 << 20;
+
+/// Bytes that are received before they are written.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// A file that is sent, with the BLAKE3 of what was read of it.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    file: File,
+    path: PathBuf,
+    hasher: blake3::Hasher,
+}
+
+impl Outgoing {
+    pub(crate) async fn open(path: &Path) -> Result<Self, ClusterError> {
+        let path = path.to_owned();
+        blocking::run(move || {
+            Ok(Self {
+                file: File::open(&path).map_err(ClusterError::io("open", &path))?,
+                path,
+                hasher: blake3::Hasher::new(),
+            })
+        })
+        .await
+    }
+
+    /// Reads the next part; it is short only at the end of the file.
+    pub(crate) async fn next(mut self) -> Result<(Self, Bytes), ClusterError> {
+        blocking::run(move || {
+            let mut bytes = Vec::new();
+            let part = Read::by_ref(&mut self.file)
+                .take(PART_BYTES as u64)
+                .read_to_end(&mut bytes);
+            part.map_err(ClusterError::io("read", &self.path))?;
+            self.hasher.update(&bytes);
+            Ok((self, bytes.into()))
+        })
+        .await
+    }
+
+    /// Returns the BLAKE3 of what was read and the number of its bytes.
+    pub(crate) fn finish(self) -> (String, u64) {
+        let hash = self.hasher.finalize().to_hex().to_string();
+        (hash, self.hasher.count())
+    }
+}
+
+/// A file that is received.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    file: File,
+    path: PathBuf,
+    /// Bytes of the file that stay whatever follows.
+    kept: u64,
+    pending: Vec<Bytes>,
+    pending_bytes: usize,
+    /// Holds the directory until the last write has ended.
+    _scratch: Scratch,
+}
+
+impl Incoming {
+    pub(crate) async fn create(path: &Path, scratch: &Scratch) -> Result<Self, ClusterError> {
+        let (path, scratch) = (path.to_owned(), scratch.clone());
+        blocking::run(move || {
+            Ok(Self {
+                file: File::create(&path).map_err(ClusterError::io("create", &path))?,
+                path,
+                kept: 0,
+                pending: Vec::new(),
+                pending_bytes: 0,
+                _scratch: scratch,
+            })
+        })
+        .await
+    }
+
+    /// Appends bytes, which may be written later.
+    pub(crate) async fn push(mut self, bytes: Bytes) -> Result<Self, ClusterError> {
+        self.pending_bytes += bytes.len();
+        self.pending.push(bytes);
+        match self.pending_bytes < WRITE_BYTES {
+            true => Ok(self),
+            false => self.write().await,
+        }
+    }
+
+    /// Writes what was pushed.
+    async fn write(mut self) -> Result<Self, ClusterError> {
+        blocking::run(move || {
+            for bytes in std::mem::take(&mut self.pending) {
+                self.file
+                    .write_all(&bytes)
+                    .map_err(ClusterError::io("write", &self.path))?;
+            }
+            self.pending_bytes = 0;
+            Ok(self)
+        })
+        .await
+    }
+
+    /// Keeps what was pushed since the last call; all of it is so many bytes.
+    pub(crate) async fn keep(self, bytes: u64) -> Result<Self, ClusterError> {
+        let mut written = self.write().await?;
+        written.kept += bytes;
+        Ok(written)
+    }
+
+    /// Takes back what was pushed and not kept.
+    pub(crate) async fn rewind(mut self) -> Result<Self, ClusterError> {
+        blocking::run(move || {
+            self.pending.clear();
+            self.pending_bytes = 0;
+            self.file
+                .set_len(self.kept)
+                .and_then(|()| self.file.seek(SeekFrom::Start(self.kept)))
+                .map_err(ClusterError::io("write", &self.path))?;
+            Ok(self)
+        })
+        .await
+    }
+}

@@ -1,0 +1,7 @@
+//! Workers that die, run twice and come back late over a store that loses answers: always the result
+//! of one machine.
+
+#[cfg(test)]
+mod chaos;
+#[cfg(test)]
+mod support;
