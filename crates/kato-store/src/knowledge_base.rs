@@ -262,4 +262,44 @@ impl<'a> KnowledgeBase<'a> {
     pub fn import(&self, lines: impl BufRead) -> Result<u64, ExchangeError> {
         exchange::import(self.store, self.node_idx, lines)
     }
+
+    /// Writes all patterns as a Parquet file in name order and returns their number.
+    ///
+    /// The columns, and what a file does not carry: [`parquet`](crate::parquet). Memory is that of
+    /// a row group, some 64 MiB, and a page of each column. Equal knowledge bases are written as
+    /// equal bytes by the same build. Every name is checked against its content. `out` is flushed
+    /// at the end and needs no buffer of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ParquetError::Store`] when the store cannot be read or a pattern is not what its name
+    /// says, [`ParquetError::Write`] and [`ParquetError::TooLarge`].
+    ///
+    /// [`ParquetError::Store`]: crate::parquet::ParquetError::Store
+    /// [`ParquetError::Write`]: crate::parquet::ParquetError::Write
+    /// [`ParquetError::TooLarge`]: crate::parquet::ParquetError::TooLarge
+    #[cfg(feature = "parquet")]
+    pub fn export_parquet(
+        &self,
+        out: impl Write + Send,
+    ) -> Result<u64, crate::parquet::ParquetError> {
+        crate::parquet::export(self.scan()?, out)
+    }
+
+    /// Adds the patterns of a Parquet file to the node, commits, and returns the number of rows.
+    ///
+    /// It adds as [`import`](Self::import) does, with the same memory and a page of each column.
+    /// Which files are taken: [`parquet`](crate::parquet).
+    ///
+    /// # Errors
+    ///
+    /// [`ParquetError`](crate::parquet::ParquetError), with the number of the row that cannot be
+    /// taken; then nothing of the import becomes visible.
+    #[cfg(feature = "parquet")]
+    pub fn import_parquet(
+        &self,
+        file: impl std::io::Read + std::io::Seek + Send + 'static,
+    ) -> Result<u64, crate::parquet::ParquetError> {
+        crate::parquet::import(self.store, self.node_idx, file)
+    }
 }

@@ -12,6 +12,7 @@
 //! * [`PatternVisitor`] receives all content of a node at once, for example to load an index.
 //! * [`Source`] is where in the corpus a pattern was first seen.
 //! * [`mod@slice`] has the files by which several machines learn and merge one knowledge base.
+//! * `parquet`, with the feature of that name, writes and reads a node for DuckDB, Spark and Polars.
 //! * [`EmbeddedOptions`] are the settings of the embedded store; [`Recovery`] reports that opening
 //!   went back to an earlier commit.
 //! * [`StoreError`] and [`ExchangeError`] say what went wrong, and what the caller can do. A store
@@ -32,6 +33,8 @@ mod error;
 mod exchange;
 mod knowledge_base;
 mod memory;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod pattern;
 mod place;
 pub mod slice;

@@ -57,12 +57,12 @@ pub(crate) struct Args {
     /// begins with them.
     #[arg(long, value_name = "NAME", group = "mode")]
     pattern: Option<String>,
-    /// Write the patterns of a node to FILE as JSON Lines, `-` for standard output. FILE is
-    /// replaced when all is written.
+    /// Write the patterns of a node to FILE: as Parquet, sorted by name, if its name ends with
+    /// .parquet, else as JSON Lines, `-` for standard output. FILE is replaced when all is written.
     #[arg(long, value_name = "FILE", group = "mode")]
     export: Option<PathBuf>,
-    /// Add exported patterns from FILE, `-` for standard input, to a node: frequencies add up. All
-    /// are added or none.
+    /// Add exported patterns from FILE, Parquet if its name ends with .parquet, `-` for standard
+    /// input, to a node: frequencies add up. All are added or none.
     #[arg(long, value_name = "FILE", group = "mode")]
     import: Option<PathBuf>,
     /// Print one JSON object to standard output.

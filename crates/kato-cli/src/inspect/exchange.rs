@@ -1,9 +1,11 @@
 //! Export to a file and import from one: all of it or nothing, with progress on a terminal.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write, stdin};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write, stdin};
 use std::path::{Path, PathBuf};
 
+#[cfg(not(feature = "parquet"))]
+use anyhow::anyhow;
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use kato_loader::open_unless;
@@ -20,7 +22,7 @@ use crate::output::stdout;
 pub(crate) struct Exported {
     /// The node.
     pub(crate) node: String,
-    /// Patterns written, one a line.
+    /// Patterns written, one a line or row.
     pub(crate) exported: u64,
     /// The file.
     pub(crate) file: String,
@@ -31,7 +33,7 @@ pub(crate) struct Exported {
 pub(crate) struct Imported {
     /// The node.
     pub(crate) node: String,
-    /// Patterns read, one a line.
+    /// Patterns read, one a line or row.
     pub(crate) imported: u64,
     /// Those of them that the node did not have.
     pub(crate) new_patterns: u64,
@@ -62,37 +64,70 @@ impl View for Imported {
     }
 }
 
-/// Writes all patterns of a node as JSON Lines to a file, or to standard output for `-`.
+/// What the patterns of a file are written in, by the ending of its name.
+enum Form {
+    /// JSON Lines.
+    Lines,
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+impl Form {
+    /// Returns the form of a file; an error when this build lacks it.
+    fn of(file: &Path) -> Result<Self> {
+        let ending = file.extension();
+        if !ending.is_some_and(|ending| ending.eq_ignore_ascii_case("parquet")) {
+            return Ok(Self::Lines);
+        }
+        #[cfg(feature = "parquet")]
+        let form = Ok(Self::Parquet);
+        #[cfg(not(feature = "parquet"))]
+        let form = Err(anyhow!(
+            "{}: this build knows no Parquet: build it with `--features parquet`, or let the names of JSON Lines end otherwise",
+            file.display()
+        ));
+        form
+    }
+}
+
+/// Writes all patterns of a node to a file, as Parquet if its name ends so and else as JSON Lines,
+/// which go to standard output for `-`.
 ///
-/// A file is replaced when the export is complete; until then the lines are in `FILE.part` beside
+/// A file is replaced when the export is complete; until then the patterns are in `FILE.part` beside
 /// it, which is removed when the export fails. Devices and pipes are written directly. Nothing is
 /// written into a knowledge base.
 ///
 /// # Errors
 ///
-/// When the node cannot be read or the lines cannot be written, when the file lies in a knowledge
+/// When the node cannot be read or the patterns cannot be written, when the file lies in a knowledge
 /// base, and when a stop is asked for.
 pub(crate) fn export(
     knowledge_base: &KnowledgeBase<'_>,
     file: &Path,
     stop: &StopSignal,
 ) -> Result<Exported> {
+    let form = Form::of(file)?;
     let bar = bar("{bar:30} {percent:>3} % of {human_len} patterns, {eta} left");
     let lines = |out: &mut dyn Write| -> Result<u64> {
         // Counting may read all names, which is worth it only where somebody sees the bar.
         if !bar.is_hidden() {
             bar.set_length(knowledge_base.count_patterns()?);
         }
-        Ok(knowledge_base.export(Monitored {
-            inner: out,
-            bar: &bar,
-            stop,
-        })?)
+        Ok(knowledge_base.export(Monitored::new(out, Unit::Lines, &bar, stop))?)
+    };
+    let written = |out: &mut File| match form {
+        Form::Lines => lines(out),
+        #[cfg(feature = "parquet")]
+        Form::Parquet => {
+            // How many patterns are in bytes that are compressed, nobody can see.
+            bar.set_style(style("{spinner} {binary_bytes} written"));
+            Ok(knowledge_base.export_parquet(Monitored::new(out, Unit::Bytes, &bar, stop))?)
+        }
     };
     let exported = if file == Path::new("-") {
         lines(&mut stdout())
     } else {
-        write_whole(file, lines).with_context(|| format!("{} was not written", file.display()))
+        write_whole(file, written).with_context(|| format!("{} was not written", file.display()))
     };
     bar.finish_and_clear();
     Ok(Exported {
@@ -102,28 +137,26 @@ pub(crate) fn export(
     })
 }
 
-/// Adds the patterns of a file of JSON Lines, or of standard input for `-`, to a node.
+/// Adds the patterns of a file to a node: of Parquet if its name ends so, else of JSON Lines, which
+/// come from standard input for `-`.
 ///
 /// # Errors
 ///
-/// When a line cannot be taken or the node cannot be written, and when a stop is asked for; then
+/// When a pattern cannot be taken or the node cannot be written, and when a stop is asked for; then
 /// nothing was added.
 pub(crate) fn import(
     knowledge_base: &KnowledgeBase<'_>,
     file: &Path,
     stop: &StopSignal,
 ) -> Result<Imported> {
+    let form = Form::of(file)?;
     let patterns_before = knowledge_base.count_patterns()?;
     let learns_before = knowledge_base.totals()?.learns;
     let bar = bar("{bar:30} {percent:>3} % of {binary_total_bytes}, {eta} left");
     let imported = if file == Path::new("-") {
         knowledge_base
-            .import(Monitored {
-                // It is buffered already.
-                inner: stdin().lock(),
-                bar: &bar,
-                stop,
-            })
+            // It is buffered already.
+            .import(Monitored::new(stdin().lock(), Unit::Bytes, &bar, stop))
             .context("standard input")
     } else {
         let open = || -> io::Result<(u64, File)> {
@@ -132,19 +165,19 @@ pub(crate) fn import(
         };
         let (length, opened) = open().with_context(|| format!("cannot open {}", file.display()))?;
         bar.set_length(length);
-        // The buffer is around the monitor, so that the bar and the stop are looked at once for
-        // each block and not for each line.
-        let lines = BufReader::with_capacity(
-            1 << 18,
-            Monitored {
-                inner: opened,
-                bar: &bar,
-                stop,
-            },
-        );
-        knowledge_base
-            .import(lines)
-            .with_context(|| file.display().to_string())
+        let patterns = Monitored::new(opened, Unit::Bytes, &bar, stop);
+        let imported = match form {
+            // The buffer is around the monitor, so that the bar and the stop are looked at once for
+            // each block and not for each line.
+            Form::Lines => knowledge_base
+                .import(BufReader::with_capacity(1 << 18, patterns))
+                .map_err(anyhow::Error::from),
+            #[cfg(feature = "parquet")]
+            Form::Parquet => knowledge_base
+                .import_parquet(patterns)
+                .map_err(anyhow::Error::from),
+        };
+        imported.with_context(|| file.display().to_string())
     };
     bar.finish_and_clear();
     Ok(Imported {
@@ -159,12 +192,16 @@ pub(crate) fn import(
 
 /// Creates a progress bar, which is shown on standard error if that is a terminal.
 fn bar(template: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template(template);
-    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    ProgressBar::new(0).with_style(style(template))
+}
+
+/// Returns what a progress bar looks like.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 /// Writes a file as a whole: beside its place first, and moved there when everything is written.
-fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> Result<u64>) -> Result<u64> {
+fn write_whole(file: &Path, write: impl FnOnce(&mut File) -> Result<u64>) -> Result<u64> {
     // Through a symbolic link the file behind it is replaced, and not the link.
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     refuse_knowledge_base(&target)?;
@@ -233,14 +270,31 @@ impl Drop for Part {
     }
 }
 
-/// A reader or writer that passes bytes on, moves a bar, and fails when a stop is asked for.
-struct Monitored<'a, T> {
-    inner: T,
-    bar: &'a ProgressBar,
-    stop: &'a StopSignal,
+/// What a bar counts.
+enum Unit {
+    Bytes,
+    Lines,
 }
 
-impl<T> Monitored<'_, T> {
+/// A reader or writer that passes bytes on, moves a bar, and fails when a stop is asked for.
+struct Monitored<T> {
+    inner: T,
+    unit: Unit,
+    bar: ProgressBar,
+    stop: StopSignal,
+}
+
+impl<T> Monitored<T> {
+    /// Watches a reader or writer.
+    fn new(inner: T, unit: Unit, bar: &ProgressBar, stop: &StopSignal) -> Self {
+        Self {
+            inner,
+            unit,
+            bar: bar.clone(),
+            stop: stop.clone(),
+        }
+    }
+
     /// Fails when a stop is asked for.
     fn check(&self) -> io::Result<()> {
         // Not `Interrupted`: that kind means "try again".
@@ -250,17 +304,22 @@ impl<T> Monitored<'_, T> {
             Ok(())
         }
     }
+
+    /// Moves the bar.
+    fn passed(&self, bytes: &[u8]) {
+        let passed = match self.unit {
+            Unit::Bytes => bytes.len(),
+            Unit::Lines => bytes.iter().filter(|&&byte| byte == b'\n').count(),
+        };
+        self.bar.inc(passed as u64);
+    }
 }
 
-impl<T: Write> Write for Monitored<'_, T> {
+impl<T: Write> Write for Monitored<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.check()?;
         let written = self.inner.write(bytes)?;
-        let lines = bytes[..written]
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count();
-        self.bar.inc(lines as u64);
+        self.passed(&bytes[..written]);
         Ok(written)
     }
 
@@ -269,16 +328,22 @@ impl<T: Write> Write for Monitored<'_, T> {
     }
 }
 
-impl<T: Read> Read for Monitored<'_, T> {
+impl<T: Read> Read for Monitored<T> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.check()?;
         let read = self.inner.read(bytes)?;
-        self.bar.inc(read as u64);
+        self.passed(&bytes[..read]);
         Ok(read)
     }
 }
 
-impl<T: BufRead> BufRead for Monitored<'_, T> {
+impl<T: Seek> Seek for Monitored<T> {
+    fn seek(&mut self, place: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(place)
+    }
+}
+
+impl<T: BufRead> BufRead for Monitored<T> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.check()?;
         // The bar stays where it is, because the length of standard input is not known.

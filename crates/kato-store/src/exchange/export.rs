@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use kato_model::naming::{NameScratch, name_of_names};
-use kato_model::{PatternName, Symbol};
+use kato_model::Symbol;
 
 use super::ExchangeError;
+use super::check::Check;
 use crate::contract::Scan;
 use crate::{StoreError, StoredPattern};
 
@@ -46,8 +46,7 @@ pub(crate) fn export(
 #[derive(Debug, Default)]
 struct Lines {
     bytes: Vec<u8>,
-    names: Vec<PatternName>,
-    scratch: NameScratch,
+    check: Check,
 }
 
 impl Lines {
@@ -55,18 +54,8 @@ impl Lines {
     fn push(&mut self, pattern: &StoredPattern) -> Result<(), StoreError> {
         // Everything that can be refused is refused before the first byte, so that the buffer never
         // holds a part of a line.
-        let name = self.name_of(pattern);
-        let mut values = pattern
-            .emotives
-            .entries()
-            .iter()
-            .flat_map(|entry| entry.emotives.values());
-        if name != pattern.name {
-            return Err(StoreError::NameMismatch { name: pattern.name });
-        }
-        if !values.all(|value| value.is_finite()) {
-            return Err(StoreError::NotFinite { name });
-        }
+        self.check.check(pattern)?;
+        let name = pattern.name;
         write(
             &mut self.bytes,
             format_args!("{{\"name\":\"{name}\",\"pattern_data\":["),
@@ -102,32 +91,6 @@ impl Lines {
         self.push_json(&pattern.metadata);
         self.bytes.extend_from_slice(b"}\n");
         Ok(())
-    }
-
-    /// Returns the name of the pattern's content.
-    fn name_of(&mut self, pattern: &StoredPattern) -> PatternName {
-        // Patterns learned from text hold symbols of one kind, one an event: these are named
-        // without building events of owned strings.
-        self.names.clear();
-        if pattern.event_lengths.is_none() {
-            self.names
-                .extend(pattern.symbols.iter().map_while(|symbol| match symbol {
-                    Symbol::Name(name) => Some(*name),
-                    Symbol::Text(_) => None,
-                }));
-            if self.names.len() == pattern.symbols.len() {
-                return name_of_names(&self.names, &mut self.scratch);
-            }
-            let texts = pattern.symbols.iter().map_while(|symbol| match symbol {
-                Symbol::Text(text) => Some([text.as_ref()]),
-                Symbol::Name(_) => None,
-            });
-            let texts: Vec<[&str; 1]> = texts.collect();
-            if texts.len() == pattern.symbols.len() {
-                return PatternName::of_events(&texts);
-            }
-        }
-        PatternName::of_events(&pattern.events())
     }
 
     /// Appends a value as JSON.

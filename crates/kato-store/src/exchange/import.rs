@@ -1,4 +1,4 @@
-//! Import of JSON Lines into a knowledge base.
+//! Import of records into a knowledge base, and of JSON Lines.
 
 use std::io::{BufRead, Read};
 
@@ -41,7 +41,7 @@ pub(crate) fn import(
             .read_until(b'\n', &mut bytes);
         match read.map_err(|source| ExchangeError::Read { line, source })? {
             // The only commit: an error on any line before leaves the knowledge base as it was.
-            0 => return import.commit(),
+            0 => return Ok(import.commit()?),
             read if read as u64 > LINE_BYTES => {
                 return Err(ExchangeError::TooLong {
                     line,
@@ -74,8 +74,8 @@ pub(crate) fn import(
     }
 }
 
-/// An import in progress.
-struct Import<'a> {
+/// An import in progress. Dropping it abandons what was added.
+pub(crate) struct Import<'a> {
     store: &'a dyn PatternStore,
     node_idx: usize,
     limits: AttributeLimits,
@@ -87,7 +87,7 @@ struct Import<'a> {
 
 impl<'a> Import<'a> {
     /// Creates an import of nothing so far.
-    fn new(store: &'a dyn PatternStore, node_idx: usize) -> Self {
+    pub(crate) fn new(store: &'a dyn PatternStore, node_idx: usize) -> Self {
         let limits = store.attribute_limits();
         let batch = LearnBatch::new(store.nodes().len()).with_limits(limits);
         Self {
@@ -102,7 +102,7 @@ impl<'a> Import<'a> {
     }
 
     /// Adds a pattern to the batch, after staging the batch if it is full.
-    fn push(&mut self, record: PatternRecord) -> Result<(), StoreError> {
+    pub(crate) fn push(&mut self, record: PatternRecord) -> Result<(), StoreError> {
         let length = record.pattern.length() as u64;
         let symbols = record.frequency.saturating_mul(length.max(1));
         if self.batch_symbols.saturating_add(symbols) > BATCH_SYMBOLS
@@ -152,7 +152,7 @@ impl<'a> Import<'a> {
     }
 
     /// Commits all that was staged and returns the number of patterns.
-    fn commit(mut self) -> Result<u64, ExchangeError> {
+    pub(crate) fn commit(mut self) -> Result<u64, StoreError> {
         self.stage()?;
         // An import is no part of training, so the training position stays.
         self.store.commit(self.staged, self.store.checkpoint())?;

@@ -10,5 +10,7 @@ mod durability;
 mod exchange;
 mod file_format;
 mod golden;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod random;
 mod support;
