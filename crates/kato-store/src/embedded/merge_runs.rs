@@ -55,11 +55,13 @@ impl Entry {
     }
 
     fn run(self) -> usize {
-        (self.0 >> 32) as u32 as usize
+        let [.., a, b, c, d, _, _, _, _] = self.0.to_be_bytes();
+        u32::from_be_bytes([a, b, c, d]) as usize
     }
 
     fn place(self) -> usize {
-        self.0 as u32 as usize
+        let [.., a, b, c, d] = self.0.to_be_bytes();
+        u32::from_be_bytes([a, b, c, d]) as usize
     }
 }
 
@@ -141,9 +143,10 @@ impl<'n> RunMerge<'n> {
             .min();
         for (idx, run) in (0_u32..).zip(&mut self.runs) {
             let batch = &mut self.batch;
-            // Places are bounded by the memory of a run, far below 32 bits.
             run.take_to(bound, |leading, place| {
-                batch.push(Entry::new(leading, idx, place as u32));
+                let place =
+                    u32::try_from(place).expect("a run has some thousand patterns in memory");
+                batch.push(Entry::new(leading, idx, place));
             });
         }
         let mut batch = std::mem::take(&mut self.batch);
