@@ -332,6 +332,61 @@ mod tests {
     }
 
     #[test]
+    fn a_merge_that_is_cancelled_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let kb = dir.path().join("kb");
+        let store = EmbeddedStore::create(&kb, &["node0"], json!(null)).unwrap();
+        for n in 0..3 {
+            add(&store, n * 2000, 1500);
+        }
+        let files = || std::fs::read_dir(kb.join("segments")).unwrap().count();
+        let before = (store.content_digest(), files());
+        // At once, and in the middle.
+        for n_asked in [0, 2] {
+            let left = std::cell::Cell::new(n_asked);
+            let is_cancelled = || left.replace(left.get() - i32::from(left.get() > 0)) == 0;
+            assert!(!store.compact_to_unless(1, &is_cancelled).unwrap());
+            assert_eq!((store.content_digest(), files()), before);
+        }
+        assert!(store.compact_to_unless(1, &|| false).unwrap());
+        assert_eq!(
+            (store.n_segments(), store.count_patterns(0).unwrap()),
+            (1, 4500)
+        );
+    }
+
+    #[test]
+    fn commits_merge_what_is_alike_and_leave_what_is_large() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = crate::embedded::EmbeddedOptions {
+            max_segments: 4,
+            max_segment_patterns: 100,
+            ..Default::default()
+        };
+        let kb = dir.path().join("kb");
+        let store = EmbeddedStore::create_with(&kb, &["node0"], json!(null), options).unwrap();
+        let large = add(&store, 0, 51);
+        let sizes = || {
+            let newest = store.newest();
+            let mut sizes: Vec<u64> = newest.manifest.segments.iter().map(largest_node).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        for n in 1..=4 {
+            add(&store, 100 * n, 4);
+        }
+        assert_eq!(sizes(), [4, 4, 4, 4, 51]);
+        add(&store, 500, 4);
+        assert_eq!(sizes(), [4, 16, 51]);
+        for n in 6..=8 {
+            add(&store, 100 * n, 4);
+        }
+        // The next one, of 16, is no larger than these four together.
+        assert_eq!(sizes(), [4, 32, 51]);
+        assert!(store.content().sources.contains(&large));
+    }
+
+    #[test]
     fn readers_do_not_wait_for_a_merge() {
         let dir = tempfile::tempdir().unwrap();
         let store = EmbeddedStore::create(&dir.path().join("kb"), &["node0"], json!(null)).unwrap();

@@ -160,7 +160,8 @@ pub(crate) fn merge_segments(
         n_patterns: 0,
     };
     let unknown = UnknownNames::of_merged(segments);
-    if walk_merged(segments, n_nodes, unknown, limits, path, &mut sink)?.is_break() {
+    let walked = walk_merged(segments, n_nodes, unknown, limits, path, &mut sink)?;
+    if walked.is_break() || is_cancelled() {
         return Ok(None);
     }
     let mut documents = Vec::new();
