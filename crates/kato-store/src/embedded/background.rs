@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_cleared_or_compacted_does_not_come_back_with_a_merge() {
-        let change: [(&str, &dyn Fn(&EmbeddedStore)); 4] = [
+        type Change<'a> = (&'a str, &'a dyn Fn(&EmbeddedStore));
+        let change: [Change<'_>; 4] = [
             ("forget", &|store| {
                 store.forget(&[vec![name(1)]], Value::Null).unwrap();
             }),

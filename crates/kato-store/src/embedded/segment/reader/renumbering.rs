@@ -95,10 +95,10 @@ mod tests {
                 below: &below[..n_below],
                 others: others.clone(),
             };
-            let last = (n_below + others.len() - 1) as u32;
+            let last = u32::try_from(n_below + others.len() - 1).unwrap();
             for n_symbols in [0, 1, 3, 50_000] {
                 // Every number there is, far from each other.
-                let symbol = |at: u64| (at * 7_919 % (u64::from(last) + 1)) as u32;
+                let symbol = |at: u64| u32::try_from(at * 7_919 % (u64::from(last) + 1)).unwrap();
                 let symbols: Vec<u32> = (0..n_symbols).map(symbol).chain([last]).collect();
                 let mut renumbered = symbols.clone();
                 numbers.apply(&mut renumbered, &mut scratch).unwrap();
