@@ -83,19 +83,21 @@ fn print_budget(num_workers: NonZeroUsize, report: &TrainingReport) {
         stage,
         starved,
         commit,
+        merge,
         count_patterns,
         ..
     } = report.stage_seconds;
     let ns = |seconds: f64| 1e9 * seconds / report.tokens.max(1) as f64;
     eprintln!(
         "{num_workers} workers, ns a token: load {:.1} (waiting {:.1}), learn {:.1}, stage {:.1}, starved {:.1}, \
-         commit {:.1}, count patterns {:.1}; wall clock {:.1}",
+         commit {:.1}, merge {:.1}, count patterns {:.1}; wall clock {:.1}",
         ns(load),
         ns(load_blocked),
         ns(learn),
         ns(stage),
         ns(starved),
         ns(commit),
+        ns(merge),
         ns(count_patterns),
         ns(report.total_time_seconds),
     );

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::time::Duration;
 
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_model::LearnBatch;
@@ -135,6 +136,11 @@ pub trait Backend: Sync {
     fn disk_bytes(&self) -> Option<u64> {
         None
     }
+
+    /// Returns how long threads of the backend's own have merged what was committed in this session.
+    fn merging_time(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// The unit in which documents are handed to workers.
@@ -250,6 +256,10 @@ impl Backend for StoreBackend<'_> {
 
     fn disk_bytes(&self) -> Option<u64> {
         self.0.disk_bytes()
+    }
+
+    fn merging_time(&self) -> Duration {
+        self.0.merging_time()
     }
 }
 

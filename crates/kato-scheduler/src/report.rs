@@ -109,6 +109,8 @@ pub struct StageSeconds {
     pub starved: f64,
     /// Making commits durable; runs beside the workers.
     pub commit: f64,
+    /// Merging what was committed; runs beside everything else.
+    pub merge: f64,
     /// Counting distinct patterns for the report, after the last commit.
     pub count_patterns: f64,
 }

@@ -1,7 +1,7 @@
 //! A training session: the dispatcher reads, workers learn, the committer commits.
 
 use std::thread::{self, ScopedJoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::unbounded;
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
@@ -76,6 +76,7 @@ pub fn train_parallel_with<B: Backend>(
     mut on_event: impl FnMut(TrainingEvent),
 ) -> Result<TrainingReport, TrainError> {
     let start = Instant::now();
+    let merged_before = backend.merging_time();
     let checkpoint = check_resumable(loader, learner, backend)?;
     // Before any thread is started: a ledger that cannot be used ends the run while nothing is
     // learned.
@@ -156,6 +157,7 @@ pub fn train_parallel_with<B: Backend>(
     }
     // Up to the last commit: counting patterns is work for the report alone.
     let seconds = start.elapsed().as_secs_f64();
+    let merging = backend.merging_time().saturating_sub(merged_before);
     on_event(TrainingEvent::Counting);
     let levels = session.clocks.count.time(|| levels(learner, backend))?;
     let outcome = Outcome {
@@ -165,6 +167,7 @@ pub fn train_parallel_with<B: Backend>(
         disk_bytes: backend.disk_bytes(),
         session_counts,
         distribution: options.distribution,
+        merging,
     };
     Ok(session.report(outcome))
 }
@@ -302,6 +305,7 @@ struct Outcome {
     disk_bytes: Option<u64>,
     session_counts: SessionCounts,
     distribution: Distribution,
+    merging: Duration,
 }
 
 impl Session {
@@ -320,6 +324,7 @@ impl Session {
             disk_bytes,
             session_counts,
             distribution,
+            merging,
         } = outcome;
         let counters = checkpoint.counters;
         let counts = checkpoint.cursor.counts();
@@ -362,6 +367,7 @@ impl Session {
                 stage: shared.stage.seconds(),
                 starved: shared.starved.seconds(),
                 commit: clocks.commit.seconds(),
+                merge: merging.as_secs_f64(),
                 count_patterns: clocks.count.seconds(),
             },
         }

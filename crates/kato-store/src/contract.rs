@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::time::Duration;
 
 use kato_model::{AttributeLimits, Attributes, PatternName, SealedBatch, Symbol, VectorName};
 use serde::{Deserialize, Serialize};
@@ -224,6 +225,13 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     ///
     /// `None` where it takes none, and where a server that knows the number does not answer.
     fn disk_bytes(&self) -> Option<u64>;
+
+    /// Returns how long threads of the store's own have merged what was committed, since it was opened.
+    ///
+    /// By default there are none.
+    fn merging_time(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// An iterator over a store's content; every item may fail.

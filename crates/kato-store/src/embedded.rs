@@ -1,5 +1,6 @@
 //! The embedded store: a directory of segments and a manifest, crash-safe, one writer at a time.
 
+mod background;
 mod compaction;
 mod count;
 mod directory;
@@ -8,6 +9,7 @@ mod generation;
 mod lock;
 mod manifest;
 mod merge;
+mod merge_runs;
 mod numbering;
 mod options;
 mod ordered;
@@ -24,10 +26,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use serde_json::Value;
 
+use self::background::{BackgroundMerge, StageTime};
 use self::directory::{
     FileAccess, ensure_unoccupied, manifest_entry, parent_dir, segment_dir, segment_path,
 };
@@ -35,7 +39,7 @@ use self::generation::OpenedGeneration;
 pub use self::generation::Recovery;
 use self::lock::WriteLock;
 use self::manifest::{Manifest, SegmentEntry, sync_dir};
-pub use self::options::{DamagePolicy, EmbeddedOptions};
+pub use self::options::{DamagePolicy, EmbeddedOptions, Merging};
 use self::segment::Segment;
 pub use self::segment::set_max_open_segments;
 pub(crate) use self::segment::{
@@ -84,16 +88,22 @@ pub struct EmbeddedStore {
     configuration: Value,
     /// Locked for moments only, as readers need it.
     state: Mutex<State>,
-    /// Locked by whoever makes a new generation, for as long as that takes.
-    writing: Mutex<()>,
+    /// Locked by whoever makes a new generation, for as long as that takes. Holds the merge that goes
+    /// on beside commits.
+    writing: Mutex<Option<BackgroundMerge>>,
     /// Number of the next segment file, whichever thread asks.
     next_segment: AtomicU64,
+    /// Time for which segments were merged beside commits, by the threads that did.
+    merging_time: Arc<StageTime>,
     /// Digests of the segments that commits do not merge.
     kept: Mutex<Vec<ContentDigest>>,
     recovery: Option<Recovery>,
     /// The lock of a writer; `None` for a reader.
     lock: Option<Arc<WriteLock>>,
 }
+
+/// The right to make a new generation.
+type Writing<'a> = MutexGuard<'a, Option<BackgroundMerge>>;
 
 /// The part of a store that commits change.
 #[derive(Debug)]
@@ -372,6 +382,7 @@ impl EmbeddedStore {
             next_segment: AtomicU64::new(manifest.next_segment),
             recovery,
             kept: Mutex::default(),
+            merging_time: Arc::default(),
             state: Mutex::new(State {
                 newest: Generation { manifest, segments },
                 previous,
@@ -396,8 +407,8 @@ impl EmbeddedStore {
 
     /// Waits until no other generation is being made. Merging takes minutes and the disk its time,
     /// so this is another lock than that of the state: readers do not wait for them.
-    fn writing(&self) -> MutexGuard<'_, ()> {
-        // It protects no data of its own.
+    fn writing(&self) -> Writing<'_> {
+        // The merge is put there and taken as a whole.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -466,13 +477,13 @@ impl PatternStore for EmbeddedStore {
         for segment in &staged {
             opened.push(open_durably(segment.staged_by(writer)?)?);
         }
-        let writing = self.writing();
+        let mut writing = self.writing();
         // Changed in a copy: the newest generation stays what it is until the manifest is replaced.
         let mut next = self.newest();
         next.manifest.checkpoint = checkpoint;
         next.manifest.n_commits += 1;
         // A merge belongs to the commit: if that fails, the merged file is removed with the others.
-        staged.extend(self.merge_if_needed(&mut next, opened.len())?);
+        staged.extend(self.merge_if_needed(&mut writing, &mut next, opened.len())?);
         for (entry, segment) in opened {
             next.push(entry, segment);
         }
@@ -480,12 +491,16 @@ impl PatternStore for EmbeddedStore {
         for segment in &mut staged {
             segment.keep();
         }
-        self.replace(&writing, next)
+        self.replace(&writing, next)?;
+        // Behind the commit, so that what it brought can be merged as well.
+        self.merge_beside_if_needed(&mut writing, writer);
+        Ok(())
     }
 
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
         self.writer()?;
-        let writing = self.writing();
+        let mut writing = self.writing();
+        *writing = None;
         let newest = self.newest().manifest;
         let manifest = Manifest {
             checkpoint,
@@ -512,7 +527,9 @@ impl PatternStore for EmbeddedStore {
             names.sort_unstable();
             names.dedup();
         }
-        let writing = self.writing();
+        let mut writing = self.writing();
+        // It would bring back what is forgotten.
+        *writing = None;
         let mut next = self.newest();
         next.manifest.checkpoint = checkpoint;
         next.manifest.n_commits += 1;
@@ -639,6 +656,10 @@ impl PatternStore for EmbeddedStore {
                 .sum(),
         )
     }
+
+    fn merging_time(&self) -> Duration {
+        self.merging_time.get()
+    }
 }
 
 impl Generation {
@@ -646,6 +667,19 @@ impl Generation {
     fn push(&mut self, entry: SegmentEntry, segment: Arc<Segment>) {
         self.manifest.segments.push(entry);
         self.segments.push(segment);
+    }
+
+    /// Keeps the segments for which it says so.
+    fn retain(&mut self, is_kept: &[bool]) {
+        // Segments and their entries in the manifest are parallel lists and lose the same
+        // positions.
+        let mut is_kept_of_each = is_kept.iter();
+        self.segments
+            .retain(|_| is_kept_of_each.next().is_none_or(|is_kept| *is_kept));
+        let mut is_kept_of_each = is_kept.iter();
+        self.manifest
+            .segments
+            .retain(|_| is_kept_of_each.next().is_none_or(|is_kept| *is_kept));
     }
 }
 

@@ -11,6 +11,7 @@ use kato_scheduler::{
     RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
     loader_at_checkpoint, train_parallel,
 };
+use kato_store::embedded::{EmbeddedOptions, Merging};
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::Tokenizer;
 
@@ -180,15 +181,18 @@ impl<'a> Training<'a> {
         if let Some(split) = self.split {
             corpus = corpus.with_split(split);
         }
+        // Learning goes on meanwhile.
+        let options = EmbeddedOptions::default().with_merging(Merging::Beside);
         let (mut loader, store) = if EmbeddedStore::exists(&self.kb) {
-            let store = EmbeddedStore::open(&self.kb)?;
+            let store = EmbeddedStore::open_with(&self.kb, options)?;
             (loader_at_checkpoint(corpus, &store.checkpoint())?, store)
         } else {
             // First, so that a source that is not there leaves no empty knowledge base behind.
             let loader = corpus.build()?;
             let configuration = RunConfiguration::from_learner(&learner).with_split(self.split);
             let nodes = learner.node_names();
-            let store = EmbeddedStore::create(&self.kb, &nodes, configuration.to_json())?;
+            let store =
+                EmbeddedStore::create_with(&self.kb, &nodes, configuration.to_json(), options)?;
             (loader, store)
         };
         let mut listeners = self.listeners;

@@ -15,6 +15,7 @@ use kato_scheduler::{
     train_parallel, train_parallel_with,
 };
 use kato_store::EmbeddedStore;
+use kato_store::embedded::{EmbeddedOptions, Merging};
 use uuid::Uuid;
 
 use super::MeasuredBackend;
@@ -89,7 +90,10 @@ impl Bench {
         let dir = tempfile::tempdir()?;
         let configuration = self.configuration().to_json();
         let nodes = self.learner.node_names();
-        let store = EmbeddedStore::create(&dir.path().join("kb"), &nodes, configuration)?;
+        // As a training does.
+        let store_options = EmbeddedOptions::default().with_merging(Merging::Beside);
+        let kb = dir.path().join("kb");
+        let store = EmbeddedStore::create_with(&kb, &nodes, configuration, store_options)?;
         let (mut loader, options) = (self.loader()?, self.options(workers));
         let report = train_parallel(&mut loader, &self.learner, &store, &options, |_event| {});
         Ok(report?)

@@ -22,6 +22,7 @@ use kato_scheduler::{
     Backend as _, RunConfiguration, TrainingEvent, TrainingOptions, TrainingReport, train_parallel,
     train_parallel_with,
 };
+use kato_store::embedded::{EmbeddedOptions, Merging};
 use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -220,7 +221,10 @@ impl DestinationArgs {
         let nodes = learner.node_names();
         Ok(match self.backend() {
             Backend::Embedded(dir) => {
-                let create = || EmbeddedStore::create(&dir, &nodes, configuration.to_json());
+                // Learning goes on meanwhile.
+                let options = EmbeddedOptions::default().with_merging(Merging::Beside);
+                let create =
+                    || EmbeddedStore::create_with(&dir, &nodes, configuration.to_json(), options);
                 let store = match resume {
                     false => {
                         create().context("--resume goes on with an existing knowledge base")?
@@ -228,7 +232,7 @@ impl DestinationArgs {
                     // A run that was killed before it made its knowledge base starts from the
                     // beginning.
                     true if !EmbeddedStore::exists(&dir) => create()?,
-                    true => EmbeddedStore::open(&dir)?,
+                    true => EmbeddedStore::open_with(&dir, options)?,
                 };
                 warn_of_recovery(&store);
                 // After the store: a run that cannot be begun or opened leaves no manifest behind.

@@ -235,7 +235,8 @@ impl LoadedNode {
             let _changing = disk.journal.changing_store();
             // An index that covers one of those that are merged here is found no longer if the
             // service is killed before the next one is there: the node is loaded then, as without.
-            store.compact_to(MAX_INDEXED_SEGMENTS)?;
+            store.compact_to_unless(MAX_INDEXED_SEGMENTS, &|| cancel.is_cancelled())?;
+            cancel.check()?;
         }
         // From here on: a fold that merges one of them would make the index void while it is written.
         store.keep_segments(&store.content().sources);

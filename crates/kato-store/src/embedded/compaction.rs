@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use super::lock::WriteLock;
+use super::manifest::SegmentEntry;
 use super::merge::merge_segments;
+use super::options::Merging;
 use super::segment::Segment;
 use super::staged::StagedSegment;
 use super::visit::are_known;
-use super::{EmbeddedStore, Generation, open_durably};
+use super::{EmbeddedStore, Generation, Writing, open_durably};
 use crate::StoreError;
 use crate::visit::ContentDigest;
 
@@ -28,12 +31,15 @@ impl EmbeddedStore {
     pub fn compact(&self) -> Result<(), StoreError> {
         self.writer()?;
         // Locked throughout, so that no commit comes between reading a generation and replacing it.
-        let writing = self.writing();
+        let mut writing = self.writing();
+        // What goes on beside commits would be in the way.
+        *writing = None;
         let mut merged_any = false;
         loop {
             let mut next = self.newest();
             let is_free = vec![true; next.segments.len()];
-            let Some(mut merged) = self.merge_smallest(&mut next, usize::MAX, &is_free)? else {
+            let chosen = self.smallest(&next, &is_free, |_, _, _| true);
+            let Some(mut merged) = self.merge(&mut next, &chosen, &never)? else {
                 break;
             };
             // As in a commit: an error from here on does not say whether the manifest names the
@@ -58,8 +64,23 @@ impl EmbeddedStore {
     ///
     /// As [`compact`](Self::compact).
     pub fn compact_to(&self, most: usize) -> Result<bool, StoreError> {
+        self.compact_to_unless(most, &never)
+    }
+
+    /// Merges as [`compact_to`](Self::compact_to) does, until it is cancelled: then nothing is
+    /// merged. It asks all the time whether it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`compact`](Self::compact).
+    pub fn compact_to_unless(
+        &self,
+        most: usize,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
         self.writer()?;
-        let writing = self.writing();
+        let mut writing = self.writing();
+        *writing = None;
         let mut next = self.newest();
         let n_segments = next.segments.len();
         if n_segments <= most.max(1) {
@@ -68,7 +89,8 @@ impl EmbeddedStore {
         let is_free = vec![true; n_segments];
         // One is left of those that are merged.
         let count = n_segments - most.max(1) + 1;
-        let Some(mut merged) = self.merge_smallest(&mut next, count, &is_free)? else {
+        let chosen = self.smallest(&next, &is_free, |n_chosen, _, _| n_chosen < count);
+        let Some(mut merged) = self.merge(&mut next, &chosen, is_cancelled)? else {
             return Ok(false);
         };
         merged.keep();
@@ -98,33 +120,99 @@ impl EmbeddedStore {
             .fold(0, u64::saturating_add)
     }
 
-    /// Merges the smaller segments if `added` more would be too many.
+    /// Puts what was merged beside commits into the next generation; merges the smaller segments
+    /// if `added` more would be too many, or waits for that.
     pub(super) fn merge_if_needed(
         &self,
+        writing: &mut Writing<'_>,
         next: &mut Generation,
         added: usize,
-    ) -> Result<Option<StagedSegment>, StoreError> {
-        let most = self.options.max_segments.max(2);
-        let mut is_free = are_known(&next.segments, &self.kept());
-        is_free.iter_mut().for_each(|is_kept| *is_kept = !*is_kept);
-        let expected = is_free.iter().filter(|is_free| **is_free).count() + added;
-        if expected <= most {
-            return Ok(None);
+    ) -> Result<Vec<StagedSegment>, StoreError> {
+        let excess = |next: &Generation, most: usize| {
+            let n_mergeable = self.mergeable(next).iter().filter(|it| **it).count();
+            (n_mergeable + added).checked_sub(most + 1)
+        };
+        let most = self.max_segments();
+        // Beside commits, twice as many are the most: they come faster than they are merged.
+        let must_wait = |next: &Generation| match self.options.merging {
+            Merging::InCommit => true,
+            Merging::Beside => excess(next, 2 * most).is_some(),
+        };
+        let mut merged = Vec::new();
+        let is_due = must_wait(next);
+        if let Some(merge) = writing.take_if(|merge| is_due || merge.is_finished()) {
+            let is_kept = are_known(merge.inputs(), &self.kept());
+            // What was kept meanwhile must stay: then the merge was for nothing.
+            if !is_kept.contains(&true) {
+                merged.extend(merge.finish(next)?);
+            }
         }
-        // Merging down to about half of the limit leaves room for as many commits until the next
-        // merge.
-        self.merge_smallest(next, expected - most / 2, &is_free)
+        if let Some(excess) = excess(next, most).filter(|_| must_wait(next)) {
+            let chosen = self.to_merge(next, excess);
+            merged.extend(self.merge(next, &chosen, &never)?);
+        }
+        Ok(merged)
     }
 
-    /// Merges the smallest of the segments that are free, at most `count` of them and none that is
-    /// at its full size; `None` if there are not two.
-    fn merge_smallest(
+    /// Begins to merge the smaller segments beside commits if there are too many and none are being
+    /// merged.
+    pub(super) fn merge_beside_if_needed(
+        &self,
+        writing: &mut Writing<'_>,
+        writer: &Arc<WriteLock>,
+    ) {
+        if self.options.merging != Merging::Beside || writing.is_some() {
+            return;
+        }
+        let newest = self.newest();
+        let n_mergeable = self.mergeable(&newest).iter().filter(|it| **it).count();
+        let Some(excess) = n_mergeable.checked_sub(self.max_segments() + 1) else {
+            return;
+        };
+        let chosen = self.to_merge(&newest, excess);
+        if chosen.len() >= 2 {
+            let inputs = chosen.iter().map(|&idx| Arc::clone(&newest.segments[idx]));
+            **writing = self.merge_beside(writer, inputs.collect());
+        }
+    }
+
+    /// Returns the number of segments above which the smaller ones are merged.
+    fn max_segments(&self) -> usize {
+        self.options.max_segments.max(2)
+    }
+
+    /// Returns the positions of the segments that are to be merged, where those that are mergeable and
+    /// those to come are so many too many, beside one.
+    ///
+    /// They are the smallest, down to about half of the limit, which leaves room for as many commits
+    /// until the next merge; and on as long as the next larger one is no larger than all those together.
+    /// So what is written again is, as a rule, in a segment twice as large at least.
+    fn to_merge(&self, next: &Generation, excess: usize) -> Vec<usize> {
+        let most = self.max_segments();
+        let count = most + 1 + excess - most / 2;
+        self.smallest(next, &self.mergeable(next), |n_chosen, patterns, size| {
+            n_chosen < count || size <= patterns
+        })
+    }
+
+    /// Returns of each segment whether commits merge it: not if it is kept, nor if another of its size
+    /// would not fit into one with it.
+    fn mergeable(&self, next: &Generation) -> Vec<bool> {
+        let is_kept = are_known(&next.segments, &self.kept());
+        let most = self.options.max_segment_patterns.min(MAX_RANKS) / 2;
+        let with_kept = next.manifest.segments.iter().zip(is_kept);
+        with_kept
+            .map(|(entry, is_kept)| !is_kept && largest_node(entry) <= most)
+            .collect()
+    }
+
+    /// Merges the chosen segments; `None` if there are not two, or if it was cancelled.
+    fn merge(
         &self,
         next: &mut Generation,
-        count: usize,
-        is_free: &[bool],
+        chosen: &[usize],
+        is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<StagedSegment>, StoreError> {
-        let chosen = self.smallest(next, count, is_free);
         if chosen.len() < 2 {
             return Ok(None);
         }
@@ -135,41 +223,53 @@ impl EmbeddedStore {
             .collect();
         let path = self.next_segment_path();
         let limits = next.manifest.attribute_limits;
-        let merged = StagedSegment::write(&path, writer, || {
-            merge_segments(&inputs, self.nodes.len(), &limits, &path)
-        })?;
+        let write = || merge_segments(&inputs, self.nodes.len(), &limits, &path, is_cancelled);
+        let Some(merged) = StagedSegment::write_unless(&path, writer, write)? else {
+            return Ok(None);
+        };
         let (entry, segment) = open_durably(merged.staged_by(writer)?)?;
-        // Segments and their entries in the manifest are parallel lists and lose the same
-        // positions.
-        let mut keep = (0..next.segments.len()).map(|idx| !chosen.contains(&idx));
-        next.segments.retain(|_| keep.next().unwrap_or(true));
-        let mut keep = (0..next.manifest.segments.len()).map(|idx| !chosen.contains(&idx));
-        next.manifest
-            .segments
-            .retain(|_| keep.next().unwrap_or(true));
+        let is_left: Vec<bool> = (0..next.segments.len())
+            .map(|idx| !chosen.contains(&idx))
+            .collect();
+        next.retain(&is_left);
         next.push(entry, segment);
         Ok(Some(merged))
     }
 
-    /// Returns the positions of the smallest free segments that fit into one together.
-    fn smallest(&self, next: &Generation, count: usize, is_free: &[bool]) -> Vec<usize> {
-        // The largest node counts: its patterns take the ranks, and the memory of a merge.
-        let size = |idx: usize| {
-            let nodes = next.manifest.segments[idx].nodes.iter();
-            nodes.map(|node| node.patterns).max().unwrap_or(0)
-        };
+    /// Returns the positions of the smallest free segments that fit into one together, as long as
+    /// `is_wanted` says so of their number, their patterns and those of the next one.
+    fn smallest(
+        &self,
+        next: &Generation,
+        is_free: &[bool],
+        is_wanted: impl Fn(usize, u64, u64) -> bool,
+    ) -> Vec<usize> {
+        let size = |idx: usize| largest_node(&next.manifest.segments[idx]);
         let all = 0..next.segments.len();
         let mut smallest: Vec<usize> = all.filter(|&idx| is_free[idx]).collect();
         smallest.sort_by_key(|&idx| size(idx));
         let most = self.options.max_segment_patterns.min(MAX_RANKS);
-        let mut patterns = 0;
-        let fitting = smallest.into_iter().take(count).take_while(|&idx| {
+        let (mut n_chosen, mut patterns) = (0, 0_u64);
+        let chosen = smallest.into_iter().take_while(|&idx| {
+            let is_chosen = is_wanted(n_chosen, patterns, size(idx));
+            n_chosen += 1;
             // An upper bound, as a name that several segments hold is one pattern in the result.
-            patterns = u64::saturating_add(patterns, size(idx));
-            patterns <= most
+            patterns = patterns.saturating_add(size(idx));
+            is_chosen && patterns <= most
         });
-        fitting.collect()
+        chosen.collect()
     }
+}
+
+/// Says of a merge that nobody can cancel that it is not cancelled.
+fn never() -> bool {
+    false
+}
+
+/// Returns the patterns of a segment's largest node, which take the ranks, and the memory of a merge.
+fn largest_node(entry: &SegmentEntry) -> u64 {
+    let nodes = entry.nodes.iter();
+    nodes.map(|node| node.patterns).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -229,6 +329,66 @@ mod tests {
             (store.n_segments(), store.count_patterns(0).unwrap()),
             (2, 40)
         );
+    }
+
+    #[test]
+    fn a_merge_that_is_cancelled_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let kb = dir.path().join("kb");
+        let store = EmbeddedStore::create(&kb, &["node0"], json!(null)).unwrap();
+        for n in 0..3 {
+            add(&store, n * 2000, 1500);
+        }
+        let files = || std::fs::read_dir(kb.join("segments")).unwrap().count();
+        let before = (store.content_digest(), files());
+        // At once, and in the middle.
+        for n_asked in [0, 2] {
+            let left = std::cell::Cell::new(n_asked);
+            let is_cancelled = || left.replace(left.get() - i32::from(left.get() > 0)) == 0;
+            assert!(!store.compact_to_unless(1, &is_cancelled).unwrap());
+            assert_eq!((store.content_digest(), files()), before);
+        }
+        assert!(store.compact_to_unless(1, &|| false).unwrap());
+        assert_eq!(
+            (store.n_segments(), store.count_patterns(0).unwrap()),
+            (1, 4500)
+        );
+    }
+
+    #[test]
+    fn commits_merge_what_is_alike_and_leave_what_is_large() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = crate::embedded::EmbeddedOptions {
+            max_segments: 4,
+            max_segment_patterns: 100,
+            ..Default::default()
+        };
+        let kb = dir.path().join("kb");
+        let store = EmbeddedStore::create_with(&kb, &["node0"], json!(null), options).unwrap();
+        let large = add(&store, 0, 51);
+        let sizes = || {
+            let newest = store.newest();
+            let mut sizes: Vec<u64> = newest.manifest.segments.iter().map(largest_node).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        for n in 1..=4 {
+            add(&store, 100 * n, 4);
+        }
+        assert_eq!(sizes(), [4, 4, 4, 4, 51]);
+        add(&store, 500, 4);
+        assert_eq!(sizes(), [4, 16, 51]);
+        for n in 6..=8 {
+            add(&store, 100 * n, 4);
+        }
+        // The 16 would be written again for three of 4.
+        assert_eq!(sizes(), [4, 12, 16, 51]);
+        for n in 9..=10 {
+            add(&store, 100 * n, 4);
+        }
+        // Now all the others together are larger.
+        assert_eq!(sizes(), [4, 36, 51]);
+        assert!(store.content().sources.contains(&large));
     }
 
     #[test]

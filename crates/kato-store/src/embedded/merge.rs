@@ -1,137 +1,16 @@
 //! Merging segments by name: counts are added, symbols renumbered.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use kato_model::{AttributeLimits, PatternName};
 
+use super::merge_runs::RunMerge;
 use super::numbering::{Numbering, UnknownNames};
-use super::segment::{
-    Extras, NodeCursor, RawRecord, Segment, SegmentWriter, WrittenSegment, too_large,
-};
+use super::segment::{Extras, Renumbering, Segment, SegmentWriter, WrittenSegment, too_large};
 use super::vectors::MergedVectors;
 use crate::StoreError;
-
-/// A walk along one node's patterns over several segments in name order, each name once.
-#[derive(Debug)]
-pub(crate) struct MergeCursor {
-    cursors: Vec<NodeCursor>,
-    heap: BinaryHeap<Reverse<(PatternName, usize)>>,
-    /// Cursors that stand at the current name, ascending.
-    group: Vec<usize>,
-}
-
-/// One name and the cursors that hold it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Group<'a> {
-    pub(crate) name: PatternName,
-    cursors: &'a [NodeCursor],
-    members: &'a [usize],
-}
-
-impl MergeCursor {
-    /// Creates a walk along all patterns of a node.
-    pub(crate) fn new(segments: &[Arc<Segment>], node_idx: usize) -> Result<Self, StoreError> {
-        Self::from_leading(segments, node_idx, 0)
-    }
-
-    /// Creates a walk along the patterns whose names' leading bytes are at least `leading`.
-    pub(crate) fn from_leading(
-        segments: &[Arc<Segment>],
-        node_idx: usize,
-        leading: u64,
-    ) -> Result<Self, StoreError> {
-        let cursors = segments
-            .iter()
-            .map(|segment| NodeCursor::from_leading(Arc::clone(segment), node_idx, leading))
-            .collect::<Result<Vec<_>, _>>()?;
-        let heap = cursors
-            .iter()
-            .zip(0..)
-            .filter_map(|(cursor, idx)| Some(Reverse((cursor.name()?, idx))))
-            .collect();
-        Ok(Self {
-            cursors,
-            heap,
-            group: Vec::new(),
-        })
-    }
-
-    /// Moves to the next name and returns it; `None` after the last.
-    pub(crate) fn next_group(&mut self) -> Result<Option<Group<'_>>, StoreError> {
-        // The cursors of the last group advance only now, because the group that was returned read
-        // from their blocks.
-        for &idx in &self.group {
-            self.cursors[idx].advance()?;
-            if let Some(name) = self.cursors[idx].name() {
-                self.heap.push(Reverse((name, idx)));
-            }
-        }
-        self.group.clear();
-        let Some(Reverse((name, first))) = self.heap.pop() else {
-            return Ok(None);
-        };
-        self.group.push(first);
-        // Equal names leave the heap in the order of the cursors, so the group ascends.
-        while let Some(&Reverse((next, idx))) = self.heap.peek() {
-            if next != name {
-                break;
-            }
-            self.heap.pop();
-            self.group.push(idx);
-        }
-        Ok(Some(Group {
-            name,
-            cursors: &self.cursors,
-            members: &self.group,
-        }))
-    }
-}
-
-impl<'a> Group<'a> {
-    /// Returns the sum of the frequencies.
-    pub(crate) fn frequency(&self) -> Result<u64, StoreError> {
-        self.members.iter().try_fold(0_u64, |sum, &idx| {
-            Ok(sum.saturating_add(self.cursors[idx].record()?.frequency))
-        })
-    }
-
-    /// Returns the segments that hold the name, by position in the list the cursor was made from.
-    pub(crate) fn members(&self) -> &'a [usize] {
-        self.members
-    }
-
-    /// Returns one of the records, which agree in their content, with its segment.
-    pub(crate) fn content(&self) -> Result<(usize, &'a Arc<Segment>, RawRecord<'a>), StoreError> {
-        // A group has at least one member, and as a name is the SHA-1 of its content, any will do.
-        let source = self.members[0];
-        let cursor = &self.cursors[source];
-        Ok((source, cursor.segment(), cursor.record()?))
-    }
-
-    /// Returns the merged extras.
-    pub(crate) fn extras(&self, limits: &AttributeLimits) -> Result<Extras, StoreError> {
-        let mut merged = Extras::default();
-        for &idx in self.members {
-            let cursor = &self.cursors[idx];
-            let extras = cursor
-                .record()?
-                .extras()
-                .ok_or_else(|| cursor.segment().corrupt_block())?;
-            // The limits were applied when the extras were written, so the first ones are taken as
-            // they are.
-            if merged.is_empty() {
-                merged = extras;
-            } else {
-                merged.merge(extras, limits);
-            }
-        }
-        Ok(merged)
-    }
-}
 
 /// A receiver of the merge of several segments, node by node from the bottom up.
 pub(crate) trait MergeSink {
@@ -177,6 +56,10 @@ pub(crate) fn walk_merged(
             .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 symbols"))?;
         let texts: Vec<&str> = numbering.texts.iter().map(AsRef::as_ref).collect();
         sink.begin_node(n_below, &texts)?;
+        // Numbers have a meaning only within their segment, so each has tables of its own.
+        let tables = numbering.into_tables().into_iter().zip(&children);
+        let numbers = tables.map(|(others, below)| Renumbering { below, others });
+        let numbers: Vec<Renumbering<'_>> = numbers.collect();
         // Nothing refers to the patterns of the highest node.
         let has_above = node_idx + 1 < n_nodes;
         let mut ranks: Vec<Vec<u32>> = segments
@@ -186,33 +69,18 @@ pub(crate) fn walk_merged(
                 false => Vec::new(),
             })
             .collect();
-        let mut merge = MergeCursor::new(segments, node_idx)?;
-        let mut symbols = Vec::new();
+        let mut merge = RunMerge::renumbering(segments, node_idx, numbers);
         let mut rank: u32 = 0;
         while let Some(group) = merge.next_group()? {
-            // Numbers have a meaning only within their segment, so symbols are renumbered by the
-            // tables of the segment that the record is from.
-            let (source, segment, record) = group.content()?;
-            let old_below = segment.n_below(node_idx);
-            symbols.clear();
-            for symbol in record.symbols(segment.width(node_idx)) {
-                let renumbered = match symbol.checked_sub(old_below) {
-                    None => children[source].get(symbol as usize).copied(),
-                    Some(other) => numbering.renumber(source, other),
-                };
-                // A number out of bounds passes the checksum of a file that was written so: it is
-                // damage and must not panic.
-                symbols.push(renumbered.ok_or_else(|| segment.corrupt_block())?);
-            }
-            let extras = group.extras(limits)?;
+            let (frequency, extras) = group.counts(limits)?;
             if sink
-                .pattern(group.name, group.frequency()?, &symbols, &extras)?
+                .pattern(group.name, frequency, group.symbols(), &extras)?
                 .is_break()
             {
                 return Ok(ControlFlow::Break(()));
             }
             if has_above {
-                for &member in group.members() {
+                for member in group.members() {
                     ranks[member].push(rank);
                 }
             }
@@ -221,6 +89,7 @@ pub(crate) fn walk_merged(
                 .ok_or_else(|| too_large(path, "a node has more than 2^32 - 1 patterns"))?;
         }
         sink.end_node(node_idx)?;
+        drop(merge);
         // The ranks of this node are the children of the next.
         children = ranks;
         n_below = rank;
@@ -228,10 +97,15 @@ pub(crate) fn walk_merged(
     Ok(ControlFlow::Continue(()))
 }
 
+/// Number of patterns after which a merge asks whether it is cancelled: below a millisecond.
+const CANCEL_PATTERNS: u64 = 1 << 10;
+
 /// A sink that writes a segment.
 struct SegmentSink<'a> {
     writer: SegmentWriter,
     segments: &'a [Arc<Segment>],
+    is_cancelled: &'a dyn Fn() -> bool,
+    n_patterns: u64,
 }
 
 impl MergeSink for SegmentSink<'_> {
@@ -251,7 +125,12 @@ impl MergeSink for SegmentSink<'_> {
         extras: &Extras,
     ) -> Result<ControlFlow<()>, StoreError> {
         self.writer.push(name, frequency, symbols, extras)?;
-        Ok(ControlFlow::Continue(()))
+        self.n_patterns += 1;
+        let is_asked = self.n_patterns.is_multiple_of(CANCEL_PATTERNS);
+        Ok(match is_asked && (self.is_cancelled)() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
     }
 
     fn end_node(&mut self, node_idx: usize) -> Result<(), StoreError> {
@@ -264,7 +143,7 @@ impl MergeSink for SegmentSink<'_> {
     }
 }
 
-/// Writes the merge of several segments as one.
+/// Writes the merge of several segments as one; `None`, and a part of a file, once it is cancelled.
 ///
 /// Memory: that of [`walk_merged`].
 pub(crate) fn merge_segments(
@@ -272,14 +151,19 @@ pub(crate) fn merge_segments(
     n_nodes: usize,
     limits: &AttributeLimits,
     path: &Path,
-) -> Result<WrittenSegment, StoreError> {
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Option<WrittenSegment>, StoreError> {
     let mut sink = SegmentSink {
         writer: SegmentWriter::create(path)?,
         segments,
+        is_cancelled,
+        n_patterns: 0,
     };
-    // This sink ends nothing before its end.
     let unknown = UnknownNames::of_merged(segments);
-    let _ = walk_merged(segments, n_nodes, unknown, limits, path, &mut sink)?;
+    let walked = walk_merged(segments, n_nodes, unknown, limits, path, &mut sink)?;
+    if walked.is_break() || is_cancelled() {
+        return Ok(None);
+    }
     let mut documents = Vec::new();
     for segment in segments {
         documents.append(&mut segment.documents()?);
@@ -288,9 +172,6 @@ pub(crate) fn merge_segments(
     // segments.
     documents.sort_unstable();
     documents.dedup();
-    sink.writer.finish(
-        documents
-            .iter()
-            .map(|(sample_idx, id)| (*sample_idx, id.as_str())),
-    )
+    let documents = documents.iter().map(|(sample, id)| (*sample, id.as_str()));
+    sink.writer.finish(documents).map(Some)
 }

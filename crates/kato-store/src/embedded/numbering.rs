@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kato_model::PatternName;
 
-use super::merge::MergeCursor;
+use super::merge_runs::RunMerge;
 use super::segment::{ForeignCursor, Segment};
 use crate::StoreError;
 
@@ -150,17 +150,20 @@ impl<'a> Numbering<'a> {
         }))
     }
 
-    /// Returns the new number of a symbol of a segment that is no rank, by its number without those
-    /// of the ranks; `None` if the segment has no such symbol.
-    pub(super) fn renumber(&self, source: usize, number: u32) -> Option<u32> {
-        let foreign = &self.foreign[source];
-        match (number as usize).checked_sub(foreign.len()) {
-            None => foreign.get(number as usize).copied(),
-            Some(literal) => {
-                let rank = *self.dictionaries.ranks[source].get(literal)?;
-                self.literals.get(rank).copied()
-            }
+    /// Returns of each segment the new numbers of its symbols that are no ranks, by their numbers
+    /// without those of the ranks.
+    pub(super) fn into_tables(self) -> Vec<Vec<u32>> {
+        let Self {
+            dictionaries,
+            literals,
+            mut foreign,
+            ..
+        } = self;
+        for (table, ranks) in foreign.iter_mut().zip(&dictionaries.ranks) {
+            // Texts come behind foreign names.
+            table.extend(ranks.iter().map(|&rank| literals[rank]));
         }
+        foreign
     }
 }
 
@@ -229,7 +232,7 @@ impl<'a> MergedDictionaries<'a> {
 struct HomeNames<'a> {
     segments: &'a [Arc<Segment>],
     node_idx: usize,
-    walk: Option<MergeCursor>,
+    walk: Option<RunMerge<'static>>,
     name: Option<PatternName>,
     rank: u32,
 }
@@ -251,7 +254,7 @@ impl<'a> HomeNames<'a> {
         let walk = match &mut self.walk {
             Some(walk) => walk,
             none => {
-                let mut walk = MergeCursor::new(self.segments, self.node_idx)?;
+                let mut walk = RunMerge::new(self.segments, self.node_idx);
                 self.name = walk.next_group()?.map(|group| group.name);
                 none.insert(walk)
             }

@@ -6,17 +6,35 @@ use kato_model::AttributeLimits;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct EmbeddedOptions {
-    /// Segments above which a commit merges the smaller ones. More make commits cheaper and
+    /// Segments above which the smaller ones are merged; those that hold half of
+    /// `max_segment_patterns` or more are left alone and do not count. More make commits cheaper and
     /// look-ups dearer: a look-up searches every segment. Default 64, at least 2.
     pub max_segments: usize,
-    /// Patterns of one node above which a segment is left alone. Merging takes four bytes of
-    /// memory for each. Default 24 million.
+    /// Patterns of one node in a merged segment at most. Merging takes four bytes of memory for
+    /// each. Default 24 million.
     pub max_segment_patterns: u64,
+    /// Who waits for merges. Default: the commit that makes them necessary.
+    pub merging: Merging,
     /// Limits on the attributes kept of a pattern; used when a knowledge base is created, ignored
     /// afterwards.
     pub attribute_limits: AttributeLimits,
     /// Reaction of opening to a damaged newest commit. Default: go back to the one before.
     pub damage_policy: DamagePolicy,
+}
+
+/// The place where the merges are done that keep the number of segments down.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Merging {
+    /// In the commit that has too many segments, which waits. There are never more than so many, and
+    /// no thread but the caller's works.
+    #[default]
+    InCommit,
+    /// On a thread beside commits, while more is learned; a later commit puts the merged segment in
+    /// place of the others. A commit waits only when there are twice as many segments as the setting
+    /// allows, which is when learning is faster than the disk. A merge that goes on when the store is
+    /// closed is abandoned. Right for training, which commits all the time.
+    Beside,
 }
 
 /// The reaction of opening to a newest commit that is damaged, where the one before it is whole.
@@ -33,12 +51,22 @@ pub enum DamagePolicy {
     Refuse,
 }
 
+impl EmbeddedOptions {
+    /// Sets who waits for merges.
+    #[must_use]
+    pub fn with_merging(mut self, merging: Merging) -> Self {
+        self.merging = merging;
+        self
+    }
+}
+
 impl Default for EmbeddedOptions {
     fn default() -> Self {
         Self {
             max_segments: 64,
             // At four bytes for each, a merge takes about 100 MB of memory.
             max_segment_patterns: 24_000_000,
+            merging: Merging::default(),
             attribute_limits: AttributeLimits::default(),
             damage_policy: DamagePolicy::default(),
         }

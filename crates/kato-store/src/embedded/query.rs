@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kato_model::{AttributeLimits, PatternName, Symbol, VectorName};
 
-use super::merge::MergeCursor;
+use super::merge_runs::RunMerge;
 use super::segment::{Extras, RawRecord, Segment};
 use super::vectors::MergedVectors;
 use crate::contract::Scan;
@@ -52,18 +52,16 @@ pub(super) fn scan(
     node_idx: usize,
     limits: AttributeLimits,
 ) -> Result<Scan<'static, StoredPattern>, StoreError> {
-    let mut merge = MergeCursor::new(segments, node_idx)?;
+    let mut merge = RunMerge::new(segments, node_idx);
     Ok(fused(move || {
         let Some(group) = merge.next_group()? else {
             return Ok(None);
         };
-        let (_, segment, record) = group.content()?;
+        let (segment, record) = group.content()?;
         let symbols = symbols(segment, node_idx, record)?;
+        let (frequency, extras) = group.counts(&limits)?;
         Ok(Some(to_stored_pattern(
-            group.name,
-            symbols,
-            group.frequency()?,
-            group.extras(&limits)?,
+            group.name, symbols, frequency, extras,
         )))
     }))
 }
@@ -73,7 +71,7 @@ pub(super) fn scan_frequencies(
     segments: &[Arc<Segment>],
     node_idx: usize,
 ) -> Result<Scan<'static, (PatternName, u64)>, StoreError> {
-    let mut merge = MergeCursor::new(segments, node_idx)?;
+    let mut merge = RunMerge::new(segments, node_idx);
     Ok(fused(move || {
         let Some(group) = merge.next_group()? else {
             return Ok(None);

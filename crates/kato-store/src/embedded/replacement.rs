@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use super::directory::{remove_files, segment_dir};
 use super::manifest::{PREVIOUS_FILE, SegmentEntry, sync_dir};
 use super::segment::Segment;
-use super::{EmbeddedStore, Generation, State};
+use super::{EmbeddedStore, Generation, State, Writing};
 use crate::StoreError;
 
 impl EmbeddedStore {
@@ -15,7 +15,7 @@ impl EmbeddedStore {
     /// newest.
     pub(super) fn replace(
         &self,
-        _writing: &MutexGuard<'_, ()>,
+        _writing: &Writing<'_>,
         mut next: Generation,
     ) -> Result<(), StoreError> {
         // Beyond the numbers of batches that are only staged, too: a later commit may still name
@@ -42,7 +42,7 @@ impl EmbeddedStore {
 
     /// Drops the previous generation, so that the files of what was merged or forgotten are removed
     /// at once.
-    pub(super) fn drop_previous_generation(&self, _writing: &MutexGuard<'_, ()>) {
+    pub(super) fn drop_previous_generation(&self, _writing: &Writing<'_>) {
         // Best effort, as what was asked for is done: if it fails, the files are removed with the
         // next commit.
         let manifest = self.newest().manifest;

@@ -33,7 +33,9 @@ pub(crate) use dictionary::Dictionary;
 pub(crate) use footer::NodeTotals;
 pub(crate) use foreign::ForeignCursor;
 pub use handles::set_max_open_segments;
-pub(crate) use reader::{BlockBuffer, NodeCursor, Segment, VectorCursor};
+pub(crate) use reader::{
+    BlockBuffer, NodeCursor, NodeRun, Renumbering, RenumberingScratch, Segment, VectorCursor,
+};
 pub(crate) use record::{Extras, RawRecord, push_varint, take_slice, take_varint, width_for};
 pub(crate) use writer::{SegmentWriter, WrittenSegment};
 

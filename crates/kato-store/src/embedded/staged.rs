@@ -13,6 +13,7 @@ use crate::StoreError;
 use crate::contract::check_emotives;
 
 /// A segment that waits for its commit; its file is removed if it is dropped before.
+#[derive(Debug)]
 pub(super) struct StagedSegment {
     written: Option<WrittenSegment>,
     /// The writer that staged it. Once that is gone, another one may have given the file's name to
@@ -27,14 +28,24 @@ impl StagedSegment {
         writer: &Arc<WriteLock>,
         write: impl FnOnce() -> Result<WrittenSegment, StoreError>,
     ) -> Result<Self, StoreError> {
-        let written = write().inspect_err(|_| {
-            // Best effort: an orphan is removed by the next writer anyway.
-            let _ = fs::remove_file(path);
-        })?;
+        let written = write().inspect_err(|_| remove_orphan(path))?;
         Ok(Self {
             written: Some(written),
             writer: Arc::downgrade(writer),
         })
+    }
+
+    /// Runs `write` as [`write`](Self::write) does; `None` when it was broken off.
+    pub(super) fn write_unless(
+        path: &Path,
+        writer: &Arc<WriteLock>,
+        write: impl FnOnce() -> Result<Option<WrittenSegment>, StoreError>,
+    ) -> Result<Option<Self>, StoreError> {
+        let Some(written) = write().inspect_err(|_| remove_orphan(path))? else {
+            remove_orphan(path);
+            return Ok(None);
+        };
+        Self::write(path, writer, || Ok(written)).map(Some)
     }
 
     /// Returns the segment, if this writer staged it.
@@ -61,10 +72,15 @@ impl Drop for StagedSegment {
         // Holding the lock for the moment keeps another writer from giving the name to a file of
         // its own just now.
         if let (Some(written), Some(_writer)) = (&self.written, self.writer.upgrade()) {
-            // Best effort: an orphan is removed by the next writer anyway.
-            let _ = fs::remove_file(written.path());
+            remove_orphan(written.path());
         }
     }
+}
+
+/// Removes a segment file that no commit will name.
+fn remove_orphan(path: &Path) {
+    // Best effort: the next writer removes it anyway.
+    let _ = fs::remove_file(path);
 }
 
 /// Writes a batch as a segment.

@@ -2,7 +2,7 @@
 
 use kato_store::conformance;
 
-use crate::support::{Embedded, InMemory, always_merging};
+use crate::support::{Embedded, InMemory, always_merging, merging_beside};
 
 #[test]
 fn the_store_in_memory_keeps_the_contract() {
@@ -17,4 +17,9 @@ fn the_embedded_store_keeps_the_contract() {
 #[test]
 fn the_embedded_store_keeps_the_contract_while_it_merges_all_the_time() {
     conformance::run(&Embedded::new(always_merging()));
+}
+
+#[test]
+fn the_embedded_store_keeps_the_contract_while_it_merges_beside_commits() {
+    conformance::run(&Embedded::new(merging_beside()));
 }

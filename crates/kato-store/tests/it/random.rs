@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 
-use crate::support::{Embedded, InMemory, always_merging, cases, commit, sealed};
+use crate::support::{Embedded, InMemory, always_merging, cases, commit, merging_beside, sealed};
 
 const N_NODES: usize = 3;
 const NODES: [&str; N_NODES] = ["node0", "node1", "node2"];
@@ -210,7 +210,9 @@ proptest! {
 
     #[test]
     fn the_embedded_store_forgets_order_and_grouping((lessons, commits) in grouped()) {
-        teaches_the_same(&Embedded::new(always_merging()), &lessons, &commits);
+        for options in [always_merging(), merging_beside()] {
+            teaches_the_same(&Embedded::new(options), &lessons, &commits);
+        }
     }
 
     #[test]
@@ -225,7 +227,9 @@ proptest! {
         // The names of a lesson go to its node and to the one beside it, which may have learned the same.
         for other in 0..N_NODES {
             let node_of = |idx: usize| (lessons.node_of(idx) + other) % N_NODES;
-            forgets_the_same(&Embedded::new(always_merging()), &lessons, node_of, &rounds);
+            for options in [always_merging(), merging_beside()] {
+                forgets_the_same(&Embedded::new(options), &lessons, node_of, &rounds);
+            }
         }
     }
 
@@ -271,8 +275,8 @@ proptest! {
     }
 
     #[test]
-    fn the_embedded_store_is_the_store_in_memory_whatever_happens_between_commits((lessons, steps) in steps()) {
-        let fixture = Embedded::new(always_merging());
+    fn the_embedded_store_is_the_store_in_memory_whatever_happens_between_commits((lessons, steps) in steps(), beside in any::<bool>()) {
+        let fixture = Embedded::new(if beside { merging_beside() } else { always_merging() });
         let mut store = fixture.create(&NODES, Value::Null, lessons.limits());
         let mut reader = EmbeddedStore::open_read_only(store.dir()).unwrap();
         let memory = MemoryStore::with_limits(&NODES, Value::Null, lessons.limits());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kato_model::{AttributeLimits, VectorName};
 use kato_store::conformance::{Fixture, Lesson, Lessons};
-use kato_store::embedded::EmbeddedOptions;
+use kato_store::embedded::{EmbeddedOptions, Merging};
 use kato_store::slice::{self, NameRanges};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::test_runner::Config as ProptestConfig;
@@ -78,6 +78,13 @@ pub(crate) fn always_merging() -> EmbeddedOptions {
     let mut options = EmbeddedOptions::default();
     options.max_segments = 2;
     options.max_segment_patterns = 40;
+    options
+}
+
+/// Options under which segments are merged nearly all the time, beside commits.
+pub(crate) fn merging_beside() -> EmbeddedOptions {
+    let mut options = always_merging();
+    options.merging = Merging::Beside;
     options
 }
 

@@ -1,5 +1,7 @@
 //! Reading a segment: one pattern by name or rank, or a node's patterns in order.
 
+mod renumbering;
+mod run;
 mod vectors;
 mod walk;
 
@@ -10,13 +12,15 @@ use std::sync::{Arc, OnceLock};
 use kato_model::PatternName;
 use sha1::{Digest, Sha1};
 
-use super::block::{BlockIndex, name_at};
+use super::block::{BlockIndex, block_name, name_at};
 use super::file::SegmentFile;
 use super::footer::{Footer, NodeFooter, NodeTotals};
 use super::foreign::ForeignTable;
 use super::record::{RawRecord, width_for};
 use super::{BLOCK_PATTERNS, Dictionary, MAGIC_BYTES, MAGICS, MAX_NUMBERS};
 use crate::StoreError;
+pub(crate) use renumbering::{Renumbering, RenumberingScratch};
+pub(crate) use run::NodeRun;
 pub(crate) use vectors::VectorCursor;
 
 /// Number of bytes after the footer: its length, its CRC-32, the magic.
@@ -319,20 +323,34 @@ impl Segment {
         // Until the new bytes are checked the buffer holds no block, so that an error leaves
         // nothing to be used.
         block.loaded = None;
+        block.bytes.clear();
+        self.read_block(node_idx, block_idx, &mut block.bytes)?;
+        block.loaded = Some((node_idx, block_idx));
+        Ok(())
+    }
+
+    /// Appends the bytes of a block and checks them.
+    fn read_block(
+        &self,
+        node_idx: usize,
+        block_idx: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
         let index = &self.nodes[node_idx].index;
         let (start, end) = index.range(block_idx).ok_or_else(|| self.corrupt_block())?;
         // Offsets ascend and lie within the file, which opening has checked: a block is never
         // larger than that.
         let length = usize::try_from(end - start).map_err(|_| self.corrupt_block())?;
-        block.bytes.resize(length, 0);
-        self.file.read_at(&mut block.bytes, start)?;
-        if crc32fast::hash(&block.bytes) != index.entries[block_idx].crc32 {
+        let before = bytes.len();
+        bytes.resize(before + length, 0);
+        let block = &mut bytes[before..];
+        self.file.read_at(block, start)?;
+        if crc32fast::hash(block) != index.entries[block_idx].crc32 {
             return Err(self.file.corrupt(format!(
                 "the checksum of a block at byte {start} does not match"
             )));
         }
         self.nodes[node_idx].checked[block_idx].store(true, Ordering::Relaxed);
-        block.loaded = Some((node_idx, block_idx));
         Ok(())
     }
 }
@@ -422,11 +440,6 @@ impl NodeCursor {
     /// Returns the number of bytes of a symbol's number.
     pub(crate) fn width(&self) -> usize {
         self.segment.nodes[self.node_idx].width
-    }
-
-    /// Returns the segment.
-    pub(crate) fn segment(&self) -> &Arc<Segment> {
-        &self.segment
     }
 
     /// Moves to the next pattern.
