@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Learns, merges and publishes a plan (docs/scale-out.md) on a Ray cluster: ray_driver.py STORE KB."""
+"""Learns, merges, seals and publishes a plan (docs/scale-out.md) on a Ray cluster: ray_driver.py STORE KB."""
 
 import json
 import subprocess
@@ -21,4 +21,5 @@ plan = json.loads(subprocess.check_output([*kato, "status", "--json"]))
 ray.init()
 ray.get([run.remote("learn", "--workers", "1", "--task", str(task)) for task in range(plan["tasks"])])
 ray.get([run.remote("merge", "--piece", str(piece)) for piece in range(plan["merges"])])
+ray.get([run.remote("seal", "--range", str(number)) for number in range(plan["ranges"])])
 subprocess.run([*kato, "publish", "--kb", kb], check=True)

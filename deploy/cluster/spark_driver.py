@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Learns, merges and publishes a plan (docs/scale-out.md) on Spark: spark-submit … spark_driver.py STORE KB."""
+"""Learns, merges, seals and publishes a plan (docs/scale-out.md) on Spark: spark-submit … spark_driver.py STORE KB."""
 
 import json
 import subprocess
@@ -23,5 +23,6 @@ plan = json.loads(subprocess.check_output([*kato, "status", "--json"]))
 context = SparkSession.builder.appName("kato").config("spark.task.maxFailures", 10).getOrCreate().sparkContext
 run_all(plan["tasks"], "learn", "--workers", "1", "--task")
 run_all(plan["merges"], "merge", "--piece")
+run_all(plan["ranges"], "seal", "--range")
 subprocess.run([*kato, "publish", "--kb", kb], check=True)
 context.stop()

@@ -5,6 +5,7 @@ mod gc;
 mod learn;
 mod merge;
 mod publish;
+mod seal;
 
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ impl Cluster {
         self
     }
 
-    /// Sets who is told of the moments of tasks and merges.
+    /// Sets who is told of the moments of tasks, merges and seals.
     #[must_use]
     pub fn with_watch(mut self, watch: Watch) -> Self {
         self.watch = watch;

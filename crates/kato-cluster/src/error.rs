@@ -65,7 +65,7 @@ pub enum ClusterError {
     /// Tasks or merges are not done that have to be.
     #[error("{}", missing(what, numbers, failures, *failed))]
     Unfinished {
-        /// What is not done: "tasks" or "merges".
+        /// What is not done: "tasks", "merges" or "ranges".
         what: &'static str,
         /// The first of them, in words.
         numbers: Vec<String>,

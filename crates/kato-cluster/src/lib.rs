@@ -3,8 +3,8 @@
 //! # Where to start
 //!
 //! A [`Cluster`] is a plan in an object store with its commands: [`plan`](Cluster::plan),
-//! [`learn`](Cluster::learn), [`merge`](Cluster::merge), [`publish`](Cluster::publish),
-//! [`status`](Cluster::status), [`gc`](Cluster::gc). [`PlanOptions`] are the settings of a [`Plan`];
+//! [`learn`](Cluster::learn), [`merge`](Cluster::merge), [`seal`](Cluster::seal),
+//! [`publish`](Cluster::publish), [`status`](Cluster::status), [`gc`](Cluster::gc). [`PlanOptions`] are the settings of a [`Plan`];
 //! [`Done`] says who did a piece of work; [`marker`] has what is recorded of it.
 
 mod address;

@@ -95,6 +95,40 @@ pub struct MergeMarker {
     pub slice: StoredSlice,
 }
 
+/// The commit of a sealed range: its segment, of all levels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealMarker {
+    /// Digest of the plan.
+    pub plan: String,
+    /// The range.
+    pub range: u32,
+    /// The attempt that won.
+    pub attempt: String,
+    /// What it holds of each level, bottom up.
+    pub levels: Vec<SealedLevel>,
+    /// The segment.
+    pub segment: StoredFile,
+}
+
+/// One level of a sealed range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedLevel {
+    /// Distinct patterns.
+    pub patterns: u64,
+    /// Learn calls.
+    pub learns: u64,
+}
+
+impl SealedLevel {
+    /// Returns what a merge holds.
+    pub(crate) fn of_merge(merge: &MergeMarker) -> Self {
+        Self {
+            patterns: merge.slice.summary.patterns(),
+            learns: merge.slice.summary.learns(),
+        }
+    }
+}
+
 /// A published knowledge base: what everyone who publishes the plan gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
@@ -106,10 +140,8 @@ pub struct Publication {
     pub samples: u64,
     /// Tokens that are part of a pattern.
     pub tokens: u64,
-    /// Size of the segment.
-    pub segment_bytes: u64,
-    /// BLAKE3 of the segment.
-    pub segment_blake3: String,
+    /// The segments, one for each range.
+    pub segments: Vec<StoredFile>,
 }
 
 /// One level of a [`Publication`].
@@ -149,6 +181,14 @@ pub(crate) fn merge_key(level: usize, range: u32) -> String {
 
 pub(crate) fn shard_key(attempt: &str, level: usize, range: u32) -> String {
     format!("shards/{attempt}.{level}.{range:06}.slice")
+}
+
+pub(crate) fn seal_key(range: u32) -> String {
+    format!("sealed/{range:06}.json")
+}
+
+pub(crate) fn segment_key(attempt: &str, range: u32) -> String {
+    format!("segments/{attempt}.{range:06}.seg")
 }
 
 pub(crate) fn failure_key(task: u32, attempt: &str) -> String {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A moment of a task or a merge.
+/// A moment of a task, a merge or a seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Moment {

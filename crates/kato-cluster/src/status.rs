@@ -6,7 +6,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ClusterError;
-use crate::marker::{FailureNote, MergeMarker, PUBLICATION, Publication, TaskMarker, failed_task};
+use crate::marker::{
+    FailureNote, MergeMarker, PUBLICATION, Publication, SealMarker, TaskMarker, failed_task,
+};
 use crate::plan::Plan;
 use crate::record::Record;
 
@@ -29,6 +31,10 @@ pub struct Status {
     pub merges: u64,
     /// Merges that are done.
     pub merges_done: u64,
+    /// Ranges of the plan, each of which is sealed once.
+    pub ranges: u32,
+    /// Ranges that are sealed.
+    pub ranges_sealed: u32,
     /// Tasks that are not done and have failed.
     pub tasks_failed: u64,
     /// The first of them.
@@ -41,6 +47,8 @@ pub struct Status {
     pub task_bytes: u64,
     /// Bytes of the merged slices.
     pub merged_bytes: u64,
+    /// Bytes of the segments.
+    pub sealed_bytes: u64,
     /// Tokens a second and worker; `None` before a task is done.
     pub tokens_per_worker_second: Option<f64>,
     /// Seconds that one worker would need for the tasks that are not done; `None` before one is.
@@ -75,12 +83,15 @@ pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, Clust
         tasks_open: Vec::new(),
         merges: plan.levels() as u64 * u64::from(plan.ranges().count()),
         merges_done: 0,
+        ranges: plan.ranges().count(),
+        ranges_sealed: 0,
         tasks_failed: 0,
         failures: Vec::new(),
         samples: 0,
         tokens: 0,
         task_bytes: 0,
         merged_bytes: 0,
+        sealed_bytes: 0,
         tokens_per_worker_second: None,
         worker_seconds_left: None,
         published: record.read_json(PUBLICATION).await?,
@@ -108,6 +119,12 @@ pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, Clust
         if let Some(marker) = record.read_json::<MergeMarker>(&key).await? {
             status.merges_done += 1;
             status.merged_bytes += marker.slice.file.bytes;
+        }
+    }
+    for (key, _) in record.list("sealed").await? {
+        if let Some(marker) = record.read_json::<SealMarker>(&key).await? {
+            status.ranges_sealed += 1;
+            status.sealed_bytes += marker.segment.bytes;
         }
     }
     let open: Vec<u32> = (0..plan.tasks())

@@ -183,38 +183,9 @@ impl EmbeddedStore {
         Ok(Self::from_opened(dir, opened, options, Some(lock)))
     }
 
-    /// Creates a knowledge base of the [slices](crate::slice) of each node, bottom up, with documents
-    /// by sample number, ascending, and a checkpoint: one segment, written by
-    /// [`seal`](crate::slice::seal) with working files in `scratch`.
-    ///
-    /// # Errors
-    ///
-    /// As [`create`](Self::create) and [`seal`](crate::slice::seal), and [`StoreError::NodeCount`] when
-    /// there are not as many lists as nodes.
-    pub fn create_from_slices(
-        dir: &Path,
-        nodes: &[impl AsRef<str>],
-        configuration: Value,
-        slices: &[Vec<PathBuf>],
-        documents: &[(u64, String)],
-        checkpoint: Value,
-        scratch: &Path,
-    ) -> Result<Self, StoreError> {
-        let store = Self::create(dir, nodes, configuration)?;
-        check_node_count(&store.nodes, slices.len())?;
-        let path = store.next_segment_path();
-        let limits = store.options.attribute_limits;
-        let staged = StagedSegment::write(&path, store.writer()?, || {
-            crate::slice::seal(slices, documents, &limits, scratch, &path)?;
-            WrittenSegment::of_file(&path)
-        })?;
-        store.commit(vec![StagedBatch::new(staged)], checkpoint)?;
-        Ok(store)
-    }
-
     /// Creates a knowledge base of complete segment files, such as [`seal`](crate::slice::seal)
     /// writes, and a checkpoint. The files are moved into it, so they must lie in the same file
-    /// system; those that are not moved when it fails stay.
+    /// system; when it fails, those that were moved by then are gone.
     ///
     /// Nothing is merged, and the files are not read but for their footers and indexes.
     ///
@@ -233,12 +204,9 @@ impl EmbeddedStore {
         let mut staged = Vec::new();
         for from in segments {
             let path = store.next_segment_path();
-            let adopted = StagedSegment::write(&path, store.writer()?, || {
-                fs::rename(from, &path).map_err(|source| StoreError::io("move", from, source))?;
-                let adopted = WrittenSegment::of_file(&path)?;
-                check_node_count(&store.nodes, adopted.totals.len())?;
-                Ok(adopted)
-            })?;
+            let adopted = WrittenSegment::of_file(from)?;
+            check_node_count(&store.nodes, adopted.totals.len())?;
+            let adopted = StagedSegment::write(&path, store.writer()?, || adopted.moved_to(&path))?;
             staged.push(StagedBatch::new(adopted));
         }
         store.commit(staged, checkpoint)?;

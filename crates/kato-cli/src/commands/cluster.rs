@@ -4,6 +4,7 @@
 //! kato cluster plan --store s3://bucket/plan corpus.jsonl --tasks 1000 --ranges 16
 //! kato cluster learn --store s3://bucket/plan --task 17
 //! kato cluster merge --store s3://bucket/plan --all
+//! kato cluster seal --store s3://bucket/plan --all
 //! kato cluster publish --store s3://bucket/plan --kb my-kb
 //! ```
 
@@ -37,15 +38,15 @@ const ABORT_AT: &str = "KATO_CLUSTER_ABORT_AT";
 /// scheduler: Kubernetes, Slurm, GNU parallel, a shell loop.
 ///
 /// In this order: plan once; learn for every task, on any machines at once; merge for every level
-/// and range, likewise; publish wherever the knowledge base is wanted. Each may be killed, run
-/// twice or run late: what is done is found done, and the result is that of `kato train`, byte for
-/// byte in its export. A scheduler repeats what fails.
+/// and range, then seal for every range, likewise; publish wherever the knowledge base is wanted.
+/// Each may be killed, run twice or run late: what is done is found done, and the result is that of
+/// `kato train`, byte for byte in its export. A scheduler repeats what fails.
 ///
 /// With --json every answer is one JSON object on standard output. plan: plan (its digest), tasks,
-/// ranges, levels, cut. learn, merge, publish: done, now or before, and the marker. status: what is
+/// ranges, levels, cut. learn, merge, seal, publish: done, now or before, and the marker. status: what is
 /// done, failures, rate and worker seconds left. gc: objects and bytes.
 ///
-/// Exit codes: 0 done, 1 error, which includes tasks or merges that must be done before, 2 wrong
+/// Exit codes: 0 done, 1 error, which includes tasks, merges or seals that must be done before, 2 wrong
 /// usage.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -60,7 +61,7 @@ pub(crate) struct Args {
         env = "KATO_CLUSTER_STORE"
     )]
     store: Option<String>,
-    /// Directory for working files: of a task or a merge at a time. Default: the system's.
+    /// Directory for working files: of a task, a merge or a seal at a time. Default: the system's.
     #[arg(long, value_name = "DIR", global = true)]
     scratch: Option<PathBuf>,
     /// Print one JSON object to standard output.
@@ -103,7 +104,17 @@ enum Command {
         #[arg(long, conflicts_with_all = ["level", "range", "piece"])]
         all: bool,
     },
-    /// Write the knowledge base into a directory; all merges must be done.
+    /// Make the segment of a range of all levels, whose merges must be done.
+    Seal {
+        /// The range, from 0. Default: that of the scheduler, JOB_COMPLETION_INDEX or
+        /// SLURM_ARRAY_TASK_ID.
+        #[arg(long, value_name = "N")]
+        range: Option<u32>,
+        /// Seal all that is left, one after the other.
+        #[arg(long, conflicts_with = "range")]
+        all: bool,
+    },
+    /// Write the knowledge base into a directory; all ranges must be sealed.
     Publish {
         /// Directory of the knowledge base, which must not exist.
         #[arg(long, value_name = "DIR")]
@@ -135,7 +146,8 @@ struct PlanArgs {
     /// Tasks: ten for each worker keep all of them busy to the end.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     tasks: u32,
-    /// Ranges of names: so many merges of each level may run at once.
+    /// Ranges of names: so many merges of each level may run at once, and so many segments the
+    /// knowledge base has.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     ranges: u32,
     /// Cut at positions, for which the corpus is read once, and not into shards. Done by itself
@@ -261,6 +273,24 @@ async fn answer_to(
             }
             Ok((lines.join("\n"), json!({ "merges": values })))
         }
+        Command::Seal { range, all } => {
+            let ranges = match all {
+                true => 0..cluster.read_plan().await?.ranges().count(),
+                false => {
+                    let range = number_of(*range, "which range? name it with --range or --all")?;
+                    range..range.saturating_add(1)
+                }
+            };
+            let (mut lines, mut values) = (Vec::new(), Vec::new());
+            for range in ranges {
+                let done = cluster.seal(range, scratch).await?;
+                let (is_now, marker) = (done.is_now(), done.into_inner());
+                let bytes = marker.segment.bytes;
+                lines.push(format!("range {range} {}: {bytes} bytes", when(is_now)));
+                values.push(answer(is_now, &marker));
+            }
+            Ok((lines.join("\n"), json!({ "segments": values })))
+        }
         Command::Publish { kb } => {
             let done = cluster.publish(kb).await?;
             let (is_now, record) = (done.is_now(), done.into_inner());
@@ -277,11 +307,13 @@ async fn answer_to(
         Command::Status => {
             let status = cluster.status().await?;
             let mut text = format!(
-                "tasks {} of {} done, merges {} of {} done, {}\n{} documents, {} tokens, {} bytes of tasks, {} bytes merged",
+                "tasks {} of {} done, merges {} of {} done, ranges {} of {} sealed, {}\n{} documents, {} tokens, {} bytes of tasks, {} bytes merged, {} bytes sealed",
                 status.tasks_done,
                 status.tasks,
                 status.merges_done,
                 status.merges,
+                status.ranges_sealed,
+                status.ranges,
                 match status.published {
                     Some(_) => "published",
                     None => "not published",
@@ -289,7 +321,8 @@ async fn answer_to(
                 status.samples,
                 status.tokens,
                 status.task_bytes,
-                status.merged_bytes
+                status.merged_bytes,
+                status.sealed_bytes
             );
             if !status.tasks_open.is_empty() {
                 text += &format!("\nnot done: tasks {}", status.tasks_open.join(", "));

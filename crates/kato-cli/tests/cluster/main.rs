@@ -62,6 +62,9 @@ fn killed_and_doubled_workers_end_in_what_one_machine_learns() {
     for piece in 0..RANGES * LEVELS {
         is_done_in_the_end(&place, &format!("cluster merge --piece {piece}"));
     }
+    for range in 0..RANGES {
+        is_done_in_the_end(&place, &format!("cluster seal --range {range}"));
+    }
     place.succeeds("cluster gc");
     place.succeeds("cluster publish --kb together");
     place.assert_equal_exports("alone", "together");
@@ -102,6 +105,9 @@ fn what_is_missing_is_said() {
     fails("cluster learn", 1, "--task");
     fails("cluster learn --task 2", 1, "task");
     fails("cluster merge --all", 1, "task");
+    fails("cluster seal --all", 1, "merges are not done");
+    fails("cluster seal", 1, "--range");
+    fails("cluster seal --range 1", 1, "range");
     fails("cluster publish --kb kb", 1, "tasks are not done");
     assert!(!Path::new(&place.path("kb")).exists());
     let mut command = place.command("cluster learn");

@@ -1,4 +1,4 @@
-//! Processes that die at chosen moments of a task or a merge.
+//! Processes that die at chosen moments of a task, a merge or a seal.
 
 use std::process::Stdio;
 
@@ -8,6 +8,7 @@ use crate::place::Place;
 const MOMENTS: [&str; 3] = ["computed", "uploaded", "committed"];
 
 const TASKS: u32 = 2;
+const RANGES: u32 = 2;
 const LEVELS: u32 = 2;
 
 /// Lets a piece of work die at every moment, one after the other: only the last has committed it.
@@ -36,7 +37,7 @@ fn dies_at_every_moment(place: &Place, line: &str, done: &str) {
 fn what_dies_at_any_moment_ends_in_what_one_machine_learns(place: &Place) {
     place.succeeds("train corpus --kb alone --levels 4,3 --workers 1 --quiet");
     place.succeeds(&format!(
-        "cluster plan corpus --levels 4,3 --tasks {TASKS} --ranges 1"
+        "cluster plan corpus --levels 4,3 --tasks {TASKS} --ranges {RANGES}"
     ));
     for task in 0..TASKS {
         dies_at_every_moment(
@@ -45,16 +46,21 @@ fn what_dies_at_any_moment_ends_in_what_one_machine_learns(place: &Place) {
             "tasks_done",
         );
     }
-    for piece in 0..LEVELS {
+    for piece in 0..LEVELS * RANGES {
         dies_at_every_moment(
             place,
             &format!("cluster merge --piece {piece}"),
             "merges_done",
         );
     }
-    // Every attempt that died between upload and commit has left its slices, and no other has.
+    for range in 0..RANGES {
+        let line = format!("cluster seal --range {range}");
+        dies_at_every_moment(place, &line, "ranges_sealed");
+    }
+    // Every attempt that died between upload and commit has left its files, and no other has.
     let garbage = place.answer("cluster gc");
-    assert_eq!(garbage["objects"], TASKS * LEVELS + LEVELS, "{garbage}");
+    let left = TASKS * LEVELS + RANGES * LEVELS + RANGES;
+    assert_eq!(garbage["objects"], left, "{garbage}");
     place.succeeds("cluster publish --kb together");
     place.assert_equal_exports("alone", "together");
     assert_eq!(place.answer("cluster gc")["objects"], 0);

@@ -29,6 +29,7 @@ use crate::python::python_with;
 const TASKS: usize = 4;
 /// Levels times ranges.
 const MERGES: usize = 4;
+const RANGES: usize = 2;
 
 /// Longer than any run takes: one that hangs must not hang the tests.
 const AT_MOST: Duration = Duration::from_secs(300);
@@ -37,7 +38,7 @@ const AT_MOST: Duration = Duration::from_secs(300);
 /// the middle of it: of even pieces the worker, while the program goes on, as on a machine that
 /// nobody hears of any more; of odd ones the program, which the worker reports.
 const KILLER: &str = r#"#!/bin/sh
-case "$*" in *--task*|*--piece*) ;; *) exec "$KATO_REAL" "$@" ;; esac
+case "$*" in *--task*|*--piece*|*--range*) ;; *) exec "$KATO_REAL" "$@" ;; esac
 for number; do :; done
 begun="$KATO_KILLS/$(printf '%s' "$*" | tr -c 'a-z0-9' '_')"
 if mkdir "$begun" 2>/dev/null; then
@@ -156,11 +157,11 @@ fn ray_repeats_what_its_workers_died_of_and_ends_in_what_one_machine_learns() {
     place.succeeds("train corpus --kb alone --levels 4,3 --workers 1 --quiet");
     let corpus = place.path("corpus");
     place.succeeds(&format!(
-        "cluster plan {} --store plan --levels 4,3 --tasks {TASKS} --ranges 2",
+        "cluster plan {} --store plan --levels 4,3 --tasks {TASKS} --ranges {RANGES}",
         corpus.display()
     ));
     place.driven_by(&python, "ray_driver.py");
-    assert!(place.kills_of("worker") >= (TASKS + MERGES) / 2);
+    assert!(place.kills_of("worker") >= (TASKS + MERGES + RANGES) / 2);
     assert!(place.kills_of("program") > 0);
     let status: Value =
         serde_json::from_str(&place.succeeds("cluster status --store plan --json")).unwrap();
@@ -168,6 +169,7 @@ fn ray_repeats_what_its_workers_died_of_and_ends_in_what_one_machine_learns() {
         (&status["tasks_done"], &status["merges_done"]),
         (&TASKS.into(), &MERGES.into())
     );
+    assert_eq!(status["ranges_sealed"], RANGES);
     for node in ["node0", "node1"] {
         let alone = place.export("alone", node);
         assert!(alone.lines().count() > 90, "{alone}");

@@ -45,7 +45,7 @@ pub struct Garbage {
 impl Cluster {
     /// Removes objects that no marker names and none ever will.
     ///
-    /// That is what attempts left behind at tasks and merges that are *done*: whoever still works at
+    /// That is what attempts left behind at tasks, merges and seals that are *done*: whoever still works at
     /// one can only find that out. What belongs to unfinished work stays, however old it is, so a
     /// worker that sleeps for a week and then commits commits what is there. No clock is read.
     ///
@@ -78,7 +78,7 @@ impl Cluster {
             };
             let mut is_garbage = winner != attempt;
             if !is_garbage && options.merged_inputs {
-                // Documents are read by every publication.
+                // Documents are read by those who seal.
                 let level = file
                     .strip_suffix(".slice")
                     .and_then(|level| level.parse::<usize>().ok());
@@ -109,6 +109,21 @@ impl Cluster {
                 continue;
             };
             if let Some(marker) = self.merged(&plan, level, range).await?
+                && marker.attempt != attempt
+            {
+                self.remove(&key, meta.size, options, &mut garbage).await?;
+            }
+        }
+        for (key, meta) in self.record.list("segments").await? {
+            // segments/ATTEMPT.RANGE.seg
+            let mut parts = key.split('/').skip(1).flat_map(|name| name.split('.'));
+            let (Some(attempt), Some(range)) = (parts.next(), parts.next()) else {
+                continue;
+            };
+            let Ok(range) = range.parse() else {
+                continue;
+            };
+            if let Some(marker) = self.sealed(&plan, range).await?
                 && marker.attempt != attempt
             {
                 self.remove(&key, meta.size, options, &mut garbage).await?;

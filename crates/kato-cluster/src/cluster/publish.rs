@@ -1,4 +1,4 @@
-//! Publishing: an ordinary knowledge base of all merges.
+//! Publishing: an ordinary knowledge base of the segments of all ranges.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,17 @@ use serde_json::Value;
 use super::{Cluster, Done};
 use crate::ClusterError;
 use crate::blocking::{self, Scratch};
-use crate::marker::{
-    MergeMarker, PUBLICATION, Publication, PublishedLevel, StoredFile, TaskMarker, merge_key,
-};
+use crate::marker::{PUBLICATION, Publication, PublishedLevel, SealMarker, StoredFile, TaskMarker};
 use crate::plan::{Cut, Plan};
 use crate::record::{Created, decode};
 
 impl Cluster {
     /// Writes the knowledge base of the whole plan into a directory that does not exist or is empty,
-    /// and records what it is. Everyone who publishes a plan gets the same segment, byte for byte.
+    /// and records what it is. Everyone who publishes a plan gets the same segments, byte for byte.
     ///
-    /// All tasks and merges must be done. The directory appears at once and whole; merged slices are
-    /// fetched beside it first. One that holds this very knowledge base is done before.
+    /// All ranges must be sealed. Their segments are fetched and compared with their markers beside the
+    /// directory, which then appears at once and whole; nothing is merged. One that holds this very
+    /// knowledge base is done before.
     ///
     /// # Errors
     ///
@@ -31,7 +30,7 @@ impl Cluster {
     pub async fn publish(&self, dir: &Path) -> Result<Done<Publication>, ClusterError> {
         let plan = self.read_plan().await?;
         let tasks = self.all_tasks(&plan).await?;
-        let merges = self.all_merges(&plan).await?;
+        let seals = self.all_sealed(&plan).await?;
         let checkpoint = checkpoint(&plan, &tasks);
         if let Some(found) = checkpoint_of(dir).await? {
             let record: Option<Publication> = self.record.read_json(PUBLICATION).await?;
@@ -49,32 +48,20 @@ impl Cluster {
         fs::create_dir_all(parent).map_err(ClusterError::io("create", parent))?;
         // On the same disk, so that the knowledge base can be moved to its place in one step.
         let work = Scratch::create_in(parent)?;
-        let mut levels = Vec::new();
-        for (level, merges) in merges.iter().enumerate() {
-            let mut slices = Vec::new();
-            for merge in merges {
-                let path = work.path().join(format!("{level}.{}", merge.range));
-                let file = &merge.slice.file;
-                let whole = 0..file.bytes;
-                self.record
-                    .download(&file.key, &[whole], &path, &work)
-                    .await?;
-                slices.push(path);
-            }
-            levels.push(slices);
-        }
-        let mut documents = Vec::new();
-        for file in tasks.iter().filter_map(|task| task.documents.as_ref()) {
-            let bytes = self.record.read(&file.key).await?;
-            let bytes = bytes.ok_or_else(|| damaged(&file.key, "it is not there"))?;
-            let file = file.clone();
-            documents.extend(blocking::run(move || parse_documents(&file, &bytes)).await?);
+        let mut segments = Vec::new();
+        for seal in &seals {
+            let path = work.path().join(format!("{}.seg", seal.range));
+            let file = &seal.segment;
+            let whole = 0..file.bytes;
+            self.record
+                .download(&file.key, &[whole], &path, &work)
+                .await?;
+            segments.push(path);
         }
         let assembly = Assembly {
             plan,
-            merges,
-            levels,
-            documents,
+            seals,
+            segments,
             checkpoint,
             work: work.clone(),
         };
@@ -106,41 +93,14 @@ impl Cluster {
         .await?;
         Ok(done)
     }
-
-    /// Reads the markers of all merges, by level; they must be done.
-    async fn all_merges(&self, plan: &Plan) -> Result<Vec<Vec<MergeMarker>>, ClusterError> {
-        let (mut levels, mut missing) = (Vec::new(), Vec::new());
-        for level in 0..plan.levels() {
-            let mut ranges = Vec::new();
-            for range in 0..plan.ranges.count() {
-                match self.merged(plan, level, range).await? {
-                    Some(marker) => ranges.push(marker),
-                    None => missing.push(merge_key(level, range)),
-                }
-            }
-            levels.push(ranges);
-        }
-        if missing.is_empty() {
-            return Ok(levels);
-        }
-        missing.truncate(20);
-        Err(ClusterError::Unfinished {
-            what: "merges",
-            numbers: missing,
-            failures: Vec::new(),
-            failed: 0,
-        })
-    }
 }
 
 /// What a knowledge base is assembled of, fetched and complete.
 struct Assembly {
     plan: Plan,
-    merges: Vec<Vec<MergeMarker>>,
-    /// The merged slices of each level, bottom up.
-    levels: Vec<Vec<PathBuf>>,
-    /// Number and id of each.
-    documents: Vec<(u64, String)>,
+    seals: Vec<SealMarker>,
+    /// The segment of each.
+    segments: Vec<PathBuf>,
     checkpoint: Checkpoint,
     work: Scratch,
 }
@@ -148,53 +108,62 @@ struct Assembly {
 impl Assembly {
     /// Makes the knowledge base in its working directory, and returns where, and what it is.
     fn assemble(self) -> Result<(PathBuf, Publication), ClusterError> {
-        let mut documents = self.documents;
-        documents.sort_unstable();
-        documents.dedup();
+        for (seal, path) in self.seals.iter().zip(&self.segments) {
+            compare(&seal.segment, path)?;
+        }
         let made = self.work.path().join("kb");
         let nodes = &self.plan.configuration.learner.nodes;
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-        let store = EmbeddedStore::create_from_slices(
+        let store = EmbeddedStore::create_from_segments(
             &made,
             &names,
             self.plan.configuration.to_json(),
-            &self.levels,
-            &documents,
+            &self.segments,
             self.checkpoint.to_json(),
-            self.work.path(),
         )?;
         let mut levels = Vec::new();
         for (node_idx, node) in names.iter().enumerate() {
-            let parts = self.merges[node_idx].iter();
+            let sealed = self.seals.iter();
+            let sealed = sealed.filter_map(|seal| seal.levels.get(node_idx));
+            let (mut patterns, mut learns) = (0, 0_u64);
+            for level in sealed {
+                patterns += level.patterns;
+                learns = learns.saturating_add(level.learns);
+            }
+            if store.totals(node_idx)?.learns != learns {
+                return Err(damaged(
+                    "sealed",
+                    "its segments do not hold what they should",
+                ));
+            }
             levels.push(PublishedLevel {
                 node: (*node).to_owned(),
-                patterns: parts.map(|merge| merge.slice.summary.patterns()).sum(),
-                learns: store.totals(node_idx)?.learns,
+                patterns,
+                learns,
             });
         }
-        drop(store);
-        let (segment_bytes, segment_blake3) = hash_segment(&made.join("segments"))?;
         let publication = Publication {
             plan: self.plan.digest(),
             levels,
             samples: self.checkpoint.counters.samples,
             tokens: self.checkpoint.counters.tokens,
-            segment_bytes,
-            segment_blake3,
+            segments: self.seals.into_iter().map(|seal| seal.segment).collect(),
         };
         Ok((made, publication))
     }
 }
 
-/// Reads the documents that a task has recorded.
-fn parse_documents(file: &StoredFile, bytes: &[u8]) -> Result<Vec<(u64, String)>, ClusterError> {
-    if blake3::hash(bytes).to_hex().as_str() != file.blake3 {
-        return Err(damaged(&file.key, "its BLAKE3 does not match"));
+/// Compares a file that was fetched with its marker.
+fn compare(file: &StoredFile, path: &Path) -> Result<(), ClusterError> {
+    let open = fs::File::open(path).map_err(ClusterError::io("open", path))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher
+        .update_reader(&open)
+        .map_err(ClusterError::io("read", path))?;
+    match hasher.finalize().to_hex().as_str() == file.blake3 {
+        true => Ok(()),
+        false => Err(damaged(&file.key, "its BLAKE3 does not match")),
     }
-    serde_json::Deserializer::from_slice(bytes)
-        .into_iter()
-        .collect::<Result<_, _>>()
-        .map_err(|error: serde_json::Error| damaged(&file.key, &error.to_string()))
 }
 
 /// Returns the checkpoint of the knowledge base in a directory; `None` if there is none.
@@ -230,23 +199,6 @@ fn checkpoint(plan: &Plan, tasks: &[TaskMarker]) -> Checkpoint {
         Cut::Positions { .. } => tasks.last().is_some_and(|task| task.complete),
     };
     checkpoint
-}
-
-/// Returns size and BLAKE3 of the only file of a directory.
-fn hash_segment(dir: &Path) -> Result<(u64, String), ClusterError> {
-    let entry = fs::read_dir(dir)
-        .and_then(|mut entries| entries.next().transpose())
-        .map_err(ClusterError::io("list", dir))?;
-    let Some(entry) = entry else {
-        return Err(damaged("segment", "it is not there"));
-    };
-    let path = entry.path();
-    let file = fs::File::open(&path).map_err(ClusterError::io("open", &path))?;
-    let mut hasher = blake3::Hasher::new();
-    hasher
-        .update_reader(&file)
-        .map_err(ClusterError::io("read", &path))?;
-    Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
 }
 
 /// Creates the error of an object that is not what its marker says.

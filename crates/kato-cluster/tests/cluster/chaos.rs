@@ -24,6 +24,7 @@ type Work<'a> = Pin<Box<dyn Future<Output = Option<String>> + 'a>>;
 enum Piece {
     Task(u32),
     Merge(usize, u32),
+    Seal(u32),
 }
 
 fn begin<'a>(cluster: &'a Cluster, place: &'a Place, piece: Piece) -> Work<'a> {
@@ -33,6 +34,7 @@ fn begin<'a>(cluster: &'a Cluster, place: &'a Place, piece: Piece) -> Work<'a> {
             Piece::Merge(level, range) => {
                 cluster.merge(level, range, place.scratch()).await.map(drop)
             }
+            Piece::Seal(range) => cluster.seal(range, place.scratch()).await.map(drop),
         };
         outcome.err().map(|error| format!("{error:?}"))
     })
@@ -129,6 +131,11 @@ fn every_schedule_ends_as_one_machine() {
             block(cluster.gc(&collect)).unwrap();
         }
         run(&cluster, &place, &all_merges, &mut draw, &mut killed);
+        if draw.next_u64().is_multiple_of(2) {
+            block(cluster.gc(&collect)).unwrap();
+        }
+        let all_seals: Vec<Piece> = (0..ranges).map(Piece::Seal).collect();
+        run(&cluster, &place, &all_seals, &mut draw, &mut killed);
         // Whoever still sleeps when its task is done may find that what it uploads is removed.
         // It wakes, uploads what is left and wants to commit: the task is done.
         if !zombie_done {
@@ -152,7 +159,8 @@ fn what_is_dropped_while_it_computes_counts_for_nothing_and_leaves_no_file() {
     block(place.plan(&cluster, &PlanOptions::new(2))).unwrap();
     let tasks = [Piece::Task(0), Piece::Task(1)];
     let merges = [Piece::Merge(0, 0), Piece::Merge(1, 0)];
-    for piece in tasks.into_iter().chain(merges) {
+    let seals = [Piece::Seal(0)];
+    for piece in tasks.into_iter().chain(merges).chain(seals) {
         // After every number of polls up to where it is done: nothing here waits but for what is
         // computed, so each of these drops falls into that.
         for polls in 0.. {
@@ -202,6 +210,11 @@ fn tasks_and_ranges_of_any_number_give_one_result() {
                 options.ranges = NameRanges::new(ranges).unwrap();
                 let plan = block(place.plan(&cluster, &options)).unwrap().into_inner();
                 assert_eq!(plan.is_cut_by_shards(), !with_positions);
+                let error = block(cluster.seal(0, place.scratch())).unwrap_err();
+                assert!(
+                    error.to_string().contains("merges are not done: merged/0"),
+                    "{error}"
+                );
                 let error = block(cluster.merge(0, 0, place.scratch())).unwrap_err();
                 assert!(
                     error.to_string().contains("tasks are not done: 0"),
@@ -217,6 +230,23 @@ fn tasks_and_ranges_of_any_number_give_one_result() {
                         assert!(merged.unwrap().is_now());
                     }
                 }
+                let error = block(cluster.publish(&place.scratch().join("kb"))).unwrap_err();
+                assert!(
+                    error.to_string().contains("ranges are not done: 0"),
+                    "{error}"
+                );
+                for range in 0..ranges {
+                    assert!(
+                        block(cluster.seal(range, place.scratch()))
+                            .unwrap()
+                            .is_now()
+                    );
+                    assert!(
+                        !block(cluster.seal(range, place.scratch()))
+                            .unwrap()
+                            .is_now()
+                    );
+                }
                 assert_eq!(
                     place.publish(&cluster),
                     expected,
@@ -225,6 +255,7 @@ fn tasks_and_ranges_of_any_number_give_one_result() {
                 let status = block(cluster.status()).unwrap();
                 assert_eq!((status.tasks_done, status.tasks_open.len()), (tasks, 0));
                 assert_eq!(status.merges_done, status.merges);
+                assert_eq!((status.ranges_sealed, status.ranges), (ranges, ranges));
             }
         }
     }

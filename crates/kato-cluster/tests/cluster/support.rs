@@ -157,7 +157,12 @@ impl Place {
         let first = block(cluster.publish(&kb)).unwrap().into_inner();
         let again = block(cluster.publish(&kb)).unwrap();
         assert_eq!(again, Done::Before(first));
-        everything(&EmbeddedStore::open(&kb).unwrap())
+        let store = EmbeddedStore::open(&kb).unwrap();
+        let published = everything(&store);
+        // With the children of all ranges together.
+        store.compact().unwrap();
+        assert_eq!(everything(&store), published);
+        published
     }
 }
 

@@ -46,6 +46,8 @@ struct SegmentNode {
     n_below: u32,
     foreign: ForeignTable,
     dictionary: OnceLock<Dictionary>,
+    /// Leading bytes of the last name, once a look-up has asked for them.
+    last: OnceLock<u64>,
     /// Blocks whose checksum was seen to match, so that single names can be read without the whole
     /// block.
     checked: Vec<AtomicBool>,
@@ -242,6 +244,14 @@ impl Segment {
         found: impl FnOnce(RawRecord<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let index = &self.nodes[node_idx].index;
+        // A knowledge base may have a segment for each range of names: those whose range ends before
+        // the name are not read.
+        if self
+            .last_leading(node_idx)?
+            .is_none_or(|last| last < name.leading_u64())
+        {
+            return Ok(None);
+        }
         let mut block = BlockBuffer::default();
         // The index has only the leading bytes of names, so several blocks may have to be searched.
         // Nearly always it is one.
@@ -269,6 +279,20 @@ impl Segment {
             return found(record).map(Some);
         }
         Ok(None)
+    }
+
+    /// Returns the leading bytes of the last name; `None` if there is no name.
+    fn last_leading(&self, node_idx: usize) -> Result<Option<u64>, StoreError> {
+        let node = &self.nodes[node_idx];
+        if let Some(last) = node.last.get() {
+            return Ok(Some(*last));
+        }
+        let Some(rank) = node.index.n_patterns.checked_sub(1) else {
+            return Ok(None);
+        };
+        let rank = u32::try_from(rank).map_err(|_| self.corrupt_block())?;
+        let last = self.name_of_rank(node_idx, rank)?.leading_u64();
+        Ok(Some(*node.last.get_or_init(|| last)))
     }
 
     /// Shows `found` the names whose leading bytes lie between `first` and `last`, in order.
@@ -586,6 +610,7 @@ fn open_node(
         n_below,
         foreign: ForeignTable::new(footer.foreign, n_foreign),
         dictionary: OnceLock::new(),
+        last: OnceLock::new(),
         checked,
     })
 }

@@ -1,6 +1,6 @@
 //! Writing a segment: nodes from the bottom up, patterns in name order.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -234,7 +234,7 @@ impl SegmentWriter {
             .map_err(|error| StoreError::io("write", &path, error.into_error()))?;
         let totals = footer.nodes.iter().map(|node| node.totals).collect();
         Ok(WrittenSegment {
-            file,
+            file: Some(file),
             path,
             bytes: offset,
             totals,
@@ -292,7 +292,8 @@ impl SegmentWriter {
 /// A complete segment file, perhaps not on the disk yet.
 #[derive(Debug)]
 pub(crate) struct WrittenSegment {
-    file: File,
+    /// The file, unless the disk is known to hold it.
+    file: Option<File>,
     path: PathBuf,
     /// Size of the file.
     pub(crate) bytes: u64,
@@ -301,23 +302,42 @@ pub(crate) struct WrittenSegment {
 }
 
 impl WrittenSegment {
-    /// Opens a complete file that is to become a segment of a knowledge base.
+    /// Opens a complete file that is to become a segment of a knowledge base, and waits until the disk
+    /// holds it.
     pub(crate) fn of_file(path: &Path) -> Result<Self, StoreError> {
         let segment = Segment::open(path)?;
-        let file = File::options().read(true).write(true).open(path);
+        File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .and_then(|file| file.sync_all())
+            .map_err(|source| StoreError::io("flush", path, source))?;
         Ok(Self {
-            file: file.map_err(|source| StoreError::io("open", path, source))?,
+            // There may be more such files than the process can have open.
+            file: None,
             path: path.to_owned(),
             bytes: segment.bytes()?,
             totals: segment.all_totals().collect(),
         })
     }
 
+    /// Gives the file another name in the same file system.
+    pub(crate) fn moved_to(self, path: &Path) -> Result<Self, StoreError> {
+        fs::rename(&self.path, path)
+            .map_err(|source| StoreError::io("move", &self.path, source))?;
+        Ok(Self {
+            path: path.to_owned(),
+            ..self
+        })
+    }
+
     /// Waits until the disk holds the file.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
         let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Disk);
-        self.file
-            .sync_all()
+        file.sync_all()
             .map_err(|source| StoreError::io("flush", &self.path, source))
     }
 
