@@ -3,7 +3,9 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
+use kato_prediction::frozen::ColumnBytes;
 use memmap2::{Advice, Mmap, MmapOptions};
 
 /// Bytes of a file as it was when it was mapped.
@@ -37,6 +39,17 @@ impl Map {
         self.advise(Advice::Sequential);
     }
 
+    /// Begins to fetch a range from the disk, and does not wait for it.
+    fn fetch(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        if let Some(map) = &self.0 {
+            // As above.
+            let _ = map.advise_range(Advice::WillNeed, range.start, range.len());
+        }
+        #[cfg(not(unix))]
+        let _ = range;
+    }
+
     fn advise(&self, advice: Advice) {
         #[cfg(unix)]
         if let Some(map) = &self.0 {
@@ -45,6 +58,12 @@ impl Map {
         }
         #[cfg(not(unix))]
         let _ = advice;
+    }
+}
+
+impl ColumnBytes for Map {
+    fn will_read(&self, range: Range<usize>) {
+        self.fetch(range);
     }
 }
 

@@ -18,7 +18,7 @@ mod layout;
 mod lists;
 mod signature;
 
-pub use checked::{BLOCK_BYTES, CheckedBytes, Damage, SharedBytes};
+pub use checked::{BLOCK_BYTES, CheckedBytes, ColumnBytes, Damage, SharedBytes};
 pub use index::FrozenIndex;
 pub(crate) use index::{Class as FrozenClass, Reader};
 pub use layout::{

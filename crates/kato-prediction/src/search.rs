@@ -64,7 +64,9 @@ pub(crate) fn search(
     };
     // The two have no name in common, so the best of both are the best of all.
     let reader = base.reader();
-    for found in scan_frozen(&reader, state, candidates, limit, index.threads())? {
+    let found = scan_frozen(&reader, state, candidates, limit, index.threads())?;
+    reader.will_read_found(found.iter().map(|found| found.rank));
+    for found in found {
         top.push(Ranked {
             score: found.score,
             name: reader.name(found.rank),

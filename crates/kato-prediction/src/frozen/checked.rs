@@ -1,6 +1,7 @@
 //! Bytes under checksums, each block of which is compared when it is first read.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -11,8 +12,19 @@ use super::LayoutError;
 /// A page of memory on most machines: what is checked is what is read anyway.
 pub const BLOCK_BYTES: usize = 4 << 10;
 
-/// Bytes that live as long as anybody reads them, such as a mapped file.
-pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+/// The bytes of a column, such as a mapped file.
+pub trait ColumnBytes: AsRef<[u8]> + Send + Sync {
+    /// Is told that a range of the bytes will soon be read. What lies on a disk may begin to fetch it;
+    /// by default nothing is done. It must not wait for the bytes.
+    fn will_read(&self, range: Range<usize>) {
+        let _ = range;
+    }
+}
+
+impl ColumnBytes for Vec<u8> {}
+
+/// Bytes that live as long as anybody reads them.
+pub type SharedBytes = Arc<dyn ColumnBytes>;
 
 /// A flag that is raised when damage is found; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -198,6 +210,22 @@ impl<'a> View<'a> {
         part
     }
 
+    /// Says that these bytes will soon be read, so that a disk is asked for all of them at once and
+    /// not for each when it is needed. What was read before is in memory, as a rule, and passed over.
+    #[inline]
+    pub(crate) fn will_read(self, at: usize, len: usize) {
+        if len == 0 || at.checked_add(len).is_none_or(|end| end > self.bytes.len()) {
+            return;
+        }
+        for block in at / BLOCK_BYTES..=(at + len - 1) / BLOCK_BYTES {
+            if !self.of.is_checked(block) {
+                let start = block * BLOCK_BYTES;
+                let end = (start + BLOCK_BYTES).min(self.bytes.len());
+                self.of.bytes.will_read(start..end);
+            }
+        }
+    }
+
     /// Returns a number of the column as an array of them.
     #[inline]
     pub(crate) fn u32(self, idx: usize) -> u32 {
@@ -243,6 +271,42 @@ mod tests {
         assert!(!damage.is_found());
         assert_eq!(view.array::<2>(BLOCK_BYTES - 1), [0, 0]);
         assert!(damage.is_found());
+    }
+
+    /// Bytes that remember what was said of them.
+    struct Told(Vec<u8>, std::sync::Mutex<Vec<Range<usize>>>);
+
+    impl AsRef<[u8]> for Told {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    impl ColumnBytes for Told {
+        fn will_read(&self, range: Range<usize>) {
+            self.1.lock().unwrap().push(range);
+        }
+    }
+
+    #[test]
+    fn a_disk_is_told_of_what_was_not_read_before_and_of_nothing_that_is_not_there() {
+        let told = Arc::new(Told(vec![7; 2 * BLOCK_BYTES + 5], Default::default()));
+        let checksums = told.0.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
+        let damage = Damage::default();
+        let column = CheckedBytes::new(told.clone(), checksums, damage.clone()).unwrap();
+        let view = column.view();
+        view.array::<1>(0);
+        view.will_read(BLOCK_BYTES - 1, 2);
+        view.will_read(2 * BLOCK_BYTES, 5);
+        view.will_read(2 * BLOCK_BYTES, 6);
+        view.will_read(usize::MAX, 2);
+        view.will_read(BLOCK_BYTES, 0);
+        let expected = [
+            BLOCK_BYTES..2 * BLOCK_BYTES,
+            2 * BLOCK_BYTES..2 * BLOCK_BYTES + 5,
+        ];
+        assert_eq!(*told.1.lock().unwrap(), expected);
+        assert!(!damage.is_found());
     }
 
     #[test]

@@ -57,6 +57,12 @@ impl OffsetView<'_> {
         usize::try_from(offset).unwrap_or(usize::MAX)
     }
 
+    /// Says that the range of a thing will soon be read.
+    #[inline]
+    pub(super) fn will_read(self, idx: usize) {
+        self.starts.will_read(idx.saturating_mul(4), 8);
+    }
+
     /// Returns where a thing begins and how long it is; length 0 where the offsets contradict each
     /// other.
     #[inline]

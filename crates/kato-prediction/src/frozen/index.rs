@@ -516,6 +516,33 @@ impl<'a> Reader<'a> {
         name_at(self.names, rank)
     }
 
+    /// Says that the [`range`](Self::range)s of these patterns will soon be read.
+    pub(crate) fn will_read_ranges(&self, ranks: &[u32]) {
+        for &rank in ranks {
+            self.offsets.will_read(rank as usize);
+        }
+    }
+
+    /// Says that the symbols of these ranges will soon be read.
+    pub(crate) fn will_read_symbols(&self, ranges: &[(usize, usize)]) {
+        let bytes = if self.index.is_wide { 4 } else { 2 };
+        for &(start, len) in ranges {
+            let (at, len) = (start.saturating_mul(bytes), len.saturating_mul(bytes));
+            self.symbols.will_read(at, len);
+        }
+    }
+
+    /// Says that the names and frequencies of patterns will soon be read.
+    pub(crate) fn will_read_found(&self, ranks: impl Iterator<Item = u32>) {
+        let frequencies = self.index.frequencies.view();
+        for rank in ranks {
+            let rank = rank as usize;
+            let at = rank.saturating_mul(PatternName::BYTES);
+            self.names.will_read(at, PatternName::BYTES);
+            frequencies.will_read(rank, 1);
+        }
+    }
+
     /// Returns where the symbols of a pattern begin, and how many there are.
     #[inline]
     pub(crate) fn range(&self, rank: u32) -> (usize, usize) {

@@ -886,9 +886,12 @@ impl Batch {
     fn read(&mut self, reader: &Reader<'_>) {
         // In two rounds whose reads do not depend on each other, so that the processor waits for
         // many of them at once.
+        // Before each round a disk is told, where the index was not read before.
+        reader.will_read_ranges(&self.ranks);
         self.ranges.clear();
         self.ranges
             .extend(self.ranks.iter().map(|&rank| reader.range(rank)));
+        reader.will_read_symbols(&self.ranges);
         self.symbols.clear();
         self.ends.clear();
         for &range in &self.ranges {
