@@ -293,7 +293,8 @@ mod tests {
         let told = Arc::new(Told(vec![7; 2 * BLOCK_BYTES + 5], Default::default()));
         let checksums = told.0.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
         let damage = Damage::default();
-        let column = CheckedBytes::new(told.clone(), checksums, damage.clone()).unwrap();
+        let column =
+            CheckedBytes::new(Arc::<Told>::clone(&told), checksums, damage.clone()).unwrap();
         let view = column.view();
         view.array::<1>(0);
         view.will_read(BLOCK_BYTES - 1, 2);
