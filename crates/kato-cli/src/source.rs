@@ -154,6 +154,21 @@ impl SourceArgs {
             || self.min_chars > 0
     }
 
+    /// Returns whether anything is set that decides which records there are, or what they hold.
+    #[must_use]
+    #[cfg(feature = "cluster")]
+    pub(crate) fn says_how_to_read(&self) -> bool {
+        self.reads_a_part()
+            || self.field.is_some()
+            || self.id_field.is_some()
+            || self.text_unit != Unit::File
+            || self.shuffle.is_some()
+            || self.epoch.is_some()
+            || self.window.is_some()
+            || self.mixing_seed != 0
+            || self.when_exhausted != Exhausted::Continue
+    }
+
     /// Turns reading ahead off unless the user said otherwise, which is right where a few documents
     /// are wanted.
     pub(crate) fn read_little(&mut self) {
@@ -214,12 +229,24 @@ impl SourceArgs {
     /// When nothing can be fetched with what the environment says.
     pub(crate) fn again(&self, corpus: &CorpusIdentity) -> Result<StreamingDatasetLoaderBuilder> {
         let mut builder = StreamingDatasetLoader::builder_of(corpus);
-        let files = corpus.files();
-        // The files of a corpus are named by the locations that they were fetched from.
-        if files.iter().any(|file| Location::is_location(&file.name)) {
-            builder = remote::with_fetcher(builder, &self.fetcher()?);
+        if let Some(fetcher) = self.fetcher_for(corpus)? {
+            builder = remote::with_fetcher(builder, &fetcher);
         }
         Ok(self.apply_to_stream(builder))
+    }
+
+    /// Returns a fetcher where files of a corpus have to be fetched.
+    ///
+    /// # Errors
+    ///
+    /// As [`again`](Self::again).
+    pub(crate) fn fetcher_for(&self, corpus: &CorpusIdentity) -> Result<Option<Fetcher>> {
+        let files = corpus.files();
+        // The files of a corpus are named by the locations that they were fetched from.
+        match files.iter().any(|file| Location::is_location(&file.name)) {
+            true => Ok(Some(self.fetcher()?)),
+            false => Ok(None),
+        }
     }
 
     /// Returns a fetcher, with a cache where one is asked for.

@@ -1,7 +1,9 @@
 //! The commands of a plan, each stateless: what they need is in the store, and what they did is
 //! there when they return.
 
+mod extend;
 mod gc;
+mod generations;
 mod learn;
 mod merge;
 mod publish;
@@ -9,7 +11,6 @@ mod seal;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 use kato_retry::RetryPolicy;
@@ -18,12 +19,14 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 
 pub use self::gc::{Garbage, GcOptions};
+pub use self::generations::{GenerationDifference, LevelDifference};
 use crate::ClusterError;
 use crate::blocking;
-use crate::marker::{PLAN, TaskMarker, task_key};
+use crate::generation::Generation;
+use crate::marker::{TaskMarker, plan_key, task_key};
 use crate::moment::Watch;
-use crate::plan::{Plan, PlanOptions, VERSION};
-use crate::record::{Created, Pause, Record, decode, encode};
+use crate::plan::{Plan, PlanOptions};
+use crate::record::{Created, Pause, Record, encode};
 
 /// A plan in an object store, and the commands that carry it out.
 ///
@@ -36,6 +39,7 @@ use crate::record::{Created, Pause, Record, decode, encode};
 #[derive(Debug)]
 pub struct Cluster {
     record: Record,
+    generation: Generation,
     watch: Watch,
 }
 
@@ -69,6 +73,7 @@ impl Cluster {
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         Self {
             record: Record::new(store, prefix),
+            generation: Generation::default(),
             watch: Watch::default(),
         }
     }
@@ -88,6 +93,15 @@ impl Cluster {
     #[must_use]
     pub fn with_retry(mut self, policy: RetryPolicy, pause: Pause) -> Self {
         self.record.set_retry(policy, pause);
+        self
+    }
+
+    /// Sets the generation that the commands work on. By default it is the last at the moment of each
+    /// command: whoever reads a plan and then works on it names its
+    /// [number](Plan::generation).
+    #[must_use]
+    pub fn with_generation(mut self, generation: Generation) -> Self {
+        self.generation = generation;
         self
     }
 
@@ -115,32 +129,21 @@ impl Cluster {
         let configuration = RunConfiguration::from_learner(learner).with_split(loader.split());
         let options = options.clone();
         let plan = blocking::run(move || Plan::make(loader, configuration, &options)).await?;
-        match self.record.create(PLAN, encode(&plan)).await? {
+        match self.record.create(&plan_key(0), encode(&plan)).await? {
             Created::Own => Ok(Done::Now(plan)),
             Created::Before(there) if there == encode(&plan) => Ok(Done::Before(plan)),
             Created::Before(_) => Err(ClusterError::OtherPlan),
         }
     }
 
-    /// Reads the plan.
+    /// Reads the plan of the generation.
     ///
     /// # Errors
     ///
-    /// [`ClusterError::NotPlanned`], [`ClusterError::Damaged`].
+    /// [`ClusterError::NotPlanned`], [`ClusterError::UnknownGeneration`],
+    /// [`ClusterError::NotPublished`], [`ClusterError::Damaged`].
     pub async fn read_plan(&self) -> Result<Plan, ClusterError> {
-        let bytes: Option<Bytes> = self.record.read(PLAN).await?;
-        let bytes = bytes.ok_or(ClusterError::NotPlanned)?;
-        let version: serde_json::Value = decode(PLAN, &bytes)?;
-        if version["version"] != VERSION {
-            return Err(ClusterError::Damaged {
-                key: PLAN.to_owned(),
-                reason: format!(
-                    "it has version {}, and this program reads {VERSION}",
-                    version["version"]
-                ),
-            });
-        }
-        decode(PLAN, &bytes)
+        self.resolve(&self.generation).await
     }
 
     /// Returns what is done of the plan.
@@ -150,7 +153,8 @@ impl Cluster {
     /// As [`read_plan`](Self::read_plan).
     pub async fn status(&self) -> Result<crate::status::Status, ClusterError> {
         let plan = self.read_plan().await?;
-        crate::status::status(&self.record, &plan).await
+        let generations = self.generations().await?;
+        crate::status::status(&self.record, &plan, generations).await
     }
 
     /// Reads the markers of all tasks, which must be done.
@@ -167,7 +171,7 @@ impl Cluster {
         if missing.is_empty() {
             return Ok(markers);
         }
-        let (failures, failed) = crate::status::failures(&self.record, &missing).await?;
+        let (failures, failed) = crate::status::failures(&self.record, plan, &missing).await?;
         Err(ClusterError::Unfinished {
             what: "tasks",
             numbers: crate::status::in_words(&missing),
@@ -178,7 +182,7 @@ impl Cluster {
 
     /// Reads the marker of a task; `None` if it is not done.
     async fn task(&self, plan: &Plan, task: u32) -> Result<Option<TaskMarker>, ClusterError> {
-        let key = task_key(task);
+        let key = plan.key(&task_key(task));
         let marker: Option<TaskMarker> = self.record.read_json(&key).await?;
         match marker {
             Some(marker)

@@ -40,6 +40,41 @@ pub enum ClusterError {
     /// Another plan is at the address.
     #[error("another plan is here already: choose an empty prefix of the store for a new one")]
     OtherPlan,
+    /// The corpus was added with other settings, or the plan was extended otherwise meanwhile.
+    #[error(
+        "the plan has another extension already, of the same corpus with other settings or made at this moment: `status` lists the generations"
+    )]
+    OtherExtension,
+    /// There is no such generation.
+    #[error(
+        "{name} names no generation: give its number, a tag, or eight or more of the first digits of its digest, as `status` lists them"
+    )]
+    UnknownGeneration {
+        /// What was asked for.
+        name: String,
+    },
+    /// The generation was not published.
+    #[error("generation {generation} is not published: `publish` it first")]
+    NotPublished {
+        /// Its number.
+        generation: u32,
+    },
+    /// The name cannot be a tag.
+    #[error(
+        "{name:?} cannot be a tag: letters, digits, `-`, `_` and `.`, which are no number, no digest and neither `last` nor `newest`"
+    )]
+    TagName {
+        /// The name.
+        name: String,
+    },
+    /// The tag names another generation.
+    #[error("{name} is generation {generation} already, and stays it: choose another name")]
+    TagTaken {
+        /// The tag.
+        name: String,
+        /// Number of the generation that it names.
+        generation: u32,
+    },
     /// What the plan asks for cannot be planned.
     #[error("this cannot be planned: {reason}")]
     Unplannable {

@@ -4,7 +4,9 @@
 //!
 //! A [`Cluster`] is a plan in an object store with its commands: [`plan`](Cluster::plan),
 //! [`learn`](Cluster::learn), [`merge`](Cluster::merge), [`seal`](Cluster::seal),
-//! [`publish`](Cluster::publish), [`status`](Cluster::status), [`gc`](Cluster::gc). [`PlanOptions`] are the settings of a [`Plan`];
+//! [`publish`](Cluster::publish), [`status`](Cluster::status), [`gc`](Cluster::gc).
+//! [`extend`](Cluster::extend) makes its next [`Generation`] of more corpus; [`tag`](Cluster::tag)
+//! and [`diff`](Cluster::diff) name and compare them. [`PlanOptions`] are the settings of a [`Plan`];
 //! [`Done`] says who did a piece of work; [`marker`] has what is recorded of it.
 
 mod address;
@@ -12,6 +14,7 @@ mod backend;
 mod blocking;
 mod cluster;
 mod error;
+mod generation;
 pub mod marker;
 mod moment;
 mod plan;
@@ -19,8 +22,9 @@ mod record;
 pub mod status;
 mod transfer;
 
-pub use cluster::{Cluster, Done, Garbage, GcOptions};
+pub use cluster::{Cluster, Done, Garbage, GcOptions, GenerationDifference, LevelDifference};
 pub use error::ClusterError;
+pub use generation::{Generation, GenerationSummary, Tag};
 pub use moment::{Moment, Watch};
-pub use plan::{CutBy, Plan, PlanOptions};
+pub use plan::{CutBy, ExtendOptions, Plan, PlanOptions};
 pub use record::Pause;

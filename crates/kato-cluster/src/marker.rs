@@ -7,6 +7,8 @@ use kato_scheduler::Counters;
 use kato_store::slice::SliceSummary;
 use serde::{Deserialize, Serialize};
 
+use crate::generation::within;
+
 /// A file in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredFile {
@@ -89,7 +91,8 @@ pub struct MergeMarker {
     pub range: u32,
     /// The attempt that won.
     pub attempt: String,
-    /// Digest of the markers of all tasks, in order.
+    /// Digest of what was merged: the attempts at all tasks, in order, and the merge of the generation
+    /// before.
     pub inputs: String,
     /// The merged slice.
     pub slice: StoredSlice,
@@ -132,7 +135,10 @@ impl SealedLevel {
 /// A published knowledge base: what everyone who publishes the plan gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
-    /// Digest of the plan.
+    /// Number of the generation.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub generation: u32,
+    /// Digest of its plan.
     pub plan: String,
     /// The levels, bottom up.
     pub levels: Vec<PublishedLevel>,
@@ -142,6 +148,11 @@ pub struct Publication {
     pub tokens: u64,
     /// The segments, one for each range.
     pub segments: Vec<StoredFile>,
+}
+
+/// Returns whether a generation is the first, whose number is left out.
+fn is_first(generation: &u32) -> bool {
+    *generation == 0
 }
 
 /// One level of a [`Publication`].
@@ -163,7 +174,10 @@ pub(crate) struct FailureNote {
     pub(crate) error: String,
 }
 
-pub(crate) const PLAN: &str = "plan.json";
+/// Returns the key of the plan of a generation.
+pub(crate) fn plan_key(generation: u32) -> String {
+    within(generation, "plan.json")
+}
 
 pub(crate) fn task_key(task: u32) -> String {
     format!("tasks/{task:08}.json")
@@ -201,5 +215,12 @@ pub(crate) fn failed_task(key: &str) -> Option<u32> {
     name.split('.').next()?.parse().ok()
 }
 
-/// The key of the only generation that there is so far.
-pub(crate) const PUBLICATION: &str = "kb/0000.json";
+/// Returns the key of a published generation.
+pub(crate) fn publication_key(generation: u32) -> String {
+    format!("kb/{generation:04}.json")
+}
+
+/// Returns the key of a tag.
+pub(crate) fn tag_key(name: &str) -> String {
+    format!("tags/{name}.json")
+}

@@ -1,8 +1,8 @@
-//! The plan: what is learned, cut into tasks, and into ranges of names for the merges. It never
-//! changes.
+//! The plan of a generation: what is learned, cut into tasks, and into ranges of names for the
+//! merges. It never changes.
 
 use kato_loader::{
-    CorpusIdentity, Cursor, OnBadRecord, Shard, Split, StreamingDatasetLoader,
+    CorpusIdentity, Counts, Cursor, OnBadRecord, Shard, Split, StreamingDatasetLoader,
     StreamingDatasetLoaderBuilder,
 };
 use kato_scheduler::RunConfiguration;
@@ -10,6 +10,7 @@ use kato_store::slice::NameRanges;
 use serde::{Deserialize, Serialize};
 
 use crate::ClusterError;
+use crate::generation::{Base, within};
 
 /// Version of the plan and of everything below its prefix.
 pub(crate) const VERSION: u32 = 1;
@@ -45,6 +46,27 @@ impl PlanOptions {
             ranges: NameRanges::whole(),
             max_documents: None,
             max_records: None,
+            cut: CutBy::Auto,
+        }
+    }
+}
+
+/// Settings of an extension; all else is that of the plan.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ExtendOptions {
+    /// Tasks of what is new.
+    pub tasks: u32,
+    /// How it is cut.
+    pub cut: CutBy,
+}
+
+impl ExtendOptions {
+    /// Creates the settings of an extension with so many tasks.
+    #[must_use]
+    pub fn new(tasks: u32) -> Self {
+        Self {
+            tasks,
             cut: CutBy::Auto,
         }
     }
@@ -90,6 +112,9 @@ pub struct Plan {
     pub(crate) max_documents: Option<u64>,
     pub(crate) max_records: Option<u64>,
     pub(crate) cut: Cut,
+    /// What it continues; nothing, where it is the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) base: Option<Base>,
 }
 
 impl Plan {
@@ -111,39 +136,96 @@ impl Plan {
         if corpus.is_shard() {
             return unplannable("the corpus is one shard of another: plan the whole");
         }
-        let recording = configuration.learner.recording;
-        let needs_positions = recording.provenance
-            || recording.metadata
-            || options.max_documents.is_some()
-            || options.max_records.is_some()
-            || corpus.is_mixture()
-            || corpus.skips_records();
-        let by_positions = match options.cut {
-            CutBy::Auto => needs_positions,
-            CutBy::Positions => true,
-            CutBy::Shards if needs_positions => {
-                return unplannable(
-                    "provenance, metadata, limits, skipped rows and mixtures need the number that a document has in the whole corpus: cut by positions",
-                );
-            }
-            CutBy::Shards => false,
-        };
-        let cut = match by_positions {
-            false => Cut::Shards { end: loader.end() },
-            true => Cut::Positions {
-                starts: positions(&mut loader, options.tasks as usize)?,
-            },
-        };
+        let has_limits = options.max_documents.is_some() || options.max_records.is_some();
+        let by_positions = by_positions(&corpus, &configuration, has_limits, options.cut)?;
         Ok(Self {
             version: VERSION,
+            cut: Cut::make(&mut loader, by_positions, options.tasks)?,
             corpus,
             configuration,
             tasks: options.tasks,
             ranges: options.ranges,
             max_documents: options.max_documents,
             max_records: options.max_records,
-            cut,
+            base: None,
         })
+    }
+
+    /// Makes the plan of the next generation; `loader` reads the corpus of both from the end of this
+    /// one's on.
+    ///
+    /// # Errors
+    ///
+    /// As [`make`](Self::make).
+    pub(crate) fn extend(
+        &self,
+        base: Base,
+        mut loader: StreamingDatasetLoader,
+        options: &ExtendOptions,
+    ) -> Result<Self, ClusterError> {
+        let unplannable = |reason| Err(ClusterError::Unplannable { reason });
+        let corpus = loader.identity();
+        if options.tasks == 0 {
+            return unplannable("there is at least one task");
+        }
+        if !corpus.extends(&self.corpus) {
+            return unplannable(
+                "an extension adds files behind those of the plan, to be read with the same options, and those of the plan must be there and be what they were",
+            );
+        }
+        let configuration = self.configuration.clone();
+        let by_positions = by_positions(&corpus, &configuration, false, options.cut)?;
+        Ok(Self {
+            version: VERSION,
+            cut: Cut::make(&mut loader, by_positions, options.tasks)?,
+            corpus,
+            configuration,
+            tasks: options.tasks,
+            ranges: self.ranges,
+            max_documents: None,
+            max_records: None,
+            base: Some(base),
+        })
+    }
+
+    /// Refuses a plan whose corpus has no end to go on from.
+    pub(crate) fn check_extendable(&self) -> Result<(), ClusterError> {
+        let unplannable = |reason| Err(ClusterError::Unplannable { reason });
+        if self.corpus.is_shuffled() || self.corpus.is_mixture() {
+            return unplannable(
+                "a random order and a mixture are of the whole corpus: only one that is read file by file can be extended",
+            );
+        }
+        if self.max_documents.is_some() || self.max_records.is_some() {
+            return unplannable("a plan with limits ends where they say, and cannot be extended");
+        }
+        Ok(())
+    }
+
+    /// Opens the corpus of this plan with more behind it, at the end of this plan's.
+    pub(crate) fn open_extended(
+        &self,
+        base: &Base,
+        add: impl FnOnce(StreamingDatasetLoaderBuilder) -> StreamingDatasetLoaderBuilder,
+    ) -> Result<StreamingDatasetLoader, ClusterError> {
+        let mut builder = add(StreamingDatasetLoader::builder_with(&self.corpus))
+            .on_bad_record(OnBadRecord::Fail)
+            .with_cursor(base.cursor.clone());
+        if let Some(split) = self.configuration.split {
+            builder = builder.with_split(split);
+        }
+        Ok(builder.build()?)
+    }
+
+    /// Returns the number of the generation: 0 for the first.
+    #[must_use]
+    pub fn generation(&self) -> u32 {
+        self.base.as_ref().map_or(0, |base| base.generation + 1)
+    }
+
+    /// Returns the key of an object of this generation.
+    pub(crate) fn key(&self, key: &str) -> String {
+        within(self.generation(), key)
     }
 
     /// Returns the number of tasks.
@@ -213,6 +295,11 @@ impl Plan {
         let builder = match &self.cut {
             Cut::Shards { .. } => {
                 let shard = Shard::new(u64::from(task), u64::from(self.tasks));
+                if let Some(base) = &self.base {
+                    // Each task counts its own.
+                    let start = base.cursor.clone().with_counts(Counts::default());
+                    builder = builder.with_cursor(start);
+                }
                 builder
                     .with_shard(shard)
                     .with_identity(self.corpus.clone().with_shard(shard))
@@ -234,6 +321,45 @@ impl Plan {
             }
         };
         Ok(builder.build()?)
+    }
+}
+
+impl Cut {
+    /// Cuts what lies behind the position of a loader; reads it where that is by positions.
+    fn make(
+        loader: &mut StreamingDatasetLoader,
+        by_positions: bool,
+        tasks: u32,
+    ) -> Result<Self, ClusterError> {
+        Ok(match by_positions {
+            false => Self::Shards { end: loader.end() },
+            true => Self::Positions {
+                starts: positions(loader, tasks as usize)?,
+            },
+        })
+    }
+}
+
+/// Returns whether a corpus is cut by positions.
+fn by_positions(
+    corpus: &CorpusIdentity,
+    configuration: &RunConfiguration,
+    has_limits: bool,
+    cut: CutBy,
+) -> Result<bool, ClusterError> {
+    let recording = configuration.learner.recording;
+    let needs_positions = recording.provenance
+        || recording.metadata
+        || has_limits
+        || corpus.is_mixture()
+        || corpus.skips_records();
+    match cut {
+        CutBy::Auto => Ok(needs_positions),
+        CutBy::Positions => Ok(true),
+        CutBy::Shards if needs_positions => Err(ClusterError::Unplannable {
+            reason: "provenance, metadata, limits, skipped rows and mixtures need the number that a document has in the whole corpus: cut by positions",
+        }),
+        CutBy::Shards => Ok(false),
     }
 }
 

@@ -6,8 +6,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ClusterError;
+use crate::generation::GenerationSummary;
 use crate::marker::{
-    FailureNote, MergeMarker, PUBLICATION, Publication, SealMarker, TaskMarker, failed_task,
+    FailureNote, MergeMarker, Publication, SealMarker, TaskMarker, failed_task, publication_key,
 };
 use crate::plan::Plan;
 use crate::record::Record;
@@ -19,6 +20,10 @@ const MOST_LISTED: usize = 20;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Status {
+    /// Number of the generation that all else here is about.
+    pub generation: u32,
+    /// All generations.
+    pub generations: Vec<GenerationSummary>,
     /// Digest of the plan.
     pub plan: String,
     /// Tasks of the plan.
@@ -75,8 +80,14 @@ pub struct Failure {
 }
 
 /// Reads how far a plan is.
-pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, ClusterError> {
+pub(crate) async fn status(
+    record: &Record,
+    plan: &Plan,
+    generations: Vec<GenerationSummary>,
+) -> Result<Status, ClusterError> {
     let mut status = Status {
+        generation: plan.generation(),
+        generations,
         plan: plan.digest(),
         tasks: plan.tasks(),
         tasks_done: 0,
@@ -94,11 +105,13 @@ pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, Clust
         sealed_bytes: 0,
         tokens_per_worker_second: None,
         worker_seconds_left: None,
-        published: record.read_json(PUBLICATION).await?,
+        published: record
+            .read_json(&publication_key(plan.generation()))
+            .await?,
     };
     let mut done = vec![false; plan.tasks() as usize];
     let mut seconds = 0.0;
-    for (key, _) in record.list("tasks").await? {
+    for (key, _) in record.list(&plan.key("tasks")).await? {
         let Some(marker) = record.read_json::<TaskMarker>(&key).await? else {
             continue;
         };
@@ -115,13 +128,13 @@ pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, Clust
             .sum::<u64>();
         seconds += marker.seconds;
     }
-    for (key, _) in record.list("merged").await? {
+    for (key, _) in record.list(&plan.key("merged")).await? {
         if let Some(marker) = record.read_json::<MergeMarker>(&key).await? {
             status.merges_done += 1;
             status.merged_bytes += marker.slice.file.bytes;
         }
     }
-    for (key, _) in record.list("sealed").await? {
+    for (key, _) in record.list(&plan.key("sealed")).await? {
         if let Some(marker) = record.read_json::<SealMarker>(&key).await? {
             status.ranges_sealed += 1;
             status.sealed_bytes += marker.segment.bytes;
@@ -130,7 +143,7 @@ pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, Clust
     let open: Vec<u32> = (0..plan.tasks())
         .filter(|task| !done[*task as usize])
         .collect();
-    (status.failures, status.tasks_failed) = failures(record, &open).await?;
+    (status.failures, status.tasks_failed) = failures(record, plan, &open).await?;
     if status.tasks_done > 0 && seconds > 0.0 {
         status.tokens_per_worker_second = Some(status.tokens as f64 / seconds);
         status.worker_seconds_left =
@@ -144,11 +157,12 @@ pub(crate) async fn status(record: &Record, plan: &Plan) -> Result<Status, Clust
 /// the number of tasks that have some.
 pub(crate) async fn failures(
     record: &Record,
+    plan: &Plan,
     tasks: &[u32],
 ) -> Result<(Vec<Failure>, u64), ClusterError> {
     // The time is the store's, and says nothing but which error is shown.
     let mut notes: BTreeMap<u32, (u32, (_, String))> = BTreeMap::new();
-    for (key, meta) in record.list("failed").await? {
+    for (key, meta) in record.list(&plan.key("failed")).await? {
         let Some(task) = failed_task(&key) else {
             continue;
         };

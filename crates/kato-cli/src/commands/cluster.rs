@@ -6,6 +6,7 @@
 //! kato cluster merge --store s3://bucket/plan --all
 //! kato cluster seal --store s3://bucket/plan --all
 //! kato cluster publish --store s3://bucket/plan --kb my-kb
+//! kato cluster extend --store s3://bucket/plan more.jsonl --tasks 100
 //! ```
 
 mod forecast;
@@ -17,9 +18,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use kato_cluster::{Cluster, CutBy, GcOptions, Plan, PlanOptions, Watch};
+use kato_cluster::{
+    Cluster, CutBy, Done, ExtendOptions, GcOptions, Generation, Plan, PlanOptions, Watch,
+};
 use kato_learner::HierarchicalConceptLearner;
-use kato_loader::Split;
+use kato_loader::{Split, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{StopSignal, TrainingOptions, Workers};
 use kato_store::slice::NameRanges;
 use serde_json::{Value, json};
@@ -29,7 +32,8 @@ use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::learning::{LearningArgs, RecordingArgs};
 use crate::output::stdout;
-use crate::source::{SOURCE_HELP, SourceArgs};
+use crate::remote;
+use crate::source::{SOURCE_HELP, Source, SourceArgs};
 
 /// For tests: the process dies at this moment of a task or a merge.
 const ABORT_AT: &str = "KATO_CLUSTER_ABORT_AT";
@@ -42,9 +46,14 @@ const ABORT_AT: &str = "KATO_CLUSTER_ABORT_AT";
 /// Each may be killed, run twice or run late: what is done is found done, and the result is that of
 /// `kato train`, byte for byte in its export. A scheduler repeats what fails.
 ///
+/// A plan is extended by more corpus as often as is wanted: each extension is a generation, which is
+/// learned, merged and published likewise, and is what `kato train` makes of all corpora one after
+/// the other. Generations stay as they are, and are named by number, digest or tag.
+///
 /// With --json every answer is one JSON object on standard output. plan: plan (its digest), tasks,
-/// ranges, levels, cut. learn, merge, seal, publish: done, now or before, and the marker. status: what is
-/// done, failures, rate and worker seconds left. gc: objects and bytes.
+/// ranges, levels, cut; extend: the same, and generation. learn, merge, seal, publish, tag: done, now
+/// or before, and the marker. status: what is done, failures, generations, rate and worker seconds
+/// left. diff: patterns and learn calls of each level. gc: objects and bytes.
 ///
 /// Exit codes: 0 done, 1 error, which includes tasks, merges or seals that must be done before, 2 wrong
 /// usage.
@@ -61,6 +70,10 @@ pub(crate) struct Args {
         env = "KATO_CLUSTER_STORE"
     )]
     store: Option<String>,
+    /// The generation: its number, a tag, eight or more of the first digits of its digest, `newest`
+    /// for the newest that is published, or `last` for the last that is planned.
+    #[arg(long, value_name = "GENERATION", global = true, default_value = "last")]
+    generation: String,
     /// Directory for working files: of a task, a merge or a seal at a time. Default: the system's.
     #[arg(long, value_name = "DIR", global = true)]
     scratch: Option<PathBuf>,
@@ -123,6 +136,24 @@ enum Command {
     /// Tell what a run of some size would take on some numbers of machines: time, bytes, requests and
     /// money, by a simulation of its tasks. Needs no plan.
     Forecast(ForecastArgs),
+    /// Plan the next generation: more corpus behind that of the last, whose tasks must be done. The same
+    /// again is no error.
+    Extend(Box<ExtendArgs>),
+    /// Give a name to a published generation, for good.
+    Tag {
+        /// The name.
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Compare two generations pattern by pattern; both must be merged.
+    Diff {
+        /// The left one, named as by --generation.
+        #[arg(value_name = "LEFT")]
+        left: String,
+        /// The right one.
+        #[arg(value_name = "RIGHT")]
+        right: String,
+    },
     /// Tell how far the plan is, what failed, and how much work is left.
     Status,
     /// Remove what attempts that lost have left; never a marker, and nothing of unfinished work.
@@ -171,6 +202,23 @@ struct PlanArgs {
     source: SourceArgs,
 }
 
+/// What is added.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
+struct ExtendArgs {
+    /// What to learn from in addition; see below. It is read as the plan says.
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
+    /// Tasks of what is added.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: u32,
+    /// Cut at positions, for which what is added is read once, and not into shards.
+    #[arg(long)]
+    by_positions: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
 /// Runs `kato cluster` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args), &StopSignal::default())
@@ -184,7 +232,16 @@ fn run(args: &Args) -> Result<()> {
     let Some(address) = &args.store else {
         bail!("where does the plan lie? name it with --store");
     };
-    let mut cluster = Cluster::open(address)?;
+    let generation = Generation::from_word(&args.generation);
+    if generation != Generation::Last
+        && matches!(
+            args.command,
+            Command::Plan(_) | Command::Extend(_) | Command::Diff { .. } | Command::Gc { .. }
+        )
+    {
+        bail!("--generation is for learn, merge, seal, publish, tag and status");
+    }
+    let mut cluster = Cluster::open(address)?.with_generation(generation);
     if let Ok(moment) = std::env::var(ABORT_AT) {
         cluster = cluster.with_watch(Watch::new(move |at| {
             if format!("{at:?}").eq_ignore_ascii_case(&moment) {
@@ -194,7 +251,7 @@ fn run(args: &Args) -> Result<()> {
     }
     let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let runtime = tokio::runtime::Runtime::new().context("failed to start the runtime")?;
-    let (text, value) = runtime.block_on(answer_to(&args.command, &cluster, &scratch))?;
+    let (text, value) = runtime.block_on(answer_to(&args.command, cluster, &scratch))?;
     let line = if args.json { value.to_string() } else { text };
     Ok(writeln!(stdout(), "{line}")?)
 }
@@ -202,12 +259,13 @@ fn run(args: &Args) -> Result<()> {
 /// Carries a subcommand out and returns its answer, in words and as JSON.
 async fn answer_to(
     command: &Command,
-    cluster: &Cluster,
+    mut cluster: Cluster,
     scratch: &Path,
 ) -> Result<(String, Value)> {
     match command {
         Command::Forecast(_) => bail!("a forecast is of no plan"),
-        Command::Plan(plan) => make_plan(cluster, plan).await,
+        Command::Plan(plan) => make_plan(&cluster, plan).await,
+        Command::Extend(extend) => extend_plan(&cluster, extend).await,
         Command::Learn {
             task,
             workers,
@@ -215,12 +273,10 @@ async fn answer_to(
             source,
         } => {
             let task = number_of(*task, "which task? name it with --task")?;
-            if source.skips_bad() || source.reads_a_part() {
-                bail!(
-                    "a task is all of its records: the plan says what is read, and a record that cannot be read ends its task"
-                );
-            }
+            check_reading(source)?;
             let plan = cluster.read_plan().await?;
+            // It stays this one, also where somebody extends the plan at this moment.
+            cluster = cluster.with_generation(Generation::Number(plan.generation()));
             let learner = Arc::new(learner(&plan)?);
             let mut options = TrainingOptions::default();
             options.num_workers = *workers;
@@ -247,6 +303,7 @@ async fn answer_to(
             all,
         } => {
             let plan = cluster.read_plan().await?;
+            cluster = cluster.with_generation(Generation::Number(plan.generation()));
             let ranges = plan.ranges().count();
             let pieces: Vec<(usize, u32)> = match (all, level, range) {
                 (true, ..) => (0..plan.levels())
@@ -274,8 +331,10 @@ async fn answer_to(
             Ok((lines.join("\n"), json!({ "merges": values })))
         }
         Command::Seal { range, all } => {
+            let plan = cluster.read_plan().await?;
+            cluster = cluster.with_generation(Generation::Number(plan.generation()));
             let ranges = match all {
-                true => 0..cluster.read_plan().await?.ranges().count(),
+                true => 0..plan.ranges().count(),
                 false => {
                     let range = number_of(*range, "which range? name it with --range or --all")?;
                     range..range.saturating_add(1)
@@ -297,17 +356,47 @@ async fn answer_to(
             let levels = record.levels.iter();
             let patterns: u64 = levels.map(|level| level.patterns).sum();
             let text = format!(
-                "{}: {patterns} patterns of {} documents, {} tokens",
+                "{}: generation {}, {patterns} patterns of {} documents, {} tokens",
                 kb.display(),
+                record.generation,
                 record.samples,
                 record.tokens
             );
             Ok((text, answer(is_now, &record)))
         }
+        Command::Tag { name } => {
+            let done = cluster.tag(name).await?;
+            let (is_now, tag) = (done.is_now(), done.into_inner());
+            let text = format!("{name} is generation {}, {}", tag.generation, tag.plan);
+            Ok((text, answer(is_now, &tag)))
+        }
+        Command::Diff { left, right } => {
+            let sides = (Generation::from_word(left), Generation::from_word(right));
+            let difference = cluster.diff(&sides.0, &sides.1, scratch).await?;
+            let mut lines = vec![format!(
+                "generation {} against {}",
+                difference.left, difference.right
+            )];
+            for level in &difference.levels {
+                let patterns = &level.patterns;
+                lines.push(format!(
+                    "{}: {} patterns only left, {} only right, {} changed, {} equal; {} learn calls left, {} right",
+                    level.node,
+                    patterns.only_left,
+                    patterns.only_right,
+                    patterns.changed,
+                    patterns.equal,
+                    patterns.left_learns,
+                    patterns.right_learns
+                ));
+            }
+            Ok((lines.join("\n"), serde_json::to_value(difference)?))
+        }
         Command::Status => {
             let status = cluster.status().await?;
             let mut text = format!(
-                "tasks {} of {} done, merges {} of {} done, ranges {} of {} sealed, {}\n{} documents, {} tokens, {} bytes of tasks, {} bytes merged, {} bytes sealed",
+                "generation {}: tasks {} of {} done, merges {} of {} done, ranges {} of {} sealed, {}\n{} documents, {} tokens, {} bytes of tasks, {} bytes merged, {} bytes sealed",
+                status.generation,
                 status.tasks_done,
                 status.tasks,
                 status.merges_done,
@@ -340,6 +429,21 @@ async fn answer_to(
             let more = status.tasks_failed - status.failures.len() as u64;
             if more > 0 {
                 text += &format!("\nand {more} more tasks have failed");
+            }
+            for summary in &status.generations {
+                let short: String = summary.plan.chars().take(16).collect();
+                text += &format!(
+                    "\ngeneration {} {short}: {} files, {}",
+                    summary.generation,
+                    summary.files,
+                    match summary.published {
+                        true => "published",
+                        false => "not published",
+                    }
+                );
+                if !summary.tags.is_empty() {
+                    text += &format!(", {}", summary.tags.join(", "));
+                }
             }
             Ok((text, serde_json::to_value(status)?))
         }
@@ -387,6 +491,57 @@ async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)
         bail!("a plan is of the whole corpus from its first row on: --skip is not for it");
     }
     let done = cluster.plan(loader, &learner, &options).await?;
+    Ok(planned(done))
+}
+
+/// Plans the next generation.
+async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<(String, Value)> {
+    check_reading(&args.source)?;
+    let sources = args.source.resolve(&args.sources)?;
+    if sources
+        .sources()
+        .iter()
+        .any(|source| source.weight.is_some())
+    {
+        bail!("an extension is read behind the corpus of the plan, and not mixed into it");
+    }
+    // Also where only the corpus of the plan is fetched.
+    let fetcher = match sources.fetcher() {
+        Some(fetcher) => Some(fetcher.clone()),
+        None => args
+            .source
+            .fetcher_for(cluster.read_plan().await?.corpus())?,
+    };
+    let added: Vec<Source> = sources.sources().to_vec();
+    let add = move |builder: StreamingDatasetLoaderBuilder| {
+        let builder = added
+            .iter()
+            .fold(builder, |builder, source| source.add_to(builder));
+        match &fetcher {
+            Some(fetcher) => remote::with_fetcher(builder, fetcher),
+            None => builder,
+        }
+    };
+    let mut options = ExtendOptions::new(args.tasks);
+    if args.by_positions {
+        options.cut = CutBy::Positions;
+    }
+    let done = cluster.extend(add, &options).await?;
+    Ok(planned(done))
+}
+
+/// Refuses what would let a task, or an extension, be read otherwise than its plan says.
+fn check_reading(source: &SourceArgs) -> Result<()> {
+    if source.skips_bad() || source.says_how_to_read() {
+        bail!(
+            "the plan says what is read and how: a task is all of its records, and one that cannot be read ends it"
+        );
+    }
+    Ok(())
+}
+
+/// Returns the answer of a plan.
+fn planned(done: Done<Plan>) -> (String, Value) {
     let (is_now, plan) = (done.is_now(), done.into_inner());
     let cut = match plan.is_cut_by_shards() {
         true => "shards",
@@ -394,19 +549,21 @@ async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)
     };
     let merges = plan.levels() as u64 * u64::from(plan.ranges().count());
     let text = format!(
-        "planned {}: {} tasks by {cut}, {merges} merges",
+        "planned generation {} {}: {} tasks by {cut}, {merges} merges",
+        plan.generation(),
         when(is_now),
         plan.tasks()
     );
     let value = json!({
         "done": when(is_now),
+        "generation": plan.generation(),
         "plan": plan.digest(),
         "tasks": plan.tasks(),
         "ranges": plan.ranges().count(),
         "levels": plan.levels(),
         "cut": cut,
     });
-    Ok((text, value))
+    (text, value)
 }
 
 /// Returns the learner of a plan.

@@ -8,6 +8,7 @@
 
 mod bad_records;
 mod forecast;
+mod generations;
 mod moments;
 mod place;
 #[path = "../support/program.rs"]

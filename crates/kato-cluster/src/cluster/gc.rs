@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 
 use super::Cluster;
 use crate::ClusterError;
+use crate::plan::Plan;
 
 /// Settings of removing.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +44,7 @@ pub struct Garbage {
 }
 
 impl Cluster {
-    /// Removes objects that no marker names and none ever will.
+    /// Removes objects of all generations that no marker names and none ever will.
     ///
     /// That is what attempts left behind at tasks, merges and seals that are *done*: whoever still works at
     /// one can only find that out. What belongs to unfinished work stays, however old it is, so a
@@ -53,13 +54,32 @@ impl Cluster {
     ///
     /// As [`read_plan`](Self::read_plan), and what the store meets.
     pub async fn gc(&self, options: &GcOptions) -> Result<Garbage, ClusterError> {
-        let plan = self.read_plan().await?;
         let mut garbage = Garbage::default();
+        for generation in self.generations().await? {
+            let plan = self.plan_of(generation.generation).await?;
+            self.collect_of_tasks(&plan, options, &mut garbage).await?;
+            self.collect_of_merges(&plan, options, &mut garbage).await?;
+            self.collect_of_seals(&plan, options, &mut garbage).await?;
+        }
+        for (key, meta) in self.record.list("probe").await? {
+            self.remove(&key, meta.size, options, &mut garbage).await?;
+        }
+        Ok(garbage)
+    }
+
+    /// Removes what attempts at tasks have left.
+    async fn collect_of_tasks(
+        &self,
+        plan: &Plan,
+        options: &GcOptions,
+        garbage: &mut Garbage,
+    ) -> Result<(), ClusterError> {
+        let below = plan.key("data");
         let mut all_merged = HashMap::new();
         let mut tasks = HashMap::new();
-        for (key, meta) in self.record.list("data").await? {
+        for (key, meta) in self.record.list(&below).await? {
             // data/ATTEMPT.TASK/FILE
-            let mut parts = key.split('/').skip(1);
+            let mut parts = key[below.len()..].split('/').skip(1);
             let (Some(place), Some(file)) = (parts.next(), parts.next()) else {
                 continue;
             };
@@ -70,7 +90,7 @@ impl Cluster {
                 continue;
             };
             if let Entry::Vacant(entry) = tasks.entry(task) {
-                let marker = self.task(&plan, task).await?;
+                let marker = self.task(plan, task).await?;
                 entry.insert(marker.map(|marker| marker.attempt));
             }
             let Some(Some(winner)) = tasks.get(&task) else {
@@ -86,7 +106,7 @@ impl Cluster {
                     if let Entry::Vacant(entry) = all_merged.entry(level) {
                         let mut merged = true;
                         for range in 0..plan.ranges.count() {
-                            merged &= self.merged(&plan, level, range).await?.is_some();
+                            merged &= self.merged(plan, level, range).await?.is_some();
                         }
                         entry.insert(merged);
                     }
@@ -94,12 +114,24 @@ impl Cluster {
                 }
             }
             if is_garbage {
-                self.remove(&key, meta.size, options, &mut garbage).await?;
+                self.remove(&key, meta.size, options, garbage).await?;
             }
         }
-        for (key, meta) in self.record.list("shards").await? {
+        Ok(())
+    }
+
+    /// Removes what attempts at merges have left.
+    async fn collect_of_merges(
+        &self,
+        plan: &Plan,
+        options: &GcOptions,
+        garbage: &mut Garbage,
+    ) -> Result<(), ClusterError> {
+        let below = plan.key("shards");
+        for (key, meta) in self.record.list(&below).await? {
             // shards/ATTEMPT.LEVEL.RANGE.slice
-            let mut parts = key.split('/').skip(1).flat_map(|name| name.split('.'));
+            let name = &key[below.len()..];
+            let mut parts = name.split('/').skip(1).flat_map(|name| name.split('.'));
             let (Some(attempt), Some(level), Some(range)) =
                 (parts.next(), parts.next(), parts.next())
             else {
@@ -108,31 +140,40 @@ impl Cluster {
             let (Ok(level), Ok(range)) = (level.parse(), range.parse()) else {
                 continue;
             };
-            if let Some(marker) = self.merged(&plan, level, range).await?
+            if let Some(marker) = self.merged(plan, level, range).await?
                 && marker.attempt != attempt
             {
-                self.remove(&key, meta.size, options, &mut garbage).await?;
+                self.remove(&key, meta.size, options, garbage).await?;
             }
         }
-        for (key, meta) in self.record.list("segments").await? {
+        Ok(())
+    }
+
+    /// Removes what attempts at seals have left.
+    async fn collect_of_seals(
+        &self,
+        plan: &Plan,
+        options: &GcOptions,
+        garbage: &mut Garbage,
+    ) -> Result<(), ClusterError> {
+        let below = plan.key("segments");
+        for (key, meta) in self.record.list(&below).await? {
             // segments/ATTEMPT.RANGE.seg
-            let mut parts = key.split('/').skip(1).flat_map(|name| name.split('.'));
+            let name = &key[below.len()..];
+            let mut parts = name.split('/').skip(1).flat_map(|name| name.split('.'));
             let (Some(attempt), Some(range)) = (parts.next(), parts.next()) else {
                 continue;
             };
             let Ok(range) = range.parse() else {
                 continue;
             };
-            if let Some(marker) = self.sealed(&plan, range).await?
+            if let Some(marker) = self.sealed(plan, range).await?
                 && marker.attempt != attempt
             {
-                self.remove(&key, meta.size, options, &mut garbage).await?;
+                self.remove(&key, meta.size, options, garbage).await?;
             }
         }
-        for (key, meta) in self.record.list("probe").await? {
-            self.remove(&key, meta.size, options, &mut garbage).await?;
-        }
-        Ok(garbage)
+        Ok(())
     }
 
     /// Removes an object and counts it.

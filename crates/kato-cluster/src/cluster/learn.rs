@@ -90,7 +90,7 @@ impl Cluster {
                 // The error of the task is the one to tell, whatever becomes of the note.
                 let _ = self
                     .record
-                    .create_json(&failure_key(task, &attempt), &note)
+                    .create_json(&plan.key(&failure_key(task, &attempt)), &note)
                     .await;
                 return Err(error);
             }
@@ -106,7 +106,7 @@ impl Cluster {
             },
         };
         self.watch.tell(Moment::Uploaded);
-        let key = task_key(task);
+        let key = plan.key(&task_key(task));
         match self.record.create_json(&key, &marker).await? {
             Created::Own => {
                 self.watch.tell(Moment::Committed);
@@ -247,7 +247,7 @@ async fn upload(
 ) -> Result<TaskMarker, ClusterError> {
     let mut levels = Vec::new();
     for (level, (path, summary)) in learned.levels.iter().enumerate() {
-        let key = data_key(attempt, task, &format!("{level}.slice"));
+        let key = plan.key(&data_key(attempt, task, &format!("{level}.slice")));
         levels.push(StoredSlice {
             file: upload_file(record, key, path).await?,
             summary: summary.clone(),
@@ -255,7 +255,7 @@ async fn upload(
     }
     let documents = match &learned.documents {
         Some(path) => {
-            let key = data_key(attempt, task, "documents.jsonl");
+            let key = plan.key(&data_key(attempt, task, "documents.jsonl"));
             Some(upload_file(record, key, path).await?)
         }
         None => None,

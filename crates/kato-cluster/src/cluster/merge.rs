@@ -56,8 +56,17 @@ impl Cluster {
         scratch: &Path,
     ) -> Result<Done<MergeMarker>, ClusterError> {
         let tasks = self.all_tasks(plan).await?;
+        let before = self.merged_before(plan, level, range).await?;
         let dir = Scratch::create_in(scratch)?;
         let mut inputs = Vec::new();
+        if let Some(before) = &before {
+            let file = &before.slice.file;
+            let (whole, path) = (0..file.bytes, dir.path().join("before"));
+            self.record
+                .download(&file.key, &[whole], &path, &dir)
+                .await?;
+            inputs.push(path);
+        }
         for task in &tasks {
             let stored = &task.levels[level];
             let ranges = stored.ranges_of(range as usize);
@@ -82,28 +91,30 @@ impl Cluster {
             })
             .await?
         };
-        let expected: u64 = tasks
+        let learned = tasks
             .iter()
-            .map(|task| task.levels[level].summary.parts[range as usize].learns)
-            .sum();
+            .map(|task| task.levels[level].summary.parts[range as usize].learns);
+        let before_learns = before.as_ref().map_or(0, |it| it.slice.summary.learns());
+        let expected = learned.fold(before_learns, u64::saturating_add);
         if summary.learns() != expected {
             return Err(ClusterError::Damaged {
-                key: merge_key(level, range),
+                key: plan.key(&merge_key(level, range)),
                 reason: format!("{} learn calls of {expected} arrived", summary.learns()),
             });
         }
         self.watch.tell(Moment::Computed);
         let attempt = attempt();
-        let file = upload_file(&self.record, shard_key(&attempt, level, range), &out).await?;
+        let key = plan.key(&shard_key(&attempt, level, range));
+        let file = upload_file(&self.record, key, &out).await?;
         let marker = MergeMarker {
             plan: plan.digest(),
             level,
             range,
             attempt,
-            inputs: inputs_digest(&tasks),
+            inputs: inputs_digest(&tasks, before.as_ref()),
             slice: StoredSlice { file, summary },
         };
-        let key = merge_key(level, range);
+        let key = plan.key(&merge_key(level, range));
         self.watch.tell(Moment::Uploaded);
         match self.record.create_json(&key, &marker).await? {
             Created::Own => {
@@ -122,6 +133,29 @@ impl Cluster {
         }
     }
 
+    /// Reads the marker of the same merge of the generation before, which must be done; `None` where
+    /// there is no such generation.
+    async fn merged_before(
+        &self,
+        plan: &Plan,
+        level: usize,
+        range: u32,
+    ) -> Result<Option<MergeMarker>, ClusterError> {
+        let Some(base) = &plan.base else {
+            return Ok(None);
+        };
+        let before = self.plan_before(base).await?;
+        match self.merged(&before, level, range).await? {
+            Some(marker) => Ok(Some(marker)),
+            None => Err(ClusterError::Unfinished {
+                what: "merges",
+                numbers: vec![before.key(&merge_key(level, range))],
+                failures: Vec::new(),
+                failed: 0,
+            }),
+        }
+    }
+
     /// Reads the marker of a merge; `None` if it is not done.
     pub(super) async fn merged(
         &self,
@@ -129,7 +163,7 @@ impl Cluster {
         level: usize,
         range: u32,
     ) -> Result<Option<MergeMarker>, ClusterError> {
-        let key = merge_key(level, range);
+        let key = plan.key(&merge_key(level, range));
         let marker: Option<MergeMarker> = self.record.read_json(&key).await?;
         match marker {
             Some(marker) if marker.plan != plan.digest() => Err(foreign(key)),
@@ -138,11 +172,14 @@ impl Cluster {
     }
 }
 
-/// Returns a digest of which attempts at tasks are merged.
-fn inputs_digest(tasks: &[TaskMarker]) -> String {
+/// Returns a digest of which attempts at tasks are merged, and with what.
+fn inputs_digest(tasks: &[TaskMarker], before: Option<&MergeMarker>) -> String {
     let mut hasher = blake3::Hasher::new();
     for task in tasks {
         hasher.update(task.attempt.as_bytes());
+    }
+    if let Some(before) = before {
+        hasher.update(before.attempt.as_bytes());
     }
     hasher.finalize().to_hex().to_string()
 }

@@ -11,13 +11,17 @@ use serde_json::Value;
 use super::{Cluster, Done};
 use crate::ClusterError;
 use crate::blocking::{self, Scratch};
-use crate::marker::{PUBLICATION, Publication, PublishedLevel, SealMarker, StoredFile, TaskMarker};
+use crate::marker::{
+    MergeMarker, Publication, PublishedLevel, SealMarker, StoredFile, TaskMarker, merge_key,
+    publication_key,
+};
 use crate::plan::{Cut, Plan};
 use crate::record::{Created, decode};
 
 impl Cluster {
-    /// Writes the knowledge base of the whole plan into a directory that does not exist or is empty,
-    /// and records what it is. Everyone who publishes a plan gets the same segments, byte for byte.
+    /// Writes the knowledge base of the generation, with all before it, into a directory that does not
+    /// exist or is empty, and records what it is. Everyone who publishes a generation gets the same
+    /// segments, byte for byte.
     ///
     /// All ranges must be sealed. Their segments are fetched and compared with their markers beside the
     /// directory, which then appears at once and whole; nothing is merged. One that holds this very
@@ -31,9 +35,10 @@ impl Cluster {
         let plan = self.read_plan().await?;
         let tasks = self.all_tasks(&plan).await?;
         let seals = self.all_sealed(&plan).await?;
+        let key = publication_key(plan.generation());
         let checkpoint = checkpoint(&plan, &tasks);
         if let Some(found) = checkpoint_of(dir).await? {
-            let record: Option<Publication> = self.record.read_json(PUBLICATION).await?;
+            let record: Option<Publication> = self.record.read_json(&key).await?;
             return match record {
                 Some(record) if found == checkpoint.to_json() => Ok(Done::Before(record)),
                 _ => Err(ClusterError::OtherKnowledge {
@@ -67,15 +72,13 @@ impl Cluster {
         };
         let (made, publication) = blocking::run(move || assembly.assemble()).await?;
         // Recorded first: a directory that is in its place has been compared with the record.
-        let recorded = self.record.create_json(PUBLICATION, &publication).await?;
+        let recorded = self.record.create_json(&key, &publication).await?;
         let done = match recorded {
             Created::Own => Done::Now(publication),
             Created::Before(there) => {
-                let there: Publication = decode(PUBLICATION, &there)?;
+                let there: Publication = decode(&key, &there)?;
                 if there != publication {
-                    return Err(ClusterError::Disagrees {
-                        key: PUBLICATION.to_owned(),
-                    });
+                    return Err(ClusterError::Disagrees { key });
                 }
                 Done::Before(there)
             }
@@ -92,6 +95,34 @@ impl Cluster {
         })
         .await?;
         Ok(done)
+    }
+
+    /// Reads the markers of all merges, by level; they must be done.
+    pub(super) async fn all_merges(
+        &self,
+        plan: &Plan,
+    ) -> Result<Vec<Vec<MergeMarker>>, ClusterError> {
+        let (mut levels, mut missing) = (Vec::new(), Vec::new());
+        for level in 0..plan.levels() {
+            let mut ranges = Vec::new();
+            for range in 0..plan.ranges.count() {
+                match self.merged(plan, level, range).await? {
+                    Some(marker) => ranges.push(marker),
+                    None => missing.push(plan.key(&merge_key(level, range))),
+                }
+            }
+            levels.push(ranges);
+        }
+        if missing.is_empty() {
+            return Ok(levels);
+        }
+        missing.truncate(20);
+        Err(ClusterError::Unfinished {
+            what: "merges",
+            numbers: missing,
+            failures: Vec::new(),
+            failed: 0,
+        })
     }
 }
 
@@ -143,6 +174,7 @@ impl Assembly {
             });
         }
         let publication = Publication {
+            generation: self.plan.generation(),
             plan: self.plan.digest(),
             levels,
             samples: self.checkpoint.counters.samples,
@@ -177,16 +209,19 @@ async fn checkpoint_of(dir: &Path) -> Result<Option<Value>, ClusterError> {
 }
 
 /// Returns the checkpoint that one machine would have at the end of the plan.
-fn checkpoint(plan: &Plan, tasks: &[TaskMarker]) -> Checkpoint {
-    let mut counters = Counters::default();
-    let mut counts = Counts::default();
+pub(super) fn checkpoint(plan: &Plan, tasks: &[TaskMarker]) -> Checkpoint {
+    // Positions count from the beginning of the corpus, as the cursors of their tasks do.
+    let (mut counters, mut counts) = match &plan.base {
+        Some(base) => (base.counters, base.cursor.counts()),
+        None => (Counters::default(), Counts::default()),
+    };
     for task in tasks {
         counters.merge(&task.counters);
         counts.merge(&task.cursor.counts());
     }
     let cursor: Cursor = match &plan.cut {
         Cut::Shards { end } => end.clone().with_counts(counts),
-        // Positions count from the beginning of the corpus, so the last task's is that of all.
+        // The last task's is that of all.
         Cut::Positions { .. } => tasks
             .last()
             .map(|task| task.cursor.clone())

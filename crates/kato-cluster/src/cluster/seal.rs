@@ -64,14 +64,21 @@ impl Cluster {
             levels.push(vec![path]);
         }
         let mut documents = Vec::new();
-        for task in tasks_of(plan, range) {
-            if let Some(TaskMarker {
-                documents: Some(file),
-                ..
-            }) = self.task(plan, task).await?
-            {
-                documents.extend(self.documents(&file).await?);
+        let mut generation = Some(plan.clone());
+        while let Some(plan) = generation {
+            for task in tasks_of(&plan, range) {
+                if let Some(TaskMarker {
+                    documents: Some(file),
+                    ..
+                }) = self.task(&plan, task).await?
+                {
+                    documents.extend(self.documents(&file).await?);
+                }
             }
+            generation = match &plan.base {
+                Some(base) if records_documents(&plan) => Some(self.plan_before(base).await?),
+                _ => None,
+            };
         }
         documents.sort_unstable();
         documents.dedup();
@@ -86,7 +93,8 @@ impl Cluster {
         }
         self.watch.tell(Moment::Computed);
         let attempt = attempt();
-        let segment = upload_file(&self.record, segment_key(&attempt, range), &out).await?;
+        let key = plan.key(&segment_key(&attempt, range));
+        let segment = upload_file(&self.record, key, &out).await?;
         let marker = SealMarker {
             plan: plan.digest(),
             range,
@@ -94,7 +102,7 @@ impl Cluster {
             levels: merges.iter().map(SealedLevel::of_merge).collect(),
             segment,
         };
-        let key = seal_key(range);
+        let key = plan.key(&seal_key(range));
         self.watch.tell(Moment::Uploaded);
         match self.record.create_json(&key, &marker).await? {
             Created::Own => {
@@ -119,7 +127,7 @@ impl Cluster {
         for level in 0..plan.levels() {
             match self.merged(plan, level, range).await? {
                 Some(marker) => merges.push(marker),
-                None => missing.push(merge_key(level, range)),
+                None => missing.push(plan.key(&merge_key(level, range))),
             }
         }
         match missing.is_empty() {
@@ -167,7 +175,7 @@ impl Cluster {
         plan: &Plan,
         range: u32,
     ) -> Result<Option<SealMarker>, ClusterError> {
-        let key = seal_key(range);
+        let key = plan.key(&seal_key(range));
         let marker: Option<SealMarker> = self.record.read_json(&key).await?;
         match marker {
             Some(marker) if marker.plan != plan.digest() || marker.range != range => {
@@ -176,6 +184,12 @@ impl Cluster {
             marker => Ok(marker),
         }
     }
+}
+
+/// Returns whether tasks record documents: else no marker needs to be read for them.
+fn records_documents(plan: &Plan) -> bool {
+    let recording = plan.configuration.learner.recording;
+    recording.provenance || recording.metadata
 }
 
 /// Returns the tasks whose documents the segment of a range holds: equal shares of them.

@@ -4,4 +4,6 @@
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
+mod generations;
+#[cfg(test)]
 mod support;

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use kato_cluster::marker::TaskMarker;
-use kato_cluster::{Cluster, ClusterError, Done, Pause, Plan, PlanOptions};
+use kato_cluster::{Cluster, ClusterError, Done, ExtendOptions, Pause, Plan, PlanOptions};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_loader::{StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit};
@@ -77,7 +77,24 @@ impl Place {
         {
             fs::write(place.corpus().join(format!("{number}.txt")), text).unwrap();
         }
+        for (generation, text) in [
+            "a dog sat on the rug and a bird sat on the cat\nthe cat sat on the mat\n",
+            "the bird sat on the mat and the bird sat on the dog\nat last the cat sat\n",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let dir = place.more(generation);
+            fs::create_dir(&dir).unwrap();
+            fs::write(dir.join("first.txt"), text).unwrap();
+            fs::write(dir.join("second.txt"), "the mat sat on the cat\n").unwrap();
+        }
         place
+    }
+
+    /// The directory that an extension adds.
+    fn more(&self, generation: usize) -> PathBuf {
+        self.dir.path().join(format!("more{generation}"))
     }
 
     fn corpus(&self) -> PathBuf {
@@ -113,10 +130,18 @@ impl Place {
 
     /// Returns what one machine learns.
     pub(crate) fn train(&self) -> String {
-        let kb = self.dir.path().join("trained");
+        self.train_with(0)
+    }
+
+    /// Returns what one machine learns of the corpus and so many additions behind it.
+    pub(crate) fn train_with(&self, additions: usize) -> String {
+        let kb = self.dir.path().join(format!("trained{additions}"));
         let configuration = RunConfiguration::from_learner(&self.learner).to_json();
         let store = EmbeddedStore::create(&kb, &self.learner.node_names(), configuration).unwrap();
-        let mut loader = self.builder().build().unwrap();
+        let builder = (0..additions).fold(self.builder(), |builder, generation| {
+            builder.with_input(self.more(generation))
+        });
+        let mut loader = builder.build().unwrap();
         train_parallel(&mut loader, &self.learner, &store, &Self::options(), |_| {}).unwrap();
         everything(&store)
     }
@@ -128,6 +153,20 @@ impl Place {
     ) -> std::result::Result<Done<Plan>, ClusterError> {
         let loader = self.builder().build().unwrap();
         cluster.plan(loader, &self.learner, options).await
+    }
+
+    /// Plans the next generation after one with a number.
+    pub(crate) async fn extend(
+        &self,
+        cluster: &Cluster,
+        generation: usize,
+        options: &ExtendOptions,
+    ) -> std::result::Result<Done<Plan>, ClusterError> {
+        let more = self.more(generation);
+        let add = move |builder: StreamingDatasetLoaderBuilder| {
+            builder.with_input(more.clone()).with_workers(0)
+        };
+        cluster.extend(add, options).await
     }
 
     pub(crate) async fn learn(

@@ -1,0 +1,266 @@
+//! Finding generations, naming them, and comparing two of them.
+
+use std::path::Path;
+
+use kato_model::AttributeLimits;
+use kato_store::slice::{self, SliceDifference};
+use serde::Serialize;
+
+use super::{Cluster, Done};
+use crate::ClusterError;
+use crate::blocking::{self, Scratch};
+use crate::generation::{Base, Generation, GenerationSummary, Tag, check_tag, is_digest};
+use crate::marker::{MergeMarker, Publication, plan_key, publication_key, tag_key};
+use crate::plan::{Plan, VERSION};
+use crate::record::{Created, decode};
+
+/// What two generations hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct GenerationDifference {
+    /// The left one.
+    pub left: u32,
+    /// The right one.
+    pub right: u32,
+    /// The levels, bottom up.
+    pub levels: Vec<LevelDifference>,
+}
+
+/// What two generations hold of one level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LevelDifference {
+    /// Name of the node.
+    pub node: String,
+    /// Its patterns.
+    #[serde(flatten)]
+    pub patterns: SliceDifference,
+}
+
+impl Cluster {
+    /// Returns the generations, the first of which is the plan itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_plan`](Self::read_plan).
+    pub async fn generations(&self) -> Result<Vec<GenerationSummary>, ClusterError> {
+        let mut generations = Vec::new();
+        while let Some(plan) = self.find_plan(generations.len()).await? {
+            let key = publication_key(plan.generation());
+            generations.push(GenerationSummary {
+                generation: plan.generation(),
+                plan: plan.digest(),
+                files: plan.corpus.files().len() as u64,
+                published: self.record.read(&key).await?.is_some(),
+                tags: Vec::new(),
+            });
+        }
+        if generations.is_empty() {
+            return Err(ClusterError::NotPlanned);
+        }
+        for (key, _) in self.record.list("tags").await? {
+            let tag: Option<Tag> = self.record.read_json(&key).await?;
+            if let Some(tag) = tag
+                && let Some(summary) = generations.get_mut(tag.generation as usize)
+            {
+                summary.tags.push(tag.name);
+            }
+        }
+        Ok(generations)
+    }
+
+    /// Gives a name to the generation, which must be published. A name stays where it is: the same
+    /// again is done before.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::TagName`], [`ClusterError::NotPublished`], [`ClusterError::TagTaken`].
+    pub async fn tag(&self, name: &str) -> Result<Done<Tag>, ClusterError> {
+        check_tag(name)?;
+        let plan = self.read_plan().await?;
+        let generation = plan.generation();
+        let published: Option<Publication> =
+            self.record.read_json(&publication_key(generation)).await?;
+        if published.is_none() {
+            return Err(ClusterError::NotPublished { generation });
+        }
+        let tag = Tag {
+            name: name.to_owned(),
+            generation,
+            plan: plan.digest(),
+        };
+        let key = tag_key(name);
+        let there: Option<Tag> = self.record.read_json(&key).await?;
+        let there = match there {
+            Some(there) => there,
+            None => match self.record.create_json(&key, &tag).await? {
+                Created::Own => return Ok(Done::Now(tag)),
+                Created::Before(there) => decode(&key, &there)?,
+            },
+        };
+        match there == tag {
+            true => Ok(Done::Before(there)),
+            false => Err(ClusterError::TagTaken {
+                name: there.name,
+                generation: there.generation,
+            }),
+        }
+    }
+
+    /// Compares two generations pattern by pattern. Both must be merged; ranges that differ are
+    /// fetched into a directory in `scratch`, one at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`ClusterError::UnknownGeneration`], [`ClusterError::Unfinished`], and what reading or the
+    /// store meets.
+    pub async fn diff(
+        &self,
+        left: &Generation,
+        right: &Generation,
+        scratch: &Path,
+    ) -> Result<GenerationDifference, ClusterError> {
+        let (left, right) = (self.resolve(left).await?, self.resolve(right).await?);
+        let markers = (
+            self.all_merges(&left).await?,
+            self.all_merges(&right).await?,
+        );
+        let mut levels = Vec::new();
+        let nodes = left.configuration.learner.nodes.iter();
+        for (node, (on_left, on_right)) in nodes.zip(markers.0.iter().zip(&markers.1)) {
+            let mut patterns = SliceDifference::default();
+            for pair in on_left.iter().zip(on_right) {
+                patterns.merge(&self.diff_range(pair, scratch).await?);
+            }
+            levels.push(LevelDifference {
+                node: node.name.clone(),
+                patterns,
+            });
+        }
+        Ok(GenerationDifference {
+            left: left.generation(),
+            right: right.generation(),
+            levels,
+        })
+    }
+
+    /// Compares one range of one level of two generations.
+    async fn diff_range(
+        &self,
+        (left, right): (&MergeMarker, &MergeMarker),
+        scratch: &Path,
+    ) -> Result<SliceDifference, ClusterError> {
+        let dir = Scratch::create_in(scratch)?;
+        let mut sides = [Vec::new(), Vec::new()];
+        for (side, (marker, paths)) in [left, right].into_iter().zip(&mut sides).enumerate() {
+            let path = dir.path().join(side.to_string());
+            let file = &marker.slice.file;
+            let whole = 0..file.bytes;
+            self.record
+                .download(&file.key, &[whole], &path, &dir)
+                .await?;
+            paths.push(path);
+        }
+        blocking::run(move || {
+            let difference = slice::compare(&sides[0], &sides[1], &AttributeLimits::default());
+            drop(dir);
+            Ok(difference?)
+        })
+        .await
+    }
+
+    /// Reads the plan of the generation that is meant.
+    pub(super) async fn resolve(&self, generation: &Generation) -> Result<Plan, ClusterError> {
+        let name = match generation {
+            Generation::Number(number) => return self.plan_of(*number).await,
+            Generation::Last => return self.last_plan().await,
+            Generation::Newest => {
+                let mut plan = self.last_plan().await?;
+                loop {
+                    let generation = plan.generation();
+                    let key = publication_key(generation);
+                    match (self.record.read(&key).await?, generation) {
+                        (Some(_), _) => return Ok(plan),
+                        (None, 0) => return Err(ClusterError::NotPublished { generation }),
+                        (None, number) => plan = self.plan_of(number - 1).await?,
+                    }
+                }
+            }
+            Generation::Named(name) => name,
+        };
+        let unknown = || ClusterError::UnknownGeneration { name: name.clone() };
+        if !is_digest(name) {
+            check_tag(name).map_err(|_| unknown())?;
+            let tag: Option<Tag> = self.record.read_json(&tag_key(name)).await?;
+            return self.plan_of(tag.ok_or_else(unknown)?.generation).await;
+        }
+        let wanted = name.to_ascii_lowercase();
+        let mut found = None;
+        for number in 0.. {
+            let Some(plan) = self.find_plan(number).await? else {
+                break;
+            };
+            if plan.digest().starts_with(&wanted) && found.replace(plan).is_some() {
+                return Err(unknown());
+            }
+        }
+        found.ok_or_else(unknown)
+    }
+
+    /// Reads the plan of the last generation.
+    async fn last_plan(&self) -> Result<Plan, ClusterError> {
+        let mut last = self.plan_of(0).await?;
+        // By key, as a list may lag behind.
+        while let Some(next) = self.find_plan(last.generation() as usize + 1).await? {
+            last = next;
+        }
+        Ok(last)
+    }
+
+    /// Reads the plan that another continues.
+    pub(super) async fn plan_before(&self, base: &Base) -> Result<Plan, ClusterError> {
+        let plan = self.plan_of(base.generation).await?;
+        match plan.digest() == base.plan {
+            true => Ok(plan),
+            false => Err(super::foreign(plan_key(base.generation))),
+        }
+    }
+
+    /// Reads the plan of a generation, which must be there.
+    pub(super) async fn plan_of(&self, number: u32) -> Result<Plan, ClusterError> {
+        match (self.find_plan(number as usize).await?, number) {
+            (Some(plan), _) => Ok(plan),
+            (None, 0) => Err(ClusterError::NotPlanned),
+            (None, _) => Err(ClusterError::UnknownGeneration {
+                name: number.to_string(),
+            }),
+        }
+    }
+
+    /// Reads the plan of a generation; `None` if it is not there.
+    async fn find_plan(&self, number: usize) -> Result<Option<Plan>, ClusterError> {
+        let Ok(number) = u32::try_from(number) else {
+            return Ok(None);
+        };
+        let key = plan_key(number);
+        let Some(bytes) = self.record.read(&key).await? else {
+            return Ok(None);
+        };
+        let version: serde_json::Value = decode(&key, &bytes)?;
+        let damaged = |reason: String| ClusterError::Damaged {
+            key: key.clone(),
+            reason,
+        };
+        if version["version"] != VERSION {
+            let version = &version["version"];
+            return Err(damaged(format!(
+                "it has version {version}, and this program reads {VERSION}"
+            )));
+        }
+        let plan: Plan = decode(&key, &bytes)?;
+        match plan.generation() == number {
+            true => Ok(Some(plan)),
+            false => Err(damaged("it is that of another generation".to_owned())),
+        }
+    }
+}
