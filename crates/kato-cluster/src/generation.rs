@@ -95,7 +95,8 @@ pub(crate) fn is_digest(word: &str) -> bool {
 pub(crate) fn check_tag(name: &str) -> Result<(), ClusterError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let is_named = matches!(Generation::from_word(name), Generation::Named(_));
-    match is_named && !is_digest(name) && name.bytes().all(is_plain) && !name.starts_with('.') {
+    let is_word = !name.is_empty() && name.bytes().all(is_plain) && !name.starts_with('.');
+    match is_named && is_word && !is_digest(name) {
         true => Ok(()),
         false => Err(ClusterError::TagName {
             name: name.to_owned(),

@@ -1,7 +1,7 @@
 //! Runs on many machines: time, bytes, requests and money, by simulating every task.
 //!
-//! A run over a cluster learns tasks, then merges ranges of names; each is done by whichever machine
-//! is free. [`simulate`] deals them out one after the other, as a scheduler does, with tasks of
+//! A run over a cluster learns tasks, merges ranges of names, and seals each range as a segment; each is
+//! done by whichever machine is free. [`simulate`] deals them out one after the other, as a scheduler does, with tasks of
 //! different lengths and machines that die, and tells of each phase what bounds it. The rates are
 //! those that were measured; what the simulation adds is arithmetic, so it is as right as they are.
 //!
@@ -74,19 +74,21 @@ pub struct PhaseForecast {
 pub struct ClusterForecast {
     /// Machines.
     pub n_workers: u64,
-    /// Seconds of both phases.
+    /// Seconds of all phases.
     pub seconds: f64,
     /// Learning.
     pub learn: PhaseForecast,
     /// Merging.
     pub merge: PhaseForecast,
+    /// Sealing.
+    pub seal: PhaseForecast,
     /// Rent of the machines, in USD.
     pub machine_usd: f64,
     /// Price of the requests, in USD.
     pub request_usd: f64,
     /// Both together, in USD.
     pub usd: f64,
-    /// Bytes of the merged knowledge base.
+    /// Bytes of the knowledge base's segments.
     pub stored_bytes: f64,
     /// Price of keeping it in the store for a month, in USD.
     pub stored_usd_a_month: f64,
@@ -109,7 +111,7 @@ struct Load {
 /// A task's bytes are read while it computes and written when it is done; what is slower decides. The
 /// limits of the store are shared by all machines at work. Lengths of tasks spread around the mean by
 /// a log-normal distribution, deaths come at random times, and both are drawn from the run's seed.
-/// Starting machines and publishing, which writes a manifest, are not counted.
+/// Starting machines and fetching what is published are not counted.
 ///
 /// # Errors
 ///
@@ -128,6 +130,7 @@ pub fn simulate(
     let merges = run.n_ranges as f64 * levels;
     let slices = run.tokens * rates.slice_bytes_a_token;
     let merged = run.tokens * rates.merged_bytes_a_token;
+    let segments = run.tokens * rates.segment_bytes_a_token;
     let patterns = run.tokens * rates.patterns_a_token;
     let learn = Load {
         core_seconds: run.tokens / tasks / rates.learn_tokens_a_second,
@@ -145,6 +148,14 @@ pub fn simulate(
         n_reads: 1.0 + tasks * (2.0 + (slices / merges / tasks / store.part_bytes).ceil()),
         n_writes: 1.0 + (merged / merges / store.part_bytes).ceil().max(1.0),
     };
+    let ranges = run.n_ranges as f64;
+    let seal = Load {
+        core_seconds: patterns / ranges / rates.seal_patterns_a_second,
+        read_bytes: merged / ranges,
+        written_bytes: segments / ranges,
+        n_reads: 1.0 + levels * (1.0 + (merged / merges / store.part_bytes).ceil()),
+        n_writes: 1.0 + (segments / ranges / store.part_bytes).ceil().max(1.0),
+    };
     let threads = machine.threads as f64;
     // A task is learned by all threads of a machine; of merges it does one with each thread.
     let whole = Lanes {
@@ -159,10 +170,13 @@ pub fn simulate(
     };
     let learn = phase(run, (0, run.n_tasks), learn, &whole, store);
     let merge = phase(run, (1, run.n_ranges * run.n_levels), merge, &single, store);
-    let seconds = learn.seconds + merge.seconds;
+    let seal = phase(run, (2, run.n_ranges), seal, &single, store);
+    let phases = [&learn, &merge, &seal];
+    let sum = |of: fn(&PhaseForecast) -> f64| phases.into_iter().map(of).sum::<f64>();
+    let seconds = sum(|phase| phase.seconds);
     let machine_usd = run.n_workers as f64 * seconds / 3600.0 * machine.usd_an_hour;
-    let request_usd = ((learn.n_reads + merge.n_reads) * store.usd_a_million_reads
-        + (learn.n_writes + merge.n_writes) * store.usd_a_million_writes)
+    let request_usd = (sum(|phase| phase.n_reads) * store.usd_a_million_reads
+        + sum(|phase| phase.n_writes) * store.usd_a_million_writes)
         / 1e6;
     Ok(ClusterForecast {
         n_workers: run.n_workers,
@@ -170,12 +184,13 @@ pub fn simulate(
         machine_usd,
         request_usd,
         usd: machine_usd + request_usd,
-        stored_bytes: merged,
-        stored_usd_a_month: merged / 1e9 * store.usd_a_gb_month,
+        stored_bytes: segments,
+        stored_usd_a_month: segments / 1e9 * store.usd_a_gb_month,
         // Nearly all patterns are of the lowest level, and each is a symbol of the next.
         most_symbols_a_range: patterns / run.n_ranges as f64,
         learn,
         merge,
+        seal,
     })
 }
 

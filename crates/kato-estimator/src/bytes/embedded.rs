@@ -38,15 +38,15 @@ const BLOCK: f64 = 256.0;
 const BLOCK_INDEX_BYTES: f64 = 20.0;
 const NAME_BYTES: f64 = 20.0;
 
-/// Most segments of a store by default; a commit that would make more merges the smaller half
-/// first.
+/// Most segments of a store by default; what would make more merges the smaller ones
+/// (`docs/storage-engine.md`).
 const STANDING: u64 = 64;
 /// Most equal segments that the likely size is computed with: half way between a store that is
 /// about to merge and one that has just merged.
 const COUNTED: u64 = 40;
-/// Number of equal segments that take as much as those of a store that has merged many times; the
-/// store's own size is that of 12 right after a merge and of 64 right before one.
-const MERGED: u64 = 24;
+/// Number of equal segments that take as much as those of a store that has merged: the mean over 65 to
+/// 5,000 commits of equal size. Right after a merge of all it is 1, and right before one up to 36.
+const MERGED: u64 = 10;
 /// Most patterns of one node in a merged segment, by default.
 const MAX_PATTERNS: f64 = 24_000_000.0;
 /// Tokens that a worker learns in the ten seconds between two commits, on the machine of

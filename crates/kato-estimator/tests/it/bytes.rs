@@ -143,8 +143,10 @@ fn commits_leave_segments_that_share_patterns() {
                     predicted.value,
                     error * 100.0
                 );
+                // Above 64 segments they are merged, and the estimate is that of the fullest moment.
+                let too_much = if commits > 64 { 0.4 } else { tolerance };
                 assert!(
-                    error.abs() < tolerance && predicted.covers(actual),
+                    error > -tolerance && error < too_much && predicted.covers(actual),
                     "{sizes:?} {commits} {order}: {predicted:?}"
                 );
             }

@@ -20,15 +20,20 @@ pub struct ClusterRates {
     pub corpus_bytes_a_token: f64,
     /// Bytes of slices that tasks write, and merges read, for each token.
     pub slice_bytes_a_token: f64,
-    /// Bytes that merges write for each token.
+    /// Bytes that merges write, and seals read, for each token.
     pub merged_bytes_a_token: f64,
+    /// Patterns of segments that one thread seals in a second.
+    pub seal_patterns_a_second: f64,
+    /// Bytes of segments for each token.
+    pub segment_bytes_a_token: f64,
 }
 
 impl ClusterRates {
     /// Bytes a token of text that is stored compressed, such as Parquet with zstd.
     pub const COMPRESSED_BYTES_A_TOKEN: f64 = 1.7;
 
-    /// Creates rates; bytes are those of text that is stored compressed, and 10 a token of slices.
+    /// Creates rates; bytes are those of text that is stored compressed, 10 a token of slices and 13 of
+    /// segments. Sealing is as fast as merging.
     #[must_use]
     pub fn new(
         learn_tokens_a_second: f64,
@@ -42,6 +47,8 @@ impl ClusterRates {
             corpus_bytes_a_token: Self::COMPRESSED_BYTES_A_TOKEN,
             slice_bytes_a_token: 10.0,
             merged_bytes_a_token: 10.0,
+            seal_patterns_a_second: merge_patterns_a_second,
+            segment_bytes_a_token: 13.0,
         }
     }
 
@@ -55,6 +62,14 @@ impl ClusterRates {
         self
     }
 
+    /// Sets the patterns that one thread seals in a second, and the bytes of segments for each token.
+    #[must_use]
+    pub fn with_sealing(mut self, patterns_a_second: f64, bytes_a_token: f64) -> Self {
+        self.seal_patterns_a_second = patterns_a_second;
+        self.segment_bytes_a_token = bytes_a_token;
+        self
+    }
+
     pub(super) fn check(&self) -> Result<(), PlanError> {
         above_zero("learn_tokens_a_second", self.learn_tokens_a_second)?;
         above_zero("merge_patterns_a_second", self.merge_patterns_a_second)?;
@@ -62,6 +77,8 @@ impl ClusterRates {
         at_least_zero("corpus_bytes_a_token", self.corpus_bytes_a_token)?;
         at_least_zero("slice_bytes_a_token", self.slice_bytes_a_token)?;
         at_least_zero("merged_bytes_a_token", self.merged_bytes_a_token)?;
+        above_zero("seal_patterns_a_second", self.seal_patterns_a_second)?;
+        at_least_zero("segment_bytes_a_token", self.segment_bytes_a_token)?;
         Ok(())
     }
 }

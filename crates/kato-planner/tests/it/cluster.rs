@@ -7,7 +7,9 @@ use kato_planner::cluster::{
 
 /// Rates at which the bytes of a task take a tenth of its time.
 fn rates() -> ClusterRates {
-    ClusterRates::new(1e6, 1e6, 0.2).with_bytes(1.0, 8.0, 4.0)
+    ClusterRates::new(1e6, 1e6, 0.2)
+        .with_bytes(1.0, 8.0, 4.0)
+        .with_sealing(2e6, 5.0)
 }
 
 fn machine() -> ClusterMachine {
@@ -41,7 +43,12 @@ fn one_machine_takes_what_its_rates_say() {
     assert!((found.merge.seconds - (200.0 + 16.0)).abs() < 1e-6);
     assert!((found.learn.read_bytes - 4e9).abs() < 1.0);
     assert!((found.merge.read_bytes - 32e9).abs() < 1.0);
-    assert!((found.stored_bytes - 16e9).abs() < 1.0);
+    // The same at 2e6, and 5 bytes a token out.
+    assert!((found.seal.seconds - (100.0 + 20.0)).abs() < 1e-6);
+    assert!((found.seal.read_bytes - 16e9).abs() < 1.0);
+    assert!((found.stored_bytes - 20e9).abs() < 1.0);
+    let all = found.learn.seconds + found.merge.seconds + found.seal.seconds;
+    assert!((found.seconds - all).abs() < 1e-6);
     assert!((found.machine_usd - found.seconds / 3600.0 * 0.5).abs() < 1e-9);
     assert!((found.learn.useful - 1.0).abs() < 1e-9);
     assert!((found.most_symbols_a_range - 1e8).abs() < 1.0);

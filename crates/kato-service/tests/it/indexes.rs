@@ -454,12 +454,17 @@ fn learning_asking_and_clearing_go_on_while_indexes_are_written() {
         let n_written = thread::scope(|scope| {
             let writing = scope.spawn(|| {
                 let mut n_written = 0;
-                while !is_done.load(Ordering::Relaxed) {
+                loop {
+                    // Once more when all is learned, as everything may be learned before the first
+                    // is begun.
+                    let is_last = is_done.load(Ordering::Relaxed);
                     let report = service.write_indexes();
                     assert_eq!(report.faults, []);
                     n_written += report.written.len();
+                    if is_last {
+                        break n_written;
+                    }
                 }
-                n_written
             });
             for step in 0..6 {
                 twins.teach(20);

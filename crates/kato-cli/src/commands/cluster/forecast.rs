@@ -51,6 +51,9 @@ pub(crate) struct ForecastArgs {
     /// Patterns that a thread merges in a second.
     #[arg(long, value_name = "N", default_value_t = MERGE_RATE)]
     merge_rate: f64,
+    /// Patterns that a thread seals in a second.
+    #[arg(long, value_name = "N", default_value_t = SEAL_RATE)]
+    seal_rate: f64,
     /// Distinct patterns of all levels for each token.
     #[arg(long, value_name = "N", default_value_t = PATTERNS_A_TOKEN)]
     patterns_a_token: f64,
@@ -68,10 +71,12 @@ pub(crate) struct ForecastArgs {
 // As measured on one machine: docs/scale-out.md.
 const LEARN_RATE: f64 = 5e6;
 const MERGE_RATE: f64 = 2e6;
+const SEAL_RATE: f64 = 1e6;
 const PATTERNS_A_TOKEN: f64 = 0.16;
 const TEXT_BYTES_A_TOKEN: f64 = 4.36;
 const SLICE_BYTES_A_TOKEN: f64 = 10.0;
 const MERGED_BYTES_A_TOKEN: f64 = 10.0;
+const SEGMENT_BYTES_A_TOKEN: f64 = 13.0;
 
 /// The forecasts by number of machines.
 #[derive(Debug, Serialize)]
@@ -101,7 +106,8 @@ pub(crate) fn run(args: &ForecastArgs, as_json: bool) -> Result<()> {
             ClusterRates::COMPRESSED_BYTES_A_TOKEN,
             SLICE_BYTES_A_TOKEN,
             MERGED_BYTES_A_TOKEN,
-        );
+        )
+        .with_sealing(args.seal_rate, SEGMENT_BYTES_A_TOKEN);
     let machine = ClusterMachine::new(args.threads, args.network.0 as f64, args.usd_an_hour);
     let store = ObjectStore::new();
     let requests = store.requests_a_second;
@@ -140,6 +146,7 @@ impl View for ForecastView {
             "ranges",
             "learn",
             "merge",
+            "seal",
             "in all",
             "bound",
             "lost",
@@ -172,22 +179,25 @@ impl Row {
     /// Returns the cells of the table.
     fn cells(&self) -> Vec<String> {
         let forecast = &self.forecast;
-        let both = |of: fn(&PhaseForecast) -> f64| of(&forecast.learn) + of(&forecast.merge);
+        let phases = [&forecast.learn, &forecast.merge, &forecast.seal];
+        let sum = |of: fn(&PhaseForecast) -> f64| phases.into_iter().map(of).sum::<f64>();
+        let bounds = phases.map(|phase| in_words(phase.bound));
         vec![
             forecast.n_workers.to_string(),
             self.n_tasks.to_string(),
             self.n_ranges.to_string(),
             duration(forecast.learn.seconds),
             duration(forecast.merge.seconds),
+            duration(forecast.seal.seconds),
             duration(forecast.seconds),
-            format!(
-                "{}, {}",
-                in_words(forecast.learn.bound),
-                in_words(forecast.merge.bound)
-            ),
-            (forecast.learn.n_lost + forecast.merge.n_lost).to_string(),
-            bytes(both(|phase| phase.read_bytes + phase.written_bytes)),
-            format!("{:.1e}", both(|phase| phase.n_reads + phase.n_writes)),
+            bounds.join(", "),
+            phases
+                .iter()
+                .map(|phase| phase.n_lost)
+                .sum::<u64>()
+                .to_string(),
+            bytes(sum(|phase| phase.read_bytes + phase.written_bytes)),
+            format!("{:.1e}", sum(|phase| phase.n_reads + phase.n_writes)),
             format!("{:.0}", forecast.usd),
             bytes(forecast.stored_bytes),
             format!("{:.0}", forecast.stored_usd_a_month),
