@@ -69,13 +69,13 @@ pub(crate) struct ForecastArgs {
 }
 
 // As measured on one machine: docs/scale-out.md.
-const LEARN_RATE: f64 = 5e6;
-const MERGE_RATE: f64 = 2e6;
-const SEAL_RATE: f64 = 1e6;
-const PATTERNS_A_TOKEN: f64 = 0.16;
-const TEXT_BYTES_A_TOKEN: f64 = 4.36;
-const SLICE_BYTES_A_TOKEN: f64 = 10.0;
-const MERGED_BYTES_A_TOKEN: f64 = 10.0;
+const LEARN_RATE: f64 = 4.2e6;
+const MERGE_RATE: f64 = 1.2e6;
+const SEAL_RATE: f64 = 0.34e6;
+const PATTERNS_A_TOKEN: f64 = 0.165;
+const TEXT_BYTES_A_TOKEN: f64 = 4.31;
+const SLICE_BYTES_A_TOKEN: f64 = 10.3;
+const MERGED_BYTES_A_TOKEN: f64 = 9.6;
 const SEGMENT_BYTES_A_TOKEN: f64 = 13.0;
 
 /// The forecasts by number of machines.
