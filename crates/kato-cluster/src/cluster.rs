@@ -17,6 +17,8 @@ use kato_retry::RetryPolicy;
 use kato_scheduler::RunConfiguration;
 use object_store::ObjectStore;
 use object_store::path::Path;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 pub use self::gc::{Garbage, GcOptions};
 pub use self::generations::{GenerationDifference, LevelDifference};
@@ -24,9 +26,9 @@ use crate::ClusterError;
 use crate::blocking;
 use crate::generation::Generation;
 use crate::marker::{TaskMarker, plan_key, task_key};
-use crate::moment::Watch;
+use crate::moment::{Moment, Watch};
 use crate::plan::{Plan, PlanOptions};
-use crate::record::{Created, Pause, Record, encode};
+use crate::record::{Created, Pause, Record, decode, encode};
 
 /// A plan in an object store, and the commands that carry it out.
 ///
@@ -193,6 +195,30 @@ impl Cluster {
                 Err(foreign(key))
             }
             marker => Ok(marker),
+        }
+    }
+
+    /// Commits a piece of work whose files are uploaded: creates its marker, unless somebody's is
+    /// there, which must agree.
+    async fn commit_work<M: Serialize + DeserializeOwned>(
+        &self,
+        key: String,
+        marker: M,
+        agrees: impl FnOnce(&M, &M) -> bool,
+    ) -> Result<Done<M>, ClusterError> {
+        self.watch.tell(Moment::Uploaded);
+        match self.record.create_json(&key, &marker).await? {
+            Created::Own => {
+                self.watch.tell(Moment::Committed);
+                Ok(Done::Now(marker))
+            }
+            Created::Before(there) => {
+                let there: M = decode(&key, &there)?;
+                match agrees(&there, &marker) {
+                    true => Ok(Done::Before(there)),
+                    false => Err(ClusterError::Disagrees { key }),
+                }
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::marker::{
 };
 use crate::moment::Moment;
 use crate::plan::Plan;
-use crate::record::{Created, Record, decode};
+use crate::record::Record;
 
 /// What one attempt learned, in files.
 struct Learned {
@@ -105,21 +105,8 @@ impl Cluster {
                 None => return Err(error),
             },
         };
-        self.watch.tell(Moment::Uploaded);
         let key = plan.key(&task_key(task));
-        match self.record.create_json(&key, &marker).await? {
-            Created::Own => {
-                self.watch.tell(Moment::Committed);
-                Ok(Done::Now(marker))
-            }
-            Created::Before(there) => {
-                let there: TaskMarker = decode(&key, &there)?;
-                match there.agrees(&marker) {
-                    true => Ok(Done::Before(there)),
-                    false => Err(ClusterError::Disagrees { key }),
-                }
-            }
-        }
+        self.commit_work(key, marker, TaskMarker::agrees).await
     }
 }
 

@@ -12,7 +12,6 @@ use crate::blocking::{self, Scratch};
 use crate::marker::{MergeMarker, StoredSlice, TaskMarker, merge_key, shard_key};
 use crate::moment::Moment;
 use crate::plan::Plan;
-use crate::record::{Created, decode};
 
 impl Cluster {
     /// Merges a range of a level over all tasks and commits it. A merge that is done is found done.
@@ -115,22 +114,10 @@ impl Cluster {
             slice: StoredSlice { file, summary },
         };
         let key = plan.key(&merge_key(level, range));
-        self.watch.tell(Moment::Uploaded);
-        match self.record.create_json(&key, &marker).await? {
-            Created::Own => {
-                self.watch.tell(Moment::Committed);
-                Ok(Done::Now(marker))
-            }
-            Created::Before(there) => {
-                let there: MergeMarker = decode(&key, &there)?;
-                let same = there.inputs == marker.inputs
-                    && there.slice.file.blake3 == marker.slice.file.blake3;
-                match same {
-                    true => Ok(Done::Before(there)),
-                    false => Err(ClusterError::Disagrees { key }),
-                }
-            }
-        }
+        let agrees = |there: &MergeMarker, own: &MergeMarker| {
+            there.inputs == own.inputs && there.slice.file.blake3 == own.slice.file.blake3
+        };
+        self.commit_work(key, marker, agrees).await
     }
 
     /// Reads the marker of the same merge of the generation before, which must be done; `None` where

@@ -14,7 +14,6 @@ use crate::marker::{
 };
 use crate::moment::Moment;
 use crate::plan::Plan;
-use crate::record::{Created, decode};
 
 impl Cluster {
     /// Makes the segment of a range of names of all levels and commits it. A range that is sealed is
@@ -103,22 +102,10 @@ impl Cluster {
             segment,
         };
         let key = plan.key(&seal_key(range));
-        self.watch.tell(Moment::Uploaded);
-        match self.record.create_json(&key, &marker).await? {
-            Created::Own => {
-                self.watch.tell(Moment::Committed);
-                Ok(Done::Now(marker))
-            }
-            Created::Before(there) => {
-                let there: SealMarker = decode(&key, &there)?;
-                let same =
-                    there.levels == marker.levels && there.segment.blake3 == marker.segment.blake3;
-                match same {
-                    true => Ok(Done::Before(there)),
-                    false => Err(ClusterError::Disagrees { key }),
-                }
-            }
-        }
+        let agrees = |there: &SealMarker, own: &SealMarker| {
+            there.levels == own.levels && there.segment.blake3 == own.segment.blake3
+        };
+        self.commit_work(key, marker, agrees).await
     }
 
     /// Reads the markers of the merges of a range, by level; they must be done.
