@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Does a token cost the same at any size? Makes corpora that resemble a text, trains each, and prints a Markdown table.
 #
-#   benches/scale.sh [--like FILE] [--sizes "100MB 1GB 4GB"] [--repeats 3] [--workers 2] [--dir DIR]
+#   benches/scale.sh [--like FILE] [--sizes "100MB 1GB 4GB"] [--repeats 3] [--workers 2] [--dir DIR] [--program FILE]
 #
 # --like FILE    text that the corpora resemble (default: README.md)
 # --sizes LIST   sizes of the corpora; the first is what the others are compared with
 # --repeats N    trainings of each corpus; the median by time is shown
 # --workers N    learning threads
+# --program FILE the program `kato` (default: built here, profile dist)
 # --dir DIR      where corpora and knowledge bases are made and removed again: needs about 3 times the largest size
 #
 # Needs Linux and python3. A quiet machine gives quiet numbers: the load average is printed with them.
@@ -18,6 +19,7 @@ sizes="100MB 1GB 4GB"
 repeats=3
 workers=2
 parent="${TMPDIR:-/tmp}"
+program=""
 
 usage() {
     sed -n '2,/^set -euo/{/^set -euo/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
@@ -29,7 +31,7 @@ while (($# > 0)); do
             usage
             exit 0
             ;;
-        --like | --sizes | --repeats | --workers | --dir)
+        --like | --sizes | --repeats | --workers | --dir | --program)
             if (($# < 2)); then
                 echo "$1 needs a value" >&2
                 exit 2
@@ -40,6 +42,7 @@ while (($# > 0)); do
         --repeats) repeats="$2" ;;
         --workers) workers="$2" ;;
         --dir) parent="$2" ;;
+        --program) program="$(realpath -- "$2")" ;;
         *)
             echo "unknown argument: $1" >&2
             usage >&2
@@ -56,10 +59,12 @@ for number in "$repeats" "$workers"; do
 done
 
 like="$(realpath -- "$like")"
-cargo build --quiet --profile dist --manifest-path "$root/Cargo.toml" -p kato-cli --features full
-target="$(cargo metadata --manifest-path "$root/Cargo.toml" --format-version 1 --no-deps |
-    python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')"
-program="$target/dist/kato"
+if [[ -z "$program" ]]; then
+    cargo build --quiet --profile dist --manifest-path "$root/Cargo.toml" -p kato-cli --features full
+    target="$(cargo metadata --manifest-path "$root/Cargo.toml" --format-version 1 --no-deps |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')"
+    program="$target/dist/kato"
+fi
 
 work="$(mktemp -d "$parent/kato-scale.XXXXXX")"
 trap 'rm -rf "$work"' EXIT

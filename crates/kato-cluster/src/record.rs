@@ -13,8 +13,8 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use kato_retry::{Backoff, Retry, RetryPolicy};
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
-    PutPayload,
+    Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
+    ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -272,6 +272,14 @@ impl Record {
                 let mut received = 0;
                 let mut failed = None;
                 match self.store.get_opts(&path, options).await {
+                    Ok(GetResult {
+                        payload: GetResultPayload::File(from, _),
+                        ..
+                    }) => {
+                        // A store in a directory hands out the file, and would cut it into many
+                        // small pieces.
+                        (file, received) = file.copy(from, range.clone()).await?;
+                    }
                     Ok(answer) => {
                         let mut stream = answer.into_stream();
                         while let Some(bytes) = stream.next().await {

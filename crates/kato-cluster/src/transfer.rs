@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -39,7 +40,11 @@ impl Outgoing {
     /// Reads the next part; it is short only at the end of the file.
     pub(crate) async fn next(mut self) -> Result<(Self, Bytes), ClusterError> {
         blocking::run(move || {
-            let mut bytes = Vec::new();
+            // At once, as growing to it would copy all of it several times.
+            let size = self.file.metadata().map_or(0, |file| file.len());
+            let left = usize::try_from(size.saturating_sub(self.hasher.count()));
+            let mut bytes =
+                Vec::with_capacity(left.map_or(PART_BYTES, |left| left.min(PART_BYTES)));
             let part = Read::by_ref(&mut self.file)
                 .take(PART_BYTES as u64)
                 .read_to_end(&mut bytes);
@@ -94,6 +99,26 @@ impl Incoming {
             true => Ok(self),
             false => self.write().await,
         }
+    }
+
+    /// Appends a range of a local file; returns how many bytes there were.
+    pub(crate) async fn copy(
+        mut self,
+        mut from: File,
+        range: Range<u64>,
+    ) -> Result<(Self, u64), ClusterError> {
+        self = self.write().await?;
+        blocking::run(move || {
+            from.seek(SeekFrom::Start(range.start))
+                // Between files the system copies by itself, where it can.
+                .and_then(|_| {
+                    let mut from = from.take(range.end - range.start);
+                    std::io::copy(&mut from, &mut self.file)
+                })
+                .map_err(ClusterError::io("copy to", &self.path))
+                .map(|copied| (self, copied))
+        })
+        .await
     }
 
     /// Writes what was pushed.

@@ -4,6 +4,7 @@
 //! done by whichever machine is free. [`simulate`] deals them out one after the other, as a scheduler does, with tasks of
 //! different lengths and machines that die, and tells of each phase what bounds it. The rates are
 //! those that were measured; what the simulation adds is arithmetic, so it is as right as they are.
+//! [`simulate_best`] finds the numbers of tasks and ranges with which a run is done first.
 //!
 //! ```
 //! use kato_planner::cluster::{ClusterMachine, ClusterRates, ClusterRun, ObjectStore, simulate};
@@ -16,12 +17,14 @@
 //! # Ok::<(), kato_planner::PlanError>(())
 //! ```
 
+mod cuts;
 mod deal;
 mod rates;
 mod run;
 
 use serde::Serialize;
 
+pub use self::cuts::{Cuts, simulate_best};
 use self::deal::{Dealt, deal};
 pub use self::rates::{ClusterMachine, ClusterRates, ObjectStore};
 pub use self::run::ClusterRun;

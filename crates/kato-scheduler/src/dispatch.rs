@@ -356,7 +356,7 @@ impl Dispatch {
     /// Plans a staging that a commit waits for, or that has to free memory.
     fn stage(&mut self) -> Option<Command> {
         let open_epoch = self.open_epoch();
-        let is_due = |state: &WorkerState| {
+        let is_due = |(worker, state): (usize, &WorkerState)| {
             // All that a worker has learned is of one epoch, since it stages before it begins
             // another: the first one stands for all.
             let first = state.learned.first();
@@ -364,9 +364,16 @@ impl Dispatch {
                 .and_then(|id| self.assignments.get(id))
                 .map(|it| it.epoch);
             let is_closed = epoch.is_some_and(|epoch| epoch < open_epoch);
-            !state.is_asked_to_stage && epoch.is_some() && (is_closed || self.is_memory_short)
+            // What it is still to learn of the epoch is staged along, and work of the next makes it
+            // stage by itself: two parts where one would do cost writing, and merging later.
+            let is_given_work =
+                worker < self.n_active && !(self.ready.is_empty() && state.ready.is_empty());
+            let is_idle = state.in_hand.is_none() && state.mailed.is_none() && !is_given_work;
+            !state.is_asked_to_stage
+                && epoch.is_some()
+                && (is_closed && is_idle || self.is_memory_short)
         };
-        let worker = self.workers.iter().position(is_due)?;
+        let worker = self.workers.iter().enumerate().position(is_due)?;
         self.workers[worker].is_asked_to_stage = true;
         Some(Command::Stage { worker })
     }

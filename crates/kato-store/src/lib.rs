@@ -33,6 +33,7 @@ mod error;
 mod exchange;
 mod knowledge_base;
 mod memory;
+mod name_batch;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod pattern;

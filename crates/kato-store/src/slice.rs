@@ -22,6 +22,7 @@ mod ranges;
 mod reader;
 mod references;
 mod seal;
+mod walk;
 mod writer;
 
 pub use compare::{SliceDifference, compare};

@@ -13,10 +13,12 @@ const REACH: f64 = 200.0;
 /// What a law of the time is off by for each tenfold of the pilots' size, as a share, beyond what
 /// the pilots' own spread says: an allowance, fitted to nothing.
 const DRIFT: f64 = 0.06;
-/// Factor of the time once parts are merged, at 2.2 times the bytes where that begins: 96 s for 4
-/// GB where the rate before would have taken 61 (docs/benchmarks.md).
-const MERGING: f64 = 1.56;
-const MERGING_AT: f64 = 2.2;
+/// Factor of the time once parts are merged. Both measured once, beside 1 GB of text
+/// (docs/benchmarks.md): 4 GB, 2.2 times what is kept before parts are merged, took as long a
+/// token; 20 GB, 11 times that, 1.29 times as long.
+const MERGING: f64 = 1.29;
+const MERGING_AT: f64 = 11.0;
+const MERGING_FROM: f64 = 2.2;
 
 /// Fewest of the fastest pilots of which a fixed part can be told.
 const ENOUGH_FASTEST: usize = 8;
@@ -90,9 +92,10 @@ impl TimeLaw {
         })?;
         let decades = prediction.extrapolation.max(1.0).log10();
         let drift = (DRIFT * decades).exp();
-        // From nothing where merging begins to what was measured beyond; further out it may be
-        // more.
-        let share = ((merging - 1.0) / (MERGING_AT - 1.0)).clamp(0.0, 1.0);
+        // From nothing to what was measured, by the logarithm as between two sizes; further out it
+        // may be more.
+        let decades_of_merging = (MERGING_AT / MERGING_FROM).log10();
+        let share = ((merging / MERGING_FROM).log10() / decades_of_merging).clamp(0.0, 1.0);
         let factor = 1.0 + share * (MERGING - 1.0);
         let further = if merging > MERGING_AT {
             1.0 + 0.5 * (merging / MERGING_AT).log10()

@@ -85,6 +85,9 @@ impl SealedBatch {
             learned: &self.batch.nodes[node_idx],
             sealed: &self.nodes[node_idx],
             below: node_idx.checked_sub(1).map(|below| &self.nodes[below]),
+            learned_below: node_idx
+                .checked_sub(1)
+                .map(|below| &self.batch.nodes[below]),
         }
     }
 
@@ -118,6 +121,19 @@ impl SealedNode {
     /// Returns the rank of the pattern of a learn call.
     fn rank(&self, occurrence: Occurrence) -> u32 {
         self.parts[occurrence.part_idx()].ranks[occurrence.idx()]
+    }
+
+    /// Returns a symbol of a pattern of the node above `below`.
+    fn symbol(&self, packed: u32, below: Option<&Self>) -> SealedSymbol {
+        match (BatchSymbol::unpack(packed), below) {
+            (BatchSymbol::Literal(id), _) => SealedSymbol::Literal(self.literal_ranks[id as usize]),
+            (BatchSymbol::Child(occurrence), Some(below)) => {
+                SealedSymbol::Child(below.rank(occurrence))
+            }
+            (BatchSymbol::Child(_), None) => {
+                unreachable!("learn() takes children only above node 0")
+            }
+        }
     }
 
     /// Collects the text symbols in use and ranks them by their text.
@@ -254,6 +270,19 @@ fn sort_by_name(names: &[PatternName], keys: &mut Vec<(u64, u32)>) {
     }
 }
 
+/// Patterns that [`NodeView::for_each`] takes at a time: enough that a processor waits for many of them at
+/// once, and few enough for its first cache.
+const GROUP_PATTERNS: usize = 128;
+
+/// A symbol of a pattern of a [`SealedBatch`] that means the same in every batch of the same texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedSymbol {
+    /// Text, by its rank in [`NodeView::dictionary`].
+    Literal(u32),
+    /// The name of a pattern of the node below.
+    Name(PatternName),
+}
+
 /// Everything that one node learned in a [`SealedBatch`].
 #[derive(Debug, Clone, Copy)]
 pub struct NodeView<'a> {
@@ -261,6 +290,7 @@ pub struct NodeView<'a> {
     learned: &'a NodeBatch,
     sealed: &'a SealedNode,
     below: Option<&'a SealedNode>,
+    learned_below: Option<&'a NodeBatch>,
 }
 
 /// One distinct pattern of a [`SealedBatch`].
@@ -276,7 +306,7 @@ pub struct SealedPattern<'a> {
     /// Earliest sighting, if provenance is recorded.
     pub first_seen: Option<FirstSeen>,
     packed: &'a [u32],
-    literal_ranks: &'a [u32],
+    node: &'a SealedNode,
     below: Option<&'a SealedNode>,
 }
 
@@ -284,18 +314,10 @@ impl<'a> SealedPattern<'a> {
     /// Returns the symbols, in order.
     #[must_use]
     pub fn symbols(&self) -> impl ExactSizeIterator<Item = SealedSymbol> + use<'a> {
-        let (literal_ranks, below) = (self.literal_ranks, self.below);
+        let (node, below) = (self.node, self.below);
         self.packed
             .iter()
-            .map(move |&packed| match (BatchSymbol::unpack(packed), below) {
-                (BatchSymbol::Literal(id), _) => SealedSymbol::Literal(literal_ranks[id as usize]),
-                (BatchSymbol::Child(occurrence), Some(below)) => {
-                    SealedSymbol::Child(below.rank(occurrence))
-                }
-                (BatchSymbol::Child(_), None) => {
-                    unreachable!("learn() takes children only above node 0")
-                }
-            })
+            .map(move |&packed| node.symbol(packed, below))
     }
 }
 
@@ -347,6 +369,77 @@ impl<'a> NodeView<'a> {
             })
     }
 
+    /// Shows every distinct pattern in name order with its symbols; what [`patterns`](Self::patterns)
+    /// returns, for those who want all of it: neighbours in name order lie apart in memory, and are
+    /// fetched many at a time.
+    ///
+    /// # Errors
+    ///
+    /// The first error that `show` returns.
+    pub fn for_each<E>(
+        &self,
+        show: impl FnMut(&SealedPattern<'a>, &[SealedSymbol]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.for_each_with(|packed| self.sealed.symbol(packed, self.below), show)
+    }
+
+    /// Shows every distinct pattern in name order with its symbols, children by name, as
+    /// [`for_each`](Self::for_each) does.
+    ///
+    /// # Errors
+    ///
+    /// The first error that `show` returns.
+    pub fn for_each_named<E>(
+        &self,
+        show: impl FnMut(&SealedPattern<'a>, &[NamedSymbol]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let below = self.learned_below;
+        let symbol = |packed| match (BatchSymbol::unpack(packed), below) {
+            (BatchSymbol::Literal(id), _) => {
+                NamedSymbol::Literal(self.sealed.literal_ranks[id as usize])
+            }
+            (BatchSymbol::Child(occurrence), Some(below)) => {
+                NamedSymbol::Name(below.parts[occurrence.part_idx()].names[occurrence.idx()])
+            }
+            (BatchSymbol::Child(_), None) => {
+                unreachable!("learn() takes children only above node 0")
+            }
+        };
+        self.for_each_with(symbol, show)
+    }
+
+    /// Shows every distinct pattern with what `symbol` makes of its symbols.
+    fn for_each_with<S, E>(
+        &self,
+        symbol: impl Fn(u32) -> S,
+        mut show: impl FnMut(&SealedPattern<'a>, &[S]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut patterns = self.patterns();
+        let mut group = Vec::with_capacity(GROUP_PATTERNS);
+        let (mut packed, mut symbols) = (Vec::new(), Vec::new());
+        loop {
+            // One kind of place in memory after the other: what the next pattern needs does not
+            // wait until this one is done with.
+            group.clear();
+            group.extend(patterns.by_ref().take(GROUP_PATTERNS));
+            if group.is_empty() {
+                return Ok(());
+            }
+            packed.clear();
+            for pattern in &group {
+                packed.extend_from_slice(pattern.packed);
+            }
+            symbols.clear();
+            symbols.extend(packed.iter().map(|&packed| symbol(packed)));
+            let mut rest = symbols.as_slice();
+            for pattern in &group {
+                let (own, others) = rest.split_at(pattern.packed.len());
+                show(pattern, own)?;
+                rest = others;
+            }
+        }
+    }
+
     /// Returns the distinct pattern with this rank.
     ///
     /// # Panics
@@ -392,7 +485,7 @@ impl<'a> NodeView<'a> {
             attributes,
             first_seen: sealed.first_seen.get(idx).copied(),
             packed: learned.symbols_of(first),
-            literal_ranks: &self.sealed.literal_ranks,
+            node: self.sealed,
             below: self.below,
         }
     }

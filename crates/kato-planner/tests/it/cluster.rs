@@ -2,7 +2,8 @@
 
 use kato_planner::PlanError;
 use kato_planner::cluster::{
-    Bound, ClusterForecast, ClusterMachine, ClusterRates, ClusterRun, ObjectStore, simulate,
+    Bound, ClusterForecast, ClusterMachine, ClusterRates, ClusterRun, Cuts, ObjectStore, simulate,
+    simulate_best,
 };
 
 /// Rates at which the bytes of a task take a tenth of its time.
@@ -109,6 +110,36 @@ fn deaths_and_uneven_tasks_take_longer_and_the_seed_decides_how_much() {
     assert!((found.learn.written_bytes - calm.learn.written_bytes).abs() < 1.0);
     assert_eq!(forecast(&uneven), found);
     assert_ne!(forecast(&uneven.with_seed(2)), found);
+}
+
+#[test]
+fn the_cuts_that_are_done_first_are_found() {
+    let store = ObjectStore::new();
+    for n_workers in [1, 10, 1000] {
+        let run = ClusterRun::new(1e11, 1).with_workers(n_workers);
+        let best = |cuts| simulate_best(&run, cuts, &rates(), &machine(), &store).unwrap();
+        let (cut, found) = best(Cuts::default());
+        assert!(cut.n_tasks >= 20, "{cut:?}");
+        for (n_tasks, n_ranges) in [(200, 10), (10 * n_workers, 4 * n_workers), (20, 10)] {
+            let mut other = run.clone().with_ranges(n_ranges.max(10));
+            other.n_tasks = n_tasks.max(20);
+            let other = simulate(&other, &rates(), &machine(), &store).unwrap();
+            // Uneven tasks on few machines: a number between may be luckier.
+            assert!(
+                found.seconds <= 1.05 * other.seconds,
+                "{n_tasks} {n_ranges}"
+            );
+        }
+        // What is given stays.
+        let (cut, slower) = best(Cuts {
+            tasks: Some(777),
+            ranges: Some(3),
+        });
+        assert_eq!((cut.n_tasks, cut.n_ranges), (777, 3));
+        assert!(slower.seconds >= 0.95 * found.seconds);
+    }
+    let none = ClusterRun::new(1e9, 1).with_workers(0);
+    assert!(simulate_best(&none, Cuts::default(), &rates(), &machine(), &store).is_err());
 }
 
 #[test]

@@ -538,3 +538,31 @@ fn what_waits_for_a_stuck_worker_goes_to_an_idle_one() {
     }
     assert_eq!((done, mail.len()), (3, 0));
 }
+
+#[test]
+fn a_worker_stages_what_it_learns_of_an_epoch_at_once() {
+    let mut dispatch = Dispatch::new(Distribution::WorkStealing, 1, 1);
+    let stages = |dispatch: &mut Dispatch| {
+        let commands: Vec<_> = std::iter::from_fn(|| dispatch.next_command()).collect();
+        let is_stage = |command: &Command| matches!(command, Command::Stage { .. });
+        commands.iter().filter(|command| is_stage(command)).count()
+    };
+    let ids: Vec<AssignmentId> = (0..4).map(AssignmentId).collect();
+    for _ in &ids {
+        dispatch.add_batch(1, None);
+    }
+    dispatch.end();
+    dispatch.close_epoch();
+    assert_eq!(stages(&mut dispatch), 0);
+    for (idx, id) in ids.iter().enumerate() {
+        dispatch.began(0, *id);
+        assert_eq!(stages(&mut dispatch), 0, "it has work of the epoch");
+        dispatch.learned(0, *id);
+        let is_last = idx + 1 == ids.len();
+        assert_eq!(stages(&mut dispatch), usize::from(is_last));
+    }
+    // Asked once.
+    assert_eq!(stages(&mut dispatch), 0);
+    dispatch.staged(0, &ids);
+    assert_eq!(dispatch.next_command(), Some(Command::Commit { epoch: 0 }));
+}

@@ -1,5 +1,4 @@
-//! Merging names of many segments some thousands at a time: sorted within the processor's cache,
-//! which takes a fraction of what a heap does that moves by one name.
+//! Merging names of many segments some thousands at a time.
 
 use std::sync::Arc;
 
@@ -7,6 +6,7 @@ use kato_model::{AttributeLimits, PatternName};
 
 use super::segment::{Extras, NodeRun, RawRecord, Renumbering, RenumberingScratch, Segment};
 use crate::StoreError;
+use crate::name_batch::{Entry, NameBatch};
 
 /// Number of patterns that are merged at a time, about: with their names and records they stay
 /// within the processor's second cache.
@@ -34,35 +34,7 @@ pub(super) struct RunMerge<'a> {
     run_patterns: usize,
     /// Number of patterns of each run that are read at a time.
     read_patterns: usize,
-    /// The patterns of the batch in name order.
-    batch: Vec<Entry>,
-    /// Patterns of the batch that were returned.
-    n_returned: usize,
-}
-
-/// A pattern of a batch as one number, which sorts fastest: the leading bytes of its name, then its
-/// run, then its place in the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
-
-impl Entry {
-    fn new(leading: u64, run: u32, place: u32) -> Self {
-        Self(u128::from(leading) << 64 | u128::from(run) << 32 | u128::from(place))
-    }
-
-    fn leading(self) -> u64 {
-        (self.0 >> 64) as u64
-    }
-
-    fn run(self) -> usize {
-        let [.., a, b, c, d, _, _, _, _] = self.0.to_be_bytes();
-        u32::from_be_bytes([a, b, c, d]) as usize
-    }
-
-    fn place(self) -> usize {
-        let [.., a, b, c, d] = self.0.to_be_bytes();
-        u32::from_be_bytes([a, b, c, d]) as usize
-    }
+    batch: NameBatch,
 }
 
 /// One name and the segments that hold it.
@@ -97,39 +69,27 @@ impl<'n> RunMerge<'n> {
             read_patterns: READ_PATTERNS
                 .min(MAX_READ_PATTERNS / n_segments)
                 .max(run_patterns),
-            batch: Vec::new(),
-            n_returned: 0,
+            batch: NameBatch::default(),
         }
     }
 
     /// Moves to the next name and returns it; `None` after the last.
     pub(super) fn next_group(&mut self) -> Result<Option<RunGroup<'_>>, StoreError> {
-        if self.n_returned == self.batch.len() && !self.read_batch()? {
+        if self.batch.is_done() && !self.read_batch()? {
             return Ok(None);
         }
-        let left = &self.batch[self.n_returned..];
-        let first = left[0];
-        let name = self.name(first);
-        let mut n_members = 1;
-        // Nearly always the leading bytes are enough to tell names apart.
-        while let Some(next) = left.get(n_members)
-            && next.leading() == first.leading()
-            && self.name(*next) == name
-        {
-            n_members += 1;
-        }
-        self.n_returned += n_members;
-        Ok(Some(RunGroup {
+        let runs = &self.runs;
+        let group = self.batch.next_group(|entry| name_of(runs, entry));
+        Ok(group.map(|(name, members)| RunGroup {
             name,
-            runs: &self.runs,
-            members: &self.batch[self.n_returned - n_members..self.n_returned],
+            runs,
+            members,
         }))
     }
 
     /// Reads the next names, in order; returns `false` where none are left.
     fn read_batch(&mut self) -> Result<bool, StoreError> {
         self.batch.clear();
-        self.n_returned = 0;
         for (idx, run) in self.runs.iter_mut().enumerate() {
             let numbers = self.numbers.get(idx);
             let numbers = numbers.map(|numbers| (numbers, &mut self.scratch));
@@ -146,43 +106,37 @@ impl<'n> RunMerge<'n> {
             run.take_to(bound, |leading, place| {
                 let place =
                     u32::try_from(place).expect("a run has some thousand patterns in memory");
-                batch.push(Entry::new(leading, idx, place));
+                batch.push(leading, idx, place);
             });
         }
-        let mut batch = std::mem::take(&mut self.batch);
-        batch.sort_unstable();
-        for same in batch.chunk_by_mut(|a, b| a.leading() == b.leading()) {
-            if same.len() > 1 {
-                // Stable, so that equal names stay in the order of the runs.
-                same.sort_by_key(|entry| self.name(*entry));
-            }
-        }
-        self.batch = batch;
-        Ok(!self.batch.is_empty())
+        let runs = &self.runs;
+        self.batch.sort(|entry| name_of(runs, entry));
+        Ok(!self.batch.is_done())
     }
+}
 
-    fn name(&self, entry: Entry) -> PatternName {
-        self.runs[entry.run()].name(entry.place())
-    }
+/// Returns the name of a pattern of a batch.
+fn name_of(runs: &[NodeRun], entry: Entry) -> PatternName {
+    runs[entry.source()].name(entry.place())
 }
 
 impl<'a> RunGroup<'a> {
     /// Returns the segments that hold the name, by position in the list the walk was made from.
     pub(super) fn members(&self) -> impl Iterator<Item = usize> {
-        self.members.iter().map(|entry| entry.run())
+        self.members.iter().map(|entry| entry.source())
     }
 
     /// Returns one of the records, which agree in their content, with its segment.
     pub(super) fn content(&self) -> Result<(&'a Arc<Segment>, RawRecord<'a>), StoreError> {
         // As a name is the SHA-1 of its content, any will do.
         let first = self.members[0];
-        Ok((self.runs[first.run()].segment(), self.record(first)?))
+        Ok((self.runs[first.source()].segment(), self.record(first)?))
     }
 
     /// Returns the renumbered symbols; none where they are not renumbered.
     pub(super) fn symbols(&self) -> &'a [u32] {
         let first = self.members[0];
-        self.runs[first.run()].symbols(first.place())
+        self.runs[first.source()].symbols(first.place())
     }
 
     /// Returns the sum of the frequencies.
@@ -194,7 +148,7 @@ impl<'a> RunGroup<'a> {
 
     /// Returns the sum of the frequencies and the merged extras.
     pub(super) fn counts(&self, limits: &AttributeLimits) -> Result<(u64, Extras), StoreError> {
-        let corrupt = |entry: &Entry| self.runs[entry.run()].segment().corrupt_block();
+        let corrupt = |entry: &Entry| self.runs[entry.source()].segment().corrupt_block();
         let first = self.record(self.members[0])?;
         let mut frequency = first.frequency;
         // The limits were applied when the extras were written, so the first ones are taken as they
@@ -214,6 +168,6 @@ impl<'a> RunGroup<'a> {
     }
 
     fn record(&self, entry: Entry) -> Result<RawRecord<'a>, StoreError> {
-        self.runs[entry.run()].record(entry.place())
+        self.runs[entry.source()].record(entry.place())
     }
 }

@@ -96,9 +96,9 @@ pub(super) fn write_batch(
         let below = node_idx.checked_sub(1).map(|below| batch.node(below));
         let literals = Literals::number(node, below);
         writer.begin_node(literals.texts.iter().copied())?;
-        for pattern in node.patterns() {
+        node.for_each(|pattern, sealed| {
             symbols.clear();
-            symbols.extend(pattern.symbols().map(|symbol| match symbol {
+            symbols.extend(sealed.iter().map(|symbol| match *symbol {
                 SealedSymbol::Child(rank) => rank,
                 SealedSymbol::Literal(rank) => literals.numbers[rank as usize],
             }));
@@ -111,8 +111,8 @@ pub(super) fn write_batch(
                     .attributes
                     .and_then(|attributes| stored_attributes(attributes, limits)),
             };
-            writer.push(pattern.name, pattern.frequency, &symbols, &extras)?;
-        }
+            writer.push(pattern.name, pattern.frequency, &symbols, &extras)
+        })?;
         writer.end_node()?;
         for (name, vector) in node.vectors() {
             writer.push_vector(name, vector)?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use kato_model::AttributeLimits;
 use serde::Serialize;
 
-use super::merge::SliceWalk;
+use super::walk::SliceWalk;
 use crate::StoreError;
 
 /// What two sides hold of one level, in numbers of patterns.

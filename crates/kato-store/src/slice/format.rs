@@ -21,6 +21,9 @@ pub(super) const BLOCK_PATTERNS: usize = 1024;
 /// Bytes above which a block ends early, so that its size fits its frame.
 pub(super) const BLOCK_BYTES: usize = 64 << 20;
 
+/// Bytes of a name among the symbols of a record, with the zero in front of it.
+const NAME_BYTES: usize = 1 + PatternName::BYTES;
+
 /// One symbol of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SliceSymbol {
@@ -30,14 +33,21 @@ pub(super) enum SliceSymbol {
     Name(PatternName),
 }
 
-/// A record whose symbols are still packed.
+/// The symbols of a record as they lie in a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PackedSymbols<'a> {
+    n_symbols: usize,
+    has_names: bool,
+    bytes: &'a [u8],
+}
+
+/// A record as it lies in a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SliceRecord<'a> {
     pub(super) frequency: u64,
-    n_symbols: usize,
-    has_names: bool,
-    symbols: &'a [u8],
-    extras: &'a [u8],
+    pub(super) symbols: PackedSymbols<'a>,
+    /// Encoded [`Extras`]; empty where there are none.
+    pub(super) extras: &'a [u8],
 }
 
 /// Encodes a head with its dictionary; `None` if a text has 4 GiB or more.
@@ -68,36 +78,25 @@ pub(super) fn block_crc32(n_patterns: u32, parts: [&[u8]; 2]) -> u32 {
     hasher.finalize()
 }
 
-/// Appends a record. `scratch` is working memory.
-pub(super) fn push_record(
-    out: &mut Vec<u8>,
-    scratch: &mut Vec<u8>,
-    frequency: u64,
-    symbols: &[SliceSymbol],
-    width: usize,
-    extras: &Extras,
-) {
-    let is_name = |symbol: &SliceSymbol| matches!(symbol, SliceSymbol::Name(_));
-    let has_names = symbols.iter().any(is_name);
-    push_header(out, symbols.len(), has_names, frequency, !extras.is_empty());
-    for symbol in symbols {
-        match symbol {
-            // As in a segment: the width holds every number of the dictionary.
-            SliceSymbol::Text(number) if !has_names => {
-                out.extend_from_slice(&number.to_le_bytes()[..width]);
-            }
-            SliceSymbol::Text(number) => push_varint(out, u64::from(*number) + 1),
-            SliceSymbol::Name(name) => {
-                out.push(0);
-                out.extend_from_slice(name.as_bytes());
-            }
-        }
-    }
-    if !extras.is_empty() {
-        scratch.clear();
-        extras.encode(scratch);
-        push_varint(out, scratch.len() as u64);
-        out.extend_from_slice(scratch);
+/// Appends a record.
+pub(super) fn push_record(out: &mut Vec<u8>, record: &SliceRecord<'_>) {
+    let SliceRecord {
+        frequency,
+        symbols,
+        extras,
+    } = *record;
+    let has_extras = !extras.is_empty();
+    push_header(
+        out,
+        symbols.n_symbols,
+        symbols.has_names,
+        frequency,
+        has_extras,
+    );
+    out.extend_from_slice(symbols.bytes);
+    if has_extras {
+        push_varint(out, extras.len() as u64);
+        out.extend_from_slice(extras);
     }
 }
 
@@ -149,46 +148,90 @@ impl<'a> SliceRecord<'a> {
         };
         Some(Self {
             frequency,
-            n_symbols,
-            has_names,
-            symbols,
+            symbols: PackedSymbols {
+                n_symbols,
+                has_names,
+                bytes: symbols,
+            },
             extras,
         })
     }
 
     /// Returns the extras; `None` if their bytes are not extras.
-    pub(super) fn extras(&self) -> Option<Extras> {
+    pub(super) fn decode_extras(&self) -> Option<Extras> {
         match self.extras {
             [] => Some(Extras::default()),
             bytes => Extras::decode(bytes),
         }
     }
+}
 
-    /// Returns whether there is nothing beside symbols and frequency.
-    pub(super) fn is_plain(&self) -> bool {
-        self.extras.is_empty()
+impl<'a> PackedSymbols<'a> {
+    /// Packs symbols into `packed`, numbers of texts in so many bytes where there is no name.
+    pub(super) fn pack(symbols: &[SliceSymbol], width: usize, packed: &'a mut Vec<u8>) -> Self {
+        let is_name = |symbol: &SliceSymbol| matches!(symbol, SliceSymbol::Name(_));
+        let has_names = symbols.iter().any(is_name);
+        packed.clear();
+        for symbol in symbols {
+            match symbol {
+                // As in a segment: the width holds every number of the dictionary.
+                SliceSymbol::Text(number) if !has_names => {
+                    packed.extend_from_slice(&number.to_le_bytes()[..width]);
+                }
+                SliceSymbol::Text(number) => push_varint(packed, u64::from(*number) + 1),
+                SliceSymbol::Name(name) => {
+                    packed.push(0);
+                    packed.extend_from_slice(name.as_bytes());
+                }
+            }
+        }
+        Self {
+            n_symbols: symbols.len(),
+            has_names,
+            bytes: packed,
+        }
+    }
+
+    /// Returns whether there is no number of a text, so that the bytes mean the same in any slice.
+    pub(super) fn are_names_alone(&self) -> bool {
+        // A number of a text is shorter than a name.
+        self.has_names && self.bytes.len() == self.n_symbols * NAME_BYTES
     }
 
     /// Shows every symbol; `None` if one does not decode or `show` returns it.
-    pub(super) fn symbols(
+    pub(super) fn unpack(
         &self,
         width: usize,
         mut show: impl FnMut(SliceSymbol) -> Option<()>,
     ) -> Option<()> {
         if self.has_names {
-            let mut bytes = self.symbols;
+            let mut bytes = self.bytes;
             for _ in 0..self.n_symbols {
                 show(take_symbol(&mut bytes)?)?;
             }
             return Some(());
         }
-        for bytes in self.symbols.chunks_exact(width) {
-            let mut number = [0; 4];
-            number[..width].copy_from_slice(bytes);
-            show(SliceSymbol::Text(u32::from_le_bytes(number)))?;
+        // The widths that there are one by one, as a number of a known width is one instruction.
+        match width {
+            1 => unpack_texts::<1>(self.bytes, show),
+            2 => unpack_texts::<2>(self.bytes, show),
+            3 => unpack_texts::<3>(self.bytes, show),
+            _ => unpack_texts::<4>(self.bytes, show),
         }
-        Some(())
     }
+}
+
+/// Shows numbers of texts of so many bytes each.
+fn unpack_texts<const WIDTH: usize>(
+    bytes: &[u8],
+    mut show: impl FnMut(SliceSymbol) -> Option<()>,
+) -> Option<()> {
+    for bytes in bytes.as_chunks::<WIDTH>().0 {
+        let mut number = [0; 4];
+        number[..WIDTH].copy_from_slice(bytes);
+        show(SliceSymbol::Text(u32::from_le_bytes(number)))?;
+    }
+    Some(())
 }
 
 /// Takes one symbol of a record with names off the front.

@@ -1,4 +1,4 @@
-//! Reading a slice from its beginning to its end.
+//! Reading a slice from its beginning to its end, block by block.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -10,7 +10,9 @@ use super::format::{FRAME_BYTES, HEAD_BYTES, MAGIC, SliceRecord, block_crc32, te
 use crate::StoreError;
 use crate::embedded::Dictionary;
 
-/// A walk along the patterns of a slice in name order, a block in memory at a time.
+/// A reader of the patterns of a slice in name order, a block in memory at a time.
+///
+/// Places are those in the block; [`fill`](Self::fill) reads the next block when all were taken.
 #[derive(Debug)]
 pub(super) struct SliceReader {
     file: BufReader<File>,
@@ -18,17 +20,16 @@ pub(super) struct SliceReader {
     dictionary: Dictionary,
     width: usize,
     block: Vec<u8>,
-    /// Patterns of the block, and the place of the current one among them.
-    n_patterns: usize,
+    /// Starts of the block's records in it, one for each pattern.
+    records: Vec<u32>,
+    /// The block's first place that was not taken.
     at: usize,
-    name: Option<PatternName>,
-    /// Start of the current record in the block, and of the one after it.
-    record: usize,
-    next_record: usize,
+    /// Last name of the block; `None` before the first.
+    last: Option<PatternName>,
 }
 
 impl SliceReader {
-    /// Opens a slice at its first pattern.
+    /// Opens a slice in front of its first block.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = File::open(path).map_err(|source| StoreError::io("open", path, source))?;
         let size = file.metadata();
@@ -60,20 +61,16 @@ impl SliceReader {
             .and_then(|n_texts| Dictionary::decode(&bytes, n_texts))
             .filter(|_| u32::try_from(n_texts).is_ok())
             .ok_or_else(|| corrupt("its dictionary does not decode"))?;
-        let mut reader = Self {
+        Ok(Self {
             file,
             path: path.to_owned(),
             dictionary,
             width: text_width(n_texts),
             block: Vec::new(),
-            n_patterns: 0,
+            records: Vec::new(),
             at: 0,
-            name: None,
-            record: 0,
-            next_record: 0,
-        };
-        reader.load()?;
-        Ok(reader)
+            last: None,
+        })
     }
 
     /// Returns the text symbols.
@@ -86,53 +83,46 @@ impl SliceReader {
         self.width
     }
 
-    /// Returns the name of the current pattern; `None` past the last.
-    pub(super) fn name(&self) -> Option<PatternName> {
-        self.name
+    /// Reads the next block if all patterns of this one were taken; returns false at the end.
+    pub(super) fn fill(&mut self) -> Result<bool, StoreError> {
+        Ok(self.at < self.records.len() || self.read_block()?)
     }
 
-    /// Returns the record of the current pattern.
-    pub(super) fn record(&self) -> Result<SliceRecord<'_>, StoreError> {
-        let mut bytes = &self.block[self.record..];
+    /// Returns the last name of the block.
+    pub(super) fn last_name(&self) -> Option<PatternName> {
+        self.last
+    }
+
+    /// Takes the patterns of the block up to a name and shows the leading bytes of each with its
+    /// place.
+    pub(super) fn take_to(&mut self, bound: PatternName, mut show: impl FnMut(u64, u32)) {
+        while self.at < self.records.len() {
+            let name = self.name(self.at);
+            // Nearly always the leading bytes are enough.
+            let leading = name.leading_u64();
+            if leading >= bound.leading_u64() && name > bound {
+                return;
+            }
+            let place = u32::try_from(self.at).expect("a block counts its patterns in 32 bits");
+            show(leading, place);
+            self.at += 1;
+        }
+    }
+
+    /// Returns the name at a place of the block.
+    pub(super) fn name(&self, place: usize) -> PatternName {
+        name_at(&self.block, place).expect("a block that was read has all of its names")
+    }
+
+    /// Returns the record at a place of the block.
+    pub(super) fn record(&self, place: usize) -> Result<SliceRecord<'_>, StoreError> {
+        let mut bytes = &self.block[self.records[place] as usize..];
         SliceRecord::take(&mut bytes, self.width).ok_or_else(|| self.corrupt())
     }
 
     /// Creates the error for a block that does not decode.
     pub(super) fn corrupt(&self) -> StoreError {
         StoreError::corrupt(&self.path, "a block does not decode")
-    }
-
-    /// Moves to the next pattern.
-    pub(super) fn advance(&mut self) -> Result<(), StoreError> {
-        self.at += 1;
-        self.load()
-    }
-
-    /// Finds name and record at the current place, reading the next block where one ended.
-    fn load(&mut self) -> Result<(), StoreError> {
-        let before = self.name;
-        if self.at >= self.n_patterns && !self.read_block()? {
-            self.name = None;
-            return Ok(());
-        }
-        let start = self.at * PatternName::BYTES;
-        let name = self.block.get(start..start + PatternName::BYTES);
-        let name = name.and_then(|bytes| bytes.try_into().ok());
-        let name = PatternName::from_bytes(name.ok_or_else(|| self.corrupt())?);
-        // The merge relies on it: a name that comes late would be counted as another pattern.
-        if before.is_some_and(|before| before >= name) {
-            return Err(StoreError::corrupt(&self.path, "its names do not ascend"));
-        }
-        self.name = Some(name);
-        self.record = self.next_record;
-        let mut bytes = self
-            .block
-            .get(self.record..)
-            .ok_or_else(|| self.corrupt())?;
-        let length = bytes.len();
-        SliceRecord::take(&mut bytes, self.width).ok_or_else(|| self.corrupt())?;
-        self.next_record += length - bytes.len();
-        Ok(())
     }
 
     /// Reads the next block; returns false at the end of the file.
@@ -161,11 +151,39 @@ impl SliceReader {
         if n_patterns == 0 {
             return Err(self.corrupt());
         }
-        self.n_patterns = n_patterns as usize;
+        self.find_records(n_patterns as usize)?;
         self.at = 0;
-        self.next_record = self.n_patterns * PatternName::BYTES;
         Ok(true)
     }
+
+    /// Finds the records of the block that was read, and checks that its names ascend.
+    fn find_records(&mut self, n_patterns: usize) -> Result<(), StoreError> {
+        self.records.clear();
+        let names_bytes = n_patterns.checked_mul(PatternName::BYTES);
+        let mut rest = names_bytes
+            .and_then(|names_bytes| self.block.get(names_bytes..))
+            .ok_or_else(|| self.corrupt())?;
+        for place in 0..n_patterns {
+            let name = name_at(&self.block, place);
+            // A merge relies on it: a name that comes late would be counted as another pattern.
+            if self.last >= name {
+                return Err(StoreError::corrupt(&self.path, "its names do not ascend"));
+            }
+            self.last = name;
+            let start = self.block.len() - rest.len();
+            let start = u32::try_from(start).map_err(|_| self.corrupt())?;
+            self.records.push(start);
+            SliceRecord::take(&mut rest, self.width).ok_or_else(|| self.corrupt())?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the name at a place of a block.
+fn name_at(block: &[u8], place: usize) -> Option<PatternName> {
+    let start = place * PatternName::BYTES;
+    let bytes = block.get(start..start + PatternName::BYTES)?;
+    Some(PatternName::from_bytes(bytes.try_into().ok()?))
 }
 
 /// Returns a little-endian number of eight bytes.

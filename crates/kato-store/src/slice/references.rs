@@ -15,9 +15,9 @@ use kato_model::PatternName;
 
 use crate::StoreError;
 
-/// Names that are held in memory at a time, in the middle: 160 MB. There are as many parts as that
-/// takes, up to [`MAX_PARTS`].
-const PART_NAMES: u64 = 8 << 20;
+/// Names that are held in memory at a time, in the middle: so few that looking one up stays within
+/// the processor's second cache. There are as many parts as that takes, up to [`MAX_PARTS`].
+const PART_NAMES: u64 = 1 << 16;
 
 /// Names that are collected before those that occur twice are dropped.
 const SORT_NAMES: usize = 1 << 20;
@@ -27,6 +27,9 @@ const NAME_BYTES: u64 = 1 + PatternName::BYTES as u64;
 
 /// Most parts, and files that are open at a time.
 const MAX_PARTS: u64 = 512;
+
+/// Bytes of each open file that are in memory.
+const PART_BUFFER: usize = 1 << 15;
 
 /// References that are being collected.
 pub(super) struct References {
@@ -65,7 +68,7 @@ impl References {
             let path = files.path(part, "names");
             let file = File::create(&path);
             let file = file.map_err(|source| StoreError::io("create", &path, source))?;
-            Ok(BufWriter::with_capacity(1 << 16, file))
+            Ok(BufWriter::with_capacity(PART_BUFFER, file))
         };
         let out = (0..files.n_parts).map(create).collect::<Result<_, _>>()?;
         Ok(Self { files, out })
@@ -112,7 +115,7 @@ impl References {
             let path = files.path(part, "numbers");
             let file = File::open(&path);
             let file = file.map_err(|source| StoreError::io("open", &path, source))?;
-            Ok(BufReader::with_capacity(1 << 16, file))
+            Ok(BufReader::with_capacity(PART_BUFFER, file))
         };
         let input = (0..files.n_parts).map(open).collect::<Result<_, _>>()?;
         Ok(Numbers { files, input })

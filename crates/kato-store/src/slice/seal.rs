@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use kato_model::AttributeLimits;
 
 use super::format::SliceSymbol;
-use super::merge::SliceWalk;
 use super::references::References;
+use super::walk::SliceWalk;
 use crate::StoreError;
 use crate::embedded::{SegmentWriter, too_large};
 
@@ -18,9 +18,9 @@ use crate::embedded::{SegmentWriter, too_large};
 /// [`EmbeddedStore::create_from_segments`](crate::EmbeddedStore::create_from_segments). The bytes are
 /// a function of what the slices and the documents hold.
 ///
-/// `path` must not exist. It is written to the system and not flushed. Memory: the names of some
-/// eight million patterns, the text symbols, and the documents. Working files, of 24 bytes for each
-/// child of a level, are made in `scratch`, a directory.
+/// `path` must not exist. It is written to the system and not flushed. Memory: a 512th of the names
+/// of a level and of its children, 32 MB for files, the text symbols, and the documents. Working
+/// files, of 24 bytes for each child of a level, are made in `scratch`, a directory.
 ///
 /// # Errors
 ///

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use kato_model::batch::SealedSymbol;
+use kato_model::batch::NamedSymbol;
 use kato_model::{AttributeLimits, PatternName, SealedBatch};
 
 use super::format::{
-    BLOCK_BYTES, BLOCK_PATTERNS, SliceSymbol, block_crc32, encode_head, push_record, text_width,
+    BLOCK_BYTES, BLOCK_PATTERNS, PackedSymbols, SliceRecord, SliceSymbol, block_crc32, encode_head,
+    push_record, text_width,
 };
 use super::{NameRanges, SlicePart, SliceSummary};
 use crate::contract::check_emotives;
@@ -61,16 +62,12 @@ pub fn write_batch(
         )
         .collect::<Result<_, StoreError>>()?;
     let mut writer = SliceWriter::create(path, texts.iter().copied(), ranges)?;
-    let mut symbols = Vec::new();
-    // Names of the level below by rank: looked up there each time they would be searched by part.
-    let names: Vec<PatternName> = below.map_or_else(Vec::new, |below| {
-        below.patterns().map(|pattern| pattern.name).collect()
-    });
-    for pattern in node.patterns() {
+    let (mut symbols, mut packed, mut encoded) = (Vec::new(), Vec::new(), Vec::new());
+    node.for_each_named(|pattern, named| {
         symbols.clear();
-        symbols.extend(pattern.symbols().map(|symbol| match symbol {
-            SealedSymbol::Child(rank) => SliceSymbol::Name(names[rank as usize]),
-            SealedSymbol::Literal(rank) => literals[rank as usize],
+        symbols.extend(named.iter().map(|symbol| match *symbol {
+            NamedSymbol::Name(name) => SliceSymbol::Name(name),
+            NamedSymbol::Literal(rank) => literals[rank as usize],
         }));
         check_emotives(pattern.name, pattern.attributes)?;
         let extras = Extras {
@@ -79,8 +76,17 @@ pub fn write_batch(
                 .attributes
                 .and_then(|attributes| stored_attributes(attributes, limits)),
         };
-        writer.push(pattern.name, pattern.frequency, &symbols, &extras)?;
-    }
+        encoded.clear();
+        if !extras.is_empty() {
+            extras.encode(&mut encoded);
+        }
+        let record = SliceRecord {
+            frequency: pattern.frequency,
+            symbols: PackedSymbols::pack(&symbols, writer.width(), &mut packed),
+            extras: &encoded,
+        };
+        writer.push(pattern.name, &record)
+    })?;
     writer.finish()
 }
 
@@ -95,7 +101,6 @@ pub(super) struct SliceWriter {
     n_patterns: u32,
     names: Vec<u8>,
     records: Vec<u8>,
-    scratch: Vec<u8>,
 }
 
 impl SliceWriter {
@@ -122,35 +127,30 @@ impl SliceWriter {
             n_patterns: 0,
             names: Vec::new(),
             records: Vec::new(),
-            scratch: Vec::new(),
         };
         writer.write(&head)?;
         writer.begin_part();
         Ok(writer)
     }
 
-    /// Appends a pattern; names must ascend strictly.
+    /// Returns the number of bytes of a text's number in records without names.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Appends a pattern; names must ascend strictly, and its symbols be packed for these texts.
     pub(super) fn push(
         &mut self,
         name: PatternName,
-        frequency: u64,
-        symbols: &[SliceSymbol],
-        extras: &Extras,
+        record: &SliceRecord<'_>,
     ) -> Result<(), StoreError> {
         self.reach(self.ranges.of(&name))?;
         self.names.extend_from_slice(name.as_bytes());
-        push_record(
-            &mut self.records,
-            &mut self.scratch,
-            frequency,
-            symbols,
-            self.width,
-            extras,
-        );
+        push_record(&mut self.records, record);
         self.n_patterns += 1;
         if let Some(part) = self.summary.parts.last_mut() {
             part.patterns += 1;
-            part.learns = part.learns.saturating_add(frequency);
+            part.learns = part.learns.saturating_add(record.frequency);
         }
         if self.n_patterns as usize >= BLOCK_PATTERNS || self.records.len() >= BLOCK_BYTES {
             self.write_block()?;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use anyhow::{Result, ensure};
 use kato_planner::cluster::{
-    Bound, ClusterForecast, ClusterMachine, ClusterRates, ClusterRun, ObjectStore, PhaseForecast,
-    simulate,
+    Bound, ClusterForecast, ClusterMachine, ClusterRates, ClusterRun, Cuts, ObjectStore,
+    PhaseForecast, simulate_best,
 };
 use serde::Serialize;
 
@@ -26,11 +26,10 @@ pub(crate) struct ForecastArgs {
     /// Numbers of machines.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [10, 100, 1000])]
     workers: Vec<u64>,
-    /// Tasks. Default: ten for each machine, and so many that each has at most 2 GB of text.
+    /// Tasks. Default: with which the run is done first, of at most five billion tokens each.
     #[arg(long, value_name = "N")]
     tasks: Option<u64>,
-    /// Ranges of names. Default: four for each thread of a level, and so many that each has at most 2³¹
-    /// symbols.
+    /// Ranges of names. Default: with which the run is done first, of at most 2³¹ symbols each.
     #[arg(long, value_name = "N")]
     ranges: Option<u64>,
     /// Levels.
@@ -69,12 +68,12 @@ pub(crate) struct ForecastArgs {
 }
 
 // As measured on one machine: docs/scale-out.md.
-const LEARN_RATE: f64 = 4.2e6;
-const MERGE_RATE: f64 = 1.2e6;
-const SEAL_RATE: f64 = 0.34e6;
+const LEARN_RATE: f64 = 4.9e6;
+const MERGE_RATE: f64 = 1.9e6;
+const SEAL_RATE: f64 = 1.2e6;
 const PATTERNS_A_TOKEN: f64 = 0.165;
 const TEXT_BYTES_A_TOKEN: f64 = 4.31;
-const SLICE_BYTES_A_TOKEN: f64 = 10.3;
+const SLICE_BYTES_A_TOKEN: f64 = 10.7;
 const MERGED_BYTES_A_TOKEN: f64 = 9.6;
 const SEGMENT_BYTES_A_TOKEN: f64 = 13.0;
 
@@ -114,24 +113,19 @@ pub(crate) fn run(args: &ForecastArgs, as_json: bool) -> Result<()> {
     let store = store.with_limits(args.store_rate.0 as f64, requests);
     let mut rows = Vec::new();
     for &n_workers in &args.workers {
-        let by_size = (text_bytes / 2e9).ceil() as u64;
-        let n_tasks = args
-            .tasks
-            .unwrap_or(by_size.max(n_workers.saturating_mul(10)));
-        let by_symbols = (tokens * args.patterns_a_token / (MOST_SYMBOLS / 2.0)).ceil() as u64;
-        let threads = n_workers.saturating_mul(args.threads);
-        let by_threads = threads.saturating_mul(4).div_ceil(args.levels);
-        let n_ranges = args.ranges.unwrap_or(by_symbols.max(by_threads));
-        let run = ClusterRun::new(tokens, n_tasks)
+        let run = ClusterRun::new(tokens, 1)
             .with_workers(n_workers)
-            .with_ranges(n_ranges)
             .with_levels(args.levels)
             .with_deaths(args.deaths, 60.0)
             .with_seed(args.seed);
-        let forecast = simulate(&run, &rates, &machine, &store)?;
+        let cuts = Cuts {
+            tasks: args.tasks,
+            ranges: args.ranges,
+        };
+        let (run, forecast) = simulate_best(&run, cuts, &rates, &machine, &store)?;
         rows.push(Row {
-            n_tasks,
-            n_ranges,
+            n_tasks: run.n_tasks,
+            n_ranges: run.n_ranges,
             forecast,
         });
     }
