@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use kato_hardware::figure::Measured;
 use kato_hardware::{HardwareAnalyzer, HardwareAnalyzerBuilder};
 
-/// An analysis of a few seconds.
+/// An analysis of two seconds.
 pub(crate) fn short(directory: &Path) -> HardwareAnalyzerBuilder {
     HardwareAnalyzer::builder()
         .with_directory(directory)
         .with_quick(true)
-        .with_time_limit(Duration::from_secs(3))
+        .with_time_limit(Duration::from_secs(2))
 }
 
 /// The reason of a figure that must not be there.

@@ -44,7 +44,7 @@ struct Case {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(
         // CI is thorough.
-        if std::env::var_os("KATO_THOROUGH_TESTS").is_some() { 10_000 } else { 1_500 }
+        if std::env::var_os("KATO_THOROUGH_TESTS").is_some() { 10_000 } else { 500 }
     ))]
 
     #[test]

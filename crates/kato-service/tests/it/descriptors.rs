@@ -12,7 +12,7 @@ use kato_engine::Observation;
 use kato_service::{Descriptors, Durability, Service, ServiceOptions};
 use rlimit::Resource;
 
-use crate::support::{create, frequency, teach, timed};
+use crate::support::{create, frequency, is_thorough, teach, timed};
 
 const DIR: &str = "KATO_SERVICE_TEST_DESCRIPTORS_DIR";
 
@@ -20,8 +20,16 @@ const DIR: &str = "KATO_SERVICE_TEST_DESCRIPTORS_DIR";
 const LIMIT: u64 = 256;
 
 const FOLDED_NODES: usize = 20;
-const FOLDS: u64 = 60;
-const TAUGHT_NODES: usize = 600;
+
+/// Returns how often nodes are folded.
+fn folds() -> u64 {
+    if is_thorough() { 60 } else { 24 }
+}
+
+/// Returns the number of nodes that are taught: more than may be open.
+fn taught_nodes() -> usize {
+    if is_thorough() { 600 } else { 280 }
+}
 
 fn n_open() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
@@ -48,9 +56,9 @@ fn taught(n: usize) -> String {
 
 fn check_all(service: &Service, name: &str) {
     for n in 0..FOLDED_NODES {
-        assert_eq!(frequency(service, &folded(n), name), FOLDS, "{n}");
+        assert_eq!(frequency(service, &folded(n), name), folds(), "{n}");
     }
-    for n in 0..TAUGHT_NODES {
+    for n in 0..taught_nodes() {
         assert_eq!(frequency(service, &taught(n), name), 1, "{n}");
     }
     assert_few("when all nodes were asked");
@@ -75,7 +83,7 @@ fn child() {
         .collect();
     let mut name = String::new();
     let mut open = Vec::new();
-    for _ in 0..FOLDS {
+    for _ in 0..folds() {
         for id in &sessions {
             name = teach(&service, id, ["a", "b"]);
         }
@@ -91,7 +99,7 @@ fn child() {
     let observed = service.observe(kept, Observation::strings(["kept"]), None);
     observed.unwrap().wait().unwrap();
     let mut last = String::new();
-    for n in 0..TAUGHT_NODES {
+    for n in 0..taught_nodes() {
         clock.advance(Duration::from_millis(1));
         last = create(&service, &taught(n));
         assert_eq!(teach(&service, &last, ["a", "b"]), name);
