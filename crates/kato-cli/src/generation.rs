@@ -123,17 +123,9 @@ impl<'h> GenerationView<'h> {
             // Characters, not bytes: the branches are not ASCII, and counting their bytes would
             // leave the text too little room.
             let left = width.saturating_sub(front.chars().count() + place.chars().count() + 2);
-            let piece = self.piece(span, part);
-            text += &format!("{front}{}  {}\n", quoted(&piece, left), dim(&place));
+            text += &format!("{front}{}  {}\n", quoted(&part.text, left), dim(&place));
         }
         text
-    }
-
-    /// Returns the part's share of the span's text.
-    fn piece(&self, span: &Span, part: &Part) -> String {
-        let tokens = span.tokens.get(part.tokens.clone()).unwrap_or_default();
-        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-        self.hierarchy.tokenizer().decode_tokens(&tokens)
     }
 }
 

@@ -32,9 +32,8 @@ pub struct Hierarchy {
 impl Hierarchy {
     /// Joins an engine's nodes with the tokenizer and the settings with which they were trained.
     ///
-    ///
-    /// Every level predicts with KATO's defaults, except that the recall threshold falls with the
-    /// chunk size to 2 / (chunk size + 1), so that a single symbol of a long chunk finds it;
+    /// Every level predicts with KATO's defaults, except that the recall threshold is not above
+    /// 2 / (chunk size + 1), so that a single symbol of a long chunk finds it;
     /// [`with_config`](Self::with_config) changes that.
     ///
     /// # Errors

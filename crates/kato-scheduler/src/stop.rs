@@ -5,6 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A switch that asks a run to commit what it has and end; clones share it.
 ///
+/// Reading ends at once. What workers were handed, up to three batches each
+/// ([`batch_bytes`](crate::TrainingOptions::batch_bytes) of text, 512 KiB by default), is learned
+/// before, so a corpus of a few megabytes may well be complete by then.
+///
 /// ```
 /// use kato_scheduler::StopSignal;
 ///

@@ -36,21 +36,27 @@ const AT_MOST: Duration = Duration::from_secs(300);
 
 /// Stands in front of the program. The first time that a piece of work is begun, something dies in
 /// the middle of it: of even pieces the worker, while the program goes on, as on a machine that
-/// nobody hears of any more; of odd ones the program, which the worker reports.
+/// nobody hears of any more; of odd ones the program, when it has computed and not yet uploaded,
+/// which the worker reports.
 const KILLER: &str = r#"#!/bin/sh
 case "$*" in *--task*|*--piece*|*--range*) ;; *) exec "$KATO_REAL" "$@" ;; esac
 for number; do :; done
 begun="$KATO_KILLS/$(printf '%s' "$*" | tr -c 'a-z0-9' '_')"
 if mkdir "$begun" 2>/dev/null; then
-    "$KATO_REAL" "$@" &
-    program=$!
-    sleep 0.03
     case "$number" in
-        *[02468]) [ "$PPID" -gt 1 ] && kill -KILL "$PPID" && touch "$begun/worker" ;;
-        *) kill -KILL "$program" && touch "$begun/program" ;;
+        *[02468])
+            "$KATO_REAL" "$@" &
+            program=$!
+            sleep 0.03
+            [ "$PPID" -gt 1 ] && kill -KILL "$PPID" && touch "$begun/worker"
+            wait "$program"
+            exit
+            ;;
+        *)
+            touch "$begun/program"
+            KATO_CLUSTER_ABORT_AT=computed exec "$KATO_REAL" "$@"
+            ;;
     esac
-    wait "$program"
-    exit
 fi
 exec "$KATO_REAL" "$@"
 "#;

@@ -109,6 +109,7 @@ impl Choice {
                 level,
                 pattern,
                 tokens: start..end,
+                text: String::new(),
                 source: None,
             }),
         }

@@ -134,6 +134,8 @@ impl<'h> Generator<'h> {
         let hierarchy = self.search.hierarchy;
         let mut parts = choice.parts;
         for part in &mut parts {
+            let tokens = choice.tokens.get(part.tokens.clone());
+            part.text = hierarchy.decode(tokens.unwrap_or_default());
             // Sources are looked up for what was chosen only, as each is a read of the store.
             part.source = hierarchy.source(part.level, &part.pattern)?;
         }

@@ -42,6 +42,8 @@ pub struct Part {
     pub pattern: PatternName,
     /// Its tokens among those of the span.
     pub tokens: Range<usize>,
+    /// Their text, which may be the end of the pattern's: what was there before it is no part.
+    pub text: String,
     /// Place where the pattern was first seen, if that was recorded.
     pub source: Option<Source>,
 }

@@ -128,6 +128,7 @@ fn every_span_tells_where_it_is_from() {
         assert_eq!(part.tokens.start, n_tokens);
         n_tokens = part.tokens.end;
         let tokens = &span.tokens[part.tokens.clone()];
+        assert_eq!(part.text, tokens.join(" "));
         let pattern = hierarchy.unravel(part.level, &part.pattern).unwrap();
         assert!(pattern.text.ends_with(&tokens.join(" ")), "{part:?}");
         let source = part.source.as_ref().unwrap();

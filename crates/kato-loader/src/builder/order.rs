@@ -87,6 +87,10 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Ends the stream after this many documents of the corpus, those before a resumed position and
     /// those on the other side of a split included. Default: no limit.
+    ///
+    /// It is no part of the corpus's identity: what was trained up to a limit is resumed with a
+    /// higher one or with none. A run that ends at its limit is not complete, as nothing was read
+    /// beyond it.
     #[must_use]
     pub fn with_max_documents(mut self, documents: u64) -> Self {
         self.max_documents = Some(documents);
