@@ -60,6 +60,9 @@ pub(crate) enum Content {
 
 /// Finds out what is in a database.
 pub(crate) fn content(connection: &Connection) -> rusqlite::Result<Content> {
+    // One transaction sees one state: between two, another program may make the tables, and they
+    // would look like those of something else.
+    let connection = connection.unchecked_transaction()?;
     let id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     if id == APPLICATION_ID {
         return Ok(Content::History);
