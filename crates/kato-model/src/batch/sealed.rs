@@ -270,8 +270,8 @@ fn sort_by_name(names: &[PatternName], keys: &mut Vec<(u64, u32)>) {
     }
 }
 
-/// Patterns that [`NodeView::for_each`] takes at a time: enough that a processor waits for many of them at
-/// once, and few enough for its first cache.
+/// Patterns that [`NodeView::for_each`] takes at a time: enough that a processor waits for many of
+/// them at once, and few enough for its first cache.
 const GROUP_PATTERNS: usize = 128;
 
 /// A symbol of a pattern of a [`SealedBatch`] that means the same in every batch of the same texts.
