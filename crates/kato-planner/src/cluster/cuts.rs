@@ -1,5 +1,7 @@
 //! Into how many tasks and ranges a run is best cut.
 
+use std::iter;
+
 use super::{ClusterForecast, ClusterMachine, ClusterRates, ClusterRun, ObjectStore, simulate};
 use crate::PlanError;
 
@@ -10,8 +12,12 @@ const MOST_TOKENS_A_TASK: f64 = 5e9;
 /// and refer to patterns of other ranges.
 const SYMBOLS_A_RANGE: f64 = 2_147_483_648.0;
 
-/// How many times the least number is tried at most, in doublings.
-const MOST_DOUBLINGS: u32 = 12;
+/// Tasks of a machine, and merges of a level for a thread, beyond which more would keep nobody busier.
+const MOST_TASKS_A_WORKER: u64 = 10;
+const MOST_RANGES_A_THREAD: u64 = 4;
+
+/// How often the least number is doubled at most.
+const MOST_DOUBLINGS: usize = 12;
 
 /// Which of the two numbers of a run are given; those that are not are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,42 +50,48 @@ pub fn simulate_best(
     let least_tasks = (run.tokens / MOST_TOKENS_A_TASK).ceil() as u64;
     let symbols = run.tokens * rates.patterns_a_token;
     let least_ranges = (symbols / SYMBOLS_A_RANGE).ceil() as u64;
-    let mut best: Option<(ClusterRun, ClusterForecast)> = None;
-    for n_tasks in numbers(cuts.tasks, least_tasks, run.n_workers.saturating_mul(10)) {
-        for n_ranges in numbers(cuts.ranges, least_ranges, threads.saturating_mul(4)) {
-            let mut cut = run.clone().with_ranges(n_ranges);
-            cut.n_tasks = n_tasks;
-            let forecast = match simulate(&cut, rates, machine, store) {
-                Ok(forecast) => forecast,
-                // More than can be simulated; a smaller number was.
-                Err(_) if best.is_some() => continue,
-                Err(error) => return Err(error),
-            };
-            let is_better = match &best {
-                Some((_, best)) => forecast.seconds < best.seconds,
-                None => true,
-            };
-            if is_better {
-                best = Some((cut, forecast));
-            }
+    let tasks = numbers(
+        cuts.tasks,
+        least_tasks,
+        run.n_workers.saturating_mul(MOST_TASKS_A_WORKER),
+    );
+    let ranges = numbers(
+        cuts.ranges,
+        least_ranges,
+        threads.saturating_mul(MOST_RANGES_A_THREAD),
+    );
+    let simulated = |n_tasks, n_ranges| {
+        let mut cut = run.clone().with_ranges(n_ranges);
+        cut.n_tasks = n_tasks;
+        let forecast = simulate(&cut, rates, machine, store)?;
+        Ok::<_, PlanError>((cut, forecast))
+    };
+    // The least of both decides whether the run can be simulated at all; others that cannot are too
+    // many.
+    let mut best = simulated(tasks[0], ranges[0])?;
+    let pairs = tasks
+        .iter()
+        .flat_map(|&n_tasks| ranges.iter().map(move |&n_ranges| (n_tasks, n_ranges)));
+    for (n_tasks, n_ranges) in pairs.skip(1) {
+        if let Ok(found) = simulated(n_tasks, n_ranges)
+            && found.1.seconds < best.1.seconds
+        {
+            best = found;
         }
     }
-    match best {
-        Some(best) => Ok(best),
-        None => Ok((run.clone(), simulate(run, rates, machine, store)?)),
-    }
+    Ok(best)
 }
 
-/// Returns the numbers to try: the given one, or doublings of the least up to the first that is enough.
-fn numbers(given: Option<u64>, least: u64, enough: u64) -> impl Iterator<Item = u64> {
+/// Returns the numbers to try, at least one: the given one, or doublings of the least up to the first
+/// that is enough.
+fn numbers(given: Option<u64>, least: u64, enough: u64) -> Vec<u64> {
+    if let Some(given) = given {
+        return vec![given];
+    }
     let least = least.max(1);
-    let first = given.unwrap_or(least);
-    let doublings = match given {
-        Some(_) => 0,
-        None => MOST_DOUBLINGS,
-    };
-    (0..=doublings)
-        .map(move |doubling| (first.saturating_mul(1 << doubling), doubling))
-        .take_while(move |&(number, doubling)| doubling == 0 || number < enough.saturating_mul(2))
-        .map(|(number, _)| number)
+    let doublings = iter::successors(least.checked_mul(2), |number| number.checked_mul(2));
+    let more = doublings
+        .take_while(|number| *number < enough.saturating_mul(2))
+        .take(MOST_DOUBLINGS);
+    iter::once(least).chain(more).collect()
 }

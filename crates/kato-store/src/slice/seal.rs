@@ -19,8 +19,8 @@ use crate::embedded::{SegmentWriter, too_large};
 /// a function of what the slices and the documents hold.
 ///
 /// `path` must not exist. It is written to the system and not flushed. Memory: a 512th of the names
-/// of a level and of its children, 32 MB for files, the text symbols, and the documents. Working
-/// files, of 24 bytes for each child of a level, are made in `scratch`, a directory.
+/// of a level and of its children, some 60 MB of buffers, the text symbols, and the documents. While
+/// it works up to 512 files are open. Working files, of 24 bytes for each child of a level, are made in `scratch`, a directory.
 ///
 /// # Errors
 ///
