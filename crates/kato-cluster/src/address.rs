@@ -1,6 +1,6 @@
 //! From an address to a store.
 
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use object_store::ObjectStore;
@@ -10,8 +10,16 @@ use url::Url;
 
 use crate::ClusterError;
 
+/// What an address names.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) prefix: Path,
+    /// The directory that the store is in, if it is one.
+    pub(crate) root: Option<PathBuf>,
+}
+
 /// Opens the store and the prefix that an address names.
-pub(crate) fn open(address: &str) -> Result<(Arc<dyn ObjectStore>, Path), ClusterError> {
+pub(crate) fn open(address: &str) -> Result<Opened, ClusterError> {
     let invalid = |reason: String| ClusterError::Address {
         address: address.to_owned(),
         reason,
@@ -32,7 +40,11 @@ pub(crate) fn open(address: &str) -> Result<(Arc<dyn ObjectStore>, Path), Cluste
             let _ = rustls::crypto::ring::default_provider().install_default();
             let opened = object_store::parse_url_opts(&url, std::env::vars());
             let (store, prefix) = opened.map_err(|error| invalid(error.to_string()))?;
-            Ok((Arc::from(store), prefix))
+            Ok(Opened {
+                store: Arc::from(store),
+                prefix,
+                root: None,
+            })
         }
         scheme => Err(invalid(format!(
             "`{scheme}` is none of file, s3, gs and az, or this build lacks its feature"
@@ -41,7 +53,7 @@ pub(crate) fn open(address: &str) -> Result<(Arc<dyn ObjectStore>, Path), Cluste
 }
 
 /// Opens a directory, which is made.
-fn directory(path: &FilePath) -> Result<(Arc<dyn ObjectStore>, Path), ClusterError> {
+fn directory(path: &FilePath) -> Result<Opened, ClusterError> {
     std::fs::create_dir_all(path).map_err(ClusterError::io("create", path))?;
     let store = LocalFileSystem::new_with_prefix(path);
     let store = store.map_err(|source| ClusterError::ObjectStore {
@@ -49,6 +61,13 @@ fn directory(path: &FilePath) -> Result<(Arc<dyn ObjectStore>, Path), ClusterErr
         key: path.display().to_string(),
         source,
     })?;
-    // A marker that is there after a power cut names data that is there as well.
-    Ok((Arc::new(store.with_fsync(true)), Path::default()))
+    let root = path
+        .canonicalize()
+        .map_err(ClusterError::io("open", path))?;
+    Ok(Opened {
+        // A marker that is there after a power cut names data that is there as well.
+        store: Arc::new(store.with_fsync(true)),
+        prefix: Path::default(),
+        root: Some(root),
+    })
 }

@@ -87,8 +87,12 @@ impl Cluster {
     ///
     /// [`ClusterError::Address`].
     pub fn open(address: &str) -> Result<Self, ClusterError> {
-        let (store, prefix) = crate::address::open(address)?;
-        Ok(Self::new(store, prefix))
+        let opened = crate::address::open(address)?;
+        let mut cluster = Self::new(opened.store, opened.prefix);
+        if let Some(root) = opened.root {
+            cluster.record.set_root(root);
+        }
+        Ok(cluster)
     }
 
     /// Sets how often requests are tried again, and how it waits in between.

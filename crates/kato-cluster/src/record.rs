@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use kato_retry::{Backoff, Retry, RetryPolicy};
+use kato_store::slice::SliceSource;
 use object_store::path::Path;
 use object_store::{
     Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
@@ -22,7 +23,8 @@ use uuid::Uuid;
 
 use crate::ClusterError;
 use crate::blocking::Scratch;
-use crate::transfer::{Incoming, Outgoing, PART_BYTES};
+use crate::marker::StoredFile;
+use crate::transfer::{self, Incoming, Outgoing, PART_BYTES};
 
 /// A wait before something is tried again.
 pub type Pause = Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>;
@@ -40,6 +42,8 @@ pub(crate) enum Created {
 pub(crate) struct Record {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
+    /// The directory that the store is in, if it is one.
+    root: Option<PathBuf>,
     backoff: Backoff,
     pause: Pause,
 }
@@ -57,6 +61,7 @@ impl Record {
         Self {
             store,
             prefix,
+            root: None,
             backoff: Backoff::new(RetryPolicy::default(), kato_retry::random_seed()),
             pause: Arc::new(|wait| Box::pin(pause(wait))),
         }
@@ -65,6 +70,11 @@ impl Record {
     pub(crate) fn set_retry(&mut self, policy: RetryPolicy, pause: Pause) {
         self.backoff = Backoff::new(policy, kato_retry::random_seed());
         self.pause = pause;
+    }
+
+    /// Sets the directory that the store is in: files beside it need not be written again there.
+    pub(crate) fn set_root(&mut self, root: PathBuf) {
+        self.root = Some(root);
     }
 
     fn path(&self, key: &str) -> Path {
@@ -200,6 +210,11 @@ impl Record {
         from: &FilePath,
     ) -> Result<(String, u64), ClusterError> {
         let path = self.path(key);
+        if let Some(root) = &self.root
+            && let Some(linked) = transfer::link(from, root, &root.join(path.as_ref())).await?
+        {
+            return Ok(linked);
+        }
         let mut retry = Retry::new();
         let (hash, size) = loop {
             match self.send(&path, Outgoing::open(from).await?).await? {
@@ -249,6 +264,34 @@ impl Record {
             (file, part) = file.next().await?;
         }
         Ok(upload.complete().await.map(|_| file))
+    }
+
+    /// Returns where the slice can be read that ranges of an object are: in the directory that the
+    /// store is in, or in a file of a working directory, which they are written into.
+    pub(crate) async fn slice(
+        &self,
+        key: &str,
+        ranges: Vec<Range<u64>>,
+        to: &FilePath,
+        scratch: &Scratch,
+    ) -> Result<SliceSource, ClusterError> {
+        if let Some(root) = &self.root {
+            let path = root.join(self.path(key).as_ref());
+            return Ok(SliceSource::from_ranges(path, ranges));
+        }
+        self.download(key, &ranges, to, scratch).await?;
+        Ok(SliceSource::from_file(to))
+    }
+
+    /// Returns where a slice can be read that is an object of its own, as [`slice`](Self::slice) does.
+    pub(crate) async fn slice_of(
+        &self,
+        file: &StoredFile,
+        to: &FilePath,
+        scratch: &Scratch,
+    ) -> Result<SliceSource, ClusterError> {
+        let whole = 0..file.bytes;
+        self.slice(&file.key, vec![whole], to, scratch).await
     }
 
     /// Writes ranges of an object into a file of a working directory.

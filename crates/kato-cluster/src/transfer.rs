@@ -62,6 +62,48 @@ impl Outgoing {
     }
 }
 
+/// Makes a file an object of a directory without writing it again, as another name of the same file,
+/// and returns its BLAKE3 and its size; `None` where that cannot be, as between two file systems.
+///
+/// It is as durable as what is uploaded: the file and the directories above it up to `root` are
+/// written through.
+pub(crate) async fn link(
+    from: &Path,
+    root: &Path,
+    to: &Path,
+) -> Result<Option<(String, u64)>, ClusterError> {
+    let (from, root, to) = (from.to_owned(), root.to_owned(), to.to_owned());
+    blocking::run(move || {
+        let Ok(file) = add_name(&from, &root, &to) else {
+            // What hinders it hinders an upload as well, which says so, or it does not matter.
+            return Ok(None);
+        };
+        let mut hasher = blake3::Hasher::new();
+        let hashed = hasher.update_reader(file);
+        hashed.map_err(ClusterError::io("read", &from))?;
+        Ok(Some((
+            hasher.finalize().to_hex().to_string(),
+            hasher.count(),
+        )))
+    })
+    .await
+}
+
+/// Gives a file another name.
+fn add_name(from: &Path, root: &Path, to: &Path) -> std::io::Result<File> {
+    let file = File::open(from)?;
+    file.sync_all()?;
+    let parent = to.parent().unwrap_or(root);
+    std::fs::create_dir_all(parent)?;
+    std::fs::hard_link(from, to)?;
+    for dir in parent.ancestors().take_while(|dir| dir.starts_with(root)) {
+        // Directories can be opened on Unix alone, and need it nowhere else.
+        #[cfg(unix)]
+        File::open(dir)?.sync_all()?;
+    }
+    Ok(file)
+}
+
 /// A file that is received.
 #[derive(Debug)]
 pub(crate) struct Incoming {

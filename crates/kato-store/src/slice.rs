@@ -22,14 +22,17 @@ mod ranges;
 mod reader;
 mod references;
 mod seal;
+mod source;
 mod walk;
 mod writer;
+
+use serde::{Deserialize, Serialize};
 
 pub use compare::{SliceDifference, compare};
 pub use merge::{MAX_INPUTS, merge};
 pub use ranges::NameRanges;
 pub use seal::seal;
-use serde::{Deserialize, Serialize};
+pub use source::SliceSource;
 pub use writer::write_batch;
 
 /// A slice that was written: where its parts lie in the file, and what they count.

@@ -154,12 +154,8 @@ impl Cluster {
         let mut sides = [Vec::new(), Vec::new()];
         for (side, (marker, paths)) in [left, right].into_iter().zip(&mut sides).enumerate() {
             let path = dir.path().join(side.to_string());
-            let file = &marker.slice.file;
-            let whole = 0..file.bytes;
-            self.record
-                .download(&file.key, &[whole], &path, &dir)
-                .await?;
-            paths.push(path);
+            let slice = self.record.slice_of(&marker.slice.file, &path, &dir);
+            paths.push(slice.await?);
         }
         blocking::run(move || {
             let difference = slice::compare(&sides[0], &sides[1], &AttributeLimits::default());

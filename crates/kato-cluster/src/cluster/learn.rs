@@ -13,7 +13,7 @@ use kato_scheduler::failure::FailurePolicy;
 use kato_scheduler::{
     Checkpoint, RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, train_parallel_with,
 };
-use kato_store::slice::{self, SliceSummary};
+use kato_store::slice::{self, SliceSource, SliceSummary};
 
 use super::{Cluster, Done, attempt, check};
 use crate::ClusterError;
@@ -184,10 +184,13 @@ impl TaskRun {
                 Ok([only]) => only,
                 Err(slices) => {
                     let path = dir.join(format!("level.{level}"));
-                    let inputs: Vec<PathBuf> = slices.into_iter().map(|(path, _)| path).collect();
+                    let inputs: Vec<SliceSource> = slices
+                        .iter()
+                        .map(|(path, _)| SliceSource::from_file(path))
+                        .collect();
                     let limits = AttributeLimits::default();
                     let summary = slice::merge(&inputs, &limits, plan.ranges, &path)?;
-                    for input in inputs {
+                    for (input, _) in slices {
                         // Room for what follows; the directory goes anyway.
                         let _ = fs::remove_file(input);
                     }

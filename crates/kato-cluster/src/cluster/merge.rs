@@ -17,7 +17,7 @@ impl Cluster {
     /// Merges a range of a level over all tasks and commits it. A merge that is done is found done.
     ///
     /// All tasks must be done; levels and ranges need nothing of each other. The range of every task
-    /// is fetched into a directory in `scratch`.
+    /// is fetched into a directory in `scratch`, or read where it lies if the store is a directory.
     ///
     /// # Errors
     ///
@@ -60,11 +60,8 @@ impl Cluster {
         let mut inputs = Vec::new();
         if let Some(before) = &before {
             let file = &before.slice.file;
-            let (whole, path) = (0..file.bytes, dir.path().join("before"));
-            self.record
-                .download(&file.key, &[whole], &path, &dir)
-                .await?;
-            inputs.push(path);
+            let path = dir.path().join("before");
+            inputs.push(self.record.slice_of(file, &path, &dir).await?);
         }
         for task in &tasks {
             let stored = &task.levels[level];
@@ -74,10 +71,8 @@ impl Cluster {
                 reason: "its marker lacks a range".to_owned(),
             })?;
             let path = dir.path().join(format!("{:08}", task.task));
-            self.record
-                .download(&stored.file.key, &ranges, &path, &dir)
-                .await?;
-            inputs.push(path);
+            let slice = self.record.slice(&stored.file.key, ranges, &path, &dir);
+            inputs.push(slice.await?);
         }
         let out = dir.path().join("merged");
         let summary = {

@@ -1,6 +1,6 @@
 //! Sealing: the segment of one range of names of all levels, which any worker can write.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kato_model::AttributeLimits;
 use kato_store::slice;
@@ -52,15 +52,11 @@ impl Cluster {
     ) -> Result<Done<SealMarker>, ClusterError> {
         let merges = self.merges_of(plan, range).await?;
         let dir = Scratch::create_in(scratch)?;
-        let mut levels: Vec<Vec<PathBuf>> = Vec::new();
+        let mut levels = Vec::new();
         for merge in &merges {
             let path = dir.path().join(format!("{}.slice", merge.level));
-            let file = &merge.slice.file;
-            let whole = 0..file.bytes;
-            self.record
-                .download(&file.key, &[whole], &path, &dir)
-                .await?;
-            levels.push(vec![path]);
+            let slice = self.record.slice_of(&merge.slice.file, &path, &dir);
+            levels.push(vec![slice.await?]);
         }
         let mut documents = Vec::new();
         let mut generation = Some(plan.clone());

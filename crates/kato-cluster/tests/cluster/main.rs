@@ -3,6 +3,8 @@
 
 #[cfg(test)]
 mod chaos;
+#[cfg(all(test, unix))]
+mod directory;
 #[cfg(test)]
 mod generations;
 #[cfg(test)]

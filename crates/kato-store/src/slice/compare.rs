@@ -1,11 +1,11 @@
 //! Comparing two slices of one level by name.
 
 use std::cmp::Ordering;
-use std::path::PathBuf;
 
 use kato_model::AttributeLimits;
 use serde::Serialize;
 
+use super::source::SliceSource;
 use super::walk::SliceWalk;
 use crate::StoreError;
 
@@ -48,8 +48,8 @@ impl SliceDifference {
 ///
 /// [`StoreError::Corrupt`] for an input that is no slice or is damaged, and I/O errors.
 pub fn compare(
-    left: &[PathBuf],
-    right: &[PathBuf],
+    left: &[SliceSource],
+    right: &[SliceSource],
     limits: &AttributeLimits,
 ) -> Result<SliceDifference, StoreError> {
     let (mut left, mut right) = (SliceWalk::open(left)?, SliceWalk::open(right)?);

@@ -1,10 +1,11 @@
 //! Merging slices of one level by name: counts are added, texts renumbered.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kato_model::AttributeLimits;
 
+use super::source::SliceSource;
 use super::walk::{CopyScratch, SliceWalk};
 use super::writer::SliceWriter;
 use super::{NameRanges, SliceSummary};
@@ -24,7 +25,7 @@ pub const MAX_INPUTS: usize = 64;
 ///
 /// [`StoreError::Corrupt`] for an input that is no slice or is damaged, and I/O errors.
 pub fn merge(
-    inputs: &[PathBuf],
+    inputs: &[SliceSource],
     limits: &AttributeLimits,
     ranges: NameRanges,
     path: &Path,
@@ -39,21 +40,21 @@ pub fn merge(
         .try_for_each(|(number, chunk)| {
             let mut name = path.file_name().unwrap_or_default().to_owned();
             name.push(format!(".{number}"));
-            groups.push(path.with_file_name(name));
-            let group = &groups[number];
-            merge_open(chunk, limits, NameRanges::whole(), group).map(drop)
+            let group = path.with_file_name(name);
+            groups.push(SliceSource::from_file(&group));
+            merge_open(chunk, limits, NameRanges::whole(), &group).map(drop)
         })
         .and_then(|()| merge(&groups, limits, ranges, path));
     for group in groups {
         // Working files: nothing is lost when one stays.
-        let _ = fs::remove_file(group);
+        let _ = fs::remove_file(group.path());
     }
     merged
 }
 
 /// Merges slices that may all be open.
 fn merge_open(
-    inputs: &[PathBuf],
+    inputs: &[SliceSource],
     limits: &AttributeLimits,
     ranges: NameRanges,
     path: &Path,

@@ -1,12 +1,12 @@
 //! Reading a slice from its beginning to its end, block by block.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use kato_model::PatternName;
 
 use super::format::{FRAME_BYTES, HEAD_BYTES, MAGIC, SliceRecord, block_crc32, text_width};
+use super::source::{RangesReader, SliceSource};
 use crate::StoreError;
 use crate::embedded::Dictionary;
 
@@ -15,7 +15,7 @@ use crate::embedded::Dictionary;
 /// Places are those in the block; [`fill`](Self::fill) reads the next block when all were taken.
 #[derive(Debug)]
 pub(super) struct SliceReader {
-    file: BufReader<File>,
+    file: BufReader<RangesReader>,
     path: PathBuf,
     dictionary: Dictionary,
     width: usize,
@@ -30,10 +30,9 @@ pub(super) struct SliceReader {
 
 impl SliceReader {
     /// Opens a slice in front of its first block.
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = File::open(path).map_err(|source| StoreError::io("open", path, source))?;
-        let size = file.metadata();
-        let size = size.map_err(|source| StoreError::io("read", path, source))?;
+    pub(super) fn open(source: &SliceSource) -> Result<Self, StoreError> {
+        let (file, size) = source.open()?;
+        let path = source.path();
         let mut file = BufReader::with_capacity(1 << 17, file);
         let corrupt = |reason: &str| StoreError::corrupt(path, reason);
         let mut head = [0; HEAD_BYTES];
@@ -48,7 +47,7 @@ impl SliceReader {
         let n_texts = number(&head[8..16]);
         let length = number(&head[16..24]);
         // Checked before the room is taken: a forged head may announce any size.
-        if length > size.len() {
+        if length > size {
             return Err(corrupt("it is cut off"));
         }
         let mut bytes = vec![0; usize::try_from(length).map_err(|_| corrupt("it is too large"))?];

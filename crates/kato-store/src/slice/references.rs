@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use kato_model::PatternName;
 
+use super::source::SliceSource;
 use crate::StoreError;
 
 /// Names that are held in memory at a time, in the middle: so few that looking one up stays within
@@ -52,13 +53,15 @@ struct PartFiles {
 impl References {
     /// Starts to collect the references of slices to a level of so many patterns, in files of a
     /// directory.
-    pub(super) fn create(dir: &Path, n_below: u32, slices: &[PathBuf]) -> Result<Self, StoreError> {
+    pub(super) fn create(
+        dir: &Path,
+        n_below: u32,
+        slices: &[SliceSource],
+    ) -> Result<Self, StoreError> {
         // At most so many different names have to be held beside those of the level below.
         let mut n_names = u64::from(n_below);
         for slice in slices {
-            let size = fs::metadata(slice);
-            let size = size.map_err(|source| StoreError::io("read", slice, source))?;
-            n_names += size.len() / NAME_BYTES;
+            n_names += slice.open()?.1 / NAME_BYTES;
         }
         let files = PartFiles {
             dir: dir.to_owned(),

@@ -1,12 +1,13 @@
 //! A segment of one range of names of all levels: children that the range holds become ranks, the
 //! others foreign names.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kato_model::AttributeLimits;
 
 use super::format::SliceSymbol;
 use super::references::References;
+use super::source::SliceSource;
 use super::walk::SliceWalk;
 use crate::StoreError;
 use crate::embedded::{SegmentWriter, too_large};
@@ -29,7 +30,7 @@ use crate::embedded::{SegmentWriter, too_large};
 ///
 /// [`StoreErrorKind::TooLarge`]: crate::StoreErrorKind::TooLarge
 pub fn seal(
-    levels: &[Vec<PathBuf>],
+    levels: &[Vec<SliceSource>],
     documents: &[(u64, String)],
     limits: &AttributeLimits,
     scratch: &Path,

@@ -140,12 +140,19 @@ proptest! {
                     fetched.extend_from_slice(&bytes[at_byte(part.offset)..end]);
                     let input = at(format!("in{node}.{range}.{task}"));
                     fs::write(&input, fetched).unwrap();
-                    inputs.push(input);
+                    // Fetched by a half, and read in place by the other.
+                    inputs.push(match task % 2 {
+                        0 => SliceSource::from_file(input),
+                        _ => SliceSource::from_ranges(path, [
+                            0..summary.head_bytes,
+                            part.offset..part.offset + part.bytes,
+                        ]),
+                    });
                 }
                 let shard = at(format!("shard{node}.{range}"));
                 let merged = merge(&inputs, &limits, NameRanges::whole(), &shard).unwrap();
                 prop_assert_eq!(merged.parts.len(), 1);
-                levels.push(vec![shard]);
+                levels.push(vec![shard.into()]);
             }
             let segment = at(format!("segment{range}"));
             let documents = if range == 0 { documents.as_slice() } else { &[] };
@@ -184,7 +191,7 @@ proptest! {
         bytes[at] ^= flip;
         fs::write(&path, &bytes).unwrap();
         let out = dir.path().join("out");
-        prop_assert!(merge(&[path], &limits, NameRanges::whole(), &out).is_err());
+        prop_assert!(merge(&[path.into()], &limits, NameRanges::whole(), &out).is_err());
     }
 }
 
@@ -199,7 +206,7 @@ fn many_slices_are_merged_in_groups() {
         let path = dir.path().join(format!("task{task}"));
         let sealed = batch(std::slice::from_ref(word), task as u64);
         write_batch(&sealed, 0, &limits, NameRanges::whole(), &path).unwrap();
-        inputs.push(path);
+        inputs.push(path.into());
     }
     let (one, all) = (dir.path().join("one"), dir.path().join("all"));
     let sealed = batch(&words, 0);
@@ -208,6 +215,35 @@ fn many_slices_are_merged_in_groups() {
     assert_eq!(merged, expected);
     assert_eq!(fs::read(one).unwrap(), fs::read(all).unwrap());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), inputs.len() + 2);
+}
+
+#[test]
+fn a_file_that_lacks_a_part_is_not_taken_for_one_without_patterns() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("slice");
+    let limits = AttributeLimits::default();
+    let sealed = batch(&[vec![1, 1], vec![2, 1], vec![4, 1]], 0);
+    let summary = write_batch(&sealed, 0, &limits, NameRanges::whole(), &path).unwrap();
+    let part = summary.parts[0];
+    let source = SliceSource::from_ranges(
+        &path,
+        [0..summary.head_bytes, part.offset..part.offset + part.bytes],
+    );
+    let merged = |name: &str| {
+        let out = dir.path().join(name);
+        merge(
+            std::slice::from_ref(&source),
+            &limits,
+            NameRanges::whole(),
+            &out,
+        )
+    };
+    assert_eq!(merged("whole").unwrap(), summary);
+    // Cut where a block begins, which is where a slice might end.
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(part.offset).unwrap();
+    let error = merged("cut").unwrap_err().to_string();
+    assert!(error.contains("slice"), "{error}");
 }
 
 #[test]
@@ -222,7 +258,7 @@ fn two_sides_are_compared_name_by_name() {
     };
     let a = slice("a", &[vec![1, 1], vec![2, 1], vec![2, 1], vec![4, 1]]);
     let b = slice("b", &[vec![1, 1], vec![2, 1], vec![5, 1]]);
-    let sides = [vec![a], vec![b]];
+    let sides = [vec![a.into()], vec![b.into()]];
     let difference = compare(&sides[0], &sides[1], &limits).unwrap();
     let expected = SliceDifference {
         only_left: 1,

@@ -1,11 +1,10 @@
 //! A walk along several slices of one level.
 
-use std::path::PathBuf;
-
 use kato_model::{AttributeLimits, PatternName};
 
 use super::format::{PackedSymbols, SliceRecord, SliceSymbol};
 use super::reader::SliceReader;
+use super::source::SliceSource;
 use super::writer::SliceWriter;
 use crate::StoreError;
 use crate::embedded::Extras;
@@ -34,10 +33,10 @@ pub(super) struct CopyScratch {
 
 impl SliceWalk {
     /// Opens slices in front of their first name.
-    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, StoreError> {
-        let readers = paths
+    pub(super) fn open(slices: &[SliceSource]) -> Result<Self, StoreError> {
+        let readers = slices
             .iter()
-            .map(|path| SliceReader::open(path))
+            .map(SliceReader::open)
             .collect::<Result<Vec<_>, _>>()?;
         let (texts, numbers) = merge_texts(&readers);
         Ok(Self {

@@ -8,7 +8,7 @@ use kato_model::batch::BatchSymbol;
 use kato_model::{
     AttributeLimits, Attributes, FirstSeen, LearnBatch, Metadata, PatternName, SealedBatch,
 };
-use kato_store::slice::{self, NameRanges};
+use kato_store::slice::{self, NameRanges, SliceSource};
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 use serde_json::{Value, json};
 
@@ -85,18 +85,18 @@ fn example_ranges(dir: &Path) {
     let limits = AttributeLimits::default();
     let segments = ["0", "1"].map(|range| work.path().join(range));
     for (range, segment) in segments.iter().enumerate() {
-        let levels: Vec<Vec<PathBuf>> = (0..2)
+        let levels: Vec<Vec<SliceSource>> = (0..2)
             .map(|node_idx| {
                 let whole = work.path().join(format!("whole.{range}.{node_idx}"));
                 let ranges = NameRanges::new(2).unwrap();
                 let summary =
                     slice::write_batch(&batch, node_idx, &limits, ranges, &whole).unwrap();
-                let bytes = fs::read(whole).unwrap();
-                let (head, part) = (summary.head_bytes as usize, summary.parts[range]);
-                let part = &bytes[part.offset as usize..][..part.bytes as usize];
-                let path = work.path().join(format!("part.{range}.{node_idx}"));
-                fs::write(&path, [&bytes[..head], part].concat()).unwrap();
-                vec![path]
+                let part = summary.parts[range];
+                let part = part.offset..part.offset + part.bytes;
+                vec![SliceSource::from_ranges(
+                    whole,
+                    [0..summary.head_bytes, part],
+                )]
             })
             .collect();
         let documents = if range == 0 { batch.documents() } else { &[] };

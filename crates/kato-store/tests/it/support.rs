@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kato_model::{AttributeLimits, VectorName};
 use kato_store::conformance::{Fixture, Lesson, Lessons};
 use kato_store::embedded::{EmbeddedOptions, Merging};
-use kato_store::slice::{self, NameRanges};
+use kato_store::slice::{self, NameRanges, SliceSource};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::test_runner::Config as ProptestConfig;
 use serde_json::Value;
@@ -143,26 +143,19 @@ pub(crate) fn sealed(
         for (node_idx, inputs) in inputs.iter_mut().enumerate() {
             let path = at(format!("{number}.{node_idx}"));
             slice::write_batch(&batch, node_idx, &limits, ranges, &path).unwrap();
-            inputs.push(path);
+            inputs.push(path.into());
         }
     }
     documents.sort_unstable();
     documents.dedup();
-    let mut parts: Vec<Vec<Vec<PathBuf>>> = vec![Vec::new(); n_ranges as usize];
+    let mut parts: Vec<Vec<Vec<SliceSource>>> = vec![Vec::new(); n_ranges as usize];
     for (node_idx, inputs) in inputs.iter().enumerate() {
         let merged = at(format!("merged.{node_idx}"));
         let summary = slice::merge(inputs, &limits, ranges, &merged).unwrap();
-        let bytes = fs::read(&merged).unwrap();
-        let range = |from: u64, bytes: u64| from as usize..(from + bytes) as usize;
-        for (number, part) in summary.parts.iter().enumerate() {
-            let path = at(format!("part.{node_idx}.{number}"));
-            let head = &bytes[range(0, summary.head_bytes)];
-            fs::write(
-                &path,
-                [head, &bytes[range(part.offset, part.bytes)]].concat(),
-            )
-            .unwrap();
-            parts[number].push(vec![path]);
+        for (part, parts) in summary.parts.iter().zip(&mut parts) {
+            let part = part.offset..part.offset + part.bytes;
+            let ranges = [0..summary.head_bytes, part];
+            parts.push(vec![SliceSource::from_ranges(&merged, ranges)]);
         }
     }
     let segments: Vec<PathBuf> = (0..parts.len())
