@@ -6,7 +6,7 @@
 //! moment of the machine meets all of them. After a round the best quarter goes on
 //! ([`Halving::keep`]), and with it every configuration whose score is not lower than that of the
 //! last of the quarter by more than twice the standard error of their difference; but never more
-//! than half. How far repetitions are apart is taken from all configurations of the round together,
+//! than a third. How far repetitions are apart is taken from all configurations of the round together,
 //! as two repetitions of one say little. A configuration that is stopped is ranked below those that
 //! went on.
 
@@ -241,7 +241,7 @@ impl Halving {
         };
         let as_good = tried.iter().skip(quarter).take_while(is_as_good).count();
         (quarter + as_good)
-            .min(tried.len().div_ceil(2))
+            .min(tried.len().div_ceil(3))
             .max(quarter)
     }
 }

@@ -95,8 +95,9 @@ enum Command {
         /// Learning threads: a number, or auto for one per core.
         #[arg(long, value_name = "N|auto", default_value = "auto")]
         workers: Workers,
-        /// Memory for what is learned and not yet written.
-        #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+        /// Memory for what is learned and not yet written; what does not fit is written in parts, which
+        /// are merged in the end.
+        #[arg(long, value_name = "SIZE", default_value = "1GiB")]
         memory: ByteSize,
         #[command(flatten)]
         source: Box<SourceArgs>,

@@ -36,7 +36,7 @@ use crate::{program, repository};
 ///
 /// Successive halving: in --rounds rounds, each with four times the text of the one before, the
 /// best quarter goes on, and with it all that cannot be told from its last by twice the standard
-/// error, but never more than half. Trials of a round are made in a random order, once each, then
+/// error, but never more than a third. Trials of a round are made in a random order, once each, then
 /// all again. --rounds 1 tries everything with all.
 ///
 /// The score is the weighted geometric mean of what --weight names: rate (samples a second), bits
@@ -117,7 +117,7 @@ pub(crate) struct Args {
 }
 
 /// The rule, for the answer.
-const RULE: &str = "Of each round the best quarter goes on, and what cannot be told from its last by twice the standard error, but at most half.";
+const RULE: &str = "Of each round the best quarter goes on, and what cannot be told from its last by twice the standard error, but at most a third.";
 
 /// Runs `kato tune` and returns its exit code.
 pub(crate) fn main(args: &mut Args) -> ExitCode {
