@@ -192,7 +192,7 @@ fn check(dir: Option<&Path>, patterns: &[Vec<Event>], steps: &[Step]) -> Result<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(if is_thorough() { 96 } else { 24 }))]
 
     #[test]
     fn what_is_taught_in_memory_is_counted_as_from_scratch(
