@@ -3,7 +3,8 @@
 
 #[cfg(test)]
 mod chaos;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod directory;
 #[cfg(test)]
 mod generations;
