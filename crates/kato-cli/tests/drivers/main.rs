@@ -36,7 +36,7 @@ const AT_MOST: Duration = Duration::from_secs(300);
 
 /// Stands in front of the program. The first time that a piece of work is begun, something dies in
 /// the middle of it: of even pieces the worker, while the program goes on, as on a machine that
-/// nobody hears of any more; of odd ones the program, when it has computed and not yet uploaded,
+/// nobody hears of any more (it is noted before, as Ray may end what its worker began); of odd ones the program, when it has computed and not yet uploaded,
 /// which the worker reports.
 const KILLER: &str = r#"#!/bin/sh
 case "$*" in *--task*|*--piece*|*--range*) ;; *) exec "$KATO_REAL" "$@" ;; esac
@@ -48,7 +48,7 @@ if mkdir "$begun" 2>/dev/null; then
             "$KATO_REAL" "$@" &
             program=$!
             sleep 0.03
-            [ "$PPID" -gt 1 ] && kill -KILL "$PPID" && touch "$begun/worker"
+            [ "$PPID" -gt 1 ] && touch "$begun/worker" && kill -KILL "$PPID"
             wait "$program"
             exit
             ;;
