@@ -1,25 +1,17 @@
-//! From an address to a store.
+//! From an address to a record.
 
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path as FilePath;
 use std::sync::Arc;
 
-use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use url::Url;
 
 use crate::ClusterError;
+use crate::record::Record;
 
-/// What an address names.
-pub(crate) struct Opened {
-    pub(crate) store: Arc<dyn ObjectStore>,
-    pub(crate) prefix: Path,
-    /// The directory that the store is in, if it is one.
-    pub(crate) root: Option<PathBuf>,
-}
-
-/// Opens the store and the prefix that an address names.
-pub(crate) fn open(address: &str) -> Result<Opened, ClusterError> {
+/// Opens the record at the prefix of a store that an address names.
+pub(crate) fn open(address: &str) -> Result<Record, ClusterError> {
     let invalid = |reason: String| ClusterError::Address {
         address: address.to_owned(),
         reason,
@@ -40,11 +32,7 @@ pub(crate) fn open(address: &str) -> Result<Opened, ClusterError> {
             let _ = rustls::crypto::ring::default_provider().install_default();
             let opened = object_store::parse_url_opts(&url, std::env::vars());
             let (store, prefix) = opened.map_err(|error| invalid(error.to_string()))?;
-            Ok(Opened {
-                store: Arc::from(store),
-                prefix,
-                root: None,
-            })
+            Ok(Record::new(Arc::from(store), prefix))
         }
         scheme => Err(invalid(format!(
             "`{scheme}` is none of file, s3, gs and az, or this build lacks its feature"
@@ -53,7 +41,7 @@ pub(crate) fn open(address: &str) -> Result<Opened, ClusterError> {
 }
 
 /// Opens a directory, which is made.
-fn directory(path: &FilePath) -> Result<Opened, ClusterError> {
+fn directory(path: &FilePath) -> Result<Record, ClusterError> {
     std::fs::create_dir_all(path).map_err(ClusterError::io("create", path))?;
     let store = LocalFileSystem::new_with_prefix(path);
     let store = store.map_err(|source| ClusterError::ObjectStore {
@@ -64,10 +52,7 @@ fn directory(path: &FilePath) -> Result<Opened, ClusterError> {
     let root = path
         .canonicalize()
         .map_err(ClusterError::io("open", path))?;
-    Ok(Opened {
-        // A marker that is there after a power cut names data that is there as well.
-        store: Arc::new(store.with_fsync(true)),
-        prefix: Path::default(),
-        root: Some(root),
-    })
+    // A marker that is there after a power cut names data that is there as well.
+    let record = Record::new(Arc::new(store.with_fsync(true)), Path::default());
+    Ok(record.with_root(root))
 }

@@ -73,8 +73,12 @@ impl Cluster {
     /// Creates the commands of a prefix of a store.
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
+        Self::from_record(Record::new(store, prefix))
+    }
+
+    fn from_record(record: Record) -> Self {
         Self {
-            record: Record::new(store, prefix),
+            record,
             generation: Generation::default(),
             watch: Watch::default(),
         }
@@ -87,12 +91,7 @@ impl Cluster {
     ///
     /// [`ClusterError::Address`].
     pub fn open(address: &str) -> Result<Self, ClusterError> {
-        let opened = crate::address::open(address)?;
-        let mut cluster = Self::new(opened.store, opened.prefix);
-        if let Some(root) = opened.root {
-            cluster.record.set_root(root);
-        }
-        Ok(cluster)
+        crate::address::open(address).map(Self::from_record)
     }
 
     /// Sets how often requests are tried again, and how it waits in between.

@@ -1,7 +1,5 @@
 //! Markers: the objects that say that a piece of work is done, each created once and never deleted.
 
-use std::ops::Range;
-
 use kato_loader::Cursor;
 use kato_scheduler::Counters;
 use kato_store::slice::SliceSummary;
@@ -27,20 +25,6 @@ pub struct StoredSlice {
     pub file: StoredFile,
     /// Its parts.
     pub summary: SliceSummary,
-}
-
-impl StoredSlice {
-    /// Returns what is fetched for one range: the head and the part.
-    pub(crate) fn ranges_of(&self, range: usize) -> Option<Vec<Range<u64>>> {
-        let (head, part) = (0..self.summary.head_bytes, self.summary.parts.get(range)?);
-        let part = part.offset..part.offset.checked_add(part.bytes)?;
-        // One request where they follow each other.
-        let parts = match head.end == part.start {
-            true => [0..part.end, 0..0],
-            false => [head, part],
-        };
-        Some(parts.into_iter().filter(|part| !part.is_empty()).collect())
-    }
 }
 
 /// The commit of a task: what it learned, and where that lies.

@@ -73,8 +73,9 @@ impl Record {
     }
 
     /// Sets the directory that the store is in: files beside it need not be written again there.
-    pub(crate) fn set_root(&mut self, root: PathBuf) {
+    pub(crate) fn with_root(mut self, root: PathBuf) -> Self {
         self.root = Some(root);
+        self
     }
 
     fn path(&self, key: &str) -> Path {

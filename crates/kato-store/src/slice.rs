@@ -26,6 +26,8 @@ mod source;
 mod walk;
 mod writer;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 pub use compare::{SliceDifference, compare};
@@ -62,6 +64,20 @@ impl SliceSummary {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.head_bytes + self.parts.iter().map(|part| part.bytes).sum::<u64>()
+    }
+
+    /// Returns the bytes of the file that are a slice of one range of names: the head and its part. `None`
+    /// where there is no such range, or its part ends beyond what a file can be.
+    #[must_use]
+    pub fn ranges_of(&self, range: usize) -> Option<Vec<Range<u64>>> {
+        let (head, part) = (0..self.head_bytes, self.parts.get(range)?);
+        let part = part.offset..part.offset.checked_add(part.bytes)?;
+        // One request where they follow each other.
+        let parts = match head.end == part.start {
+            true => [0..part.end, 0..0],
+            false => [head, part],
+        };
+        Some(parts.into_iter().filter(|part| !part.is_empty()).collect())
     }
 
     /// Returns the number of distinct patterns.

@@ -36,8 +36,8 @@ const AT_MOST: Duration = Duration::from_secs(300);
 
 /// Stands in front of the program. The first time that a piece of work is begun, something dies in
 /// the middle of it: of even pieces the worker, while the program goes on, as on a machine that
-/// nobody hears of any more (it is noted before, as Ray may end what its worker began); of odd ones the program, when it has computed and not yet uploaded,
-/// which the worker reports.
+/// nobody hears of any more (it is noted before, as Ray may end what its worker began); of odd ones
+/// the program, when it has computed and not yet uploaded, which the worker reports.
 const KILLER: &str = r#"#!/bin/sh
 case "$*" in *--task*|*--piece*|*--range*) ;; *) exec "$KATO_REAL" "$@" ;; esac
 for number; do :; done

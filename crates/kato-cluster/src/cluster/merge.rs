@@ -65,7 +65,7 @@ impl Cluster {
         }
         for task in &tasks {
             let stored = &task.levels[level];
-            let ranges = stored.ranges_of(range as usize);
+            let ranges = stored.summary.ranges_of(range as usize);
             let ranges = ranges.ok_or_else(|| ClusterError::Damaged {
                 key: stored.file.key.clone(),
                 reason: "its marker lacks a range".to_owned(),

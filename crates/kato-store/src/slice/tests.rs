@@ -143,10 +143,7 @@ proptest! {
                     // Fetched by a half, and read in place by the other.
                     inputs.push(match task % 2 {
                         0 => SliceSource::from_file(input),
-                        _ => SliceSource::from_ranges(path, [
-                            0..summary.head_bytes,
-                            part.offset..part.offset + part.bytes,
-                        ]),
+                        _ => SliceSource::from_ranges(path, summary.ranges_of(range).unwrap()),
                     });
                 }
                 let shard = at(format!("shard{node}.{range}"));
@@ -225,10 +222,9 @@ fn a_file_that_lacks_a_part_is_not_taken_for_one_without_patterns() {
     let sealed = batch(&[vec![1, 1], vec![2, 1], vec![4, 1]], 0);
     let summary = write_batch(&sealed, 0, &limits, NameRanges::whole(), &path).unwrap();
     let part = summary.parts[0];
-    let source = SliceSource::from_ranges(
-        &path,
-        [0..summary.head_bytes, part.offset..part.offset + part.bytes],
-    );
+    // Apart, as where another part lies between them.
+    let ranges = [0..part.offset, part.offset..part.offset + part.bytes];
+    let source = SliceSource::from_ranges(&path, ranges);
     let merged = |name: &str| {
         let out = dir.path().join(name);
         merge(

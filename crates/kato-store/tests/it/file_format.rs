@@ -91,12 +91,8 @@ fn example_ranges(dir: &Path) {
                 let ranges = NameRanges::new(2).unwrap();
                 let summary =
                     slice::write_batch(&batch, node_idx, &limits, ranges, &whole).unwrap();
-                let part = summary.parts[range];
-                let part = part.offset..part.offset + part.bytes;
-                vec![SliceSource::from_ranges(
-                    whole,
-                    [0..summary.head_bytes, part],
-                )]
+                let part = summary.ranges_of(range).unwrap();
+                vec![SliceSource::from_ranges(whole, part)]
             })
             .collect();
         let documents = if range == 0 { batch.documents() } else { &[] };

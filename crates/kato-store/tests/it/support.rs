@@ -152,9 +152,8 @@ pub(crate) fn sealed(
     for (node_idx, inputs) in inputs.iter().enumerate() {
         let merged = at(format!("merged.{node_idx}"));
         let summary = slice::merge(inputs, &limits, ranges, &merged).unwrap();
-        for (part, parts) in summary.parts.iter().zip(&mut parts) {
-            let part = part.offset..part.offset + part.bytes;
-            let ranges = [0..summary.head_bytes, part];
+        for (range, parts) in parts.iter_mut().enumerate() {
+            let ranges = summary.ranges_of(range).unwrap();
             parts.push(vec![SliceSource::from_ranges(&merged, ranges)]);
         }
     }
