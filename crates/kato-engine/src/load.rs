@@ -28,6 +28,9 @@ const LOOK_EVERY: usize = 1 << 14;
 /// Bytes that a symbol of a source takes while it is read: a name, and what tells its id.
 const SOURCE_SYMBOL: usize = PatternName::BYTES + size_of::<Option<SymbolId>>();
 
+/// Bytes of the look-up by name for each pattern that it has room for, at most.
+const NAME_BYTES: usize = 10;
+
 /// The memory that may be taken by loading, for all nodes together.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LoadLimit {
@@ -199,6 +202,18 @@ impl<'a> Loader<'a> {
         self.passed = self.limit.passed_by(&self.index, beside);
     }
 
+    /// Makes room for the patterns of a source, where that leaves as much memory again: they may all be
+    /// known already.
+    fn reserve(&mut self, n_patterns: u64, n_symbols: usize) {
+        let n_patterns = usize::try_from(n_patterns).unwrap_or(usize::MAX);
+        let beside = n_symbols
+            .saturating_mul(SOURCE_SYMBOL)
+            .saturating_add(n_patterns.saturating_mul(2 * NAME_BYTES));
+        if self.limit.passed_by(&self.index, beside).is_none() {
+            self.index.reserve(n_patterns);
+        }
+    }
+
     /// Adds one pattern of a source.
     fn add_pattern(
         &mut self,
@@ -260,11 +275,12 @@ impl<'a> Loader<'a> {
 }
 
 impl PatternVisitor for Loader<'_> {
-    fn source(&mut self, symbols: &SourceSymbols<'_>, _n_patterns: u64) -> ControlFlow<()> {
+    fn source(&mut self, symbols: &SourceSymbols<'_>, n_patterns: u64) -> ControlFlow<()> {
         self.look(symbols.len());
         if self.passed.is_some() {
             return ControlFlow::Break(());
         }
+        self.reserve(n_patterns, symbols.len());
         // Every source numbers its symbols on its own.
         self.ids.clear();
         self.ids.resize(symbols.len(), None);

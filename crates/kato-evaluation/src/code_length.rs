@@ -5,7 +5,7 @@ use crate::answer::NextAnswer;
 use crate::heads::{HeadRun, Heads, N_HEADS};
 use crate::interval::{Ratio, interval};
 use crate::mixture::Mixture;
-use crate::report::{Baseline, CodeLength, HeadEvaluation, Interval, ModelBits};
+use crate::report::{Baseline, CodeLength, HeadEvaluation, Interval, ModelBits, PartBits};
 
 /// Probabilities of one token by the models that do not learn while coding.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +23,9 @@ pub(crate) struct Priced {
     /// By the heads, in the order of [`HeadRun::price`](crate::heads::HeadRun::price).
     pub(crate) heads: Option<[f64; N_HEADS]>,
 }
+
+/// Parts of the documents that are reported.
+const N_PARTS: u64 = 20;
 
 /// Number of models. Their order is that of the fields of `CodeLength`, then of the heads.
 const N_MODELS: usize = 5 + N_HEADS;
@@ -125,8 +128,20 @@ impl Bits {
             kato_minus_ngram_in_chunk: self.interval(options, |document| {
                 document.bits[KATO] - document.bits[NGRAM_IN_CHUNK]
             }),
+            kato_parts: self.parts(KATO),
             baseline,
         }
+    }
+
+    /// Returns a model's bits of the documents whose numbers leave the same rest.
+    fn parts(&self, model: usize) -> Vec<PartBits> {
+        let mut parts = vec![PartBits::default(); N_PARTS as usize];
+        for document in &self.documents {
+            let part = &mut parts[(document.document % N_PARTS) as usize];
+            part.tokens += document.tokens;
+            part.bits += document.bits[model];
+        }
+        parts
     }
 
     /// Returns the figures of the heads.

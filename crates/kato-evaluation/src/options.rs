@@ -13,9 +13,10 @@ use crate::EvaluationError;
 pub struct EvaluationOptions {
     /// Most held-out documents, the first of the corpus. Default: no limit.
     pub max_documents: Option<u64>,
-    /// Approximate number of questions that each level is asked; where there are more, they are
-    /// sampled evenly by hash. Default 50,000, which takes a minute or two at a million patterns
-    /// and a millisecond each.
+    /// Approximate number of symbols of each level about which it is asked what comes next; where
+    /// there are more, they are sampled evenly, by hash of their places, and whole chunks by the
+    /// same share. Hierarchies of other chunk sizes are asked about the same tokens. Default
+    /// 50,000, which takes a minute or two at a million patterns and a millisecond each.
     pub max_questions: u64,
     /// How predictions are made. Default: KATO's defaults (threshold 0.1, 100 predictions).
     pub session: SessionConfig,

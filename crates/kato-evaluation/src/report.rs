@@ -32,7 +32,8 @@ pub struct LevelEvaluation {
     pub node: String,
     /// The node's knowledge of these documents; over all of them.
     pub coverage: Coverage,
-    /// Share of the questions that was asked, in `0..=1`; the rest was left out by hash.
+    /// Share of the questions that was asked, in `0..=1`; the rest was left out by hash of its
+    /// place.
     pub asked_share: f64,
     /// The recognition of whole chunks.
     pub recognition: Recognition,
@@ -115,6 +116,9 @@ pub struct CodeLength {
     pub uniform: ModelBits,
     /// `kato` minus `ngram_in_chunk`, bits per token, by the same documents.
     pub kato_minus_ngram_in_chunk: Option<Interval>,
+    /// `kato` in 20 parts of the documents, by the rest of a document's number; two knowledge bases
+    /// that were asked about the same tokens are compared part by part.
+    pub kato_parts: Vec<PartBits>,
     /// The data on which the n-gram model was trained.
     pub baseline: Baseline,
 }
@@ -189,6 +193,16 @@ pub struct ModelBits {
     pub bits_per_token_in_context: Option<f64>,
     /// The 95 % confidence interval of bits per token; `None` with fewer than two documents.
     pub interval: Option<Interval>,
+}
+
+/// The bits of some of the documents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PartBits {
+    /// Tokens asked.
+    pub tokens: u64,
+    /// Bits of all of them.
+    pub bits: f64,
 }
 
 /// A 95 % confidence interval by resampling documents: the 2.5 and 97.5 percentiles of the

@@ -6,9 +6,14 @@
 //! moment of the machine meets all of them. After a round the best quarter goes on
 //! ([`Halving::keep`]), and with it every configuration whose score is not lower than that of the
 //! last of the quarter by more than twice the standard error of their difference; but never more
-//! than a third. How far repetitions are apart is taken from all configurations of the round together,
-//! as two repetitions of one say little. A configuration that is stopped is ranked below those that
-//! went on.
+//! than a third. A configuration that is stopped is ranked below those that went on.
+//!
+//! **The error** has two sources. How far repetitions are apart is taken from all configurations of
+//! the round together, as two repetitions of one say little. What was asked is the same in every
+//! repetition: other questions would have been answered otherwise. Where a measure is told of several
+//! [parts](Part) of the questions, the same for all configurations, that is the jackknife of the
+//! difference between two of them over these parts (Efron and Tibshirani 1993, chapter 11), in which
+//! what both find hard cancels out.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +28,20 @@ use crate::error::{above_zero, at_least_zero};
 pub struct Trial {
     /// Measured quantities by their names, each above 0.
     pub measures: BTreeMap<String, f64>,
+    /// The parts of those that are a quotient of sums over what was asked. All configurations have
+    /// as many, over the same questions; else they say nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, Vec<Part>>,
+}
+
+/// A part of what a measure was taken of: the measure is the sum of all parts by the sum of their
+/// weights.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// How much was asked.
+    pub weight: f64,
+    /// Sum of what was measured.
+    pub sum: f64,
 }
 
 /// A quantity that counts in the score.
@@ -57,11 +76,11 @@ impl Criterion {
         }
     }
 
-    /// Returns the part of the score that a measure adds; what was not measured adds the worst.
-    fn points(&self, trial: &Trial) -> f64 {
+    /// Returns what a measure adds to the score; what was not measured adds the worst.
+    fn points(&self, value: Option<f64>) -> f64 {
         let sign = if self.less_is_better { -1.0 } else { 1.0 };
-        match trial.measures.get(&self.measure) {
-            Some(&value) if value > 0.0 && value.is_finite() => self.weight * sign * value.ln(),
+        match value {
+            Some(value) if value > 0.0 && value.is_finite() => self.weight * sign * value.ln(),
             _ if self.weight > 0.0 => f64::NEG_INFINITY,
             _ => 0.0,
         }
@@ -160,6 +179,7 @@ impl Halving {
                 true => tried.len(),
                 false => self.n_kept(&tried),
             };
+            count_questions(&mut tried);
             // Those that stop here stand before those that stopped earlier.
             ranked.splice(0..0, tried.split_off(keep));
             alive = tried.iter().map(|ranked| ranked.configuration).collect();
@@ -201,31 +221,53 @@ impl Halving {
                 .filter_map(|trial| trial.measures.get(name).copied());
             (name.clone(), median(values.collect()))
         });
-        let medians = Trial {
-            measures: measures.collect(),
-        };
+        let medians: BTreeMap<String, f64> = measures.collect();
         let weights: f64 = self.criteria.iter().map(|criterion| criterion.weight).sum();
-        let points = |trial: &Trial| {
+        let points = |measures: &BTreeMap<String, f64>| {
             self.criteria
                 .iter()
-                .map(|criterion| criterion.points(trial))
+                .map(|criterion| criterion.points(measures.get(&criterion.measure).copied()))
                 .sum::<f64>()
                 / weights
         };
-        let all: Vec<f64> = trials.iter().map(points).collect();
+        let all: Vec<f64> = trials.iter().map(|trial| points(&trial.measures)).collect();
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         let squares: f64 = all.iter().map(|points| (points - mean).powi(2)).sum();
         Ranked {
             configuration,
             share,
             points: points(&medians),
+            without_part: self.without_part(trials, weights),
             squares: squares.is_finite().then_some(squares),
             error: 0.0,
             score: 0.0,
             is_on_front: false,
-            measures: medians.measures,
+            measures: medians,
             trials: all.len(),
         }
+    }
+
+    /// Returns what the measures with parts would add to the score if one part had not been asked,
+    /// for each part; empty if there are none.
+    fn without_part(&self, trials: &[Trial], weights: f64) -> Vec<f64> {
+        let mut points: Vec<f64> = Vec::new();
+        for criterion in &self.criteria {
+            // The same in every repetition, as what was learned and asked is the same.
+            let of_trial = |trial: &'_ Trial| trial.parts.get(&criterion.measure).cloned();
+            let Some(parts) = trials.iter().find_map(of_trial) else {
+                continue;
+            };
+            let sums = parts.iter().fold(Part::default(), |all, part| Part {
+                weight: all.weight + part.weight,
+                sum: all.sum + part.sum,
+            });
+            points.resize(points.len().max(parts.len()), 0.0);
+            for (points, part) in points.iter_mut().zip(&parts) {
+                let value = (sums.sum - part.sum) / (sums.weight - part.weight);
+                *points += criterion.points(Some(value)) / weights;
+            }
+        }
+        points
     }
 
     /// Returns how many of those that were tried, the best first, go on.
@@ -235,7 +277,10 @@ impl Halving {
             return quarter;
         };
         let is_as_good = |other: &&Ranked| {
-            let error = last.error.hypot(other.error);
+            let error = last
+                .error
+                .hypot(other.error)
+                .hypot(questions_error(last, other));
             // Infinite points are those of a measure that is missing.
             last.points - other.points <= 2.0 * error
         };
@@ -268,12 +313,16 @@ pub struct Ranked {
     /// Mean logarithm of the measures, by weight.
     #[serde(skip)]
     points: f64,
+    /// The part of these that comes from measures with parts, without each of the parts.
+    #[serde(skip)]
+    without_part: Vec<f64>,
     /// Sum of the squares by which its trials differ from their mean; `None` where they lack a
     /// measure, and so do not say it.
     #[serde(skip)]
     squares: Option<f64>,
-    /// Standard error of that, from what the trials of all configurations of the round differ by; 0
-    /// with a single trial.
+    /// Standard error of the logarithm of the score: from what the trials of all configurations of
+    /// the round differ by, 0 with a single trial; and from what was asked, against the best of the
+    /// round.
     pub error: f64,
     /// Whether no other configuration of the last round is as good in all criteria and better in
     /// one.
@@ -349,6 +398,32 @@ fn share_errors(tried: &mut [Ranked]) {
             one.error = (squares / freedom / one.trials.max(1) as f64).sqrt();
         }
     }
+}
+
+/// Adds to the errors of a round, the best first, what other questions would have changed.
+fn count_questions(tried: &mut [Ranked]) {
+    let Some((best, others)) = tried.split_first_mut() else {
+        return;
+    };
+    for one in others {
+        one.error = one.error.hypot(questions_error(best, one));
+    }
+}
+
+/// Returns the standard error of the difference between two scores that comes from what was asked: the
+/// jackknife over its parts. 0 where the two do not have the same parts.
+fn questions_error(one: &Ranked, other: &Ranked) -> f64 {
+    let n = one.without_part.len();
+    if n < 2 || n != other.without_part.len() {
+        return 0.0;
+    }
+    let pairs = one.without_part.iter().zip(&other.without_part);
+    let differences: Vec<f64> = pairs.map(|(one, other)| one - other).collect();
+    let mean = differences.iter().sum::<f64>() / n as f64;
+    let squares: f64 = differences.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = ((n - 1) as f64 / n as f64 * squares).sqrt();
+    // A part that is all there is leaves nothing without it.
+    if error.is_finite() { error } else { 0.0 }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -224,6 +224,14 @@ impl PatternIndex {
         self.symbols.intern_name(name)
     }
 
+    /// Makes room for the names of so many patterns that are about to be [inserted](Self::insert):
+    /// without it, all are hashed again whenever there are twice as many.
+    pub fn reserve(&mut self, additional: usize) {
+        let (pages, hasher) = (self.page_set.pages(), &self.hasher);
+        let hash = |place: &Place| hasher.hash_one(pages.name(*place));
+        self.by_name.reserve(additional, hash);
+    }
+
     /// Adds `frequency` learns of a pattern given by its interned symbols, and returns whether the
     /// pattern is new.
     ///
@@ -302,6 +310,9 @@ impl PatternIndex {
         self.symbols.shrink_to_fit();
         let moves = self.page_set.seal_all();
         self.apply_moves(&moves);
+        let (pages, hasher) = (self.page_set.pages(), &self.hasher);
+        let hash = |place: &Place| hasher.hash_one(pages.name(*place));
+        self.by_name.shrink_to_fit(hash);
     }
 
     /// Sets the mean emotives that predictions show for a pattern; returns `false` if the

@@ -218,14 +218,16 @@ impl Symbols {
 
     /// Adds `occurrences` over learns, and one pattern if it is new.
     pub(crate) fn add(&mut self, id: SymbolId, occurrences: u64, is_new: bool) {
-        let is_first = is_new && self.n_patterns(id) == 0;
-        self.n_used += usize::from(is_first);
         let idx = self.place(id).ok();
         let count = match (idx, id.0 & NAME) {
             (None, _) => self.base_counts.entry(id).or_default(),
             (Some(idx), 0) => &mut self.text_counts[idx],
             (Some(idx), _) => &mut self.name_counts[idx],
         };
+        // The base is asked last: most symbols have been met since, and looking there takes longer.
+        let base = self.base.as_ref().filter(|_| idx.is_none());
+        let is_in_base = || base.is_some_and(|base| base.n_patterns_with(id) > 0);
+        self.n_used += usize::from(is_new && count.n_patterns == 0 && !is_in_base());
         // Cannot overflow: with two pages always free, pages hold fewer than 2³² patterns.
         count.n_patterns += u32::from(is_new);
         count.frequency = count.frequency.saturating_add(occurrences);

@@ -50,8 +50,9 @@ pub(crate) struct Args {
     /// Evaluate no more than this many documents.
     #[arg(long, value_name = "N")]
     max_documents: Option<u64>,
-    /// Ask each level about this many questions; what is more is sampled evenly. A question takes
-    /// a millisecond or two of a core at a million patterns.
+    /// Ask each level about this many times what comes next, and about chunks by the same share;
+    /// what is more is sampled evenly. A question takes a millisecond or two of a core at a million
+    /// patterns.
     #[arg(long, value_name = "N", default_value_t = 50_000)]
     max_questions: u64,
     /// Predictions of an answer.

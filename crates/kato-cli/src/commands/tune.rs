@@ -254,7 +254,8 @@ fn trials(args: &mut Args, stop: &StopSignal) -> Result<Trials> {
     let rules = args.learning.to_flags().join(" ");
     let (text, held_out) = (args.text.0, args.held_out.0);
     let questions = args.questions;
-    let identity = format!("{digest} {text} {held_out} {questions} {rules}");
+    // The second way in which questions are chosen: a file of trials may be older.
+    let identity = format!("v2 {digest} {text} {held_out} {questions} {rules}");
     // Held out first, from the same random order, so that no trial has seen any of them.
     let held_out = PilotCorpus::draw(&mut loader, held_out, stop, |_| Ok(()))?;
     let corpus = PilotCorpus::draw(&mut loader, text, stop, |_| Ok(()))

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use kato_planner::halving::Trial;
+use kato_planner::halving::{Part, Trial};
 use kato_scheduler::StopSignal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(crate) struct Trials {
     /// The file of trials.
     pub(crate) journal: Option<Journal>,
     /// What first repetitions were told of quality, by configuration and number of documents.
-    pub(crate) quality: BTreeMap<(String, usize), BTreeMap<String, f64>>,
+    pub(crate) quality: BTreeMap<(String, usize), Trial>,
     /// Trials made.
     pub(crate) made: u64,
     /// Trials that the file had.
@@ -103,13 +103,15 @@ impl Trials {
             .quality
             .entry((configuration.name(), documents))
             .or_default();
-        for name in QUALITY {
-            match trial.measures.get(name) {
-                Some(&value) => drop(of_first.insert(name.to_owned(), value)),
-                None => trial
-                    .measures
-                    .extend(of_first.get(name).map(|&value| (name.to_owned(), value))),
-            }
+        if repeat == 0 {
+            of_first.parts = trial.parts.clone();
+            of_first.measures = trial.measures.clone();
+            of_first
+                .measures
+                .retain(|name, _| QUALITY.contains(&name.as_str()));
+        } else {
+            trial.measures.extend(of_first.measures.clone());
+            trial.parts.extend(of_first.parts.clone());
         }
         Ok(trial)
     }
@@ -146,17 +148,26 @@ impl Trials {
             of_level.sum()
         });
         add("patterns", patterns);
+        let mut parts = BTreeMap::new();
         if questions > 0 && repeat == 0 {
             let answer = self.ask(&kb, questions, stop)?;
             add(
                 "bits",
                 answer["code_length"]["kato"]["bits_per_token"].as_f64(),
             );
+            let of_bits = answer["code_length"]["kato_parts"].as_array();
+            let of_bits = of_bits.into_iter().flatten().filter_map(|part| {
+                Some(Part {
+                    weight: part["tokens"].as_f64()?,
+                    sum: part["bits"].as_f64()?,
+                })
+            });
+            parts.insert("bits".to_owned(), of_bits.collect());
             let lowest = &answer["levels"][0];
             add("coverage", share_of(&lowest["coverage"]["known_chunks"]));
             add("accuracy", share_of(&lowest["next"]["top_1"]));
         }
-        Ok(Trial { measures })
+        Ok(Trial { measures, parts })
     }
 
     /// Asks a knowledge base about the documents that were held out.
@@ -175,8 +186,14 @@ impl Trials {
             "--max-questions",
             &questions,
         ];
-        let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
-        arguments.extend(["--json".to_owned(), "--quiet".to_owned()]);
+        // Neither the head nor the baseline is looked at, and counting their n-grams takes longer
+        // than asking.
+        let rest = ["--no-head", "--ngram-order", "1", "--json", "--quiet"];
+        let arguments: Vec<String> = arguments
+            .into_iter()
+            .chain(rest)
+            .map(str::to_owned)
+            .collect();
         answer_of(&arguments, &[], stop)
     }
 }
@@ -241,6 +258,7 @@ mod tests {
         let path = dir.path().join("trials.jsonl");
         let trial = Trial {
             measures: [("rate".to_owned(), 2.5)].into(),
+            parts: [("bits".to_owned(), vec![Part::default()])].into(),
         };
         Journal::open(&path)
             .unwrap()

@@ -20,9 +20,14 @@ use crate::{Corpora, EvaluationError};
 /// Questions that are answered between two progress reports.
 const QUESTIONS_AT_ONCE: usize = 256;
 
-/// The choice of the questions of a level that are asked: a share of them, by hash of their number.
+/// The choice of the questions of a level that are asked: a share of them, by hash of their place.
+///
+/// By place and not by running number, so that hierarchies of other chunk sizes are asked about the
+/// same tokens, and a larger share contains a smaller one: what all of them find hard cancels out
+/// where they are compared.
 struct Sampling {
     split: Option<Split>,
+    /// Questions so far, asked or not.
     n_questions: u64,
 }
 
@@ -37,11 +42,16 @@ impl Sampling {
         }
     }
 
-    /// Numbers the next question and returns whether it is asked.
-    fn next_is_asked(&mut self) -> bool {
+    /// Counts a question and returns whether it is asked.
+    fn is_asked(&mut self, document: u64, chunk: &Chunk, kind: QuestionKind) -> bool {
         self.n_questions += 1;
-        self.split
-            .is_none_or(|split| split.contains(self.n_questions - 1))
+        // A symbol has at least one token, so symbols of a level never share a place.
+        let (place, is_whole) = match kind {
+            QuestionKind::Whole => (chunk.first_token, 1),
+            QuestionKind::Next { context } => (chunk.first_token + context, 0),
+        };
+        let number = (document << 32) | (place as u64) << 1 | is_whole;
+        self.split.is_none_or(|split| split.contains(number))
     }
 }
 
@@ -120,7 +130,7 @@ impl Passes<'_> {
         let mut bits = Bits::new();
         let sampling = |level| {
             let share = survey.asked_share(level, self.options.max_questions);
-            // Levels with equal shares would otherwise ask questions of the same numbers.
+            // Levels with equal shares would otherwise ask about the same places.
             Sampling::new(share, self.options.seed.wrapping_add(level as u64))
         };
         let mut sampling: Vec<Sampling> = (0..self.nodes.len()).map(sampling).collect();
@@ -256,11 +266,12 @@ fn questions<'a>(
                 let contexts =
                     (0..chunk.events.len()).map(|context| QuestionKind::Next { context });
                 for kind in contexts.chain([QuestionKind::Whole]) {
-                    // The first symbol is a question at the lowest level only. It is numbered at
+                    // The first symbol is a question at the lowest level only. It is counted at
                     // every level, as `Survey::n_questions` counts every symbol.
                     let is_question =
                         level == 0 || !matches!(kind, QuestionKind::Next { context: 0 });
-                    if sampling[level].next_is_asked() && is_question {
+                    let is_asked = sampling[level].is_asked(number, chunk, kind);
+                    if is_asked && is_question {
                         questions.push(Question {
                             number,
                             document,

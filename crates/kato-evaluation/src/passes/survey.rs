@@ -39,10 +39,13 @@ impl Survey {
     }
 
     /// Returns the share of a level's questions that is asked, in `0..=1`.
+    ///
+    /// By the number of symbols alone: at the lowest level it is the same for any chunk size.
     pub(crate) fn asked_share(&self, level: usize, max_questions: u64) -> f64 {
         // At least one, so that a level without questions has a share of 1 and not a quotient by
         // zero.
-        let share = max_questions as f64 / self.n_questions_of(level).max(1) as f64;
+        let symbols = self.coverage(level).unknown_symbols.of.max(1);
+        let share = max_questions as f64 / symbols as f64;
         share.min(1.0)
     }
 }

@@ -1,7 +1,7 @@
 //! Successive halving finds what trying everything finds, in less time.
 
 use kato_planner::PlanError;
-use kato_planner::halving::{Criterion, Halving, Trial};
+use kato_planner::halving::{Criterion, Halving, Part, Trial};
 use kato_random::SplitMix64;
 
 /// Draws from the normal distribution, by Box and Muller.
@@ -14,6 +14,7 @@ fn trial(rate: f64, bits: f64) -> Trial {
     let measures = [("rate".to_owned(), rate), ("bits".to_owned(), bits)];
     Trial {
         measures: measures.into(),
+        ..Trial::default()
     }
 }
 
@@ -86,6 +87,71 @@ fn how_far_trials_are_apart_is_taken_from_all_of_the_round() {
             .iter()
             .all(|&error| error > 0.0 && error == errors[0])
     );
+}
+
+/// Bits of twenty parts of 50 tokens each.
+fn asked(bits: impl Fn(usize) -> f64) -> Trial {
+    let parts: Vec<Part> = (0..20)
+        .map(|at| Part {
+            weight: 50.0,
+            sum: 50.0 * bits(at),
+        })
+        .collect();
+    let mean = parts.iter().map(|part| part.sum).sum::<f64>() / 1_000.0;
+    Trial {
+        measures: [("bits".to_owned(), mean)].into(),
+        parts: [("bits".to_owned(), parts)].into(),
+    }
+}
+
+#[test]
+fn what_all_find_hard_is_no_error_of_their_difference() {
+    // Parts need 4 to 9 bits, by all alike; the second needs 1 % more of each, the third as many as
+    // that on the whole, of which a part has more and another less than the first.
+    let hard = |at: usize| 4.0 + 5.0 * (at % 7) as f64 / 6.0;
+    let trials = [
+        asked(hard),
+        asked(|at| 1.01 * hard(at)),
+        asked(|at| 1.01 * hard(at) + if at % 2 == 0 { 1.0 } else { -1.0 }),
+    ];
+    let halving = Halving::new([Criterion::less("bits", 1.0)]).with_rounds(1);
+    let ranking = halving
+        .run(trials.len(), |configuration, _, _| {
+            Ok::<_, PlanError>(trials[configuration].clone())
+        })
+        .unwrap();
+    let of = |configuration: usize| {
+        let mut ranked = ranking.ranked.iter();
+        let one = ranked.find(|one| one.configuration == configuration);
+        one.unwrap().error
+    };
+    assert_eq!(of(0), 0.0);
+    assert!(of(1) < 1e-9, "{}", of(1));
+    // The standard error of a mean of 20 differences of 1 is 1/√19, of about 6.4 bits.
+    let mean = trials[2].measures["bits"];
+    let expected = 1.0 / 19_f64.sqrt() / mean;
+    assert!((of(2) - expected).abs() < 0.05 * expected, "{}", of(2));
+}
+
+#[test]
+fn what_questions_cannot_tell_from_the_last_of_the_quarter_goes_on() {
+    // Twelve configurations, of which three are the quarter; the fourth is 1 % worse, for sure or not.
+    let went_on = |differs: f64| {
+        let halving = Halving::new([Criterion::less("bits", 1.0)]).with_rounds(2);
+        let ranking = halving
+            .run(12, |configuration, _, _| {
+                Ok::<_, PlanError>(asked(|at| {
+                    let sign = if at % 2 == 0 { 1.0 } else { -1.0 };
+                    let own = if configuration == 3 { differs } else { 0.0 };
+                    6.0 * 1.01_f64.powi(configuration as i32) + own * sign
+                }))
+            })
+            .unwrap();
+        let last = ranking.ranked.iter().filter(|one| one.share == 1.0);
+        last.count()
+    };
+    assert_eq!(went_on(0.0), 3);
+    assert_eq!(went_on(1.0), 4);
 }
 
 #[test]
