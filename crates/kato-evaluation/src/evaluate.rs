@@ -46,7 +46,7 @@ pub fn evaluate(
     let baseline = passes.train_baseline(corpora)?;
     let survey = passes.survey(corpora)?;
     // Every document may be too short for a chunk; shares of nothing would look like a result.
-    if survey.n_questions() == 0 {
+    if survey.n_questions(options) == 0 {
         return Err(EvaluationError::NoDocuments);
     }
     let unigram = engine
@@ -113,7 +113,7 @@ fn report(
                 LevelEvaluation {
                     node: node.name().to_owned(),
                     coverage: survey.coverage(level),
-                    asked_share: survey.asked_share(level, options.max_questions),
+                    asked_share: survey.asked_share(level, options),
                     recognition,
                     next,
                 }

@@ -13,6 +13,8 @@ use crate::EvaluationError;
 pub struct EvaluationOptions {
     /// Most held-out documents, the first of the corpus. Default: no limit.
     pub max_documents: Option<u64>,
+    /// Most levels that are asked, from the lowest on; coverage is that of all. Default: no limit.
+    pub max_levels: Option<NonZeroUsize>,
     /// Approximate number of symbols of each level about which it is asked what comes next; where
     /// there are more, they are sampled evenly, by hash of their places, and whole chunks by the
     /// same share. Hierarchies of other chunk sizes are asked about the same tokens. Default
@@ -44,6 +46,7 @@ impl Default for EvaluationOptions {
     fn default() -> Self {
         Self {
             max_documents: None,
+            max_levels: None,
             max_questions: 50_000,
             session: SessionConfig::default(),
             recognition_threshold: 0.5,
@@ -58,6 +61,12 @@ impl Default for EvaluationOptions {
 }
 
 impl EvaluationOptions {
+    /// Returns the number of levels that are asked, of those that there are.
+    pub(crate) fn n_asked_levels(&self, n_levels: usize) -> usize {
+        self.max_levels
+            .map_or(n_levels, |most| n_levels.min(most.get()))
+    }
+
     /// Checks the options that have a range.
     pub(crate) fn check(&self) -> Result<(), EvaluationError> {
         let invalid = |option, reason| Err(EvaluationError::InvalidOption { option, reason });

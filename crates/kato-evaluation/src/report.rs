@@ -33,7 +33,7 @@ pub struct LevelEvaluation {
     /// The node's knowledge of these documents; over all of them.
     pub coverage: Coverage,
     /// Share of the questions that was asked, in `0..=1`; the rest was left out by hash of its
-    /// place.
+    /// place; 0 of a level that was not asked.
     pub asked_share: f64,
     /// The recognition of whole chunks.
     pub recognition: Recognition,

@@ -50,6 +50,9 @@ pub(crate) struct Args {
     /// Evaluate no more than this many documents.
     #[arg(long, value_name = "N")]
     max_documents: Option<u64>,
+    /// Ask no more than this many levels, from the lowest on.
+    #[arg(long, value_name = "N")]
+    max_levels: Option<NonZeroUsize>,
     /// Ask each level about this many times what comes next, and about chunks by the same share;
     /// what is more is sampled evenly. A question takes a millisecond or two of a core at a million
     /// patterns.
@@ -96,6 +99,7 @@ fn report(args: &Args, stop: &StopSignal) -> Result<EvaluationReport> {
     let corpora = run.corpora(&args.inputs, &args.unseen)?;
     let mut options = EvaluationOptions::default();
     options.max_documents = args.max_documents;
+    options.max_levels = args.max_levels;
     options.max_questions = args.max_questions;
     options.session.max_predictions = args.max_predictions;
     options.ngram_order = args.ngram_order;

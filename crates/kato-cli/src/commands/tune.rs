@@ -85,8 +85,8 @@ pub(crate) struct Args {
     /// Text on which quality is measured.
     #[arg(long, value_name = "SIZE", default_value = "200kB")]
     held_out: ByteSize,
-    /// Questions that each level is asked at most in the last round, and in each round before half
-    /// as many; 0 measures no quality.
+    /// Tokens that are asked about in the last round, and in each round before a quarter as many; 0
+    /// measures no quality.
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     questions: u64,
     /// Rounds of successive halving.

@@ -27,8 +27,8 @@ pub(crate) struct Trials {
     pub(crate) held_out: PilotCorpus,
     /// Rules of learning; the levels are those of the configuration.
     pub(crate) learning: LearningArgs,
-    /// Questions that each level is asked at most with all of the text, and of a share as many
-    /// times less as its square root says; 0 measures no quality.
+    /// Tokens about which the lowest level is asked with all of the text, and the same share of them
+    /// with a share of it; 0 measures no quality.
     pub(crate) questions: u64,
     /// Tells corpus, rules and sizes from others: trials of others are none of these.
     pub(crate) identity: String,
@@ -73,9 +73,9 @@ impl Trials {
     ) -> Result<Trial> {
         let bytes = (self.corpus.total_bytes() as f64 * share) as u64;
         let documents = self.corpus.documents_for(bytes);
-        // Asking takes longer than learning a small share, and the first rounds have only to tell
-        // the better half from the worse.
-        let questions = (self.questions as f64 * share.sqrt()).ceil() as u64;
+        // Asking takes longer than learning, and few questions suffice to tell the better third from
+        // the others, as all are asked the same.
+        let questions = (self.questions as f64 * share).ceil() as u64;
         let key = format!(
             "{} {} {documents} {repeat} {questions}",
             self.identity,
@@ -186,9 +186,17 @@ impl Trials {
             "--max-questions",
             &questions,
         ];
-        // Neither the head nor the baseline is looked at, and counting their n-grams takes longer
-        // than asking.
-        let rest = ["--no-head", "--ngram-order", "1", "--json", "--quiet"];
+        // Neither the head, nor the baseline, nor what higher levels expect is looked at, and each
+        // of these takes longer than the questions that are.
+        let rest = [
+            "--no-head",
+            "--ngram-order",
+            "1",
+            "--max-levels",
+            "1",
+            "--json",
+            "--quiet",
+        ];
         let arguments: Vec<String> = arguments
             .into_iter()
             .chain(rest)

@@ -129,11 +129,13 @@ impl Passes<'_> {
             self.nodes.iter().map(|_| AnswerCounts::default()).collect();
         let mut bits = Bits::new();
         let sampling = |level| {
-            let share = survey.asked_share(level, self.options.max_questions);
+            let share = survey.asked_share(level, self.options);
             // Levels with equal shares would otherwise ask about the same places.
             Sampling::new(share, self.options.seed.wrapping_add(level as u64))
         };
-        let mut sampling: Vec<Sampling> = (0..self.nodes.len()).map(sampling).collect();
+        let n_levels = self.options.n_asked_levels(self.nodes.len());
+        let mut sampling: Vec<Sampling> = (0..n_levels).map(sampling).collect();
+        let n_questions = survey.n_questions(self.options);
         let most = self.options.max_documents.unwrap_or(u64::MAX);
         let mut n_documents = 0;
         self.begin_phase();
@@ -161,7 +163,7 @@ impl Passes<'_> {
                 }
                 let done = (part * QUESTIONS_AT_ONCE + questions.len()) as u64;
                 let passed = before + (behind - before) * done / n_asked;
-                self.report(Phase::Predictions, passed, Some(survey.n_questions()))?;
+                self.report(Phase::Predictions, passed, Some(n_questions))?;
             }
             // Documents that the learner refused count as well, as they do in the survey's limit.
             n_documents += documents.len() as u64;
@@ -250,7 +252,8 @@ impl QuestionContext<'_> {
     }
 }
 
-/// Lists the questions that are asked about documents, in the documents' order.
+/// Lists the questions that are asked about documents, in the documents' order: of as many levels as
+/// there are choices.
 fn questions<'a>(
     documents: &'a [Option<HeldOutDocument>],
     first_number: u64,
@@ -261,7 +264,7 @@ fn questions<'a>(
         let Some(document) = document else {
             continue;
         };
-        for (level, chunks) in document.levels.iter().enumerate() {
+        for (level, (chunks, sampling)) in document.levels.iter().zip(&mut *sampling).enumerate() {
             for chunk in chunks {
                 let contexts =
                     (0..chunk.events.len()).map(|context| QuestionKind::Next { context });
@@ -270,7 +273,7 @@ fn questions<'a>(
                     // every level, as `Survey::n_questions` counts every symbol.
                     let is_question =
                         level == 0 || !matches!(kind, QuestionKind::Next { context: 0 });
-                    let is_asked = sampling[level].is_asked(number, chunk, kind);
+                    let is_asked = sampling.is_asked(number, chunk, kind);
                     if is_asked && is_question {
                         questions.push(Question {
                             number,

@@ -7,7 +7,7 @@ use super::Passes;
 use crate::document::{Chunk, HeldOutDocument};
 use crate::progress::Phase;
 use crate::report::Coverage;
-use crate::{Corpora, EvaluationError};
+use crate::{Corpora, EvaluationError, EvaluationOptions};
 
 /// The content of the held-out documents.
 #[derive(Debug)]
@@ -24,10 +24,10 @@ impl Survey {
         self.levels.get(level).copied().unwrap_or_default()
     }
 
-    /// Returns the number of everything that could be asked: every chunk, and every symbol as the
-    /// next one.
-    pub(crate) fn n_questions(&self) -> u64 {
-        (0..self.levels.len())
+    /// Returns the number of everything that the levels that are asked could be asked: every chunk,
+    /// and every symbol as the next one.
+    pub(crate) fn n_questions(&self, options: &EvaluationOptions) -> u64 {
+        (0..options.n_asked_levels(self.levels.len()))
             .map(|level| self.n_questions_of(level))
             .sum()
     }
@@ -41,11 +41,14 @@ impl Survey {
     /// Returns the share of a level's questions that is asked, in `0..=1`.
     ///
     /// By the number of symbols alone: at the lowest level it is the same for any chunk size.
-    pub(crate) fn asked_share(&self, level: usize, max_questions: u64) -> f64 {
+    pub(crate) fn asked_share(&self, level: usize, options: &EvaluationOptions) -> f64 {
+        if level >= options.n_asked_levels(self.levels.len()) {
+            return 0.0;
+        }
         // At least one, so that a level without questions has a share of 1 and not a quotient by
         // zero.
         let symbols = self.coverage(level).unknown_symbols.of.max(1);
-        let share = max_questions as f64 / symbols as f64;
+        let share = options.max_questions as f64 / symbols as f64;
         share.min(1.0)
     }
 }

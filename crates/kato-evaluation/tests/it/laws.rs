@@ -149,6 +149,24 @@ fn about_as_many_questions_are_asked_as_are_wanted() {
 }
 
 #[test]
+fn levels_that_are_not_asked_change_nothing_below() {
+    let documents: Vec<String> = (0..60)
+        .map(|n| format!("a b c {} {} e", WORDS[n % 5], WORDS[n / 5 % 5]))
+        .collect();
+    let lab = lab(&documents[..40], &documents[40..]);
+    let mut options = with_threads(2, 500);
+    let all = lab.evaluate(&options).unwrap();
+    options.max_levels = NonZeroUsize::new(1);
+    let lowest = lab.evaluate(&options).unwrap();
+    assert_eq!(lowest.levels[0], all.levels[0]);
+    assert_eq!(lowest.code_length, all.code_length);
+    assert_eq!(lowest.levels[1].coverage, all.levels[1].coverage);
+    assert_eq!(lowest.levels[1].asked_share, 0.0);
+    assert_eq!(lowest.levels[1].next.top_1.of, 0);
+    assert!(all.levels[1].next.top_1.of > 0);
+}
+
+#[test]
 fn chunk_sizes_are_compared_on_the_same_tokens() {
     let documents: Vec<String> = (0..300)
         .map(|n| {
