@@ -253,8 +253,11 @@ impl Halving {
         let mut points: Vec<f64> = Vec::new();
         for criterion in &self.criteria {
             // The same in every repetition, as what was learned and asked is the same.
-            let of_trial = |trial: &'_ Trial| trial.parts.get(&criterion.measure).cloned();
-            let Some(parts) = trials.iter().find_map(of_trial) else {
+            let of_trials = trials.iter();
+            let Some(parts) = of_trials
+                .flat_map(|trial| trial.parts.get(&criterion.measure))
+                .next()
+            else {
                 continue;
             };
             let sums = parts.iter().fold(Part::default(), |all, part| Part {
@@ -262,7 +265,7 @@ impl Halving {
                 sum: all.sum + part.sum,
             });
             points.resize(points.len().max(parts.len()), 0.0);
-            for (points, part) in points.iter_mut().zip(&parts) {
+            for (points, part) in points.iter_mut().zip(parts) {
                 let value = (sums.sum - part.sum) / (sums.weight - part.weight);
                 *points += criterion.points(Some(value)) / weights;
             }
