@@ -29,7 +29,11 @@ const LOOK_EVERY: usize = 1 << 14;
 const SOURCE_SYMBOL: usize = PatternName::BYTES + size_of::<Option<SymbolId>>();
 
 /// Bytes of the look-up by name for each pattern that it has room for, at most.
-const NAME_BYTES: usize = 10;
+const NAME_BYTES: usize = 12;
+
+/// Most patterns of a source for which room is made at once: a store that says more than it has costs
+/// some memory, and nothing else.
+const MOST_RESERVED: usize = 1 << 24;
 
 /// The memory that may be taken by loading, for all nodes together.
 #[derive(Debug, Clone, Copy, Default)]
@@ -205,10 +209,11 @@ impl<'a> Loader<'a> {
     /// Makes room for the patterns of a source, where that leaves as much memory again: they may all be
     /// known already.
     fn reserve(&mut self, n_patterns: u64, n_symbols: usize) {
-        let n_patterns = usize::try_from(n_patterns).unwrap_or(usize::MAX);
+        let n_patterns =
+            usize::try_from(n_patterns).map_or(MOST_RESERVED, |n| n.min(MOST_RESERVED));
         let beside = n_symbols
             .saturating_mul(SOURCE_SYMBOL)
-            .saturating_add(n_patterns.saturating_mul(2 * NAME_BYTES));
+            .saturating_add(n_patterns * 2 * NAME_BYTES);
         if self.limit.passed_by(&self.index, beside).is_none() {
             self.index.reserve(n_patterns);
         }

@@ -253,10 +253,8 @@ impl Halving {
         let mut points: Vec<f64> = Vec::new();
         for criterion in &self.criteria {
             // The same in every repetition, as what was learned and asked is the same.
-            let of_trials = trials.iter();
-            let Some(parts) = of_trials
-                .flat_map(|trial| trial.parts.get(&criterion.measure))
-                .next()
+            let mut of_trials = trials.iter();
+            let Some(parts) = of_trials.find_map(|trial| trial.parts.get(&criterion.measure))
             else {
                 continue;
             };

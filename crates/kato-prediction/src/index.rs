@@ -227,9 +227,8 @@ impl PatternIndex {
     /// Makes room for the names of so many patterns that are about to be [inserted](Self::insert):
     /// without it, all are hashed again whenever there are twice as many.
     pub fn reserve(&mut self, additional: usize) {
-        let (pages, hasher) = (self.page_set.pages(), &self.hasher);
-        let hash = |place: &Place| hasher.hash_one(pages.name(*place));
-        self.by_name.reserve(additional, hash);
+        self.by_name
+            .reserve(additional, by_name_in(&self.page_set, &self.hasher));
     }
 
     /// Adds `frequency` learns of a pattern given by its interned symbols, and returns whether the
@@ -289,11 +288,9 @@ impl PatternIndex {
             let place = self
                 .page_set
                 .push(&class, name, symbols, event_lengths, frequency)?;
-            // A table that grows hashes its entries again, by the names in the pages.
-            let (page_set, hasher) = (&self.page_set, &self.hasher);
-            let hash = |place: &Place| hasher.hash_one(page_set.pages().name(*place));
+            let rehash = by_name_in(&self.page_set, &self.hasher);
             self.by_name
-                .insert_unique(hasher.hash_one(name), place, hash);
+                .insert_unique(self.hasher.hash_one(name), place, rehash);
         }
         self.count_symbols(symbols, frequency, spot.is_none());
         // Last, since sealing moves patterns, and the new one must be in the table for its move to
@@ -310,9 +307,8 @@ impl PatternIndex {
         self.symbols.shrink_to_fit();
         let moves = self.page_set.seal_all();
         self.apply_moves(&moves);
-        let (pages, hasher) = (self.page_set.pages(), &self.hasher);
-        let hash = |place: &Place| hasher.hash_one(pages.name(*place));
-        self.by_name.shrink_to_fit(hash);
+        self.by_name
+            .shrink_to_fit(by_name_in(&self.page_set, &self.hasher));
     }
 
     /// Sets the mean emotives that predictions show for a pattern; returns `false` if the
@@ -607,6 +603,12 @@ impl PatternIndex {
             }
         }
     }
+}
+
+/// Returns the hash by which the look-up by name holds a place: a table that changes its size hashes its
+/// entries again, by the names in the pages.
+fn by_name_in<'a>(page_set: &'a PageSet, hasher: &'a RandomState) -> impl Fn(&Place) -> u64 + 'a {
+    |place| hasher.hash_one(page_set.pages().name(*place))
 }
 
 impl From<crate::symbols::SymbolCount> for IndexedSymbolCounts {

@@ -99,19 +99,15 @@ impl Trials {
         };
         // What is learned is the same every time, and so is what it answers: only the first
         // repetition has asked.
-        let of_first = self
-            .quality
-            .entry((configuration.name(), documents))
-            .or_default();
+        let of_first = (configuration.name(), documents);
         if repeat == 0 {
-            of_first.parts = trial.parts.clone();
-            of_first.measures = trial.measures.clone();
-            of_first
-                .measures
-                .retain(|name, _| QUALITY.contains(&name.as_str()));
-        } else {
-            trial.measures.extend(of_first.measures.clone());
-            trial.parts.extend(of_first.parts.clone());
+            let mut quality = trial.clone();
+            let is_quality = |name: &String| QUALITY.contains(&name.as_str());
+            quality.measures.retain(|name, _| is_quality(name));
+            self.quality.insert(of_first, quality);
+        } else if let Some(quality) = self.quality.get(&of_first).cloned() {
+            trial.measures.extend(quality.measures);
+            trial.parts.extend(quality.parts);
         }
         Ok(trial)
     }
@@ -185,10 +181,8 @@ impl Trials {
             &held_out,
             "--max-questions",
             &questions,
-        ];
-        // Neither the head, nor the baseline, nor what higher levels expect is looked at, and each
-        // of these takes longer than the questions that are.
-        let rest = [
+            // Neither the head, nor the baseline, nor what higher levels expect is looked at, and each
+            // of these takes longer than the questions that are.
             "--no-head",
             "--ngram-order",
             "1",
@@ -197,12 +191,7 @@ impl Trials {
             "--json",
             "--quiet",
         ];
-        let arguments: Vec<String> = arguments
-            .into_iter()
-            .chain(rest)
-            .map(str::to_owned)
-            .collect();
-        answer_of(&arguments, &[], stop)
+        answer_of(&arguments.map(str::to_owned), &[], stop)
     }
 }
 

@@ -18,6 +18,13 @@ fn documents() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(document, 1..6)
 }
 
+/// Documents of six words, of which two differ.
+fn of_six_words(n: usize) -> Vec<String> {
+    (0..n)
+        .map(|n| format!("a b c {} {} e", WORDS[n % 5], WORDS[n / 5 % 5]))
+        .collect()
+}
+
 fn lab(training: &[String], held_out: &[String]) -> Lab {
     Lab::new(training, held_out, &[3, 2])
 }
@@ -129,9 +136,7 @@ proptest! {
 
 #[test]
 fn about_as_many_questions_are_asked_as_are_wanted() {
-    let documents: Vec<String> = (0..300)
-        .map(|n| format!("a b c {} {} e", WORDS[n % 5], WORDS[n / 5 % 5]))
-        .collect();
+    let documents = of_six_words(300);
     let lab = lab(&documents[..100], &documents[100..]);
     let mut options = with_threads(2, 500);
     let report = lab.evaluate(&options).unwrap();
@@ -150,9 +155,7 @@ fn about_as_many_questions_are_asked_as_are_wanted() {
 
 #[test]
 fn levels_that_are_not_asked_change_nothing_below() {
-    let documents: Vec<String> = (0..60)
-        .map(|n| format!("a b c {} {} e", WORDS[n % 5], WORDS[n / 5 % 5]))
-        .collect();
+    let documents = of_six_words(60);
     let lab = lab(&documents[..40], &documents[40..]);
     let mut options = with_threads(2, 500);
     let all = lab.evaluate(&options).unwrap();
