@@ -78,6 +78,8 @@ struct Base {
     n_threads: usize,
     /// Learns since, by rank.
     learns: HashMap<u32, u64>,
+    /// Where the pattern that was added last lies, or would: what comes in name order is found near it.
+    near: u32,
 }
 
 /// The statistics of the node at the time of the last `finalize-training`.
@@ -118,6 +120,7 @@ impl PatternIndex {
                 frozen,
                 n_threads: 1,
                 learns: HashMap::default(),
+                near: 0,
             }),
             ..Self::default()
         }
@@ -273,31 +276,29 @@ impl PatternIndex {
             });
         }
         let class = PageClass::new(symbols, event_lengths);
-        let spot = self.spot(&name);
-        if let Some(spot) = spot {
-            match (spot, &mut self.base) {
-                (Spot::Page(place), _) => self.page_set.add_frequency(place, frequency),
-                (Spot::Base(rank), Some(base)) => {
-                    let learns = base.learns.entry(rank).or_default();
-                    *learns = learns.saturating_add(frequency);
-                }
-                (Spot::Base(_), None) => {}
-            }
+        let hash = self.hasher.hash_one(name);
+        let is_new = if let Some(place) = self.place(hash, &name) {
+            self.page_set.add_frequency(place, frequency);
+            false
+        } else if let Some((base, rank)) = self.rank_near(&name) {
+            let learns = base.learns.entry(rank).or_default();
+            *learns = learns.saturating_add(frequency);
+            false
         } else {
             // The last step that can fail, so that an error leaves the index as it was.
             let place = self
                 .page_set
                 .push(&class, name, symbols, event_lengths, frequency)?;
             let rehash = by_name_in(&self.page_set, &self.hasher);
-            self.by_name
-                .insert_unique(self.hasher.hash_one(name), place, rehash);
-        }
-        self.count_symbols(symbols, frequency, spot.is_none());
+            self.by_name.insert_unique(hash, place, rehash);
+            true
+        };
+        self.count_symbols(symbols, frequency, is_new);
         // Last, since sealing moves patterns, and the new one must be in the table for its move to
         // be applied.
         let moves = self.page_set.seal_if_full(&class, limit);
         self.apply_moves(&moves);
-        Ok(spot.is_none())
+        Ok(is_new)
     }
 
     /// Moves everything inserted so far into searchable pages, so that the next prediction is fast.
@@ -557,14 +558,25 @@ impl PatternIndex {
 
     /// Looks up where a pattern lies; `None` if it is unknown.
     fn spot(&self, name: &PatternName) -> Option<Spot> {
+        let place = self.place(self.hasher.hash_one(name), name);
+        place
+            .map(Spot::Page)
+            .or_else(|| self.base()?.rank(name).map(Spot::Base))
+    }
+
+    /// Looks up where in the pages a pattern lies, by the hash of its name.
+    fn place(&self, hash: u64, name: &PatternName) -> Option<Place> {
         let pages = self.page_set.pages();
-        let found = self.by_name.find(self.hasher.hash_one(name), |&place| {
-            pages.name(place) == *name
-        });
-        if let Some(&place) = found {
-            return Some(Spot::Page(place));
-        }
-        self.base()?.rank(name).map(Spot::Base)
+        self.by_name
+            .find(hash, |&place| pages.name(place) == *name)
+            .copied()
+    }
+
+    /// Looks up a pattern of the index below, near the one before.
+    fn rank_near(&mut self, name: &PatternName) -> Option<(&mut Base, u32)> {
+        let base = self.base.as_mut()?;
+        let rank = base.frozen.rank_near(name, &mut base.near)?;
+        Some((base, rank))
     }
 
     /// Adds to the counts of a pattern's symbols; `is_new` if the pattern was not known before.

@@ -187,6 +187,29 @@ impl Page {
         self.symbols.len()
     }
 
+    /// Returns whether the patterns lie in name order.
+    pub(crate) fn is_in_name_order(&self) -> bool {
+        self.names.is_sorted()
+    }
+
+    /// Seals an open page whose patterns lie in name order: none of them moves.
+    pub(crate) fn seal(&mut self) {
+        debug_assert!(self.is_in_name_order());
+        let mut postings = PostingsBuilder::with_capacity(self.n_symbols());
+        let mut symbols = Vec::new();
+        // As many places as patterns, of which there are no more than 16 bits count.
+        for place in (0..=u16::MAX).take(self.len()) {
+            self.read_symbols(place, &mut symbols);
+            postings.push(place, &symbols);
+        }
+        self.postings = Some(postings.build());
+        // A sealed page stays as large as it is.
+        self.names.shrink_to_fit();
+        self.frequencies.shrink_to_fit();
+        self.symbols.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
     /// Merges several pages of a class into one sealed page.
     ///
     /// Also returns, for every place of the new page, the input and the place there that the
@@ -198,11 +221,8 @@ impl Page {
         }
         let name =
             |&(number, place): &(u16, u16)| &inputs[usize::from(number)].names[usize::from(place)];
-        // Stores hand over patterns in name order, so loading often needs no sorting. Names are
-        // distinct within an index, so that an unstable sort has one result.
-        if !origins.is_sorted_by_key(name) {
-            origins.sort_unstable_by_key(name);
-        }
+        // A stable sort finds the runs that each input is in order.
+        origins.sort_by_key(name);
         let mut merged = Self::open(class);
         // Exact capacities, as a sealed page stays as large as it is.
         let n_symbols = inputs.iter().map(Self::n_symbols).sum();

@@ -1,5 +1,7 @@
 //! The symbols of one index: ids for texts and pattern names, and the counts of each.
 
+mod base_counts;
+
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -8,8 +10,9 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use kato_model::{PatternName, SymbolTable};
 
+use self::base_counts::BaseCounts;
+
 use crate::IndexError;
-use crate::collections::HashMap;
 use crate::frozen::FrozenIndex;
 
 /// A symbol of one [`PatternIndex`](crate::PatternIndex), as a number.
@@ -33,7 +36,7 @@ pub(crate) struct Symbols {
     /// this table follow.
     base: Option<Arc<FrozenIndex>>,
     /// What was learned of the base's symbols since.
-    base_counts: HashMap<SymbolId, SymbolCount>,
+    base_counts: BaseCounts,
     texts: SymbolTable,
     names: Vec<PatternName>,
     name_ids: HashTable<u32>,
@@ -205,7 +208,7 @@ impl Symbols {
 
     /// Returns what was learned of one of the base's symbols since.
     fn learned(&self, id: SymbolId) -> SymbolCount {
-        self.base_counts.get(&id).copied().unwrap_or_default()
+        self.base_counts.get(id)
     }
 
     fn own_count(&self, id: SymbolId, idx: usize) -> SymbolCount {
@@ -220,7 +223,7 @@ impl Symbols {
     pub(crate) fn add(&mut self, id: SymbolId, occurrences: u64, is_new: bool) {
         let idx = self.place(id).ok();
         let count = match (idx, id.0 & NAME) {
-            (None, _) => self.base_counts.entry(id).or_default(),
+            (None, _) => self.base_counts.entry(id),
             (Some(idx), 0) => &mut self.text_counts[idx],
             (Some(idx), _) => &mut self.name_counts[idx],
         };
@@ -242,8 +245,8 @@ impl Symbols {
             let since = self
                 .base_counts
                 .iter()
-                .filter(|(id, count)| count.n_patterns > 0 && base.n_patterns_with(**id) == 0);
-            known.chain(since.map(|(&id, _)| id))
+                .filter(|(id, count)| count.n_patterns > 0 && base.n_patterns_with(*id) == 0);
+            known.chain(since.map(|(id, _)| id))
         });
         let texts = self.text_counts.iter().zip(self.first_text()..);
         let names = self.name_counts.iter().zip(self.first_name() | NAME..);
@@ -278,7 +281,7 @@ impl Symbols {
             + self.names.capacity() * size_of::<PatternName>()
             + self.name_ids.capacity() * (size_of::<u32>() + 1)
             + (self.text_counts.capacity() + self.name_counts.capacity()) * size_of::<SymbolCount>()
-            + self.base_counts.capacity() * (size_of::<(SymbolId, SymbolCount)>() + 1)
+            + self.base_counts.heap_bytes()
     }
 }
 

@@ -317,6 +317,37 @@ impl FrozenIndex {
         rank_of(self.names.view(), self.n_patterns, name)
     }
 
+    /// Returns the rank of a pattern as [`rank`](Self::rank) does, sooner where names come in order.
+    ///
+    /// `near` is 0 at first, and after that what the call before has left there.
+    pub(crate) fn rank_near(&self, name: &PatternName, near: &mut u32) -> Option<u32> {
+        /// How far ahead is looked before all names are searched.
+        const REACHES: [usize; 3] = [8, 64, 512];
+        let (names, n_names) = (self.names.view(), self.n_patterns as usize);
+        let wanted = name.leading_u64();
+        let leading = |rank: usize| name_at(names, rank as u32).leading_u64();
+        let near_idx = *near as usize;
+        // All before `near` are less than some name, and so less than one that is not less than what
+        // lies there.
+        let is_ahead = near_idx < n_names && leading(near_idx) <= wanted;
+        let (mut lo, mut hi) = match is_ahead {
+            true => (near_idx, n_names),
+            false => (0, n_names),
+        };
+        for reach in REACHES.into_iter().filter(|_| is_ahead) {
+            match near_idx + reach {
+                ahead if ahead < n_names && leading(ahead) < wanted => lo = ahead,
+                ahead => {
+                    hi = ahead.min(n_names);
+                    break;
+                }
+            }
+        }
+        let first = lower_bound(lo, hi, wanted, leading);
+        *near = first as u32;
+        rank_from(names, first, n_names, name)
+    }
+
     /// Returns the number of learns of a pattern.
     pub(crate) fn frequency(&self, rank: u32) -> u64 {
         let [small] = self.frequencies.view().array(rank as usize);
@@ -638,19 +669,20 @@ fn name_at(names: View<'_>, rank: u32) -> PatternName {
 fn rank_of(names: View<'_>, n_names: u32, name: &PatternName) -> Option<u32> {
     let n_names = n_names as usize;
     let leading = |rank: usize| name_at(names, rank as u32).leading_u64();
-    let mut rank = lower_bound(0, n_names, name.leading_u64(), leading);
+    let first = lower_bound(0, n_names, name.leading_u64(), leading);
+    rank_from(names, first, n_names, name)
+}
+
+/// Finds a name from the rank on that is the first with its leading bytes, or with larger ones.
+fn rank_from(names: View<'_>, first: usize, n_names: usize, name: &PatternName) -> Option<u32> {
     // Nearly always one name has these leading bytes.
-    while rank < n_names {
+    for rank in first..n_names {
         let held = name_at(names, rank as u32);
         if held == *name {
             return Some(rank as u32);
         }
-        if held > *name {
-            return None;
-        }
-        rank += 1;
         // Damage reads as zeros, which would go on to the end.
-        if held.leading_u64() != name.leading_u64() {
+        if held > *name || held.leading_u64() != name.leading_u64() {
             return None;
         }
     }

@@ -209,10 +209,9 @@ impl PageSet {
         if self.pages.0[usize::from(open)].len() == 0 {
             return Vec::new();
         }
-        let (sealed, mut moves) = self.merge(&[open], class);
-        // Merging emptied the page and made its number free; it goes on as the open page.
-        self.free.retain(|&number| number != open);
+        let (sealed, next_open, mut moves) = self.seal_open(open, class);
         let class_pages = self.classes.get_mut(class).expect("it was just found");
+        class_pages.open = next_open;
         class_pages.sealed.push(sealed);
         // Pages over half full are left alone: no two of them fit into one.
         let size = |number: &u16| self.pages.0[usize::from(*number)].len();
@@ -246,6 +245,21 @@ impl PageSet {
         // A pattern of the page just sealed moves twice; the moves are applied in order.
         moves.extend(more);
         moves
+    }
+
+    /// Seals an open page; returns its number, that of the open page that follows it, and what moved.
+    fn seal_open(&mut self, open: u16, class: &PageClass) -> (u16, u16, Vec<Move>) {
+        let page = &mut self.pages.0[usize::from(open)];
+        // Stores hand over patterns in name order: what is loaded stays where it is.
+        if page.is_in_name_order() {
+            page.seal();
+            let next = self.place_page(Page::open(class.clone()));
+            return (open, next, Vec::new());
+        }
+        let (sealed, moves) = self.merge(&[open], class);
+        // Merging emptied the page and made its number free; it goes on as the open page.
+        self.free.retain(|&number| number != open);
+        (sealed, open, moves)
     }
 
     /// Replaces pages by one sealed page under another number.

@@ -35,6 +35,10 @@ impl Frequencies {
         self.small.reserve_exact(n_patterns);
     }
 
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.small.shrink_to_fit();
+    }
+
     pub(super) fn heap_bytes(&self) -> usize {
         self.small.capacity() * size_of::<u32>()
             + self.large.capacity() * (size_of::<(u16, u64)>() + 1)

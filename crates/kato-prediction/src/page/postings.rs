@@ -67,66 +67,83 @@ fn as_range(start: u32, end: u32) -> Range<usize> {
     start as usize..end as usize
 }
 
+/// One occurrence of a symbol in a pattern of a page.
+#[derive(Debug, Clone, Copy)]
+struct Occurrence {
+    symbol: u32,
+    /// The symbol after it; the symbol itself where the pattern ends, as `is_last` says.
+    follower: u32,
+    place: u16,
+    is_last: bool,
+}
+
+/// Occurrences from which on a radix sort is quicker than one that compares.
+const RADIX_SORTED: usize = 512;
+
 /// A builder that collects the symbols of a page's patterns.
 #[derive(Debug)]
 pub(super) struct PostingsBuilder {
-    /// Symbol and place, so that sorting numbers sorts postings.
-    held: Vec<u64>,
-    /// Symbol and follower in one number, and the place.
-    followed: Vec<(u64, u16)>,
+    /// By place, ascending.
+    occurrences: Vec<Occurrence>,
 }
 
 impl PostingsBuilder {
     pub(super) fn with_capacity(n_symbols: usize) -> Self {
         Self {
-            held: Vec::with_capacity(n_symbols),
-            followed: Vec::with_capacity(n_symbols),
+            occurrences: Vec::with_capacity(n_symbols),
         }
     }
 
+    /// Adds a pattern, whose place is above those before.
     pub(super) fn push(&mut self, place: u16, symbols: &[SymbolId]) {
-        let place_key = u64::from(place);
-        self.held.extend(
-            symbols
-                .iter()
-                .map(|symbol| u64::from(symbol.0) << 16 | place_key),
+        debug_assert!(
+            self.occurrences
+                .last()
+                .is_none_or(|last| last.place < place)
         );
-        self.followed.extend(symbols.windows(2).map(|pair| {
-            let key = u64::from(pair[0].0) << 32 | u64::from(pair[1].0);
-            (key, place)
-        }));
+        let followers = symbols.iter().skip(1).map(Some).chain([None]);
+        let occurrences = symbols.iter().zip(followers);
+        self.occurrences
+            .extend(occurrences.map(|(symbol, follower)| Occurrence {
+                symbol: symbol.0,
+                follower: follower.unwrap_or(symbol).0,
+                place,
+                is_last: follower.is_none(),
+            }));
     }
 
     /// Sorts what was collected into postings.
     pub(super) fn build(mut self) -> Postings {
-        // A pattern may hold a symbol or a pair several times and counts once.
-        self.held.sort_unstable();
-        self.held.dedup();
-        self.followed.sort_unstable();
-        self.followed.dedup();
-        let symbol = |key: &u64| (key >> 16) as u32;
-        let n_symbols = self.held.chunk_by(|a, b| symbol(a) == symbol(b)).count();
+        // Both sorts are stable, so that the places of each symbol stay in order.
+        match self.occurrences.len() {
+            ..RADIX_SORTED => self.occurrences.sort_by_key(|occurrence| occurrence.symbol),
+            _ => radsort::sort_by_key(&mut self.occurrences, |occurrence| occurrence.symbol),
+        }
+        let by_symbol = || {
+            let occurrences = self.occurrences.as_slice();
+            occurrences.chunk_by(|a, b| a.symbol == b.symbol)
+        };
+        let n_symbols = by_symbol().count();
         let mut symbols = Vec::with_capacity(n_symbols);
         let mut lists = Vec::with_capacity(n_symbols + 1);
-        let mut places = Vec::with_capacity(self.held.len());
-        let mut followed = Vec::with_capacity(self.followed.len());
-        // Both lists are sorted by symbol first, so one pass over each of them suffices.
-        let mut rest = self.followed.as_slice();
-        for group in self.held.chunk_by(|a, b| symbol(a) == symbol(b)) {
-            let symbol = symbol(&group[0]);
-            let n_followed = rest.partition_point(|(key, _)| (key >> 32) as u32 == symbol);
-            let (of_symbol, others) = rest.split_at(n_followed);
-            rest = others;
-            let start = followed.len() as u32;
-            let several = push_followed(of_symbol, &mut followed);
-            symbols.push(symbol);
+        let mut places = Vec::with_capacity(self.occurrences.len());
+        let mut followed = Vec::with_capacity(self.occurrences.len());
+        let mut scratch = Vec::new();
+        for of_symbol in by_symbol() {
+            let start = (places.len() as u32, followed.len() as u32);
+            // A pattern may hold a symbol several times and counts once.
+            for occurrence in of_symbol {
+                if places.len() == start.0 as usize || places.last() != Some(&occurrence.place) {
+                    places.push(occurrence.place);
+                }
+            }
+            let several = push_followed(of_symbol, &mut scratch, &mut followed);
+            symbols.push(of_symbol[0].symbol);
             lists.push(Lists {
-                places: places.len() as u32,
-                followed: start,
+                places: start.0,
+                followed: start.1,
                 several: several as u32,
             });
-            // The low 16 bits are the place.
-            places.extend(group.iter().map(|&key| key as u16));
         }
         // The entry after the last symbol, where its lists end.
         lists.push(Lists {
@@ -143,26 +160,98 @@ impl PostingsBuilder {
     }
 }
 
-/// Appends the places of one symbol, by follower and place; returns where those with several
-/// followers begin.
-fn push_followed(of_symbol: &[(u64, u16)], followed: &mut Vec<u16>) -> usize {
+/// Appends the places of one symbol where another follows it, by follower and place; returns where
+/// those with several followers begin.
+///
+/// `of_symbol` are its occurrences by place; `scratch` is reused.
+fn push_followed(
+    of_symbol: &[Occurrence],
+    scratch: &mut Vec<(u32, u16)>,
+    followed: &mut Vec<u16>,
+) -> usize {
+    let has_follower = |occurrence: &&Occurrence| !occurrence.is_last;
     // A short way for pattern names as symbols, most of which occur once in a page.
-    if let [] | [_] = of_symbol {
-        followed.extend(of_symbol.iter().map(|&(_, place)| place));
+    if let [_] = of_symbol {
+        let places = of_symbol.iter().filter(has_follower);
+        followed.extend(places.map(|occurrence| occurrence.place));
         return followed.len();
     }
-    // Pairs of a place are distinct here, so a place that is there twice has several followers.
-    let mut all: Vec<u16> = of_symbol.iter().map(|&(_, place)| place).collect();
-    all.sort_unstable();
-    let mut several: Vec<u16> = all
-        .windows(2)
-        .filter(|pair| pair[0] == pair[1])
-        .map(|pair| pair[0])
-        .collect();
-    several.dedup();
-    let has_one = |place: &u16| several.binary_search(place).is_err();
-    followed.extend(of_symbol.iter().map(|&(_, place)| place).filter(has_one));
+    scratch.clear();
+    let mut several = Vec::new();
+    for of_place in of_symbol.chunk_by(|a, b| a.place == b.place) {
+        let mut followers = of_place.iter().filter(has_follower);
+        let Some(first) = followers.next() else {
+            continue;
+        };
+        match followers.all(|occurrence| occurrence.follower == first.follower) {
+            true => scratch.push((first.follower, first.place)),
+            false => several.push(first.place),
+        }
+    }
+    scratch.sort_unstable();
+    followed.extend(scratch.iter().map(|&(_, place)| place));
     let start = followed.len();
     followed.extend(several);
     start
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use kato_random::SplitMix64;
+
+    use super::*;
+
+    /// Returns the lists of a symbol by looking at every pattern.
+    fn looked_up(patterns: &[Vec<SymbolId>], symbol: SymbolId) -> (Vec<u16>, Vec<u16>, Vec<u16>) {
+        let with_places = (0..=u16::MAX).zip(patterns);
+        let (mut places, mut one, mut several) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, pattern) in with_places.filter(|(_, pattern)| pattern.contains(&symbol)) {
+            places.push(place);
+            let pairs = pattern.windows(2).filter(|pair| pair[0] == symbol);
+            let followers: BTreeSet<u32> = pairs.map(|pair| pair[1].0).collect();
+            match followers.len() {
+                0 => {}
+                1 => one.push((followers.first().copied(), place)),
+                _ => several.push(place),
+            }
+        }
+        one.sort_unstable();
+        (
+            places,
+            one.into_iter().map(|(_, place)| place).collect(),
+            several,
+        )
+    }
+
+    #[test]
+    fn lists_are_those_that_looking_at_every_pattern_finds() {
+        let mut random = SplitMix64::from_seed(7);
+        // Fewer and more occurrences than are sorted by radix; ids that do and do not fit 16 bits.
+        for (n_patterns, n_symbols, spread) in
+            [(1, 2, 1), (50, 5, 1), (900, 30, 1), (900, 30, 77_777_777)]
+        {
+            let patterns: Vec<Vec<SymbolId>> = (0..n_patterns)
+                .map(|_| {
+                    let length = 1 + random.below(6);
+                    let mut symbol = || SymbolId(random.below(n_symbols) as u32 * spread);
+                    (0..length).map(|_| symbol()).collect()
+                })
+                .collect();
+            let mut builder = PostingsBuilder::with_capacity(0);
+            for (place, pattern) in (0..=u16::MAX).zip(&patterns) {
+                builder.push(place, pattern);
+            }
+            let postings = builder.build();
+            for symbol in (0..=n_symbols as u32).map(|number| SymbolId(number * spread)) {
+                let found = postings.lists(symbol).map(|lists| {
+                    let several = lists.several_followers.to_vec();
+                    (lists.places.to_vec(), lists.by_follower.to_vec(), several)
+                });
+                let expected = looked_up(&patterns, symbol);
+                assert_eq!(found.unwrap_or_default(), expected, "{symbol:?}");
+            }
+        }
+    }
 }

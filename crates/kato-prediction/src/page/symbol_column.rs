@@ -105,6 +105,13 @@ impl SymbolColumn {
         }
     }
 
+    pub(super) fn shrink_to_fit(&mut self) {
+        match self {
+            Self::Narrow(ids) => ids.shrink_to_fit(),
+            Self::Wide(ids) => ids.shrink_to_fit(),
+        }
+    }
+
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Narrow(ids) => ids.capacity() * size_of::<u16>(),
