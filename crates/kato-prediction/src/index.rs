@@ -1,17 +1,16 @@
 //! The index of one node's patterns, in memory, arranged so that predictions touch few of them.
 
+mod name_table;
 mod page_set;
 
 use std::borrow::Cow;
-use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use foldhash::quality::RandomState;
-use hashbrown::HashTable;
 use kato_model::emotives::add_emotives;
 use kato_model::{EmotiveMap, Event, PatternName};
 
+use self::name_table::{Key, NameTable};
 use self::page_set::{Move, OPEN_PATTERNS, PageSet};
 pub(crate) use self::page_set::{Pages, Place, Spot};
 use crate::collections::HashMap;
@@ -59,10 +58,7 @@ pub struct PatternIndex {
     base: Option<Base>,
     symbols: Symbols,
     page_set: PageSet,
-    /// Places by the hash of the name; the names themselves are in the pages.
-    by_name: HashTable<Place>,
-    // Names come from users, so the hasher is keyed at random.
-    hasher: RandomState,
+    by_name: NameTable,
     emotives: HashMap<PatternName, EmotiveMap>,
     affinities: HashMap<SymbolId, EmotiveMap>,
     finalized: Option<Finalized>,
@@ -230,8 +226,7 @@ impl PatternIndex {
     /// Makes room for the names of so many patterns that are about to be [inserted](Self::insert):
     /// without it, all are hashed again whenever there are twice as many.
     pub fn reserve(&mut self, additional: usize) {
-        self.by_name
-            .reserve(additional, by_name_in(&self.page_set, &self.hasher));
+        self.by_name.reserve(additional, self.page_set.pages());
     }
 
     /// Adds `frequency` learns of a pattern given by its interned symbols, and returns whether the
@@ -276,8 +271,8 @@ impl PatternIndex {
             });
         }
         let class = PageClass::new(symbols, event_lengths);
-        let hash = self.hasher.hash_one(name);
-        let is_new = if let Some(place) = self.place(hash, &name) {
+        let key = self.by_name.key(&name);
+        let is_new = if let Some(place) = self.place(key, &name) {
             self.page_set.add_frequency(place, frequency);
             false
         } else if let Some((base, rank)) = self.rank_near(&name) {
@@ -289,8 +284,7 @@ impl PatternIndex {
             let place = self
                 .page_set
                 .push(&class, name, symbols, event_lengths, frequency)?;
-            let rehash = by_name_in(&self.page_set, &self.hasher);
-            self.by_name.insert_unique(hash, place, rehash);
+            self.by_name.insert(key, place, self.page_set.pages());
             true
         };
         self.count_symbols(symbols, frequency, is_new);
@@ -308,8 +302,7 @@ impl PatternIndex {
         self.symbols.shrink_to_fit();
         let moves = self.page_set.seal_all();
         self.apply_moves(&moves);
-        self.by_name
-            .shrink_to_fit(by_name_in(&self.page_set, &self.hasher));
+        self.by_name.shrink_to_fit(self.page_set.pages());
     }
 
     /// Sets the mean emotives that predictions show for a pattern; returns `false` if the
@@ -455,10 +448,9 @@ impl PatternIndex {
     /// index on the disk that it lies above, its [checksums](FrozenIndex::heap_bytes) count alone.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        // The table takes an entry and one byte of its hash for each place.
         self.symbols.heap_bytes()
             + self.page_set.heap_bytes()
-            + self.by_name.capacity() * (size_of::<Place>() + 1)
+            + self.by_name.heap_bytes()
             + self.base.as_ref().map_or(0, |base| {
                 base.learns.capacity() * (size_of::<(u32, u64)>() + 1) + base.frozen.heap_bytes()
             })
@@ -558,18 +550,15 @@ impl PatternIndex {
 
     /// Looks up where a pattern lies; `None` if it is unknown.
     fn spot(&self, name: &PatternName) -> Option<Spot> {
-        let place = self.place(self.hasher.hash_one(name), name);
+        let place = self.place(self.by_name.key(name), name);
         place
             .map(Spot::Page)
             .or_else(|| self.base()?.rank(name).map(Spot::Base))
     }
 
-    /// Looks up where in the pages a pattern lies, by the hash of its name.
-    fn place(&self, hash: u64, name: &PatternName) -> Option<Place> {
-        let pages = self.page_set.pages();
-        self.by_name
-            .find(hash, |&place| pages.name(place) == *name)
-            .copied()
+    /// Looks up where in the pages a pattern lies.
+    fn place(&self, key: Key, name: &PatternName) -> Option<Place> {
+        self.by_name.find(key, name, self.page_set.pages())
     }
 
     /// Looks up a pattern of the index below, near the one before.
@@ -607,20 +596,9 @@ impl PatternIndex {
     /// Updates the look-up by name for patterns that have moved.
     fn apply_moves(&mut self, moves: &[Move]) {
         for (name, from, to) in moves {
-            let hash = self.hasher.hash_one(name);
-            // Compared by place, as the old places of entries not yet updated hold
-            // no names any more.
-            if let Some(place) = self.by_name.find_mut(hash, |place| place == from) {
-                *place = *to;
-            }
+            self.by_name.update(name, *from, *to);
         }
     }
-}
-
-/// Returns the hash by which the look-up by name holds a place: a table that changes its size hashes its
-/// entries again, by the names in the pages.
-fn by_name_in<'a>(page_set: &'a PageSet, hasher: &'a RandomState) -> impl Fn(&Place) -> u64 + 'a {
-    |place| hasher.hash_one(page_set.pages().name(*place))
 }
 
 impl From<crate::symbols::SymbolCount> for IndexedSymbolCounts {
