@@ -17,9 +17,13 @@ use crate::ServiceError;
 use crate::clock::Micros;
 use crate::indexes::WrittenIndex;
 
-/// Segments at most that an index is written of. They are never merged as long as it is the newest, and
-/// take memory and look-ups beside those that folds add and merge.
-const MAX_INDEXED_SEGMENTS: usize = 4;
+/// Segments of an index from which on they are merged before the next is written. Each index is of one
+/// more than that before it, so that this stays of use until the next is there: they are never merged as
+/// long as it is the newest, and take memory and look-ups beside those that folds add and merge.
+const MAX_INDEXED_SEGMENTS: usize = 16;
+
+/// Segments that are left then.
+const MERGED_SEGMENTS: usize = 4;
 
 /// Seconds after which writing an index that failed is tried again.
 const RETRY_SECONDS: u64 = 600;
@@ -233,9 +237,14 @@ impl LoadedNode {
         }
         {
             let _changing = disk.journal.changing_store();
-            // An index that covers one of those that are merged here is found no longer if the
-            // service is killed before the next one is there: the node is loaded then, as without.
-            store.compact_to_unless(MAX_INDEXED_SEGMENTS, &|| cancel.is_cancelled())?;
+            let is_cancelled = || cancel.is_cancelled();
+            let n_covered = self.indexing().covered.len();
+            match n_covered < MAX_INDEXED_SEGMENTS {
+                true => store.compact_unkept_unless(&is_cancelled)?,
+                // Seldom: should the service be killed before the next index is there, the one that
+                // there is covers what was merged, and the node is loaded as without it.
+                false => store.compact_to_unless(MERGED_SEGMENTS, &is_cancelled)?,
+            };
             cancel.check()?;
         }
         // From here on: a fold that merges one of them would make the index void while it is written.

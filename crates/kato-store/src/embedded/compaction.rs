@@ -78,17 +78,45 @@ impl EmbeddedStore {
         most: usize,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<bool, StoreError> {
+        let all = |next: &Generation| vec![true; next.segments.len()];
+        self.compact_free(most, all, is_cancelled)
+    }
+
+    /// Merges the segments into one that are not to be [left alone](Self::keep_segments), until it is
+    /// cancelled: then nothing is merged. Returns whether anything was.
+    ///
+    /// # Errors
+    ///
+    /// As [`compact`](Self::compact).
+    pub fn compact_unkept_unless(
+        &self,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        let unkept = |next: &Generation| {
+            let is_kept = are_known(&next.segments, &self.kept());
+            is_kept.into_iter().map(|is_kept| !is_kept).collect()
+        };
+        self.compact_free(1, unkept, is_cancelled)
+    }
+
+    /// Merges the smallest of the free segments, so that no more than so many of these are left.
+    fn compact_free(
+        &self,
+        most: usize,
+        are_free: impl Fn(&Generation) -> Vec<bool>,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<bool, StoreError> {
         self.writer()?;
         let mut writing = self.writing();
         *writing = None;
         let mut next = self.newest();
-        let n_segments = next.segments.len();
-        if n_segments <= most.max(1) {
+        let is_free = are_free(&next);
+        let n_free = is_free.iter().filter(|is_free| **is_free).count();
+        if n_free <= most.max(1) {
             return Ok(false);
         }
-        let is_free = vec![true; n_segments];
         // One is left of those that are merged.
-        let count = n_segments - most.max(1) + 1;
+        let count = n_free - most.max(1) + 1;
         let chosen = self.smallest(&next, &is_free, |n_chosen, _, _| n_chosen < count);
         let Some(mut merged) = self.merge(&mut next, &chosen, is_cancelled)? else {
             return Ok(false);
@@ -317,6 +345,10 @@ mod tests {
         assert!(kept.iter().all(|&digest| has(digest)));
         assert_eq!(store.n_stored_beyond(0, &kept), 36);
         assert_eq!(store.n_stored_beyond(0, &[]), 40);
+        assert!(store.compact_unkept_unless(&never).unwrap());
+        assert!(!store.compact_unkept_unless(&never).unwrap());
+        assert_eq!(store.n_segments(), kept.len() + 1);
+        assert!(kept.iter().all(|&digest| has(digest)));
         // The smallest first, kept or not.
         assert!(store.compact_to(2).unwrap());
         assert_eq!(store.n_segments(), 2);
