@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
 use foldhash::HashSet;
@@ -130,12 +131,10 @@ impl ListBuilder<'_> {
         let mut signatures = SignatureWriter::create(self, kind)?;
         let mut n_ranks = 0_u64;
         for round in self.rounds(kind) {
-            let mut entries = self.collect(kind, round, &shapes, |_, _| true)?;
-            for (class, entries) in entries.iter_mut().enumerate() {
+            let mut collected = self.collect(kind, round, &shapes, |_, _| true)?;
+            for (class, range) in collected.buckets {
                 self.cancel.check()?;
-                entries.sort_unstable();
-                // A pattern may hold a symbol several times and counts once.
-                entries.dedup_by_key(|entry| entry.place());
+                let entries = sort(&mut collected.entries[range], self.most_beside());
                 for list in entries.chunk_by(|a, b| a.first() == b.first()) {
                     self.cancel.check()?;
                     let symbol = list[0].first();
@@ -183,11 +182,10 @@ impl ListBuilder<'_> {
         let (mut n_followers, mut n_ranks) = (0_u64, 0_u64);
         for round in self.rounds(ListKind::Pair) {
             let is_listed = |class: usize, symbol: u32| has_pairs[class].contains(&symbol);
-            let mut entries = self.collect(ListKind::Pair, round, &shapes, is_listed)?;
-            for (class, entries) in entries.iter_mut().enumerate() {
+            let mut collected = self.collect(ListKind::Pair, round, &shapes, is_listed)?;
+            for (class, range) in collected.buckets {
                 self.cancel.check()?;
-                entries.sort_unstable();
-                entries.dedup_by_key(|entry| entry.place());
+                let entries = sort(&mut collected.entries[range], self.most_beside());
                 for list in entries.chunk_by(|a, b| a.symbols() == b.symbols()) {
                     self.cancel.check()?;
                     if out.begin(class, list[0].first(), n_followers)? {
@@ -237,21 +235,28 @@ impl ListBuilder<'_> {
             .collect()
     }
 
-    /// Collects the postings of a round, by class, of the symbols that are wanted.
+    /// Collects the postings of a round, by class and bucket, of the symbols that are wanted.
     fn collect(
         &self,
         kind: ListKind,
         round: Round,
         shapes: &[Option<SignatureShape>],
         is_wanted: impl Fn(usize, u32) -> bool,
-    ) -> Result<Vec<Vec<Entry>>, IndexFileError> {
-        let mut collected: Vec<Vec<Entry>> = self.order.iter().map(|_| Vec::new()).collect();
+    ) -> Result<Collected, IndexFileError> {
+        // As every bucket was counted, each posting is put where its bucket lies.
+        let mut buckets = self.buckets_of(kind, round);
+        let n_entries = buckets.last().map_or(0, |(_, range)| range.end);
+        let mut entries = vec![Entry(0); n_entries];
+        let [from, to] = round;
         let mut places = vec![0; self.order.len()];
         for (place, &number) in self.order.iter().enumerate() {
             places[usize::from(number)] = place;
         }
+        // From here on, a range ends where the next posting of its bucket goes.
+        for (_, range) in &mut buckets {
+            range.end = range.start;
+        }
         let lengths: Vec<Option<usize>> = self.classes.iter().map(|class| class.length).collect();
-        let [from, to] = round;
         let mut symbols = Vec::new();
         self.shapes.for_each(&lengths, |rank, number, numbers| {
             if u64::from(rank).is_multiple_of(CHECK_EVERY) {
@@ -263,12 +268,12 @@ impl ListBuilder<'_> {
             }
             symbols.clear();
             symbols.extend(numbers.iter());
-            let n_entries = match kind {
+            let n_postings = match kind {
                 ListKind::Held => symbols.len(),
                 ListKind::First => symbols.len().min(1),
                 ListKind::Pair => symbols.len().saturating_sub(1),
             };
-            for place in 0..n_entries {
+            for place in 0..n_postings {
                 let first = symbols[place];
                 let at = (class, (first >> self.shift) as usize);
                 if at < from || at >= to || !is_wanted(class, first) {
@@ -279,16 +284,44 @@ impl ListBuilder<'_> {
                     _ => 0,
                 };
                 let signature = shapes[class].map_or(0, |shape| shape.sign(&symbols, place));
-                collected[class].push(Entry::new([first, second], rank, signature));
+                let bucket = (class - from.0) * BUCKETS + at.1 - from.1;
+                // Neither is missing, unless somebody changes the files meanwhile.
+                if let Some((_, range)) = buckets.get_mut(bucket)
+                    && let Some(entry) = entries.get_mut(range.end)
+                {
+                    *entry = Entry::new([first, second], rank, signature);
+                    range.end += 1;
+                }
             }
             Ok(())
         })?;
-        Ok(collected)
+        Ok(Collected { entries, buckets })
+    }
+
+    /// Returns the buckets of a round, each with its class and the room that its postings need.
+    fn buckets_of(&self, kind: ListKind, [from, to]: Round) -> Vec<(usize, Range<usize>)> {
+        let mut end = 0;
+        let all = (from.0 * BUCKETS + from.1)..(to.0 * BUCKETS + to.1);
+        let buckets = all.map(|at| {
+            let class = at / BUCKETS;
+            let counts = &self.classes[usize::from(self.order[class])].counts[kind as usize];
+            let start = end;
+            // No more than the budget of a round, or than one bucket has.
+            end += usize::try_from(counts[at % BUCKETS]).unwrap_or(usize::MAX);
+            (class, start..end)
+        });
+        buckets.collect()
+    }
+
+    /// Returns the postings for which there is memory beside those of a round.
+    fn most_beside(&self) -> usize {
+        self.sort_bytes / 4 / size_of::<Entry>()
     }
 
     /// Divides the postings of a kind into rounds that fit into the budget, each at least a bucket.
     fn rounds(&self, kind: ListKind) -> Vec<Round> {
-        let budget = (self.sort_bytes / size_of::<Entry>()).max(1) as u64;
+        let budget = self.sort_bytes / size_of::<Entry>();
+        let budget = (budget - self.most_beside()).max(1) as u64;
         let mut rounds = Vec::new();
         let mut from = (0, 0);
         let mut n_entries = 0;
@@ -337,6 +370,41 @@ impl ListBuilder<'_> {
         self.written.insert(columns[2], bases);
         Ok(parts)
     }
+}
+
+/// The postings of a round.
+struct Collected {
+    entries: Vec<Entry>,
+    /// By class and bucket, ascending: the class, and where the postings lie, by rank.
+    buckets: Vec<(usize, Range<usize>)>,
+}
+
+/// Postings from which on a radix sort is quicker than one that compares.
+const RADIX_SORTED: usize = 512;
+
+/// Sorts the postings of a bucket, which come by rank, and returns those that are left: a pattern may hold
+/// a symbol several times and counts once. Takes memory for no more than so many.
+fn sort(entries: &mut [Entry], most_beside: usize) -> &[Entry] {
+    match entries.len() {
+        n_entries if (RADIX_SORTED..=most_beside).contains(&n_entries) => {
+            // Stable, so that they stay by rank.
+            radsort::sort_by_key(entries, |entry| entry.symbols());
+        }
+        _ => entries.sort_unstable(),
+    }
+    let mut n_kept = 0;
+    for at in 0..entries.len() {
+        let entry = entries[at];
+        match entries[..n_kept].last_mut() {
+            // Of several signatures the least, however they were sorted.
+            Some(last) if last.place() == entry.place() => *last = entry.min(*last),
+            _ => {
+                entries[n_kept] = entry;
+                n_kept += 1;
+            }
+        }
+    }
+    &entries[..n_kept]
 }
 
 /// A posting, whose order is that of the lists: by symbol, by the symbol that follows (0 where none is
