@@ -1,12 +1,16 @@
 //! The place that a pilot trains to: a directory, or a run of its own in a MongoDB.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kato_model::RunName;
-use kato_mongodb::MongoRuns;
+use kato_mongodb::{MongoRuns, MongoStore};
 use tempfile::TempDir;
 use uuid::Uuid;
+
+/// How long a MongoDB may take to answer before the first pilot begins.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The store whose cost pilots are to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,18 +46,27 @@ impl PilotPlace {
     ///
     /// # Errors
     ///
-    /// When no directory can be made.
+    /// When no directory can be made, or the MongoDB does not answer within seconds.
     pub(super) fn new(store: &PilotStore, parent: &Path) -> Result<Self> {
         Ok(match store {
             PilotStore::Embedded => Self::Directory(
                 TempDir::new_in(parent).context("failed to make a directory for a pilot")?,
             ),
-            PilotStore::Mongodb { uri } => Self::Mongodb(MongodbPilot {
-                uri: uri.clone(),
+            PilotStore::Mongodb { uri } => {
                 // No other run has this name.
-                run: RunName::from_random(Uuid::new_v4().as_u64_pair().0),
-                is_deleted: false,
-            }),
+                let run = RunName::from_random(Uuid::new_v4().as_u64_pair().0);
+                // A pilot waits for a minute for a server that does not answer, and what deletes it
+                // afterwards for another.
+                let probe = MongoStore::builder(uri, run.clone()).with_patience(PROBE_PATIENCE);
+                probe
+                    .exists()
+                    .context("failed to ask the MongoDB that pilots are to train into")?;
+                Self::Mongodb(MongodbPilot {
+                    uri: uri.clone(),
+                    run,
+                    is_deleted: false,
+                })
+            }
         })
     }
 
