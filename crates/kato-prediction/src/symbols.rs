@@ -37,6 +37,9 @@ pub(crate) struct Symbols {
     base: Option<Arc<FrozenIndex>>,
     /// What was learned of the base's symbols since.
     base_counts: BaseCounts,
+    /// The base's texts that were learned since, by hash: they are looked up with every pattern, and to
+    /// bisect the base's texts takes several times as long.
+    base_texts: HashTable<SymbolId>,
     texts: SymbolTable,
     names: Vec<PatternName>,
     name_ids: HashTable<u32>,
@@ -115,7 +118,27 @@ impl Symbols {
 
     fn text_id(&self, text: &str) -> Option<SymbolId> {
         let base = self.base.as_ref().and_then(|base| base.id(text));
-        base.or_else(|| Some(SymbolId(self.texts.id(text)? + self.first_text())))
+        base.or_else(|| self.own_text_id(text))
+    }
+
+    /// Returns the id of a text that the base does not have.
+    fn own_text_id(&self, text: &str) -> Option<SymbolId> {
+        Some(SymbolId(self.texts.id(text)? + self.first_text()))
+    }
+
+    /// Returns the id of a text of the base, and remembers it.
+    fn base_text_id(&mut self, text: &str) -> Option<SymbolId> {
+        let base = self.base.as_ref()?;
+        let hash = self.hasher.hash_one(text);
+        let found = self.base_texts.find(hash, |&id| base.is_text(id, text));
+        if let Some(&id) = found {
+            return Some(id);
+        }
+        let id = base.id(text)?;
+        let hasher = &self.hasher;
+        let rehash = |&id: &SymbolId| hasher.hash_one(&*base.text(id));
+        self.base_texts.insert_unique(hash, id, rehash);
+        Some(id)
     }
 
     /// Returns the id of a pattern name as a symbol; `None` if it was never interned.
@@ -141,7 +164,8 @@ impl Symbols {
     /// Returns the id of a text, adding it if it is new and there are fewer than `limit`.
     fn intern_text(&mut self, text: &str, limit: usize) -> Result<SymbolId, IndexError> {
         // Before the room is checked: what is known needs none.
-        if let Some(id) = self.text_id(text) {
+        let known = self.own_text_id(text);
+        if let Some(id) = known.or_else(|| self.base_text_id(text)) {
             return Ok(id);
         }
         // The table panics when it is full.
@@ -282,6 +306,7 @@ impl Symbols {
             + self.name_ids.capacity() * (size_of::<u32>() + 1)
             + (self.text_counts.capacity() + self.name_counts.capacity()) * size_of::<SymbolCount>()
             + self.base_counts.heap_bytes()
+            + self.base_texts.capacity() * (size_of::<SymbolId>() + 1)
     }
 }
 

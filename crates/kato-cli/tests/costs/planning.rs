@@ -1,5 +1,7 @@
 //! Plans, comparisons of settings, and the history of runs, as their users meet them.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::place::Place;
@@ -192,6 +194,16 @@ fn what_cannot_be_planned_is_told() {
     .unwrap();
     let told = refused(&["one.jsonl", "--target", "1kB"], 1);
     assert!(told.contains("too few documents"), "{told}");
+    // Well before a pilot would give the server up.
+    let began = Instant::now();
+    let unreachable = ["--backend", "mongodb://127.0.0.1:1/", "--target", "1MB"];
+    let told = refused(&[&["corpus.jsonl"], &unreachable[..]].concat(), 1);
+    assert!(told.contains("127.0.0.1:1 did not answer"), "{told}");
+    assert!(
+        began.elapsed() < Duration::from_secs(50),
+        "{:?}",
+        began.elapsed()
+    );
     let told = place.refusal("train", &["corpus.jsonl", "--plan", "one.jsonl"], 1);
     assert!(told.contains("kato plan --out"), "{told}");
 }

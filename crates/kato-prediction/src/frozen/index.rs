@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use kato_model::PatternName;
 
 use super::checked::{CheckedBytes, Damage, View};
-use super::columns::{OffsetView, Offsets, lower_bound};
+use super::columns::{OffsetView, Offsets, lower_bound, lower_bound_near};
 use super::layout::{Column, LARGE_FREQUENCY, LayoutError, NodeLayout, id_of, number_of};
 use super::lists::{Directory, DirectoryView, RankList, Signatures};
 use super::signature::SignatureShape;
@@ -321,29 +321,9 @@ impl FrozenIndex {
     ///
     /// `near` is 0 at first, and after that what the call before has left there.
     pub(crate) fn rank_near(&self, name: &PatternName, near: &mut u32) -> Option<u32> {
-        /// How far ahead is looked before all names are searched.
-        const REACHES: [usize; 3] = [8, 64, 512];
         let (names, n_names) = (self.names.view(), self.n_patterns as usize);
-        let wanted = name.leading_u64();
         let leading = |rank: usize| name_at(names, rank as u32).leading_u64();
-        let near_idx = *near as usize;
-        // All before `near` are less than some name, and so less than one that is not less than what
-        // lies there.
-        let is_ahead = near_idx < n_names && leading(near_idx) <= wanted;
-        let (mut lo, mut hi) = match is_ahead {
-            true => (near_idx, n_names),
-            false => (0, n_names),
-        };
-        for reach in REACHES.into_iter().filter(|_| is_ahead) {
-            match near_idx + reach {
-                ahead if ahead < n_names && leading(ahead) < wanted => lo = ahead,
-                ahead => {
-                    hi = ahead.min(n_names);
-                    break;
-                }
-            }
-        }
-        let first = lower_bound(lo, hi, wanted, leading);
+        let first = lower_bound_near(*near as usize, n_names, name.leading_u64(), leading);
         *near = first as u32;
         rank_from(names, first, n_names, name)
     }
@@ -409,6 +389,12 @@ impl FrozenIndex {
             None if self.n_texts > 0 => self.text_id(&name.prefixed().to_string()),
             None => None,
         }
+    }
+
+    /// Returns whether a text is that of one of this node's symbols.
+    pub(crate) fn is_text(&self, id: SymbolId, text: &str) -> bool {
+        let (start, len) = self.text_offsets.view().range(id.0 as usize);
+        len == text.len() && self.texts.view().slice(start, len) == text.as_bytes()
     }
 
     fn text_id(&self, text: &str) -> Option<SymbolId> {
