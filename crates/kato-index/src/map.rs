@@ -39,6 +39,11 @@ impl Map {
         self.advise(Advice::Sequential);
     }
 
+    /// Begins to fetch all of it from the disk, and does not wait for it.
+    pub(crate) fn fetch_all(&self) {
+        self.fetch(0..self.as_ref().len());
+    }
+
     /// Begins to fetch a range from the disk, and does not wait for it.
     fn fetch(&self, range: Range<usize>) {
         #[cfg(unix)]

@@ -24,6 +24,10 @@ const SCATTERED: [Column; 4] = [
     Column::Frequencies,
 ];
 
+/// Bytes of a column up to which all of it is fetched from the disk as soon as it is opened: every first
+/// question reads texts, keys and where lists begin in many places, and would wait for each of them.
+const FETCHED: u64 = 8 << 20;
+
 /// The index of what a store holds.
 #[derive(Debug)]
 pub struct StoreIndex {
@@ -331,6 +335,8 @@ fn map(path: &Path, bytes: u64, is_scattered: bool) -> Result<SharedBytes, Index
     }
     if is_scattered {
         map.advise_random();
+    } else if found <= FETCHED {
+        map.fetch_all();
     }
     Ok(Arc::new(map))
 }
