@@ -11,7 +11,6 @@ use hashbrown::HashTable;
 use kato_model::{PatternName, SymbolTable};
 
 use self::base_counts::BaseCounts;
-
 use crate::IndexError;
 use crate::frozen::FrozenIndex;
 

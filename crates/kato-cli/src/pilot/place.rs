@@ -9,7 +9,7 @@ use kato_mongodb::{MongoRuns, MongoStore};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// How long a MongoDB may take to answer before the first pilot begins.
+/// How long a MongoDB may take to answer before a pilot begins.
 const PROBE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The store whose cost pilots are to show.

@@ -1,4 +1,4 @@
-//! What was learned of the symbols of an index since: few of many, or many of few.
+//! The counts of what was learned of the symbols of an index that lies below.
 
 use super::{NAME, SymbolCount};
 use crate::SymbolId;
@@ -7,7 +7,7 @@ use crate::collections::HashMap;
 /// Symbols that share a chunk.
 const CHUNK: usize = 16;
 
-/// Counts of symbols of an index that lies below.
+/// Counts by symbol, without those that the index has itself.
 ///
 /// Texts are counted with every pattern that is learned, and there are few of them: their counts lie in
 /// chunks by number, where hashing each would take a tenth of the time of loading. Names are many, and

@@ -394,11 +394,8 @@ fn folds_merge_no_segment_that_is_indexed() {
     // The next index is of one segment more, however many there were.
     twins.teach(200);
     twins.index();
-    let n_segments = || {
-        let store = EmbeddedStore::open_read_only(&twins.kb()).unwrap();
-        store.n_segments()
-    };
-    assert_eq!(n_segments(), 2);
+    let store = EmbeddedStore::open_read_only(&twins.kb()).unwrap();
+    assert_eq!(store.n_segments(), 2);
     twins.check();
 }
 
