@@ -12,6 +12,10 @@ use super::LayoutError;
 /// A page of memory on most machines: what is checked is what is read anyway.
 pub const BLOCK_BYTES: usize = 4 << 10;
 
+/// Most blocks that nobody asked for between two that are fetched together: a disk is as quick with all of
+/// them as with being asked once more.
+const MAX_GAP_BLOCKS: usize = 4;
+
 /// The bytes of a column, such as a mapped file.
 pub trait ColumnBytes: AsRef<[u8]> + Send + Sync {
     /// Is told that a range of the bytes will soon be read. What lies on a disk may begin to fetch it;
@@ -210,19 +214,37 @@ impl<'a> View<'a> {
         part
     }
 
-    /// Says that these bytes will soon be read, so that a disk is asked for all of them at once and
-    /// not for each when it is needed. What was read before is in memory, as a rule, and passed over.
+    /// Says that these parts, by where they begin and their length, will soon be read, so that a disk is
+    /// asked for all of them at once and not for each when it is needed. What was read before is in memory,
+    /// as a rule, and passed over. Where parts ascend, neighbours are asked for together.
     #[inline]
-    pub(crate) fn will_read(self, at: usize, len: usize) {
-        if len == 0 || at.checked_add(len).is_none_or(|end| end > self.bytes.len()) {
-            return;
-        }
-        for block in at / BLOCK_BYTES..=(at + len - 1) / BLOCK_BYTES {
-            if !self.of.is_checked(block) {
-                let start = block * BLOCK_BYTES;
-                let end = (start + BLOCK_BYTES).min(self.bytes.len());
-                self.of.bytes.will_read(start..end);
+    pub(crate) fn will_read(self, parts: impl IntoIterator<Item = (usize, usize)>) {
+        let mut run: Option<Range<usize>> = None;
+        for (at, len) in parts {
+            if len == 0 || at.checked_add(len).is_none_or(|end| end > self.bytes.len()) {
+                continue;
             }
+            for block in at / BLOCK_BYTES..=(at + len - 1) / BLOCK_BYTES {
+                if self.of.is_checked(block) {
+                    continue;
+                }
+                match &mut run {
+                    Some(run) if run.contains(&block) => {}
+                    Some(run) if (run.end..=run.end + MAX_GAP_BLOCKS).contains(&block) => {
+                        run.end = block + 1;
+                    }
+                    _ => self.fetch(run.replace(block..block + 1)),
+                }
+            }
+        }
+        self.fetch(run);
+    }
+
+    /// Says of blocks that they will soon be read.
+    fn fetch(self, run: Option<Range<usize>>) {
+        if let Some(run) = run {
+            let end = (run.end * BLOCK_BYTES).min(self.bytes.len());
+            self.of.bytes.will_read(run.start * BLOCK_BYTES..end);
         }
     }
 
@@ -297,17 +319,37 @@ mod tests {
             CheckedBytes::new(Arc::<Told>::clone(&told), checksums, damage.clone()).unwrap();
         let view = column.view();
         view.array::<1>(0);
-        view.will_read(BLOCK_BYTES - 1, 2);
-        view.will_read(2 * BLOCK_BYTES, 5);
-        view.will_read(2 * BLOCK_BYTES, 6);
-        view.will_read(usize::MAX, 2);
-        view.will_read(BLOCK_BYTES, 0);
+        view.will_read([(BLOCK_BYTES - 1, 2)]);
+        view.will_read([(2 * BLOCK_BYTES, 5), (2 * BLOCK_BYTES, 6)]);
+        view.will_read([(usize::MAX, 2), (BLOCK_BYTES, 0)]);
         let expected = [
             BLOCK_BYTES..2 * BLOCK_BYTES,
             2 * BLOCK_BYTES..2 * BLOCK_BYTES + 5,
         ];
         assert_eq!(*told.1.lock().unwrap(), expected);
         assert!(!damage.is_found());
+    }
+
+    #[test]
+    fn neighbours_are_asked_for_together() {
+        let told = Arc::new(Told(vec![7; 20 * BLOCK_BYTES], Default::default()));
+        let checksums = told.0.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
+        let column =
+            CheckedBytes::new(Arc::<Told>::clone(&told), checksums, Damage::default()).unwrap();
+        let blocks = [
+            0,
+            0,
+            1,
+            3,
+            3 + MAX_GAP_BLOCKS + 1,
+            3 + 2 * (MAX_GAP_BLOCKS + 1) + 1,
+            2,
+        ];
+        let parts = blocks.map(|block| (block * BLOCK_BYTES + 9, 4));
+        column.view().will_read(parts);
+        let runs = [0..3 + MAX_GAP_BLOCKS + 2, blocks[5]..blocks[5] + 1, 2..3];
+        let expected = runs.map(|run| run.start * BLOCK_BYTES..run.end * BLOCK_BYTES);
+        assert_eq!(*told.1.lock().unwrap(), expected);
     }
 
     #[test]

@@ -57,10 +57,11 @@ impl OffsetView<'_> {
         usize::try_from(offset).unwrap_or(usize::MAX)
     }
 
-    /// Says that the range of a thing will soon be read.
+    /// Says that the ranges of things will soon be read.
     #[inline]
-    pub(super) fn will_read(self, idx: usize) {
-        self.starts.will_read(idx.saturating_mul(4), 8);
+    pub(super) fn will_read(self, idxs: impl Iterator<Item = usize>) {
+        let parts = idxs.map(|idx| (idx.saturating_mul(4), 8));
+        self.starts.will_read(parts);
     }
 
     /// Returns where a thing begins and how long it is; length 0 where the offsets contradict each

@@ -535,29 +535,26 @@ impl<'a> Reader<'a> {
 
     /// Says that the [`range`](Self::range)s of these patterns will soon be read.
     pub(crate) fn will_read_ranges(&self, ranks: &[u32]) {
-        for &rank in ranks {
-            self.offsets.will_read(rank as usize);
-        }
+        self.offsets
+            .will_read(ranks.iter().map(|&rank| rank as usize));
     }
 
     /// Says that the symbols of these ranges will soon be read.
     pub(crate) fn will_read_symbols(&self, ranges: &[(usize, usize)]) {
         let bytes = if self.index.is_wide { 4 } else { 2 };
-        for &(start, len) in ranges {
-            let (at, len) = (start.saturating_mul(bytes), len.saturating_mul(bytes));
-            self.symbols.will_read(at, len);
-        }
+        let parts = ranges.iter();
+        let parts =
+            parts.map(|&(start, len)| (start.saturating_mul(bytes), len.saturating_mul(bytes)));
+        self.symbols.will_read(parts);
     }
 
     /// Says that the names and frequencies of patterns will soon be read.
-    pub(crate) fn will_read_found(&self, ranks: impl Iterator<Item = u32>) {
+    pub(crate) fn will_read_found(&self, ranks: impl Iterator<Item = u32> + Clone) {
         let frequencies = self.index.frequencies.view();
-        for rank in ranks {
-            let rank = rank as usize;
-            let at = rank.saturating_mul(PatternName::BYTES);
-            self.names.will_read(at, PatternName::BYTES);
-            frequencies.will_read(rank, 1);
-        }
+        let ranks = ranks.map(|rank| rank as usize);
+        let name = |rank: usize| (rank.saturating_mul(PatternName::BYTES), PatternName::BYTES);
+        self.names.will_read(ranks.clone().map(name));
+        frequencies.will_read(ranks.map(|rank| (rank, 1)));
     }
 
     /// Returns where the symbols of a pattern begin, and how many there are.

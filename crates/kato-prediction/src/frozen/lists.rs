@@ -10,6 +10,9 @@ use super::signature::SignatureShape;
 /// Number of ranks that are checked and read together.
 const WINDOW: usize = 1024;
 
+/// Number of ranks of a list that are asked for ahead: most walks end within.
+const AHEAD: usize = 4 * WINDOW;
+
 /// A directory of lists of ranks by number.
 #[derive(Debug, Clone)]
 pub(super) struct Directory {
@@ -139,6 +142,15 @@ impl<'a> RankList<'a> {
             // What is damaged is not there.
             Some(signatures) if signatures.len() < ranks.len() => (&[], Some(&[])),
             signatures => (ranks, signatures),
+        }
+    }
+
+    /// Says that the list will soon be walked from its front.
+    pub(crate) fn will_walk(&self) {
+        let part = |start: usize| (start.saturating_mul(4), self.len.min(AHEAD) * 4);
+        self.ranks.will_read([part(self.start)]);
+        if let Some(of) = self.signatures {
+            of.column.will_read([part(of.start)]);
         }
     }
 

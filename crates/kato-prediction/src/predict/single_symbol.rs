@@ -49,33 +49,28 @@ pub(super) fn predict(
     let characters =
         (!config.single_symbol_token_matching).then(|| CharacterProfile::new(state.texts[0]));
     let ranked = top.into_sorted();
-    let predictions: Vec<Prediction> = ranked
+    // Each is moved once, into the answer: it is some hundred bytes.
+    let mut rated: Vec<Option<Prediction>> = ranked
         .iter()
-        .map(|ranked| rate(index, state, config, characters.as_ref(), ranked, cancel))
+        .map(|ranked| rate(index, state, config, characters.as_ref(), ranked, cancel).map(Some))
         .collect::<Result<_, _>>()?;
     let order = best(
-        predictions.iter(),
+        rated.iter().flatten(),
         RankMetric::Potential,
         config.max_predictions,
     );
     // Texts are made last, for the predictions of the answer alone: with weights every pattern that
     // begins with the symbol was rated.
-    let mut kept: Vec<Option<Prediction>> = predictions.into_iter().map(Some).collect();
-    let with_texts = |idx: usize| {
-        let prediction = kept[idx].take()?;
-        Some(fill_texts(
-            index,
-            state,
-            prediction,
-            ranked[idx].spot,
-            cancel,
-        ))
-    };
+    for &idx in &order {
+        if let Some(prediction) = &mut rated[idx] {
+            fill_texts(index, state, prediction, ranked[idx].spot, cancel)?;
+        }
+    }
     Ok(Predictions {
         predictions: order
             .into_iter()
-            .filter_map(with_texts)
-            .collect::<Result<_, _>>()?,
+            .filter_map(|idx| rated[idx].take())
+            .collect(),
         future_potentials: Vec::new(),
     })
 }
@@ -215,10 +210,10 @@ fn rate(
 fn fill_texts(
     index: &PatternIndex,
     state: &State<'_>,
-    mut prediction: Prediction,
+    prediction: &mut Prediction,
     spot: Spot,
     cancel: &Cancel,
-) -> Result<Prediction, Cancelled> {
+) -> Result<(), Cancelled> {
     cancel.check()?;
     let table = index.symbol_table();
     let mut symbols = Vec::new();
@@ -233,5 +228,5 @@ fn fill_texts(
     // KATO cuts the pattern by symbols here and not by events.
     prediction.future = symbols.iter().skip(1).map(single).collect();
     prediction.sequence = index.events_at(spot);
-    Ok(prediction)
+    Ok(())
 }

@@ -703,7 +703,7 @@ impl<'s> Lists<'s> {
             .enumerate()
             .filter_map(|(idx, symbol)| {
                 let list = StateList {
-                    ranks: reader.held(class, symbol.id)?.within(ranks),
+                    ranks: part_of(reader, reader.held(class, symbol.id)?, ranks),
                     count: symbol.count as usize,
                     second: 0,
                     known: [state.mask(symbol.id), 0],
@@ -729,7 +729,7 @@ impl<'s> Lists<'s> {
             let first = state.distinct[pair.first].id;
             let known = [state.mask(first), state.mask(pair.second)];
             Some(StateList {
-                ranks: reader.pair(class, first, pair.second)?.within(ranks),
+                ranks: part_of(reader, reader.pair(class, first, pair.second)?, ranks),
                 count: pair.count,
                 second: known[0] << 1 & known[1],
                 known,
@@ -741,6 +741,10 @@ impl<'s> Lists<'s> {
     }
 
     fn new(lists: Vec<StateList<'s>>, by_symbol: Vec<Option<usize>>) -> Self {
+        // Most of them will be walked, and a disk brings all in the time of one.
+        for list in &lists {
+            list.ranks.will_walk();
+        }
         Self {
             lists,
             by_symbol,
@@ -804,6 +808,15 @@ impl<'s> Lists<'s> {
         let masks: Rc<[u64]> = masks.into();
         self.masks = Some((shape, Rc::clone(&masks)));
         masks
+    }
+}
+
+/// Returns the part of a list whose ranks lie in a range.
+fn part_of<'s>(reader: &Reader<'_>, list: RankList<'s>, ranks: &Range<u32>) -> RankList<'s> {
+    // To see that all of it does, its end would be read, which nobody may need.
+    match ranks.start == 0 && ranks.end as usize == reader.index().n_patterns() {
+        true => list,
+        false => list.within(ranks),
     }
 }
 
