@@ -8,7 +8,13 @@ use kato_model::PatternName;
 pub(crate) struct NameBatch {
     entries: Vec<Entry>,
     n_returned: usize,
+    /// What sorting uses again and again: the entries by bucket, and where each bucket's go next.
+    sorted: Vec<Entry>,
+    ends: Vec<u32>,
 }
+
+/// Names of one bucket beyond which they are not spread evenly, and are sorted as anything else.
+const MAX_BUCKET: u32 = 32;
 
 /// A name of a batch as one number, which sorts fastest: its leading bytes, then its source, then
 /// its place there.
@@ -56,7 +62,9 @@ impl NameBatch {
 
     /// Orders the names; `name` tells a whole one.
     pub(crate) fn sort(&mut self, name: impl Fn(Entry) -> PatternName) {
-        self.entries.sort_unstable();
+        if !self.sort_by_buckets() {
+            self.entries.sort_unstable();
+        }
         let same_leading = |a: &Entry, b: &Entry| a.leading() == b.leading();
         for same in self.entries.chunk_by_mut(same_leading) {
             if same.len() > 1 {
@@ -64,6 +72,59 @@ impl NameBatch {
                 same.sort_by_key(|entry| name(*entry));
             }
         }
+    }
+
+    /// Sorts names as digests are, spread evenly over the range that they span: each goes to its bucket,
+    /// of which there are as many as names, and then it is nearly in its place. Returns `false`, and has
+    /// done nothing, where they are not spread so.
+    fn sort_by_buckets(&mut self) -> bool {
+        let leading = || self.entries.iter().map(|entry| entry.leading());
+        let (Some(least), Some(most), Ok(n)) = (
+            leading().min(),
+            leading().max(),
+            u32::try_from(self.entries.len()),
+        ) else {
+            return false;
+        };
+        // Powers of two, so that a bucket is found by a shift.
+        let n_buckets = 1_usize << n.ilog2();
+        let span_bits = u64::BITS - (most - least).leading_zeros();
+        let shift = span_bits.saturating_sub(n_buckets.ilog2());
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "no more bits are left than a bucket's number has"
+        )]
+        let bucket = |entry: &Entry| ((entry.leading() - least) >> shift) as usize;
+        self.ends.clear();
+        self.ends.resize(n_buckets + 1, 0);
+        for entry in &self.entries {
+            self.ends[bucket(entry) + 1] += 1;
+        }
+        if self.ends.iter().any(|&count| count > MAX_BUCKET) {
+            return false;
+        }
+        for bucket in 1..self.ends.len() {
+            self.ends[bucket] += self.ends[bucket - 1];
+        }
+        // Every place is written below, so what is there may stay until then.
+        self.sorted.resize(self.entries.len(), Entry(0));
+        for entry in &self.entries {
+            let next = &mut self.ends[bucket(entry)];
+            self.sorted[*next as usize] = *entry;
+            *next += 1;
+        }
+        // Buckets ascend, so that none is moved beyond its own.
+        for idx in 1..self.sorted.len() {
+            let entry = self.sorted[idx];
+            let mut at = idx;
+            while at > 0 && self.sorted[at - 1] > entry {
+                self.sorted[at] = self.sorted[at - 1];
+                at -= 1;
+            }
+            self.sorted[at] = entry;
+        }
+        std::mem::swap(&mut self.entries, &mut self.sorted);
+        true
     }
 
     /// Moves to the next name and returns it with all places where it lies, by source; `None` after
@@ -90,6 +151,8 @@ impl NameBatch {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -127,5 +190,34 @@ mod tests {
             (name(u64::MAX, 0), vec![(1, 2)]),
         ];
         assert_eq!(found, expected);
+    }
+
+    proptest! {
+        /// Digests are spread evenly, what somebody else writes may not be.
+        #[test]
+        fn any_leading_bytes_are_sorted(
+            spread in prop::collection::vec(any::<u64>(), 0..300),
+            (start, near) in (any::<u64>(), prop::collection::vec(0..40_u64, 0..300)),
+        ) {
+            let near = near.into_iter().map(|offset| start.saturating_add(offset));
+            let leading: Vec<u64> = spread.into_iter().chain(near).collect();
+            let mut batch = NameBatch::default();
+            // Twice, as what sorting uses is used again.
+            for _ in 0..2 {
+                batch.clear();
+                for (place, &leading) in (0..).zip(&leading) {
+                    batch.push(leading, 0, place);
+                }
+                batch.sort(|entry| {
+                    let mut bytes = [0; PatternName::BYTES];
+                    bytes[..8].copy_from_slice(&leading[entry.place()].to_be_bytes());
+                    PatternName::from_bytes(bytes)
+                });
+                let sorted: Vec<u64> = batch.entries.iter().map(|entry| entry.leading()).collect();
+                let mut expected = leading.clone();
+                expected.sort_unstable();
+                prop_assert_eq!(sorted, expected);
+            }
+        }
     }
 }

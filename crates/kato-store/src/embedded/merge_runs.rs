@@ -74,6 +74,7 @@ impl<'n> RunMerge<'n> {
     }
 
     /// Moves to the next name and returns it; `None` after the last.
+    #[inline]
     pub(super) fn next_group(&mut self) -> Result<Option<RunGroup<'_>>, StoreError> {
         if self.batch.is_done() && !self.read_batch()? {
             return Ok(None);
@@ -139,15 +140,31 @@ impl<'a> RunGroup<'a> {
         self.runs[first.source()].symbols(first.place())
     }
 
+    /// Returns the sum of the frequencies where all are known without decoding a record; then none of
+    /// these has extras.
+    fn plain_frequency(&self) -> Option<u64> {
+        self.members.iter().try_fold(0_u64, |sum, entry| {
+            let plain = self.runs[entry.source()].plain_frequency(entry.place())?;
+            Some(sum.saturating_add(plain))
+        })
+    }
+
     /// Returns the sum of the frequencies.
     pub(super) fn frequency(&self) -> Result<u64, StoreError> {
+        if let Some(frequency) = self.plain_frequency() {
+            return Ok(frequency);
+        }
         self.members.iter().try_fold(0_u64, |sum, entry| {
             Ok(sum.saturating_add(self.record(*entry)?.frequency))
         })
     }
 
     /// Returns the sum of the frequencies and the merged extras.
+    #[inline]
     pub(super) fn counts(&self, limits: &AttributeLimits) -> Result<(u64, Extras), StoreError> {
+        if let Some(frequency) = self.plain_frequency() {
+            return Ok((frequency, Extras::default()));
+        }
         let corrupt = |entry: &Entry| self.runs[entry.source()].segment().corrupt_block();
         let first = self.record(self.members[0])?;
         let mut frequency = first.frequency;

@@ -42,16 +42,15 @@ impl BlockIndex {
     pub(super) fn decode(bytes: &[u8], n_patterns: usize, blocks_end: u64) -> Option<Self> {
         let number = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
         // A last entry that is cut off fails in `get`, so the length needs no check of its own.
-        let entries = bytes
-            .chunks(ENTRY_BYTES)
-            .map(|entry| {
-                Some(BlockEntry {
-                    offset: number(entry.get(..8)?)?,
-                    first: number(entry.get(8..16)?)?,
-                    crc32: u32::from_le_bytes(entry.get(16..)?.try_into().ok()?),
-                })
-            })
-            .collect::<Option<Vec<_>>>()?;
+        // Room is made for as many as there are: there may be millions.
+        let mut entries = Vec::with_capacity(bytes.len().div_ceil(ENTRY_BYTES));
+        for entry in bytes.chunks(ENTRY_BYTES) {
+            entries.push(BlockEntry {
+                offset: number(entry.get(..8)?)?,
+                first: number(entry.get(8..16)?)?,
+                crc32: u32::from_le_bytes(entry.get(16..)?.try_into().ok()?),
+            });
+        }
         let index = Self {
             entries,
             blocks_end,
@@ -78,11 +77,6 @@ impl BlockIndex {
             .get(block_idx + 1)
             .map_or(self.blocks_end, |next| next.offset);
         Some((start, end))
-    }
-
-    /// Returns the number of patterns in a block.
-    pub(super) fn patterns_in(&self, block_idx: usize) -> usize {
-        BLOCK_PATTERNS.min(self.n_patterns.saturating_sub(block_idx * BLOCK_PATTERNS))
     }
 
     /// Returns the first block that can hold names with these leading bytes or larger ones.

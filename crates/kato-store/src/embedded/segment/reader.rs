@@ -26,8 +26,8 @@ pub(crate) use vectors::VectorCursor;
 /// Number of bytes after the footer: its length, its CRC-32, the magic.
 const TAIL_BYTES: usize = 4 + 4 + MAGIC_BYTES;
 
-/// A segment that can be read. Holds the block indexes in memory (0.08 bytes a pattern) and
-/// dictionaries once they are used.
+/// A segment that can be read. Holds the block indexes (0.1 bytes a pattern) and dictionaries in memory
+/// once they are used: most of those that training writes are not, for long.
 #[derive(Debug)]
 pub(crate) struct Segment {
     file: SegmentFile,
@@ -41,16 +41,35 @@ pub(crate) struct Segment {
 /// The part of one node that is held in memory.
 #[derive(Debug)]
 struct SegmentNode {
-    index: BlockIndex,
+    n_patterns: usize,
+    /// Opening has checked it; it is read again when it is used first.
+    index: OnceLock<CheckedIndex>,
     width: usize,
     n_below: u32,
     foreign: ForeignTable,
     dictionary: OnceLock<Dictionary>,
     /// Leading bytes of the last name, once a look-up has asked for them.
     last: OnceLock<u64>,
+}
+
+/// A block index, and what was seen of the blocks.
+#[derive(Debug)]
+struct CheckedIndex {
+    blocks: BlockIndex,
     /// Blocks whose checksum was seen to match, so that single names can be read without the whole
     /// block.
-    checked: Vec<AtomicBool>,
+    matched: Vec<AtomicBool>,
+}
+
+impl SegmentNode {
+    fn n_blocks(&self) -> usize {
+        self.n_patterns.div_ceil(BLOCK_PATTERNS)
+    }
+
+    /// Returns the number of patterns in a block.
+    fn patterns_in(&self, block_idx: usize) -> usize {
+        BLOCK_PATTERNS.min(self.n_patterns.saturating_sub(block_idx * BLOCK_PATTERNS))
+    }
 }
 
 impl Segment {
@@ -125,9 +144,7 @@ impl Segment {
 
     /// Returns the number of patterns of one node.
     pub(crate) fn n_patterns(&self, node_idx: usize) -> usize {
-        self.nodes
-            .get(node_idx)
-            .map_or(0, |node| node.index.n_patterns)
+        self.nodes.get(node_idx).map_or(0, |node| node.n_patterns)
     }
 
     /// Returns the number of patterns of the node below: symbols from this number on are foreign
@@ -175,6 +192,19 @@ impl Segment {
         self.nodes.get(node_idx).map_or(1, |node| node.width)
     }
 
+    /// Returns the block index of a node, which is read when it is used first.
+    fn index(&self, node_idx: usize) -> Result<&CheckedIndex, StoreError> {
+        let node = &self.nodes[node_idx];
+        if let Some(index) = node.index.get() {
+            return Ok(index);
+        }
+        let blocks = read_index(&self.file, &self.footer.nodes[node_idx])?;
+        let matched = blocks.entries.iter().map(|_| AtomicBool::new(false));
+        let matched = matched.collect();
+        // Threads may read it at the same time; all of them get the first result.
+        Ok(node.index.get_or_init(|| CheckedIndex { blocks, matched }))
+    }
+
     /// Returns the node's text symbols, which are read once.
     pub(crate) fn dictionary(&self, node_idx: usize) -> Result<&Dictionary, StoreError> {
         let node = &self.nodes[node_idx];
@@ -216,17 +246,17 @@ impl Segment {
             rank as usize / BLOCK_PATTERNS,
             rank as usize % BLOCK_PATTERNS,
         );
-        let node = &self.nodes[node_idx];
-        let (start, _) = node
-            .index
+        let index = self.index(node_idx)?;
+        let (start, _) = index
+            .blocks
             .range(block_idx)
             .ok_or_else(|| self.corrupt_block())?;
-        if within >= node.index.patterns_in(block_idx) {
+        if within >= self.nodes[node_idx].patterns_in(block_idx) {
             return Err(self.corrupt_block());
         }
         // A block is read whole once for its checksum; after that 20 bytes are enough. Relaxed will
         // do: a thread that misses the flag only checks again.
-        if !node.checked[block_idx].load(Ordering::Relaxed) {
+        if !index.matched[block_idx].load(Ordering::Relaxed) {
             self.load(node_idx, block_idx, &mut BlockBuffer::default())?;
         }
         let mut name = [0; PatternName::BYTES];
@@ -243,7 +273,7 @@ impl Segment {
         name: &PatternName,
         found: impl FnOnce(RawRecord<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        let index = &self.nodes[node_idx].index;
+        let index = &self.index(node_idx)?.blocks;
         // A knowledge base may have a segment for each range of names: those whose range ends before
         // the name are not read.
         if self
@@ -260,7 +290,7 @@ impl Segment {
                 break;
             }
             self.load(node_idx, block_idx, &mut block)?;
-            let n_patterns = index.patterns_in(block_idx);
+            let n_patterns = self.nodes[node_idx].patterns_in(block_idx);
             let (names, mut records) = block
                 .split(n_patterns)
                 .ok_or_else(|| self.corrupt_block())?;
@@ -287,7 +317,7 @@ impl Segment {
         if let Some(last) = node.last.get() {
             return Ok(Some(*last));
         }
-        let Some(rank) = node.index.n_patterns.checked_sub(1) else {
+        let Some(rank) = node.n_patterns.checked_sub(1) else {
             return Ok(None);
         };
         let rank = u32::try_from(rank).map_err(|_| self.corrupt_block())?;
@@ -304,7 +334,7 @@ impl Segment {
         block: &mut BlockBuffer,
         mut found: impl FnMut(&[u8; PatternName::BYTES]),
     ) -> Result<(), StoreError> {
-        let index = &self.nodes[node_idx].index;
+        let index = &self.index(node_idx)?.blocks;
         // The buffer may hold a block of another segment, which `loaded` does not distinguish.
         block.loaded = None;
         for block_idx in index.first_block_for(first)..index.entries.len() {
@@ -313,7 +343,7 @@ impl Segment {
             }
             self.load(node_idx, block_idx, block)?;
             let (names, _) = block
-                .split(index.patterns_in(block_idx))
+                .split(self.nodes[node_idx].patterns_in(block_idx))
                 .ok_or_else(|| self.corrupt_block())?;
             for name in names {
                 if (first..=last).contains(&PatternName::from_bytes(*name).leading_u64()) {
@@ -360,8 +390,10 @@ impl Segment {
         block_idx: usize,
         bytes: &mut Vec<u8>,
     ) -> Result<(), StoreError> {
-        let index = &self.nodes[node_idx].index;
-        let (start, end) = index.range(block_idx).ok_or_else(|| self.corrupt_block())?;
+        let CheckedIndex { blocks, matched } = self.index(node_idx)?;
+        let (start, end) = blocks
+            .range(block_idx)
+            .ok_or_else(|| self.corrupt_block())?;
         // Offsets ascend and lie within the file, which opening has checked: a block is never
         // larger than that.
         let length = usize::try_from(end - start).map_err(|_| self.corrupt_block())?;
@@ -369,12 +401,12 @@ impl Segment {
         bytes.resize(before + length, 0);
         let block = &mut bytes[before..];
         self.file.read_at(block, start)?;
-        if crc32fast::hash(block) != index.entries[block_idx].crc32 {
+        if crc32fast::hash(block) != blocks.entries[block_idx].crc32 {
             return Err(self.file.corrupt(format!(
                 "the checksum of a block at byte {start} does not match"
             )));
         }
-        self.nodes[node_idx].checked[block_idx].store(true, Ordering::Relaxed);
+        matched[block_idx].store(true, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -423,11 +455,11 @@ impl NodeCursor {
         node_idx: usize,
         leading: u64,
     ) -> Result<Self, StoreError> {
-        let index = &segment.nodes[node_idx].index;
         // Only whole blocks can be found in the index, and only from its front can a block be
         // decoded; the names before `leading` are stepped over.
-        let start = index.first_block_for(leading) * BLOCK_PATTERNS;
-        let end = index.n_patterns;
+        let first_block = segment.index(node_idx)?.blocks.first_block_for(leading);
+        let start = first_block * BLOCK_PATTERNS;
+        let end = segment.nodes[node_idx].n_patterns;
         let mut cursor = Self {
             segment,
             node_idx,
@@ -483,9 +515,7 @@ impl NodeCursor {
             let block_idx = self.rank / BLOCK_PATTERNS;
             self.segment
                 .load(self.node_idx, block_idx, &mut self.block)?;
-            let n_patterns = self.segment.nodes[self.node_idx]
-                .index
-                .patterns_in(block_idx);
+            let n_patterns = self.segment.nodes[self.node_idx].patterns_in(block_idx);
             self.next_record = n_patterns * PatternName::BYTES;
         }
         self.name = name_at(&self.block.bytes, within);
@@ -583,11 +613,7 @@ fn open_node(
     if foreign_end.is_none_or(|end| file.bytes().is_ok_and(|bytes| end > bytes)) {
         return Err(file.corrupt("its foreign names lie outside the file"));
     }
-    let bytes = file.read_part(&footer.index, "block index")?;
-    let decoded = usize::try_from(footer.totals.patterns)
-        .ok()
-        .and_then(|n_patterns| BlockIndex::decode(&bytes, n_patterns, footer.blocks_end));
-    let index = decoded.ok_or_else(|| file.corrupt("its block index does not decode"))?;
+    let index = read_index(file, footer)?;
     let n_foreign = footer.foreign.map_or(0, |foreign| foreign.names);
     let n_numbers = n_below
         .saturating_add(n_foreign)
@@ -599,18 +625,22 @@ fn open_node(
         .ok_or_else(|| file.corrupt("it has more symbols than there are numbers"))?;
     // The width is not stored: it follows from the number of symbols, as in the writer.
     let width = width_for(n_numbers);
-    let checked = index
-        .entries
-        .iter()
-        .map(|_| AtomicBool::new(false))
-        .collect();
     Ok(SegmentNode {
-        index,
+        n_patterns: index.n_patterns,
+        index: OnceLock::new(),
         width,
         n_below,
         foreign: ForeignTable::new(footer.foreign, n_foreign),
         dictionary: OnceLock::new(),
         last: OnceLock::new(),
-        checked,
     })
+}
+
+/// Reads and checks the block index of a node.
+fn read_index(file: &SegmentFile, footer: &NodeFooter) -> Result<BlockIndex, StoreError> {
+    let bytes = file.read_part(&footer.index, "block index")?;
+    let decoded = usize::try_from(footer.totals.patterns)
+        .ok()
+        .and_then(|n_patterns| BlockIndex::decode(&bytes, n_patterns, footer.blocks_end));
+    decoded.ok_or_else(|| file.corrupt("its block index does not decode"))
 }

@@ -3,6 +3,8 @@
 //! `varint(n_symbols << 2 | has_extras << 1 | repeated)`, then `varint(frequency)` if repeated, the
 //! symbols at the node's fixed width, and `varint(length)` + extras if there are any.
 
+use std::num::NonZeroU32;
+
 use kato_model::{AttributeLimits, Attributes, FirstSeen};
 
 /// The part of a record beside symbols and frequency.
@@ -99,6 +101,13 @@ impl<'a> RawRecord<'a> {
             symbols,
             extras,
         })
+    }
+
+    /// Returns the frequency where there is nothing else beside the symbols; `None` also where it is 0 or
+    /// beyond 32 bits.
+    pub(crate) fn plain_frequency(&self) -> Option<NonZeroU32> {
+        let frequency = u32::try_from(self.frequency).ok()?;
+        NonZeroU32::new(frequency).filter(|_| self.extras.is_empty())
     }
 
     /// Returns the extras; `None` if their bytes are not extras.

@@ -54,15 +54,16 @@ impl Renumbering<'_> {
         for part in 1..ends.len() {
             ends[part] += ends[part - 1];
         }
-        sorted.clear();
-        sorted.resize(symbols.len(), (0, 0));
+        // Every place is written below, so what is there may stay until then.
+        sorted.resize(symbols.len().max(sorted.len()), (0, 0));
+        let sorted = &mut sorted[..symbols.len()];
         for (at, symbol) in (0_u32..).zip(symbols.iter()) {
             let next = &mut ends[part(*symbol)];
             sorted[*next] = (*symbol, at);
             *next += 1;
         }
         let mut is_whole = true;
-        for (symbol, at) in sorted {
+        for (symbol, at) in &*sorted {
             let number = self.number(*symbol);
             is_whole &= number.is_some();
             symbols[*at as usize] = number.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! A walk along a node's patterns some blocks at a time, for merges, which take many at once.
 
 use std::cmp::Ordering;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use kato_model::PatternName;
@@ -40,6 +41,8 @@ struct RunPattern {
     name_at: usize,
     record_at: usize,
     symbols_at: usize,
+    /// The frequency of a pattern without extras, so that its record is not decoded again.
+    plain: Option<NonZeroU32>,
 }
 
 impl NodeRun {
@@ -70,7 +73,7 @@ impl NodeRun {
         (least, most): (usize, usize),
         numbers: Option<(&Renumbering<'_>, &mut RenumberingScratch)>,
     ) -> Result<(), StoreError> {
-        let n_blocks = self.segment.nodes[self.node_idx].index.entries.len();
+        let n_blocks = self.segment.nodes[self.node_idx].n_blocks();
         if self.n_left() >= least || self.next_block == n_blocks {
             return Ok(());
         }
@@ -110,7 +113,7 @@ impl NodeRun {
         let start = self.bytes.len();
         let (segment, block_idx) = (&self.segment, self.next_block);
         segment.read_block(self.node_idx, block_idx, &mut self.bytes)?;
-        let n_patterns = segment.nodes[self.node_idx].index.patterns_in(block_idx);
+        let n_patterns = segment.nodes[self.node_idx].patterns_in(block_idx);
         let corrupt = || segment.corrupt_block();
         let block = &self.bytes[start..];
         let n_name_bytes = n_patterns * PatternName::BYTES;
@@ -130,13 +133,15 @@ impl NodeRun {
                 return Err(corrupt());
             }
             last = Some(name);
+            let record_at = self.gone + self.bytes.len() - records.len();
+            let record = RawRecord::take(&mut records, self.width).ok_or_else(corrupt)?;
             self.patterns.push(RunPattern {
                 leading,
                 name_at: self.gone + start + at,
-                record_at: self.gone + self.bytes.len() - records.len(),
+                record_at,
                 symbols_at: self.symbols_gone + self.symbols.len(),
+                plain: record.plain_frequency(),
             });
-            let record = RawRecord::take(&mut records, self.width).ok_or_else(corrupt)?;
             if has_symbols {
                 record.push_symbols(self.width, &mut self.symbols);
             }
@@ -155,7 +160,7 @@ impl NodeRun {
     pub(crate) fn name_after(&self, n_patterns: usize) -> Option<PatternName> {
         let last = self.patterns.len().checked_sub(1)?;
         let at = (self.n_taken + n_patterns).min(last);
-        let n_blocks = self.segment.nodes[self.node_idx].index.entries.len();
+        let n_blocks = self.segment.nodes[self.node_idx].n_blocks();
         (at < last || self.next_block < n_blocks).then(|| self.name(at))
     }
 
@@ -187,6 +192,13 @@ impl NodeRun {
     pub(crate) fn record(&self, idx: usize) -> Result<RawRecord<'_>, StoreError> {
         let mut bytes = &self.bytes[self.patterns[idx].record_at - self.gone..];
         RawRecord::take(&mut bytes, self.width).ok_or_else(|| self.segment.corrupt_block())
+    }
+
+    /// Returns the frequency of a pattern that was taken since the last reading, if it is known without
+    /// decoding the record; then it has no extras.
+    pub(crate) fn plain_frequency(&self, idx: usize) -> Option<u64> {
+        let plain = self.patterns[idx].plain?;
+        Some(u64::from(plain.get()))
     }
 
     /// Returns the renumbered symbols of a pattern that was taken since the last reading.

@@ -18,9 +18,9 @@ impl Segment {
     ) -> Result<ControlFlow<()>, StoreError> {
         let node = &self.nodes[node_idx];
         let mut block = BlockBuffer::default();
-        for block_idx in 0..node.index.entries.len() {
+        for block_idx in 0..node.n_blocks() {
             self.load(node_idx, block_idx, &mut block)?;
-            let n_patterns = node.index.patterns_in(block_idx);
+            let n_patterns = node.patterns_in(block_idx);
             let (names, mut records) = block
                 .split(n_patterns)
                 .ok_or_else(|| self.corrupt_block())?;
