@@ -59,8 +59,8 @@ impl OffsetView<'_> {
 
     /// Says that the ranges of things will soon be read.
     #[inline]
-    pub(super) fn will_read(self, idxs: impl Iterator<Item = usize>) {
-        let parts = idxs.map(|idx| (idx.saturating_mul(4), 8));
+    pub(super) fn will_read(self, idxs: impl IntoIterator<Item = usize>) {
+        let parts = idxs.into_iter().map(|idx| (idx.saturating_mul(4), 8));
         self.starts.will_read(parts);
     }
 

@@ -614,6 +614,15 @@ impl<'a> Reader<'a> {
         Some(self.first.list(self.first.find(class.first, number)?))
     }
 
+    /// Says that [`pair`](Self::pair)s of a class that begin with a symbol will soon be looked up.
+    pub(crate) fn will_look_up_pairs(&self, class: &Class, first: SymbolId) {
+        let key = self.number(first);
+        if let Some(key) = key.and_then(|key| self.pair_keys.find(class.pairs, key)) {
+            let (start, len) = self.pair_keys.range(key);
+            self.pairs.will_find([start, start.saturating_add(len)]);
+        }
+    }
+
     /// Returns patterns of a class among which are all that have two symbols as neighbours; `None`
     /// if there are none.
     pub(crate) fn pair(

@@ -13,6 +13,9 @@ const WINDOW: usize = 1024;
 /// Number of ranks of a list that are asked for ahead: most walks end within.
 const AHEAD: usize = 4 * WINDOW;
 
+/// Keys of a part that are asked for ahead of looking for some of them, at most: of more, few are read.
+const AHEAD_KEYS: usize = 1 << 15;
+
 /// A directory of lists of ranks by number.
 #[derive(Debug, Clone)]
 pub(super) struct Directory {
@@ -67,6 +70,16 @@ pub(super) struct DirectoryView<'a> {
 }
 
 impl<'a> DirectoryView<'a> {
+    /// Says that keys will soon be found in a part of them, and lists read.
+    pub(super) fn will_find(self, part: [usize; 2]) {
+        let n_keys = part[1].saturating_sub(part[0]);
+        if n_keys <= AHEAD_KEYS {
+            self.keys
+                .will_read([(part[0].saturating_mul(4), n_keys * 4)]);
+            self.offsets.will_read(part[0]..part[1]);
+        }
+    }
+
     /// Finds the place of a key in a part of the keys.
     pub(super) fn find(self, part: [usize; 2], key: u32) -> Option<usize> {
         let get = |idx: usize| u64::from(self.keys.u32(idx));

@@ -19,6 +19,9 @@ use crate::state::{State, UNKNOWN};
 use crate::weights::AffinityWeights;
 use crate::{Prediction, PredictionConfig, Predictions, SymbolId};
 
+/// Number of patterns that a disk is told of at once: somewhat more than an answer has by default.
+const AHEAD: usize = 128;
+
 /// Predicts as KATO's fast path for one symbol does.
 ///
 /// Threshold, filters, ranking metric and the session's `use_token_matching` have no effect, and
@@ -49,6 +52,10 @@ pub(super) fn predict(
     let characters =
         (!config.single_symbol_token_matching).then(|| CharacterProfile::new(state.texts[0]));
     let ranked = top.into_sorted();
+    if let Some(base) = index.base() {
+        // With weights there may be any number.
+        will_read(&base.reader(), &ranked[..ranked.len().min(AHEAD)]);
+    }
     // Each is moved once, into the answer: it is some hundred bytes.
     let mut rated: Vec<Option<Prediction>> = ranked
         .iter()
@@ -139,22 +146,46 @@ fn offer_base(
         let Some(list) = reader.first(class, symbol) else {
             continue;
         };
-        for rank in list.iter() {
-            cancel.check()?;
-            let name = reader.name(rank);
-            // Ranks are in name order, so no later one of the class is accepted either.
-            if !top.accepts(upper, &name) {
+        let mut ranks = list.iter();
+        let mut ahead: Vec<u32> = Vec::new();
+        'class: loop {
+            ahead.clear();
+            ahead.extend(ranks.by_ref().take(AHEAD));
+            if ahead.is_empty() {
                 break;
             }
-            let (_, length) = reader.range(rank);
-            let score = potential(length);
-            if top.accepts(score, &name) {
-                let spot = Spot::Base(rank);
-                top.push(Ranked { score, name, spot });
+            // Once there are enough, few are better.
+            if top.threshold().is_none() {
+                reader.will_read_found(ahead.iter().copied());
+                reader.will_read_ranges(&ahead);
+            }
+            for &rank in &ahead {
+                cancel.check()?;
+                let name = reader.name(rank);
+                // Ranks are in name order, so no later one of the class is accepted either.
+                if !top.accepts(upper, &name) {
+                    break 'class;
+                }
+                let (_, length) = reader.range(rank);
+                let score = potential(length);
+                if top.accepts(score, &name) {
+                    let spot = Spot::Base(rank);
+                    top.push(Ranked { score, name, spot });
+                }
             }
         }
     }
     Ok(())
+}
+
+/// Says that the symbols of those patterns that are in the index below will soon be read.
+fn will_read(reader: &Reader<'_>, ranked: &[Ranked]) {
+    let in_base = |ranked: &Ranked| match ranked.spot {
+        Spot::Base(rank) => Some(reader.range(rank)),
+        Spot::Page(_) => None,
+    };
+    let ranges: Vec<(usize, usize)> = ranked.iter().filter_map(in_base).collect();
+    reader.will_read_symbols(&ranges);
 }
 
 /// Computes the potential of a pattern of this length without weights.

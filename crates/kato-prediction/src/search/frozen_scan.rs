@@ -725,6 +725,9 @@ impl<'s> Lists<'s> {
         class: &'s FrozenClass,
         ranks: &Range<u32>,
     ) -> Self {
+        for pair in &state.pairs {
+            reader.will_look_up_pairs(class, state.distinct[pair.first].id);
+        }
         let of_pair = |pair: &StatePair| {
             let first = state.distinct[pair.first].id;
             let known = [state.mask(first), state.mask(pair.second)];
