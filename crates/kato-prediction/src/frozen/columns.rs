@@ -59,9 +59,17 @@ impl OffsetView<'_> {
 
     /// Says that the ranges of things will soon be read.
     #[inline]
-    pub(super) fn will_read(self, idxs: impl IntoIterator<Item = usize>) {
-        let parts = idxs.into_iter().map(|idx| (idx.saturating_mul(4), 8));
+    pub(super) fn will_read(self, idxs: impl Iterator<Item = usize>) {
+        let parts = idxs.map(|idx| (idx.saturating_mul(4), 8));
         self.starts.will_read(parts);
+    }
+
+    /// Says that the ranges of some things in a row will soon be read.
+    pub(super) fn will_read_row(self, [first, end]: [usize; 2]) {
+        // One offset more ends the last.
+        let n_offsets = end.saturating_sub(first).saturating_add(1);
+        let part = (first.saturating_mul(4), n_offsets.saturating_mul(4));
+        self.starts.will_read([part]);
     }
 
     /// Returns where a thing begins and how long it is; length 0 where the offsets contradict each

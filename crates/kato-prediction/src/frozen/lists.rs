@@ -76,7 +76,7 @@ impl<'a> DirectoryView<'a> {
         if n_keys <= AHEAD_KEYS {
             self.keys
                 .will_read([(part[0].saturating_mul(4), n_keys * 4)]);
-            self.offsets.will_read(part[0]..part[1]);
+            self.offsets.will_read_row(part);
         }
     }
 
