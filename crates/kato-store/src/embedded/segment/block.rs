@@ -17,12 +17,12 @@ pub(super) struct BlockEntry {
     pub(super) crc32: u32,
 }
 
-/// All blocks of a node, held in memory: 20 bytes for each [`BLOCK_PATTERNS`] patterns.
+/// All blocks of a node, each of [`BLOCK_PATTERNS`] patterns but the last: 20 bytes a block in the file, 24
+/// in memory.
 #[derive(Debug, Default)]
 pub(super) struct BlockIndex {
     pub(super) entries: Vec<BlockEntry>,
     pub(super) blocks_end: u64,
-    pub(super) n_patterns: usize,
 }
 
 impl BlockIndex {
@@ -54,7 +54,6 @@ impl BlockIndex {
         let index = Self {
             entries,
             blocks_end,
-            n_patterns,
         };
         // Offsets ascend strictly, as no block is empty. Leading bytes may repeat, where different
         // names share them.

@@ -198,7 +198,8 @@ impl Segment {
         if let Some(index) = node.index.get() {
             return Ok(index);
         }
-        let blocks = read_index(&self.file, &self.footer.nodes[node_idx])?;
+        let footer = &self.footer.nodes[node_idx];
+        let blocks = read_index(&self.file, footer, node.n_patterns)?;
         let matched = blocks.entries.iter().map(|_| AtomicBool::new(false));
         let matched = matched.collect();
         // Threads may read it at the same time; all of them get the first result.
@@ -613,7 +614,10 @@ fn open_node(
     if foreign_end.is_none_or(|end| file.bytes().is_ok_and(|bytes| end > bytes)) {
         return Err(file.corrupt("its foreign names lie outside the file"));
     }
-    let index = read_index(file, footer)?;
+    let n_patterns = usize::try_from(footer.totals.patterns)
+        .map_err(|_| file.corrupt("its block index does not decode"))?;
+    // Checked, and given up again.
+    read_index(file, footer, n_patterns)?;
     let n_foreign = footer.foreign.map_or(0, |foreign| foreign.names);
     let n_numbers = n_below
         .saturating_add(n_foreign)
@@ -626,7 +630,7 @@ fn open_node(
     // The width is not stored: it follows from the number of symbols, as in the writer.
     let width = width_for(n_numbers);
     Ok(SegmentNode {
-        n_patterns: index.n_patterns,
+        n_patterns,
         index: OnceLock::new(),
         width,
         n_below,
@@ -636,11 +640,13 @@ fn open_node(
     })
 }
 
-/// Reads and checks the block index of a node.
-fn read_index(file: &SegmentFile, footer: &NodeFooter) -> Result<BlockIndex, StoreError> {
+/// Reads and checks the block index of a node, which has so many patterns.
+fn read_index(
+    file: &SegmentFile,
+    footer: &NodeFooter,
+    n_patterns: usize,
+) -> Result<BlockIndex, StoreError> {
     let bytes = file.read_part(&footer.index, "block index")?;
-    let decoded = usize::try_from(footer.totals.patterns)
-        .ok()
-        .and_then(|n_patterns| BlockIndex::decode(&bytes, n_patterns, footer.blocks_end));
-    decoded.ok_or_else(|| file.corrupt("its block index does not decode"))
+    BlockIndex::decode(&bytes, n_patterns, footer.blocks_end)
+        .ok_or_else(|| file.corrupt("its block index does not decode"))
 }
