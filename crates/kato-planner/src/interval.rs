@@ -48,6 +48,18 @@ impl Interval {
         Self::new(self.value * factor, self.low * factor, self.high * factor)
     }
 
+    /// Returns what is left of a quantity without a part of it, none below 0: each end less the same
+    /// end of the part, as both are large together.
+    #[must_use]
+    pub fn less(&self, part: Self) -> Self {
+        let less = |whole: f64, part: f64| (whole - part).max(0.0);
+        Self::new(
+            less(self.value, part.value),
+            less(self.low, part.low),
+            less(self.high, part.high),
+        )
+    }
+
     /// Returns the interval divided by a positive number that is itself known between two ends.
     pub(crate) fn over(&self, by: Self) -> Self {
         Self::new(

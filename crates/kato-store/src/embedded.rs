@@ -4,6 +4,7 @@ mod background;
 mod compaction;
 mod count;
 mod directory;
+mod flusher;
 mod forget;
 mod generation;
 mod lock;
@@ -35,6 +36,7 @@ use self::background::{BackgroundMerge, StageTime};
 use self::directory::{
     FileAccess, ensure_unoccupied, manifest_entry, parent_dir, segment_dir, segment_path,
 };
+use self::flusher::Flusher;
 use self::generation::OpenedGeneration;
 pub use self::generation::Recovery;
 use self::lock::WriteLock;
@@ -95,6 +97,8 @@ pub struct EmbeddedStore {
     next_segment: AtomicU64,
     /// Time for which segments were merged beside commits, by the threads that did.
     merging_time: Arc<StageTime>,
+    /// Flushes what is staged before its commit comes.
+    flusher: Flusher,
     /// Digests of the segments that commits do not merge.
     kept: Mutex<Vec<ContentDigest>>,
     recovery: Option<Recovery>,
@@ -351,6 +355,7 @@ impl EmbeddedStore {
             recovery,
             kept: Mutex::default(),
             merging_time: Arc::default(),
+            flusher: Flusher::default(),
             state: Mutex::new(State {
                 newest: Generation { manifest, segments },
                 previous,
@@ -430,7 +435,9 @@ impl PatternStore for EmbeddedStore {
         // Every batch has a file of its own, so threads stage without waiting for each other.
         let path = self.next_segment_path();
         let write = || write_batch(&batch, &self.options.attribute_limits, &path);
-        StagedSegment::write(&path, writer, write).map(StagedBatch::new)
+        let staged = StagedSegment::write(&path, writer, write)?;
+        staged.staged_by(writer)?.flush_ahead(&self.flusher);
+        Ok(StagedBatch::new(staged))
     }
 
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {

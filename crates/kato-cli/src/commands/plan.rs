@@ -43,6 +43,16 @@ use crate::planning::{
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::{program, repository};
 
+/// Text of the largest pilot for each worker.
+const PILOT_BYTES_A_WORKER: u64 = 10_000_000;
+/// Memory that a worker takes beside its share of what is learned and not yet written
+/// (docs/benchmarks.md).
+const MEMORY_A_WORKER: Interval = Interval {
+    value: 20e6,
+    low: 5e6,
+    high: 30e6,
+};
+
 /// Plans a run before it is paid for: its time, its bytes and its money, on this machine and on
 /// others, with intervals, and the command that does it.
 ///
@@ -87,7 +97,8 @@ pub(crate) struct Args {
     /// Machines and prices: a TOML file. Default: those that come along, with their date.
     #[arg(long, value_name = "FILE")]
     catalogue: Option<PathBuf>,
-    /// Text of the pilots at most. Default: 20MB, and 200kB for a MongoDB.
+    /// Text of the pilots at most. Default: 10MB a worker, but 20MB at least, and 200kB for a
+    /// MongoDB.
     #[arg(long, value_name = "SIZE")]
     pilot: Option<ByteSize>,
     /// How often each size is trained. Default: 5, and 2 for a MongoDB.
@@ -217,15 +228,15 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let learner = args.learning.learner(Recording::default())?;
     let mut loader = args.source.resolve(&sources)?.builder().build()?;
     let mut sampler = TextSampler::new(&learner)?;
+    let workers = args.workers.unwrap_or_else(machine::threads);
     // A MongoDB takes as long for 200 kB as a directory for some 500 MB.
     let (most_bytes, repeats) = match store {
-        PilotStore::Embedded => (20_000_000, 5),
+        PilotStore::Embedded => (pilot_bytes(workers), 5),
         PilotStore::Mongodb { .. } => (200_000, 2),
     };
     let most_bytes = args.pilot.map_or(most_bytes, |size| size.0);
     let corpus = PilotCorpus::draw(&mut loader, most_bytes, stop, |text| Ok(sampler.add(text)?))?;
     drop(loader);
-    let workers = args.workers.unwrap_or_else(machine::threads);
     let mut flags = args.learning.to_flags();
     flags.extend(["--workers".to_owned(), workers.to_string()]);
     flags.extend(["--memory".to_owned(), args.memory.0.to_string()]);
@@ -264,14 +275,17 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let patterns = of_figure(&breakdown.total_patterns);
     // A server merges nothing, and does not tell how much room it has.
     let limits = match is_embedded {
-        true => limits(args.memory.0, workers, free_disk(args)),
+        true => {
+            let a_second = disk.value / time.seconds(target.text_bytes, 0.0)?.value;
+            limits(args.memory.0, workers, a_second, free_disk(args))
+        }
         false => Vec::new(),
     };
     let merging = disk.value / limits.first().map_or(f64::INFINITY, |limit| limit.value);
     let forecast = Forecast {
         seconds: time.seconds(target.text_bytes, merging)?,
         disk_bytes: Some(disk),
-        memory_bytes: memory(args, &measured),
+        memory_bytes: memory(args, &measured, workers),
     };
     let recommendation = match is_embedded {
         true => machines(args, catalogue, &forecast, &measured, target, workers)?,
@@ -300,6 +314,12 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         pilots: measured,
     };
     Ok((plan, time))
+}
+
+/// Returns the bytes of text of the largest pilot: as many workers as a machine has learn 20 MB
+/// before one of them is done warming up.
+fn pilot_bytes(workers: NonZeroUsize) -> u64 {
+    (PILOT_BYTES_A_WORKER * workers.get() as u64).max(20_000_000)
 }
 
 /// Returns the place that the run's knowledge goes to, by default the directory `kato-kb`.
@@ -420,12 +440,13 @@ fn of_figure(figure: &Figure) -> Interval {
 
 /// Returns the peak of the memory: what the largest pilot took at least, and at most what the help
 /// of `kato train --memory` says.
-fn memory(args: &Args, measured: &[Measured]) -> Option<Interval> {
+fn memory(args: &Args, measured: &[Measured], workers: u64) -> Option<Interval> {
     let most = measured
         .iter()
         .filter_map(|pilot| pilot.memory_bytes)
         .max()? as f64;
-    let bound = (2.0 * args.memory.0 as f64 + 100e6).max(most);
+    let of_workers = MEMORY_A_WORKER.high * workers as f64;
+    let bound = (2.0 * args.memory.0 as f64 + 100e6 + of_workers).max(most);
     Some(Interval::new(f64::midpoint(most, bound), most, bound))
 }
 
@@ -470,7 +491,10 @@ fn machines(
         .with_reader_seconds(reader.unwrap_or(Interval::exact(0.0)))
         // With merges, what is kept was written more than once.
         .with_written_bytes(Interval::new(disk.value, disk.low, 2.0 * disk.high))
-        .with_memory(memory, Interval::new(20e6, 5e6, 50e6));
+        .with_memory(
+            memory.less(MEMORY_A_WORKER.scaled(workers.saturating_sub(1) as f64)),
+            MEMORY_A_WORKER,
+        );
     let gigabytes = |bytes: Option<u64>| bytes.map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);
     let (memory_gb, disk_gb) = (gigabytes(here.memory_bytes), gigabytes(free_disk(args)));
     let here = Rented::owned("this machine", threads, memory_gb, disk_gb).with_speed(1.0);
@@ -538,7 +562,7 @@ fn assumptions(args: &Args, corpus: &PilotCorpus, merging: f64, workers: u64) ->
     }
     if merging > 1.0 {
         assumptions.push(format!(
-            "What is learned is {merging:.1} times what is kept before parts are merged: a token took no longer at 2.2 times, and 1.29 times as long at 11 times, each measured once."
+            "What is learned is {merging:.1} times what is kept before parts are merged: a token took no longer at 2.2 times, and 1.19 times as long at 11 times, each measured once."
         ));
     }
     assumptions

@@ -112,7 +112,18 @@ impl EmbeddedLayout {
         let part = self.part(tokens, &contents);
         // The slack keeps rounding of the quotient from adding a segment.
         let parts = (1.0 / part - 1e-9).ceil() as u64;
-        // No merge yet: what was written stands as it is.
+        // Nothing is merged before the first commit, however many parts that has: it stands as it was
+        // written.
+        let is_one_commit = self.commit_tokens.is_some_and(|each| tokens <= each);
+        if parts > standing && is_one_commit {
+            return Segments {
+                low: workers,
+                likely: parts,
+                high: parts,
+                peak_before_merge: None,
+            };
+        }
+        // No merge yet.
         if parts <= standing {
             return Segments {
                 low: workers.min(parts),
@@ -261,6 +272,14 @@ mod tests {
             standing(2, 7),
             "128 MiB hold 1.55 million"
         );
+    }
+
+    #[test]
+    fn what_many_workers_write_before_the_first_commit_stands() {
+        let run = EmbeddedLayout::of_run(16, 256 << 20);
+        // 16 MiB hold 0.194 million, and a commit 192 million.
+        assert_eq!(segments(&run, 20e6), standing(16, 104));
+        assert_eq!(segments(&run, 200e6).likely, 16, "the first merge is over");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kato_model::{PatternName, VectorName};
 
@@ -12,6 +13,7 @@ use super::foreign::{ForeignBlock, ForeignNames};
 use super::record::{Extras, push_record, width_for};
 use super::{BLOCK_PATTERNS, Dictionary, MAGICS, MAX_NUMBERS, Segment, too_large, vector};
 use crate::StoreError;
+use crate::embedded::flusher::{CompleteFile, Flusher};
 
 /// A writer of one segment file.
 ///
@@ -234,7 +236,7 @@ impl SegmentWriter {
             .map_err(|error| StoreError::io("write", &path, error.into_error()))?;
         let totals = footer.nodes.iter().map(|node| node.totals).collect();
         Ok(WrittenSegment {
-            file: Some(file),
+            file: Some(Arc::new(CompleteFile::new(file))),
             path,
             bytes: offset,
             totals,
@@ -293,7 +295,7 @@ impl SegmentWriter {
 #[derive(Debug)]
 pub(crate) struct WrittenSegment {
     /// The file, unless the disk is known to hold it.
-    file: Option<File>,
+    file: Option<Arc<CompleteFile>>,
     path: PathBuf,
     /// Size of the file.
     pub(crate) bytes: u64,
@@ -331,13 +333,20 @@ impl WrittenSegment {
         })
     }
 
+    /// Begins to flush the file, without waiting.
+    pub(crate) fn flush_ahead(&self, flusher: &Flusher) {
+        if let Some(file) = &self.file {
+            flusher.begin(file, self.bytes);
+        }
+    }
+
     /// Waits until the disk holds the file.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         let Some(file) = &self.file else {
             return Ok(());
         };
         let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Disk);
-        file.sync_all()
+        file.flush()
             .map_err(|source| StoreError::io("flush", &self.path, source))
     }
 
