@@ -70,7 +70,8 @@ impl Interval {
     }
 
     /// Returns the sum, where both may be off in the same direction.
-    pub(crate) fn plus(&self, other: Self) -> Self {
+    #[must_use]
+    pub fn plus(&self, other: Self) -> Self {
         Self::new(
             self.value + other.value,
             self.low + other.low,

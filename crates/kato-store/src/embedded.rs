@@ -90,9 +90,9 @@ pub struct EmbeddedStore {
     configuration: Value,
     /// Locked for moments only, as readers need it.
     state: Mutex<State>,
-    /// Locked by whoever makes a new generation, for as long as that takes. Holds the merge that goes
-    /// on beside commits.
-    writing: Mutex<Option<BackgroundMerge>>,
+    /// Locked by whoever makes a new generation, for as long as that takes. Holds the merges that go on
+    /// beside commits.
+    writing: Mutex<Vec<BackgroundMerge>>,
     /// Number of the next segment file, whichever thread asks.
     next_segment: AtomicU64,
     /// Time for which segments were merged beside commits, by the threads that did.
@@ -107,7 +107,7 @@ pub struct EmbeddedStore {
 }
 
 /// The right to make a new generation.
-type Writing<'a> = MutexGuard<'a, Option<BackgroundMerge>>;
+type Writing<'a> = MutexGuard<'a, Vec<BackgroundMerge>>;
 
 /// The part of a store that commits change.
 #[derive(Debug)]
@@ -381,7 +381,7 @@ impl EmbeddedStore {
     /// Waits until no other generation is being made. Merging takes minutes and the disk its time,
     /// so this is another lock than that of the state: readers do not wait for them.
     fn writing(&self) -> Writing<'_> {
-        // The merge is put there and taken as a whole.
+        // Merges are put there and taken as a whole.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -475,7 +475,7 @@ impl PatternStore for EmbeddedStore {
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
         self.writer()?;
         let mut writing = self.writing();
-        *writing = None;
+        writing.clear();
         let newest = self.newest().manifest;
         let manifest = Manifest {
             checkpoint,
@@ -504,7 +504,7 @@ impl PatternStore for EmbeddedStore {
         }
         let mut writing = self.writing();
         // It would bring back what is forgotten.
-        *writing = None;
+        writing.clear();
         let mut next = self.newest();
         next.manifest.checkpoint = checkpoint;
         next.manifest.n_commits += 1;

@@ -38,7 +38,7 @@ use crate::meter::Meter;
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
     LegacyView, Measured, Pilots, Plan, Target, TimeLaw, bytes, fitted, interval, limits, measure,
-    page, shell,
+    page, part_bytes, shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::{program, repository};
@@ -48,9 +48,9 @@ const PILOT_BYTES_A_WORKER: u64 = 10_000_000;
 /// Memory that a worker takes beside its share of what is learned and not yet written
 /// (docs/benchmarks.md).
 const MEMORY_A_WORKER: Interval = Interval {
-    value: 20e6,
+    value: 35e6,
     low: 5e6,
-    high: 30e6,
+    high: 60e6,
 };
 
 /// Plans a run before it is paid for: its time, its bytes and its money, on this machine and on
@@ -282,8 +282,12 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         false => Vec::new(),
     };
     let merging = disk.value / limits.first().map_or(f64::INFINITY, |limit| limit.value);
+    // What the workers wrote last is not on the disk yet when all is learned.
+    let last = disk.value.min(part_bytes(args.memory.0));
     let forecast = Forecast {
-        seconds: time.seconds(target.text_bytes, merging)?,
+        seconds: time
+            .seconds(target.text_bytes, merging)?
+            .plus(time.last_flush(last)),
         disk_bytes: Some(disk),
         memory_bytes: memory(args, &measured, workers),
     };

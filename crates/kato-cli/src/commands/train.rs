@@ -100,7 +100,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     errors: ErrorArgs,
     /// Memory for what is learned and not yet written; the process takes about twice this,
-    /// 100 MB, and up to 30 MB a worker.
+    /// 100 MB, and up to 60 MB a worker.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     memory: ByteSize,
     /// Memory of the process above which the run slows down instead of growing.

@@ -37,6 +37,9 @@ pub(crate) struct Measured {
     pub(crate) documents: u64,
     /// Seconds, as `kato train` tells them.
     pub(crate) seconds: f64,
+    /// Those of them in which what was written last went to the disk and nothing was learned; a
+    /// larger run writes nearly everything while it learns.
+    pub(crate) flush_seconds: f64,
     /// Seconds of one core that learning and writing took, over all workers.
     pub(crate) core_seconds: f64,
     /// Seconds that reading and decoding took.
@@ -57,7 +60,7 @@ pub(crate) struct Measured {
 
 impl Measured {
     /// Reads the report of a pilot.
-    fn of(report: &Value, text_bytes: u64) -> Result<Self> {
+    fn of(report: &Value, text_bytes: u64, store: &PilotStore) -> Result<Self> {
         let number = |value: &Value| value.as_f64();
         let stages = &report["stage_seconds"];
         let seconds = number(&report["total_time_seconds"]).context("a pilot told no time")?;
@@ -70,6 +73,11 @@ impl Measured {
             text_bytes,
             documents: report["samples_processed"].as_u64().unwrap_or(0),
             seconds,
+            flush_seconds: match store {
+                PilotStore::Embedded => of("commit").min(seconds),
+                // A commit is what a server is sent, all of it.
+                PilotStore::Mongodb { .. } => 0.0,
+            },
             core_seconds: of("learn") + of("stage"),
             reader_seconds: of("load"),
             starved_share: number(&report["starved_share"]).unwrap_or(0.0),
@@ -79,6 +87,11 @@ impl Measured {
             workers: report["num_workers"].as_u64().unwrap_or(1).max(1),
             tokens: report["tokens"].as_u64().unwrap_or(0),
         })
+    }
+
+    /// Returns the seconds that grow with the text, however large the run.
+    pub(crate) fn growing_seconds(&self) -> f64 {
+        self.seconds - self.flush_seconds
     }
 }
 
@@ -117,7 +130,7 @@ pub(crate) fn measure(
         place.remove()?;
         let text_bytes = corpus.bytes_of(documents);
         if idx > 0 {
-            measured.push(Measured::of(&report, text_bytes)?);
+            measured.push(Measured::of(&report, text_bytes, &pilots.store)?);
         }
         meter.update(idx as u64 + 1, Some(order.len() as u64), || {
             vec![format!(

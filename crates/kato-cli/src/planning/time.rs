@@ -38,6 +38,8 @@ pub(crate) struct TimeLaw {
     fastest: Option<Scaling>,
     /// The law that all pilots would rather have.
     rather: Option<Law>,
+    /// Seconds that a byte takes to the disk while nothing is learned.
+    flush_a_byte: f64,
 }
 
 impl TimeLaw {
@@ -53,14 +55,14 @@ impl TimeLaw {
             .with_force(is_forced);
         let points = measured
             .iter()
-            .map(|pilot| (pilot.text_bytes as f64, pilot.seconds));
+            .map(|pilot| (pilot.text_bytes as f64, pilot.growing_seconds()));
         let all = analyzer.fit(points).map_err(|error| match &error {
             ScalingError::TooFewSizes { .. } => anyhow::Error::from(error)
                 .context("the corpus has too few documents for pilots of several sizes: estimate it with `kato estimate`, or train it"),
             _ => error.into(),
         })?;
         let free = fitted(&ScalingAnalyzer::new(), measured, |pilot| {
-            Some(pilot.seconds)
+            Some(pilot.growing_seconds())
         });
         let rather =
             free.filter(|free| free.law() != Law::Linear && !free.rivals().contains(&Law::Linear));
@@ -68,7 +70,15 @@ impl TimeLaw {
             all,
             fastest: of_fastest(measured),
             rather: rather.map(|free| free.law()),
+            flush_a_byte: flush_a_byte(measured),
         })
+    }
+
+    /// Returns the seconds in which what was written last goes to the disk, of a run that is done
+    /// but for so many bytes.
+    #[must_use]
+    pub(crate) fn last_flush(&self, bytes: f64) -> Interval {
+        Interval::around(self.flush_a_byte * bytes, 1.0)
     }
 
     /// Returns the law of all pilots.
@@ -136,6 +146,13 @@ impl TimeLaw {
     }
 }
 
+/// Returns the seconds that a byte took to the disk once a pilot had learned all.
+fn flush_a_byte(measured: &[Measured]) -> f64 {
+    let bytes: u64 = measured.iter().filter_map(|pilot| pilot.disk_bytes).sum();
+    let seconds: f64 = measured.iter().map(|pilot| pilot.flush_seconds).sum();
+    seconds / bytes.max(1) as f64
+}
+
 /// Fits the law to the two fastest pilots of each size.
 fn of_fastest(measured: &[Measured]) -> Option<Scaling> {
     let mut by_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
@@ -143,7 +160,7 @@ fn of_fastest(measured: &[Measured]) -> Option<Scaling> {
         by_size
             .entry(pilot.text_bytes)
             .or_default()
-            .push(pilot.seconds);
+            .push(pilot.growing_seconds());
     }
     let mut points = Vec::new();
     for (size, mut seconds) in by_size {

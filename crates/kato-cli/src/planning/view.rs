@@ -154,14 +154,21 @@ impl View for LegacyView {
     }
 }
 
+/// Returns the bytes of a part of each worker.
+///
+/// It is about 0.36 of the memory: 3.02 GB in 62 parts with 256 MiB and two workers
+/// (docs/estimation.md).
+#[must_use]
+pub(crate) fn part_bytes(memory: u64) -> f64 {
+    0.36 * memory as f64
+}
+
 /// Seconds between two commits of a run.
 const SECONDS_A_COMMIT: f64 = 10.0;
 
 /// Returns where bytes on the disk change the law of a run that leaves so many a second.
 ///
-/// A worker leaves a part of about 0.36 of its share of the memory (3.02 GB in 62 parts with 256
-/// MiB and two workers, docs/estimation.md), and 64 parts are merged, but none before the first
-/// commit.
+/// 64 parts are merged, but none before the first commit.
 #[must_use]
 pub(crate) fn limits(
     memory: u64,
@@ -169,7 +176,7 @@ pub(crate) fn limits(
     bytes_a_second: f64,
     free_disk: Option<u64>,
 ) -> Vec<Limit> {
-    let part = 0.36 * memory as f64 / workers.max(1) as f64;
+    let part = part_bytes(memory) / workers.max(1) as f64;
     let first_commit = bytes_a_second * SECONDS_A_COMMIT;
     let merging = (64.0 * part).max(first_commit);
     let mut limits = vec![Limit::new("parts begin to be merged", merging)];

@@ -155,7 +155,7 @@ fn thirty_runs_are_answered() {
             any().with_place(Place::Bought).with_budget(100.0),
             DoesNot,
             Processor,
-            "1030.00 USD instead",
+            "1176.00 USD instead",
         ),
         Case(
             "bought, a petabyte",

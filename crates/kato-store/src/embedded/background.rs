@@ -147,20 +147,25 @@ mod tests {
 
     use super::*;
     use crate::PatternStore;
+    use crate::contract::StagedBatch;
     use crate::embedded::{EmbeddedOptions, Merging};
 
     fn name(number: u32) -> PatternName {
         PatternName::of_events(&[["a".to_owned()], [number.to_string()]])
     }
 
-    /// Learns a pattern in a commit of its own.
-    fn learn(store: &EmbeddedStore, number: u32) -> Result<(), StoreError> {
+    /// Stages a pattern in a batch of its own.
+    fn stage(store: &EmbeddedStore, number: u32) -> Result<StagedBatch, StoreError> {
         let mut batch = LearnBatch::new(1);
         let symbols = ["a".to_owned(), number.to_string()];
         let symbols = symbols.map(|text| BatchSymbol::Literal(batch.literal(&text)));
         batch.learn(0, name(number), symbols);
-        let staged = store.stage(batch.seal())?;
-        store.commit(vec![staged], json!(number))
+        store.stage(batch.seal())
+    }
+
+    /// Learns a pattern in a commit of its own.
+    fn learn(store: &EmbeddedStore, number: u32) -> Result<(), StoreError> {
+        store.commit(vec![stage(store, number)?], json!(number))
     }
 
     fn create(dir: &Path, max_segments: usize) -> EmbeddedStore {
@@ -174,10 +179,10 @@ mod tests {
 
     /// Waits until the merge that goes on is finished, and returns whether there is one.
     fn wait_for_merge(store: &EmbeddedStore) -> bool {
-        while store.writing().as_ref().is_some_and(|it| !it.is_finished()) {
+        while store.writing().iter().any(|it| !it.is_finished()) {
             thread::sleep(Duration::from_millis(1));
         }
-        store.writing().is_some()
+        !store.writing().is_empty()
     }
 
     fn n_files(dir: &Path) -> usize {
@@ -221,6 +226,31 @@ mod tests {
             );
         }
         assert_eq!(store.count_patterns(0).unwrap(), 60);
+    }
+
+    #[test]
+    fn several_merges_go_on_at_once_where_a_commit_brings_many_segments() {
+        for max_merges in [1, 2, 8] {
+            let dir = tempfile::tempdir().unwrap();
+            let options = EmbeddedOptions {
+                max_segments: 4,
+                max_segment_patterns: 5,
+                merging: Merging::Beside,
+                max_merges,
+                ..Default::default()
+            };
+            let store =
+                EmbeddedStore::create_with(dir.path(), &["node0"], Value::Null, options).unwrap();
+            let staged = (0..12).map(|number| stage(&store, number).unwrap());
+            store.commit(staged.collect(), json!(11)).unwrap();
+            // Two times five into one leave four, which are not too many.
+            let n_merges = max_merges.min(2);
+            assert_eq!(store.writing().len(), n_merges);
+            wait_for_merge(&store);
+            learn(&store, 12).unwrap();
+            assert_eq!(store.n_segments(), 12 - 4 * n_merges + 1);
+            assert_eq!(store.count_patterns(0).unwrap(), 13);
+        }
     }
 
     #[test]

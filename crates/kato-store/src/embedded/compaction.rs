@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::background::BackgroundMerge;
 use super::lock::WriteLock;
 use super::manifest::SegmentEntry;
 use super::merge::merge_segments;
@@ -33,7 +34,7 @@ impl EmbeddedStore {
         // Locked throughout, so that no commit comes between reading a generation and replacing it.
         let mut writing = self.writing();
         // What goes on beside commits would be in the way.
-        *writing = None;
+        writing.clear();
         let mut merged_any = false;
         loop {
             let mut next = self.newest();
@@ -108,16 +109,16 @@ impl EmbeddedStore {
     ) -> Result<bool, StoreError> {
         self.writer()?;
         let mut writing = self.writing();
-        *writing = None;
+        writing.clear();
         let mut next = self.newest();
         let is_free = are_free(&next);
-        let n_free = is_free.iter().filter(|is_free| **is_free).count();
+        let n_free = count(&is_free);
         if n_free <= most.max(1) {
             return Ok(false);
         }
         // One is left of those that are merged.
-        let count = n_free - most.max(1) + 1;
-        let chosen = self.smallest(&next, &is_free, |n_chosen, _, _| n_chosen < count);
+        let n_merged = n_free - most.max(1) + 1;
+        let chosen = self.smallest(&next, &is_free, |n_chosen, _, _| n_chosen < n_merged);
         let Some(mut merged) = self.merge(&mut next, &chosen, is_cancelled)? else {
             return Ok(false);
         };
@@ -157,18 +158,19 @@ impl EmbeddedStore {
         added: usize,
     ) -> Result<Vec<StagedSegment>, StoreError> {
         let excess = |next: &Generation, most: usize| {
-            let n_mergeable = self.mergeable(next).iter().filter(|it| **it).count();
+            let n_mergeable = count(&self.mergeable(next));
             (n_mergeable + added).checked_sub(most + 1)
         };
         let most = self.max_segments();
-        // Beside commits, twice as many are the most: they come faster than they are merged.
+        // Beside commits, twice as many are the most, or as this one brings: they come faster than
+        // they are merged.
         let must_wait = |next: &Generation| match self.options.merging {
             Merging::InCommit => true,
-            Merging::Beside => excess(next, 2 * most).is_some(),
+            Merging::Beside => excess(next, 2 * most.max(added)).is_some(),
         };
         let mut merged = Vec::new();
         let is_due = must_wait(next);
-        if let Some(merge) = writing.take_if(|merge| is_due || merge.is_finished()) {
+        for merge in writing.extract_if(.., |merge| is_due || merge.is_finished()) {
             let is_kept = are_known(merge.inputs(), &self.kept());
             // What was kept meanwhile must stay: then the merge was for nothing.
             if !is_kept.contains(&true) {
@@ -176,31 +178,47 @@ impl EmbeddedStore {
             }
         }
         if let Some(excess) = excess(next, most).filter(|_| must_wait(next)) {
-            let chosen = self.to_merge(next, excess);
+            let chosen = self.to_merge(next, &self.mergeable(next), excess);
             merged.extend(self.merge(next, &chosen, &never)?);
         }
         Ok(merged)
     }
 
-    /// Begins to merge the smaller segments beside commits if there are too many and none are being
-    /// merged.
+    /// Begins to merge the smaller segments beside commits, as many times at once as may be, as long
+    /// as too many are left that are not being merged.
     pub(super) fn merge_beside_if_needed(
         &self,
         writing: &mut Writing<'_>,
         writer: &Arc<WriteLock>,
     ) {
-        if self.options.merging != Merging::Beside || writing.is_some() {
+        if self.options.merging != Merging::Beside {
             return;
         }
         let newest = self.newest();
-        let n_mergeable = self.mergeable(&newest).iter().filter(|it| **it).count();
-        let Some(excess) = n_mergeable.checked_sub(self.max_segments() + 1) else {
-            return;
-        };
-        let chosen = self.to_merge(&newest, excess);
-        if chosen.len() >= 2 {
+        while writing.len() < self.options.max_merges.max(1) {
+            let is_input = |segment: &Arc<Segment>| {
+                let mut inputs = writing.iter().flat_map(BackgroundMerge::inputs);
+                inputs.any(|input| Arc::ptr_eq(input, segment))
+            };
+            let with_mergeable = newest.segments.iter().zip(self.mergeable(&newest));
+            let is_free: Vec<bool> = with_mergeable
+                .map(|(segment, is_mergeable)| is_mergeable && !is_input(segment))
+                .collect();
+            // Of every merge that goes on one will be left.
+            let n_left = count(&is_free) + writing.len();
+            let Some(excess) = n_left.checked_sub(self.max_segments() + 1) else {
+                return;
+            };
+            let chosen = self.to_merge(&newest, &is_free, excess);
             let inputs = chosen.iter().map(|&idx| Arc::clone(&newest.segments[idx]));
-            **writing = self.merge_beside(writer, inputs.collect());
+            let inputs: Vec<_> = inputs.collect();
+            let Some(merge) = (inputs.len() >= 2)
+                .then(|| self.merge_beside(writer, inputs))
+                .flatten()
+            else {
+                return;
+            };
+            writing.push(merge);
         }
     }
 
@@ -209,16 +227,16 @@ impl EmbeddedStore {
         self.options.max_segments.max(2)
     }
 
-    /// Returns the positions of the segments that are to be merged, where those that are mergeable and
-    /// those to come are so many too many, beside one.
+    /// Returns the positions of the free segments that are to be merged, where these and those to come
+    /// are so many too many, beside one.
     ///
     /// They are the smallest, down to about half of the limit, which leaves room for as many commits
     /// until the next merge; and on as long as the next larger one is no larger than all those together.
     /// So what is written again is, as a rule, in a segment twice as large at least.
-    fn to_merge(&self, next: &Generation, excess: usize) -> Vec<usize> {
+    fn to_merge(&self, next: &Generation, is_free: &[bool], excess: usize) -> Vec<usize> {
         let most = self.max_segments();
         let count = most + 1 + excess - most / 2;
-        self.smallest(next, &self.mergeable(next), |n_chosen, patterns, size| {
+        self.smallest(next, is_free, |n_chosen, patterns, size| {
             n_chosen < count || size <= patterns
         })
     }
@@ -287,6 +305,11 @@ impl EmbeddedStore {
         });
         chosen.collect()
     }
+}
+
+/// Returns how many are marked.
+fn count(are_marked: &[bool]) -> usize {
+    are_marked.iter().filter(|is_marked| **is_marked).count()
 }
 
 /// Says of a merge that nobody can cancel that it is not cancelled.

@@ -1,5 +1,7 @@
 //! Settings of the embedded store.
 
+use std::thread;
+
 use kato_model::AttributeLimits;
 
 /// Settings of the embedded store.
@@ -15,6 +17,9 @@ pub struct EmbeddedOptions {
     pub max_segment_patterns: u64,
     /// Who waits for merges. Default: the commit that makes them necessary.
     pub merging: Merging,
+    /// Merges that go on [beside commits](Merging::Beside) at once, at most; each is one thread's work.
+    /// Default: one for every four threads that the machine runs at once.
+    pub max_merges: usize,
     /// Limits on the attributes kept of a pattern; used when a knowledge base is created, ignored
     /// afterwards.
     pub attribute_limits: AttributeLimits,
@@ -30,10 +35,10 @@ pub enum Merging {
     /// no thread but the caller's works.
     #[default]
     InCommit,
-    /// On a thread beside commits, while more is learned; a later commit puts the merged segment in
+    /// On threads beside commits, while more is learned; a later commit puts the merged segments in
     /// place of the others. A commit waits only when there are twice as many segments as the setting
-    /// allows, which is when learning is faster than the disk. A merge that goes on when the store is
-    /// closed is abandoned. Right for training, which commits all the time.
+    /// allows, and as the commit brings, which is when learning is faster than the disk. A merge that
+    /// goes on when the store is closed is abandoned. Right for training, which commits all the time.
     Beside,
 }
 
@@ -67,6 +72,7 @@ impl Default for EmbeddedOptions {
             // At four bytes for each, a merge takes about 100 MB of memory.
             max_segment_patterns: 24_000_000,
             merging: Merging::default(),
+            max_merges: thread::available_parallelism().map_or(1, |threads| threads.get() / 4),
             attribute_limits: AttributeLimits::default(),
             damage_policy: DamagePolicy::default(),
         }
