@@ -180,3 +180,39 @@ fn of_fastest(measured: &[Measured]) -> Option<Scaling> {
         .with_force(true);
     analyzer.fit(points).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pilot that learns 100 MB of text a second, and then flushes 2 GB a second.
+    fn pilot(text_bytes: u64) -> Measured {
+        let disk_bytes = text_bytes * 3 / 2;
+        let flush_seconds = disk_bytes as f64 / 2e9;
+        Measured {
+            text_bytes,
+            documents: text_bytes / 2_000,
+            seconds: text_bytes as f64 / 1e8 + flush_seconds,
+            flush_seconds,
+            core_seconds: 0.0,
+            reader_seconds: 0.0,
+            starved_share: 0.0,
+            disk_bytes: Some(disk_bytes),
+            patterns: None,
+            memory_bytes: None,
+            workers: 2,
+            tokens: text_bytes / 4,
+        }
+    }
+
+    #[test]
+    fn what_pilots_flush_in_the_end_does_not_grow_with_the_run() {
+        let sizes = [5, 10, 15, 20].map(|size| size * 1_000_000);
+        let measured: Vec<Measured> = sizes.iter().flat_map(|&size| [pilot(size); 2]).collect();
+        let law = TimeLaw::fit(&measured, false).unwrap();
+        let seconds = law.seconds(1e9, 0.0).unwrap().value;
+        assert!((seconds - 10.0).abs() < 1e-3, "{seconds}");
+        let last = law.last_flush(100e6);
+        assert!((last.value - 0.05).abs() < 1e-9 && last.low == 0.0);
+    }
+}

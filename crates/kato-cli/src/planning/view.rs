@@ -213,6 +213,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parts_are_merged_once_there_are_64_of_a_worker_and_a_commit() {
+        let merging = |workers, a_second| limits(256 << 20, workers, a_second, None)[0].value;
+        assert!((merging(2, 1e8) / 3.09e9 - 1.0).abs() < 0.01);
+        // Eight times as many parts are 64 sooner, but by then nothing is committed.
+        assert!((merging(16, 5e8) - 5e9).abs() < 1.0);
+    }
+
+    #[test]
     fn words_are_quoted_where_a_shell_needs_it() {
         let words = ["kato", "train", "a b", "0.7*c4", "it's", ""].map(str::to_owned);
         assert_eq!(shell(&words), r"kato train 'a b' '0.7*c4' 'it'\''s' ''");
