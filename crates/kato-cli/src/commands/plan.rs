@@ -97,7 +97,7 @@ pub(crate) struct Args {
     /// Machines and prices: a TOML file. Default: those that come along, with their date.
     #[arg(long, value_name = "FILE")]
     catalogue: Option<PathBuf>,
-    /// Text of the pilots at most. Default: 10MB a worker, but 20MB at least, and 200kB for a
+    /// Text of the pilots at most. Default: 10MB a worker, from 20MB to 320MB, and 200kB for a
     /// MongoDB.
     #[arg(long, value_name = "SIZE")]
     pilot: Option<ByteSize>,
@@ -321,9 +321,9 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
 }
 
 /// Returns the bytes of text of the largest pilot: as many workers as a machine has learn 20 MB
-/// before one of them is done warming up.
+/// before one of them is done warming up. More than 32 workers' would be long to draw.
 fn pilot_bytes(workers: NonZeroUsize) -> u64 {
-    (PILOT_BYTES_A_WORKER * workers.get() as u64).max(20_000_000)
+    (PILOT_BYTES_A_WORKER * workers.get() as u64).clamp(20_000_000, 320_000_000)
 }
 
 /// Returns the place that the run's knowledge goes to, by default the directory `kato-kb`.

@@ -142,7 +142,13 @@ impl EmbeddedLayout {
             low: workers,
             likely,
             high: likely.max(standing),
-            peak_before_merge: Some((counted, part * standing as f64)),
+            peak_before_merge: Some(match self.commit_tokens.map(|each| each / tokens) {
+                // The first commit has more than stand otherwise.
+                Some(commit) if commit > part * standing as f64 => {
+                    ((commit / part - 1e-9).ceil() as u64, commit)
+                }
+                _ => (counted, part * standing as f64),
+            }),
         }
     }
 
@@ -279,7 +285,11 @@ mod tests {
         let run = EmbeddedLayout::of_run(16, 256 << 20);
         // 16 MiB hold 0.194 million, and a commit 192 million.
         assert_eq!(segments(&run, 20e6), standing(16, 104));
-        assert_eq!(segments(&run, 200e6).likely, 16, "the first merge is over");
+        let merged = segments(&run, 200e6);
+        assert_eq!(merged.likely, 16, "the first merge is over");
+        let (segments_then, share) = merged.peak_before_merge.unwrap();
+        assert!((980..1_000).contains(&segments_then), "{segments_then}");
+        assert!((share - 0.96).abs() < 1e-9);
     }
 
     #[test]
