@@ -660,7 +660,7 @@ impl Generation {
 
 /// Waits until the disk holds a segment, and opens it.
 fn open_durably(written: &WrittenSegment) -> Result<(SegmentEntry, Arc<Segment>), StoreError> {
-    written.sync()?;
+    written.flush()?;
     Ok((
         manifest_entry(written),
         Arc::new(Segment::open(written.path())?),

@@ -4,6 +4,7 @@ use kato_planner::legacy::LegacyRecommendation;
 use kato_planner::recommend::{Verdict, span};
 use kato_planner::{Interval, Recommendation};
 use kato_scaling::{Crossing, Limit};
+use kato_scheduler::TrainingOptions;
 use serde::Serialize;
 
 use super::Measured;
@@ -163,9 +164,6 @@ pub(crate) fn part_bytes(memory: u64) -> f64 {
     0.36 * memory as f64
 }
 
-/// Seconds between two commits of a run.
-const SECONDS_A_COMMIT: f64 = 10.0;
-
 /// Returns where bytes on the disk change the law of a run that leaves so many a second.
 ///
 /// 64 parts are merged, but none before the first commit.
@@ -177,7 +175,8 @@ pub(crate) fn limits(
     free_disk: Option<u64>,
 ) -> Vec<Limit> {
     let part = part_bytes(memory) / workers.max(1) as f64;
-    let first_commit = bytes_a_second * SECONDS_A_COMMIT;
+    let interval = TrainingOptions::default().commit_interval;
+    let first_commit = bytes_a_second * interval.as_secs_f64();
     let merging = (64.0 * part).max(first_commit);
     let mut limits = vec![Limit::new("parts begin to be merged", merging)];
     limits.extend(free_disk.map(|free| Limit::new("this disk is full", free as f64)));

@@ -1,4 +1,4 @@
-//! Merging beside commits: a thread writes what segments are together while others go on being
+//! Merging beside commits: threads write what segments are together while others go on being
 //! learned and committed, and a later commit puts it in their place.
 
 use std::panic::resume_unwind;
@@ -139,6 +139,7 @@ impl EmbeddedStore {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::num::NonZeroUsize;
     use std::path::Path;
 
     use kato_model::batch::BatchSymbol;
@@ -236,7 +237,7 @@ mod tests {
                 max_segments: 4,
                 max_segment_patterns: 5,
                 merging: Merging::Beside,
-                max_merges,
+                max_merges: NonZeroUsize::new(max_merges),
                 ..Default::default()
             };
             let store =

@@ -1,6 +1,8 @@
 //! Compaction: merging many segments into few, so that look-ups have few to search.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread;
 
 use super::background::BackgroundMerge;
 use super::lock::WriteLock;
@@ -195,14 +197,16 @@ impl EmbeddedStore {
             return;
         }
         let newest = self.newest();
-        while writing.len() < self.options.max_merges.max(1) {
+        let are_mergeable = self.mergeable(&newest);
+        let max_merges = self.max_merges();
+        while writing.len() < max_merges {
             let is_input = |segment: &Arc<Segment>| {
                 let mut inputs = writing.iter().flat_map(BackgroundMerge::inputs);
                 inputs.any(|input| Arc::ptr_eq(input, segment))
             };
-            let with_mergeable = newest.segments.iter().zip(self.mergeable(&newest));
+            let with_mergeable = newest.segments.iter().zip(&are_mergeable);
             let is_free: Vec<bool> = with_mergeable
-                .map(|(segment, is_mergeable)| is_mergeable && !is_input(segment))
+                .map(|(segment, &is_mergeable)| is_mergeable && !is_input(segment))
                 .collect();
             // Of every merge that goes on one will be left.
             let n_left = count(&is_free) + writing.len();
@@ -225,6 +229,13 @@ impl EmbeddedStore {
     /// Returns the number of segments above which the smaller ones are merged.
     fn max_segments(&self) -> usize {
         self.options.max_segments.max(2)
+    }
+
+    /// Returns the number of merges that may go on at once.
+    fn max_merges(&self) -> usize {
+        let of_machine = || thread::available_parallelism().map_or(1, |threads| threads.get() / 4);
+        let max_merges = self.options.max_merges.map(NonZeroUsize::get);
+        max_merges.unwrap_or_else(of_machine).max(1)
     }
 
     /// Returns the positions of the free segments that are to be merged, where these and those to come

@@ -1,6 +1,6 @@
 //! Settings of the embedded store.
 
-use std::thread;
+use std::num::NonZeroUsize;
 
 use kato_model::AttributeLimits;
 
@@ -18,8 +18,8 @@ pub struct EmbeddedOptions {
     /// Who waits for merges. Default: the commit that makes them necessary.
     pub merging: Merging,
     /// Merges that go on [beside commits](Merging::Beside) at once, at most; each is one thread's work.
-    /// Default: one for every four threads that the machine runs at once.
-    pub max_merges: usize,
+    /// `None`, the default, for one for every four threads that the machine runs at once.
+    pub max_merges: Option<NonZeroUsize>,
     /// Limits on the attributes kept of a pattern; used when a knowledge base is created, ignored
     /// afterwards.
     pub attribute_limits: AttributeLimits,
@@ -72,7 +72,7 @@ impl Default for EmbeddedOptions {
             // At four bytes for each, a merge takes about 100 MB of memory.
             max_segment_patterns: 24_000_000,
             merging: Merging::default(),
-            max_merges: thread::available_parallelism().map_or(1, |threads| threads.get() / 4),
+            max_merges: None,
             attribute_limits: AttributeLimits::default(),
             damage_policy: DamagePolicy::default(),
         }

@@ -341,7 +341,7 @@ impl WrittenSegment {
     }
 
     /// Waits until the disk holds the file.
-    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+    pub(crate) fn flush(&self) -> Result<(), StoreError> {
         let Some(file) = &self.file else {
             return Ok(());
         };
