@@ -5,8 +5,11 @@ mod lists;
 mod node;
 
 use std::fs::{self, File, TryLockError};
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use kato_prediction::Cancel;
@@ -29,6 +32,9 @@ pub struct BuildOptions {
     /// Bytes of memory for sorting, beside which there are 4 bytes for each pattern of the largest
     /// node. The less, the more often the patterns are read. Default 256 MiB.
     pub sort_bytes: usize,
+    /// Threads that sort, beside one that writes. Default: as many as the system lets a program
+    /// have.
+    pub threads: NonZeroUsize,
     /// A flag that ends the building, which looks at it every few thousand patterns. Default: none.
     pub cancel: Cancel,
 }
@@ -37,6 +43,7 @@ impl Default for BuildOptions {
     fn default() -> Self {
         Self {
             sort_bytes: 256 << 20,
+            threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             cancel: Cancel::never(),
         }
     }
@@ -47,6 +54,13 @@ impl BuildOptions {
     #[must_use]
     pub fn with_sort_bytes(mut self, bytes: usize) -> Self {
         self.sort_bytes = bytes;
+        self
+    }
+
+    /// Sets the number of threads that sort.
+    #[must_use]
+    pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = threads;
         self
     }
 
@@ -139,27 +153,33 @@ fn write(
     began: Instant,
 ) -> Result<BuildReport, IndexFileError> {
     fs::create_dir(dir).map_err(IndexFileError::io("create", dir))?;
-    let mut builder = Builder {
-        dir: dir.to_owned(),
-        options,
-        names: store.nodes(),
-        node: None,
-        nodes: Vec::new(),
-        checksums: Vec::new(),
-        error: None,
-        n_seen: 0,
-    };
-    let visited = store.visit_in_order(&mut builder);
-    // The visitor's own error first: it is why the visit ended.
-    if let Some(error) = builder.error.take() {
-        return Err(error);
-    }
-    let content = visited?;
-    builder.end_node()?;
-    let Some(content) = content else {
-        return Err(IndexFileError::damaged(dir, "building it was broken off"));
-    };
-    let (patterns, bytes) = builder.finish(&content)?;
+    let (content, patterns, bytes) = thread::scope(|scope| {
+        let mut builder = Builder {
+            dir: dir.to_owned(),
+            options,
+            names: store.nodes(),
+            node: None,
+            scope,
+            lists: None,
+            nodes: Vec::new(),
+            checksums: Vec::new(),
+            error: None,
+            n_seen: 0,
+        };
+        let visited = store.visit_in_order(&mut builder);
+        // The visitor's own error first: it is why the visit ended.
+        if let Some(error) = builder.error.take() {
+            return Err(error);
+        }
+        let content = visited?;
+        builder.end_node()?;
+        builder.end_lists()?;
+        let Some(content) = content else {
+            return Err(IndexFileError::damaged(dir, "building it was broken off"));
+        };
+        let (patterns, bytes) = builder.finish(&content)?;
+        Ok((content, patterns, bytes))
+    })?;
     options.cancel.check()?;
     publish(store.dir(), dir, content.digest)?;
     Ok(BuildReport {
@@ -280,12 +300,18 @@ fn remove_all_but(parent: &Path, content: Option<ContentDigest>) {
     }
 }
 
+/// A node whose lists are written, or why not.
+type Finished = Result<(NodeHeader, Vec<u32>), IndexFileError>;
+
 /// A visitor that writes what it sees.
-struct Builder<'a> {
+struct Builder<'scope, 'env> {
     dir: PathBuf,
-    options: &'a BuildOptions,
-    names: &'a [String],
+    options: &'env BuildOptions,
+    names: &'env [String],
     node: Option<NodeBuilder>,
+    scope: &'scope Scope<'scope, 'env>,
+    /// The lists of the node below, which are written while the node's patterns are seen.
+    lists: Option<ScopedJoinHandle<'scope, Finished>>,
     nodes: Vec<NodeHeader>,
     checksums: Vec<u32>,
     error: Option<IndexFileError>,
@@ -293,13 +319,26 @@ struct Builder<'a> {
     n_seen: u64,
 }
 
-impl Builder<'_> {
-    /// Writes the lists of the node in progress.
+impl Builder<'_, '_> {
+    /// Begins to write the lists of the node in progress.
     fn end_node(&mut self) -> Result<(), IndexFileError> {
         let Some(node) = self.node.take() else {
             return Ok(());
         };
-        let (header, mut checksums) = node.finish(self.options)?;
+        // One after the other, as each takes all memory for sorting.
+        self.end_lists()?;
+        let options = self.options;
+        self.lists = Some(self.scope.spawn(move || node.finish(options)));
+        Ok(())
+    }
+
+    /// Waits for the lists that are being written.
+    fn end_lists(&mut self) -> Result<(), IndexFileError> {
+        let Some(lists) = self.lists.take() else {
+            return Ok(());
+        };
+        let finished = lists.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let (header, mut checksums) = finished?;
         self.nodes.push(header);
         self.checksums.append(&mut checksums);
         Ok(())
@@ -332,7 +371,7 @@ impl Builder<'_> {
     }
 }
 
-impl OrderedVisitor for Builder<'_> {
+impl OrderedVisitor for Builder<'_, '_> {
     fn node(&mut self, node: &OrderedNode<'_>) {
         if self.error.is_some() {
             return;

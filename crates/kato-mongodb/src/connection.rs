@@ -38,6 +38,9 @@ impl Connection {
         })?;
         let uri = uri.to_owned();
         let server = runtime.run(async move { Server::new(&uri, patience, pool).await })?;
+        // A client that is dropped while its threads end takes its leave beside them, and panics
+        // there when they are gone first.
+        runtime.at_the_end(server.leave());
         Ok(Self {
             runtime,
             server: Arc::new(server),

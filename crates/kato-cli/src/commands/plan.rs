@@ -16,7 +16,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use kato_estimator::{
-    Calibration, EstimateError, Figure, StorageEngine, StorageEstimator, TextSampler,
+    Calibration, EstimateError, Figure, StorageBreakdown, StorageEngine, StorageEstimator,
+    TextSampler,
 };
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
@@ -50,7 +51,7 @@ const PILOT_BYTES_A_WORKER: u64 = 10_000_000;
 const MEMORY_A_WORKER: Interval = Interval {
     value: 35e6,
     low: 5e6,
-    high: 60e6,
+    high: 70e6,
 };
 
 /// Plans a run before it is paid for: its time, its bytes and its money, on this machine and on
@@ -97,7 +98,7 @@ pub(crate) struct Args {
     /// Machines and prices: a TOML file. Default: those that come along, with their date.
     #[arg(long, value_name = "FILE")]
     catalogue: Option<PathBuf>,
-    /// Text of the pilots at most. Default: 10MB a worker, from 20MB to 320MB, and 200kB for a
+    /// Text of the pilots at most. Default: 10MB a worker, from 20MB to 320MB, and 500kB for a
     /// MongoDB.
     #[arg(long, value_name = "SIZE")]
     pilot: Option<ByteSize>,
@@ -229,10 +230,10 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let mut loader = args.source.resolve(&sources)?.builder().build()?;
     let mut sampler = TextSampler::new(&learner)?;
     let workers = args.workers.unwrap_or_else(machine::threads);
-    // A MongoDB takes as long for 200 kB as a directory for some 500 MB.
+    // A MongoDB takes as long for 500 kB as a directory for some gigabytes.
     let (most_bytes, repeats) = match store {
         PilotStore::Embedded => (pilot_bytes(workers), 5),
-        PilotStore::Mongodb { .. } => (200_000, 2),
+        PilotStore::Mongodb { .. } => (500_000, 2),
     };
     let most_bytes = args.pilot.map_or(most_bytes, |size| size.0);
     let corpus = PilotCorpus::draw(&mut loader, most_bytes, stop, |text| Ok(sampler.add(text)?))?;
@@ -249,10 +250,9 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let mut meter = Meter::new(args.quiet);
     let measured = measure(&corpus, &pilots, stop, &mut meter);
     meter.finish();
-    let measured = measured?;
+    let mut measured = measured?;
 
-    let target = target(args, &corpus)?;
-    let time = TimeLaw::fit(&measured, args.force)?;
+    let mut target = target(args, &corpus)?;
     let (workers, is_embedded) = (workers.get() as u64, store == PilotStore::Embedded);
     let estimator = StorageEstimator::builder()
         .with_calibration(Calibration::from_sample(&sampler.finish()?))
@@ -271,12 +271,17 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     if !is_embedded {
         let foretold = of_figure(&of_text(corpus.total_bytes() as f64)?.bytes);
         disk = corrected(disk, foretold, &measured, &corpus);
+        target.upserts = Some(upserts(&breakdown));
+        for pilot in &mut measured {
+            pilot.upserts = Some(upserts(&of_text(pilot.text_bytes as f64)?));
+        }
     }
+    let time = TimeLaw::fit(&measured, args.force)?;
     let patterns = of_figure(&breakdown.total_patterns);
     // A server merges nothing, and does not tell how much room it has.
     let limits = match is_embedded {
         true => {
-            let a_second = disk.value / time.seconds(target.text_bytes, 0.0)?.value;
+            let a_second = disk.value / time.seconds(target.size(), 0.0)?.value;
             limits(args.memory.0, workers, a_second, free_disk(args))
         }
         false => Vec::new(),
@@ -286,7 +291,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let last = disk.value.min(part_bytes(args.memory.0));
     let forecast = Forecast {
         seconds: time
-            .seconds(target.text_bytes, merging)?
+            .seconds(target.size(), merging)?
             .plus(time.last_flush(last)),
         disk_bytes: Some(disk),
         memory_bytes: memory(args, &measured, workers),
@@ -392,6 +397,15 @@ fn corrected(
     disk.scaled(mean / foretold.value)
 }
 
+/// Returns the upserts of one commit into a MongoDB: each pattern and each symbol of a node is one,
+/// however often it was learned.
+fn upserts(breakdown: &StorageBreakdown) -> f64 {
+    let levels = breakdown.level_estimates.iter();
+    levels
+        .map(|level| level.contents.patterns + level.contents.distinct_symbols)
+        .sum()
+}
+
 /// Says what helps where the estimate is too far away.
 fn too_far(error: EstimateError) -> anyhow::Error {
     match &error {
@@ -408,10 +422,12 @@ fn target(args: &Args, corpus: &PilotCorpus) -> Result<Target> {
         (Some(size), _) => Target {
             text_bytes: size.0 as f64,
             samples: (size.0 as f64 / a_document).ceil(),
+            upserts: None,
         },
         (None, Some(samples)) => Target {
             text_bytes: samples as f64 * a_document,
             samples: samples as f64,
+            upserts: None,
         },
         (None, None) => bail!("say how large the run is: --target 1GB"),
     };
@@ -545,10 +561,13 @@ fn assumptions(args: &Args, corpus: &PilotCorpus, merging: f64, workers: u64) ->
             "The corpus is like the {} documents ({}) that were drawn from it{}.",
             corpus.n_documents(),
             bytes(corpus.total_bytes() as f64),
-            if corpus.is_whole { ", which are all that it has" } else { "" }
+            if corpus.is_whole {
+                ", which are all that it has"
+            } else {
+                ""
+            }
         ),
-        "Every document costs the same, whatever came before it; other programs take as much of this machine as during the pilots."
-            .to_owned(),
+        "Other programs take as much of this machine as during the pilots.".to_owned(),
     ];
     match backend(args) {
         Backend::Mongodb(uri) => {
@@ -561,7 +580,7 @@ fn assumptions(args: &Args, corpus: &PilotCorpus, merging: f64, workers: u64) ->
             }
         }
         _ => assumptions.push(format!(
-            "The run has {workers} workers here, and one a thread elsewhere; the source is read as fast as the pilots' file."
+            "Every document costs the same, whatever came before it; the run has {workers} workers here, and one a thread elsewhere; the source is read as fast as the pilots' file."
         )),
     }
     if merging > 1.0 {

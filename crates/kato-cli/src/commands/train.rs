@@ -100,7 +100,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     errors: ErrorArgs,
     /// Memory for what is learned and not yet written; the process takes about twice this,
-    /// 100 MB, and up to 60 MB a worker.
+    /// 100 MB, and up to 70 MB a worker.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     memory: ByteSize,
     /// Memory of the process above which the run slows down instead of growing.
@@ -229,7 +229,10 @@ fn run(args: &Args) -> Result<ExitCode> {
     let report = report?;
     let profile = profile.transpose()?;
     let index = match report.complete {
-        true => args.destination.index(&destination, args.memory)?,
+        true => {
+            let destination_args = &args.destination;
+            destination_args.index(&destination, args.memory, report.num_workers)?
+        }
         false => None,
     };
     let note = args.history.note.as_deref().unwrap_or_default();

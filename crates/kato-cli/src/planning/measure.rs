@@ -56,6 +56,8 @@ pub(crate) struct Measured {
     pub(crate) workers: u64,
     /// Tokens.
     pub(crate) tokens: u64,
+    /// Upserts into a MongoDB, as they are estimated for so much text.
+    pub(crate) upserts: Option<f64>,
 }
 
 impl Measured {
@@ -86,7 +88,13 @@ impl Measured {
             memory_bytes: report["peak_memory_bytes"].as_u64(),
             workers: report["num_workers"].as_u64().unwrap_or(1).max(1),
             tokens: report["tokens"].as_u64().unwrap_or(0),
+            upserts: None,
         })
+    }
+
+    /// Returns the size that the time grows with: upserts where they are known, else bytes of text.
+    pub(crate) fn size(&self) -> f64 {
+        self.upserts.unwrap_or(self.text_bytes as f64)
     }
 
     /// Returns the seconds that grow with the text, however large the run.
@@ -144,7 +152,7 @@ pub(crate) fn measure(
     Ok(measured)
 }
 
-/// Fits a quantity of the pilots over bytes of text; `None` where they do not tell it.
+/// Fits a quantity of the pilots over their size; `None` where they do not tell it.
 pub(crate) fn fitted(
     analyzer: &ScalingAnalyzer,
     measured: &[Measured],
@@ -152,7 +160,7 @@ pub(crate) fn fitted(
 ) -> Option<Scaling> {
     let points = measured.iter().filter_map(|pilot| {
         let value = of(pilot).filter(|&value| value > 0.0)?;
-        Some((pilot.text_bytes as f64, value))
+        Some((pilot.size(), value))
     });
     analyzer.fit(points).ok()
 }

@@ -71,16 +71,16 @@ pub(crate) const STYLE: &str = "body{font-family:sans-serif;max-width:70em;margi
 /// The pilots, the law, and the run.
 fn time_chart(plan: &Plan, time: &Scaling) -> String {
     let (first, _) = time.range();
-    let last = plan.target.text_bytes.max(time.range().1);
+    let last = plan.target.size().max(time.range().1);
     let step = (last / first).max(1.0).powf(1.0 / f64::from(POINTS));
     let curve: Vec<_> = (0..=POINTS)
         .filter_map(|n| time.predict(first * step.powi(n)).ok())
         .collect();
     let axes = (
-        Axis::logarithmic("bytes of text"),
+        Axis::logarithmic(plan.target.unit()),
         Axis::logarithmic("seconds"),
     );
-    let run = (plan.target.text_bytes, plan.forecast.seconds.value);
+    let run = (plan.target.size(), plan.forecast.seconds.value);
     Chart::new("Time by size", axes.0, axes.1)
         .with_band(
             curve

@@ -23,11 +23,13 @@ const MERGING_FROM: f64 = 2.2;
 /// Fewest of the fastest pilots of which a fixed part can be told.
 const ENOUGH_FASTEST: usize = 8;
 
-/// The time over the text, as pilots have measured it: a fixed part, and one that grows with the
-/// text.
+/// The time over the size of a run, as pilots have measured it: a fixed part, and one that grows
+/// with the size.
 ///
-/// No other law is allowed, as every document costs the same whatever came before it, and what is
-/// sorted at once is bounded by --memory. Pilots are too near to each other to tell n from n log n.
+/// That is the text for a directory: every document costs the same whatever came before it, and
+/// what is sorted at once is bounded by --memory. For a MongoDB it is the upserts, which grow more
+/// slowly than text, as symbols occur again. No other law is allowed: pilots are too near to each
+/// other to tell n from n log n.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TimeLaw {
     /// Of all pilots: says how sure the time is.
@@ -55,7 +57,7 @@ impl TimeLaw {
             .with_force(is_forced);
         let points = measured
             .iter()
-            .map(|pilot| (pilot.text_bytes as f64, pilot.growing_seconds()));
+            .map(|pilot| (pilot.size(), pilot.growing_seconds()));
         let all = analyzer.fit(points).map_err(|error| match &error {
             ScalingError::TooFewSizes { .. } => anyhow::Error::from(error)
                 .context("the corpus has too few documents for pilots of several sizes: estimate it with `kato estimate`, or train it"),
@@ -87,15 +89,15 @@ impl TimeLaw {
         &self.all
     }
 
-    /// Returns the seconds of a run over so many bytes of text: by the law, with what laws are off
+    /// Returns the seconds of a run of a size: by the law, with what laws are off
     /// by at a distance, and with what merging adds; `merging` is how many times as much is
     /// learned as is kept before parts are merged.
     ///
     /// # Errors
     ///
     /// When that is too many times the pilots.
-    pub(crate) fn seconds(&self, text_bytes: f64, merging: f64) -> Result<Interval> {
-        let prediction = self.all.predict(text_bytes).map_err(|error| match &error {
+    pub(crate) fn seconds(&self, size: f64, merging: f64) -> Result<Interval> {
+        let prediction = self.all.predict(size).map_err(|error| match &error {
             ScalingError::TooFar { .. } => anyhow::Error::from(error)
                 .context("make larger pilots with --pilot SIZE, or plan all the same with --force"),
             _ => error.into(),
@@ -113,7 +115,7 @@ impl TimeLaw {
             1.0
         };
         let fastest = self.fastest.as_ref();
-        let expected = fastest.and_then(|law| law.predict(text_bytes).ok());
+        let expected = fastest.and_then(|law| law.predict(size).ok());
         let expected = expected.map_or(prediction.value, |expected| expected.value);
         let plain = Interval::new(expected, prediction.low, prediction.high);
         Ok(Interval::new(
@@ -155,22 +157,15 @@ fn flush_a_byte(measured: &[Measured]) -> f64 {
 
 /// Fits the law to the two fastest pilots of each size.
 fn of_fastest(measured: &[Measured]) -> Option<Scaling> {
-    let mut by_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    let mut by_text: BTreeMap<u64, Vec<&Measured>> = BTreeMap::new();
     for pilot in measured {
-        by_size
-            .entry(pilot.text_bytes)
-            .or_default()
-            .push(pilot.growing_seconds());
+        by_text.entry(pilot.text_bytes).or_default().push(pilot);
     }
     let mut points = Vec::new();
-    for (size, mut seconds) in by_size {
-        seconds.sort_by(f64::total_cmp);
-        points.extend(
-            seconds
-                .into_iter()
-                .take(2)
-                .map(|taken| (size as f64, taken)),
-        );
+    for mut pilots in by_text.into_values() {
+        pilots.sort_by(|a, b| a.growing_seconds().total_cmp(&b.growing_seconds()));
+        let fastest = pilots.into_iter().take(2);
+        points.extend(fastest.map(|pilot| (pilot.size(), pilot.growing_seconds())));
     }
     if points.len() < ENOUGH_FASTEST {
         return None;
@@ -202,7 +197,27 @@ mod tests {
             memory_bytes: None,
             workers: 2,
             tokens: text_bytes / 4,
+            upserts: None,
         }
+    }
+
+    #[test]
+    fn the_time_of_a_mongodb_grows_with_upserts_and_not_with_text() {
+        // Half a millisecond an upsert, and of these as many as the root of the text.
+        let upserts = |text_bytes: u64| 100.0 * (text_bytes as f64).sqrt();
+        let measured = [1, 2, 4, 6, 8].map(|eighths| {
+            let text_bytes = eighths * 50_000;
+            let upserts = upserts(text_bytes);
+            Measured {
+                upserts: Some(upserts),
+                seconds: upserts / 2e3,
+                flush_seconds: 0.0,
+                ..pilot(text_bytes)
+            }
+        });
+        let law = TimeLaw::fit(&measured, false).unwrap();
+        let seconds = law.seconds(upserts(40_000_000), 0.0).unwrap().value;
+        assert!((seconds / 316.23 - 1.0).abs() < 1e-3, "{seconds}");
     }
 
     #[test]

@@ -47,6 +47,25 @@ pub(crate) struct Target {
     pub(crate) text_bytes: f64,
     /// Documents.
     pub(crate) samples: f64,
+    /// Upserts into a MongoDB: a pattern and a symbol is one each, however often it is learned.
+    pub(crate) upserts: Option<f64>,
+}
+
+impl Target {
+    /// Returns the size that the time grows with, as [`Measured::size`].
+    #[must_use]
+    pub(crate) fn size(&self) -> f64 {
+        self.upserts.unwrap_or(self.text_bytes)
+    }
+
+    /// Returns what that size counts.
+    #[must_use]
+    pub(crate) fn unit(&self) -> &'static str {
+        match self.upserts {
+            Some(_) => "upserts",
+            None => "bytes of text",
+        }
+    }
 }
 
 impl View for Plan {
@@ -59,6 +78,9 @@ impl View for Plan {
             self.target.samples,
             self.extrapolation
         );
+        if let Some(upserts) = self.target.upserts {
+            text += &format!("Upserts: {upserts:.3e}, one a pattern and one a symbol\n");
+        }
         text += &format!(
             "Time here: {} ({} to {})\n",
             hours(value),
@@ -78,7 +100,8 @@ impl View for Plan {
         if let Some(Interval { value, high, .. }) = self.forecast.memory_bytes {
             text += &format!("Memory: {}, no more than {}\n", bytes(value), bytes(high));
         }
-        text += &format!("Law of the time: {}\n", self.law);
+        let unit = self.target.unit();
+        text += &format!("Law of the time, n in {unit}: {}\n", self.law);
         for crossing in &self.on_the_way {
             if let Some(at) = crossing.expected.or(crossing.earliest) {
                 text += &format!("On the way: {} at {} of text\n", crossing.what, bytes(at));

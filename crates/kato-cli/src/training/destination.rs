@@ -181,7 +181,8 @@ impl DestinationArgs {
         }
     }
 
-    /// Writes the index of what was learned, if that is wanted and the destination has one.
+    /// Writes the index of what was learned with so many threads, if that is wanted and the
+    /// destination has one.
     ///
     /// # Errors
     ///
@@ -190,6 +191,7 @@ impl DestinationArgs {
         &self,
         destination: &Destination,
         memory: ByteSize,
+        workers: usize,
     ) -> Result<Option<BuildReport>> {
         let Destination::Embedded { store, .. } = destination else {
             return Ok(None);
@@ -199,7 +201,9 @@ impl DestinationArgs {
         }
         // More than a process can address is as much as it can.
         let sort_bytes = usize::try_from(memory.0).unwrap_or(usize::MAX);
-        let options = BuildOptions::default().with_sort_bytes(sort_bytes);
+        let options = BuildOptions::default()
+            .with_sort_bytes(sort_bytes)
+            .with_threads(NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN));
         let built = kato_index::build(store, &options);
         built
             .context("everything learned is safe; `kato index` writes the index")

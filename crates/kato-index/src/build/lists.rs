@@ -1,8 +1,9 @@
 //! The lists of ranks by symbol, by first symbol and by pair of neighbours.
 //!
 //! Postings are more than fit into memory, so they are made in rounds: each takes as many classes
-//! and symbols as the budget allows, reads all patterns once, sorts what it has collected and
-//! appends it. Rounds go along classes and symbols in order, so every list is complete at once.
+//! and symbols as the budget allows, reads all patterns once, and sorts what it has collected.
+//! Several threads do so at once, each another round; one writes the rounds in their order, along
+//! classes and symbols, so every list is complete at once.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -11,8 +12,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 use foldhash::HashSet;
 use kato_prediction::Cancel;
@@ -58,6 +62,8 @@ pub(super) struct ListBuilder<'a> {
     /// The shift that makes a bucket's number of a symbol's.
     pub(super) shift: u32,
     pub(super) sort_bytes: usize,
+    /// Threads that collect and sort, beside the one that writes.
+    pub(super) threads: NonZeroUsize,
     pub(super) cancel: &'a Cancel,
     pub(super) shapes: &'a Shapes,
     pub(super) layout: &'a NodeLayout,
@@ -130,26 +136,23 @@ impl ListBuilder<'_> {
         let shapes = self.signature_shapes(kind);
         let mut signatures = SignatureWriter::create(self, kind)?;
         let mut n_ranks = 0_u64;
-        for round in self.rounds(kind) {
-            let mut collected = self.collect(kind, round, &shapes, |_, _| true)?;
-            for (class, range) in collected.buckets {
+        let everything = |_, _| true;
+        self.for_each_bucket(kind, &shapes, everything, |class, entries| {
+            for list in entries.chunk_by(|a, b| a.first() == b.first()) {
                 self.cancel.check()?;
-                let entries = sort(&mut collected.entries[range], self.most_beside());
-                for list in entries.chunk_by(|a, b| a.first() == b.first()) {
-                    self.cancel.check()?;
-                    let symbol = list[0].first();
-                    out.begin(class, symbol, n_ranks)?;
-                    if shapes[class].is_some() {
-                        signatures.push(class, n_ranks, list)?;
-                    }
-                    for entry in list {
-                        rank_column.push(&entry.rank().to_le_bytes())?;
-                    }
-                    n_ranks += list.len() as u64;
-                    tell(class, symbol, list.len());
+                let symbol = list[0].first();
+                out.begin(class, symbol, n_ranks)?;
+                if shapes[class].is_some() {
+                    signatures.push(class, n_ranks, list)?;
                 }
+                for entry in list {
+                    rank_column.push(&entry.rank().to_le_bytes())?;
+                }
+                n_ranks += list.len() as u64;
+                tell(class, symbol, list.len());
             }
-        }
+            Ok(())
+        })?;
         self.written.insert(ranks, rank_column.finish()?);
         let signed = signatures.finish(self.written)?;
         let parts = self.finish_directory(out, n_ranks)?;
@@ -180,31 +183,27 @@ impl ListBuilder<'_> {
         let shapes = self.signature_shapes(ListKind::Pair);
         let mut signatures = SignatureWriter::create(self, ListKind::Pair)?;
         let (mut n_followers, mut n_ranks) = (0_u64, 0_u64);
-        for round in self.rounds(ListKind::Pair) {
-            let is_listed = |class: usize, symbol: u32| has_pairs[class].contains(&symbol);
-            let mut collected = self.collect(ListKind::Pair, round, &shapes, is_listed)?;
-            for (class, range) in collected.buckets {
+        let is_listed = |class: usize, symbol: u32| has_pairs[class].contains(&symbol);
+        self.for_each_bucket(ListKind::Pair, &shapes, is_listed, |class, entries| {
+            for list in entries.chunk_by(|a, b| a.symbols() == b.symbols()) {
                 self.cancel.check()?;
-                let entries = sort(&mut collected.entries[range], self.most_beside());
-                for list in entries.chunk_by(|a, b| a.symbols() == b.symbols()) {
-                    self.cancel.check()?;
-                    if out.begin(class, list[0].first(), n_followers)? {
-                        // A new symbol begins its followers anew, also where the last one's last
-                        // follower was the same.
-                        follower_out.forget_key();
-                    }
-                    follower_out.begin(class, list[0].second(), n_ranks)?;
-                    n_followers += 1;
-                    if shapes[class].is_some() {
-                        signatures.push(class, n_ranks, list)?;
-                    }
-                    for entry in list {
-                        rank_column.push(&entry.rank().to_le_bytes())?;
-                    }
-                    n_ranks += list.len() as u64;
+                if out.begin(class, list[0].first(), n_followers)? {
+                    // A new symbol begins its followers anew, also where the last one's last
+                    // follower was the same.
+                    follower_out.forget_key();
                 }
+                follower_out.begin(class, list[0].second(), n_ranks)?;
+                n_followers += 1;
+                if shapes[class].is_some() {
+                    signatures.push(class, n_ranks, list)?;
+                }
+                for entry in list {
+                    rank_column.push(&entry.rank().to_le_bytes())?;
+                }
+                n_ranks += list.len() as u64;
             }
-        }
+            Ok(())
+        })?;
         self.written
             .insert(Column::PairRanks, rank_column.finish()?);
         let signed = signatures.finish(self.written)?;
@@ -235,7 +234,53 @@ impl ListBuilder<'_> {
             .collect()
     }
 
-    /// Collects the postings of a round, by class and bucket, of the symbols that are wanted.
+    /// Hands over the postings of the symbols that are wanted, sorted: those of a class and a bucket
+    /// at once, in the order of classes and buckets.
+    fn for_each_bucket(
+        &self,
+        kind: ListKind,
+        shapes: &[Option<SignatureShape>],
+        is_wanted: impl Fn(usize, u32) -> bool + Sync,
+        mut take: impl FnMut(usize, &[Entry]) -> Result<(), IndexFileError>,
+    ) -> Result<(), IndexFileError> {
+        let rounds = self.rounds(kind);
+        let n_threads = self.threads.get().min(rounds.len());
+        let is_wanted = &is_wanted;
+        thread::scope(|scope| {
+            let of_threads = (0..n_threads).map(|thread_idx| {
+                // A thread waits until its round is taken, so that there are no more rounds in
+                // memory than threads, and the one that is being written.
+                let (sender, receiver) = sync_channel(0);
+                let own = rounds.iter().skip(thread_idx).step_by(n_threads);
+                scope.spawn(move || {
+                    for &round in own {
+                        let collected = self.collect(kind, round, shapes, is_wanted);
+                        let has_failed = collected.is_err();
+                        // Nobody takes it once writing has failed.
+                        if sender.send(collected).is_err() || has_failed {
+                            return;
+                        }
+                    }
+                });
+                receiver
+            });
+            let of_threads: Vec<_> = of_threads.collect();
+            for receiver in of_threads.iter().cycle().take(rounds.len()) {
+                let Ok(collected) = receiver.recv() else {
+                    // A thread ends without its round only by a panic, with which the scope ends.
+                    break;
+                };
+                let collected = collected?;
+                for (class, range) in collected.buckets {
+                    self.cancel.check()?;
+                    take(class, &collected.entries[range])?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Collects and sorts the postings of a round of the symbols that are wanted.
     fn collect(
         &self,
         kind: ListKind,
@@ -247,55 +292,76 @@ impl ListBuilder<'_> {
         let mut buckets = self.buckets_of(kind, round);
         let n_entries = buckets.last().map_or(0, |(_, range)| range.end);
         let mut entries = vec![Entry(0); n_entries];
-        let [from, to] = round;
-        let mut places = vec![0; self.order.len()];
-        for (place, &number) in self.order.iter().enumerate() {
-            places[usize::from(number)] = place;
-        }
+        let [from, _] = round;
         // From here on, a range ends where the next posting of its bucket goes.
         for (_, range) in &mut buckets {
             range.end = range.start;
         }
-        let lengths: Vec<Option<usize>> = self.classes.iter().map(|class| class.length).collect();
-        let mut symbols = Vec::new();
-        self.shapes.for_each(&lengths, |rank, number, numbers| {
-            if u64::from(rank).is_multiple_of(CHECK_EVERY) {
-                self.cancel.check()?;
-            }
-            let class = places[usize::from(number)];
-            if class < from.0 || class > to.0 {
-                return Ok(());
-            }
-            symbols.clear();
-            symbols.extend(numbers.iter());
-            let n_postings = match kind {
-                ListKind::Held => symbols.len(),
-                ListKind::First => symbols.len().min(1),
-                ListKind::Pair => symbols.len().saturating_sub(1),
-            };
-            for place in 0..n_postings {
-                let first = symbols[place];
-                let at = (class, (first >> self.shift) as usize);
-                if at < from || at >= to || !is_wanted(class, first) {
-                    continue;
-                }
-                let second = match kind {
-                    ListKind::Pair => symbols[place + 1],
-                    _ => 0,
+        let sought = self.sought(round);
+        self.shapes
+            .for_each(&sought, self.cancel, |rank, of_class, symbols| {
+                let class = of_class.place;
+                let n_postings = match kind {
+                    ListKind::Held => symbols.len(),
+                    ListKind::First => symbols.len().min(1),
+                    ListKind::Pair => symbols.len().saturating_sub(1),
                 };
-                let signature = shapes[class].map_or(0, |shape| shape.sign(&symbols, place));
-                let bucket = (class - from.0) * BUCKETS + at.1 - from.1;
-                // Neither is missing, unless somebody changes the files meanwhile.
-                if let Some((_, range)) = buckets.get_mut(bucket)
-                    && let Some(entry) = entries.get_mut(range.end)
-                {
-                    *entry = Entry::new([first, second], rank, signature);
-                    range.end += 1;
+                for place in 0..n_postings {
+                    let first = symbols[place];
+                    if !of_class.seeks(first) || !is_wanted(class, first) {
+                        continue;
+                    }
+                    let second = match kind {
+                        ListKind::Pair => symbols[place + 1],
+                        _ => 0,
+                    };
+                    let signature = shapes[class].map_or(0, |shape| shape.sign(symbols, place));
+                    let bucket =
+                        (class - from.0) * BUCKETS + (first >> self.shift) as usize - from.1;
+                    // Neither is missing, unless somebody changes the files meanwhile.
+                    if let Some((_, range)) = buckets.get_mut(bucket)
+                        && let Some(entry) = entries.get_mut(range.end)
+                    {
+                        *entry = Entry::new([first, second], rank, signature);
+                        range.end += 1;
+                    }
                 }
-            }
-            Ok(())
-        })?;
+            })?;
+        for (_, range) in &mut buckets {
+            self.cancel.check()?;
+            let n_kept = sort(&mut entries[range.clone()], self.most_beside());
+            range.end = range.start + n_kept;
+        }
         Ok(Collected { entries, buckets })
+    }
+
+    /// Returns, by the number of a class, what a round seeks in its patterns.
+    fn sought(&self, [from, to]: Round) -> Vec<Sought> {
+        let nothing = Sought {
+            place: 0,
+            length: None,
+            first: 0,
+            n_symbols: 0,
+        };
+        let mut sought = vec![nothing; self.classes.len()];
+        for (place, &number) in self.order.iter().enumerate() {
+            let number = usize::from(number);
+            // The buckets of a class between the first and the last one are all the round's.
+            let first = if place == from.0 { from.1 } else { 0 };
+            let end = if place == to.0 { to.1 } else { BUCKETS };
+            let end = if place < from.0 || place > to.0 {
+                first
+            } else {
+                end
+            };
+            sought[number] = Sought {
+                place,
+                length: self.classes[number].length,
+                first: (first as u64) << self.shift,
+                n_symbols: (end.saturating_sub(first) as u64) << self.shift,
+            };
+        }
+        sought
     }
 
     /// Returns the buckets of a round, each with its class and the room that its postings need.
@@ -313,15 +379,17 @@ impl ListBuilder<'_> {
         buckets.collect()
     }
 
-    /// Returns the postings for which there is memory beside those of a round.
+    /// Returns the postings for which each thread has memory beside those of its round.
     fn most_beside(&self) -> usize {
-        self.sort_bytes / 4 / size_of::<Entry>()
+        self.sort_bytes / 4 / self.threads / size_of::<Entry>()
     }
 
     /// Divides the postings of a kind into rounds that fit into the budget, each at least a bucket.
     fn rounds(&self, kind: ListKind) -> Vec<Round> {
-        let budget = self.sort_bytes / size_of::<Entry>();
-        let budget = (budget - self.most_beside()).max(1) as u64;
+        // A round of each thread, and the one that is being written.
+        let at_once = self.threads.saturating_add(1);
+        let budget = self.sort_bytes / 4 * 3 / at_once / size_of::<Entry>();
+        let budget = budget.max(1) as u64;
         let mut rounds = Vec::new();
         let mut from = (0, 0);
         let mut n_entries = 0;
@@ -375,16 +443,36 @@ impl ListBuilder<'_> {
 /// The postings of a round.
 struct Collected {
     entries: Vec<Entry>,
-    /// By class and bucket, ascending: the class, and where the postings lie, by rank.
+    /// By class and bucket, ascending: the class, and where the postings lie, sorted.
     buckets: Vec<(usize, Range<usize>)>,
+}
+
+/// What a round seeks in the patterns of a class: some symbols, or none.
+#[derive(Debug, Clone, Copy)]
+struct Sought {
+    /// The place of the class in the order of the lists.
+    place: usize,
+    /// The length of the patterns, where they have one.
+    length: Option<usize>,
+    /// The first symbol.
+    first: u64,
+    /// How many from there on.
+    n_symbols: u64,
+}
+
+impl Sought {
+    fn seeks(&self, symbol: u32) -> bool {
+        // Below the first it wraps around, and is far above.
+        u64::from(symbol).wrapping_sub(self.first) < self.n_symbols
+    }
 }
 
 /// Postings from which on a radix sort is quicker than one that compares.
 const RADIX_SORTED: usize = 512;
 
-/// Sorts the postings of a bucket, which come by rank, and returns those that are left: a pattern may hold
+/// Sorts the postings of a bucket, which come by rank, and returns how many are left: a pattern may hold
 /// a symbol several times and counts once. Takes memory for no more than so many.
-fn sort(entries: &mut [Entry], most_beside: usize) -> &[Entry] {
+fn sort(entries: &mut [Entry], most_beside: usize) -> usize {
     match entries.len() {
         n_entries if (RADIX_SORTED..=most_beside).contains(&n_entries) => {
             // Stable, so that they stay by rank.
@@ -404,7 +492,7 @@ fn sort(entries: &mut [Entry], most_beside: usize) -> &[Entry] {
             }
         }
     }
-    &entries[..n_kept]
+    n_kept
 }
 
 /// A posting, whose order is that of the lists: by symbol, by the symbol that follows (0 where none is
@@ -573,22 +661,43 @@ impl Shapes {
         })
     }
 
-    /// Shows every pattern: rank, class and symbols, until that fails. `lengths` are those of the
-    /// classes that have one.
+    /// Shows every pattern that holds a symbol that is sought: its rank, what is sought in its class,
+    /// and its symbols. `sought` goes by the numbers of classes.
     fn for_each(
         &self,
-        lengths: &[Option<usize>],
-        mut visit: impl FnMut(u32, u16, Numbers<'_>) -> Result<(), IndexFileError>,
+        sought: &[Sought],
+        cancel: &Cancel,
+        visit: impl FnMut(u32, &Sought, &[u32]),
     ) -> Result<(), IndexFileError> {
-        let mut symbols = self.symbols.as_ref();
+        match self.symbol_bytes {
+            2 => self.for_each_of(sought, cancel, |two| u16::from_le_bytes(two).into(), visit),
+            _ => self.for_each_of(sought, cancel, u32::from_le_bytes, visit),
+        }
+    }
+
+    fn for_each_of<const N: usize>(
+        &self,
+        sought: &[Sought],
+        cancel: &Cancel,
+        number_of: impl Fn([u8; N]) -> u32,
+        mut visit: impl FnMut(u32, &Sought, &[u32]),
+    ) -> Result<(), IndexFileError> {
+        let (mut all_numbers, _) = self.symbols.as_ref().as_chunks::<N>();
         let mut shapes = self.shapes.as_ref();
+        let mut symbols = Vec::new();
         for rank in 0..self.n_patterns {
-            let Some((number, rest)) = shapes.split_first_chunk() else {
+            if u64::from(rank).is_multiple_of(CHECK_EVERY) {
+                cancel.check()?;
+            }
+            // Nothing is missing, unless somebody changes the files meanwhile.
+            let Some((class, rest)) = shapes.split_first_chunk() else {
                 return Ok(());
             };
-            let number = u16::from_le_bytes(*number);
             shapes = rest;
-            let length = match lengths.get(usize::from(number)).copied().flatten() {
+            let Some(of_class) = sought.get(usize::from(u16::from_le_bytes(*class))) else {
+                return Ok(());
+            };
+            let length = match of_class.length {
                 Some(length) => length,
                 None => {
                     let Some((length, rest)) = shapes.split_first_chunk() else {
@@ -598,49 +707,18 @@ impl Shapes {
                     u32::from_le_bytes(*length) as usize
                 }
             };
-            let Some((of_pattern, rest)) = symbols.split_at_checked(length * self.symbol_bytes)
-            else {
+            let Some((numbers, rest)) = all_numbers.split_at_checked(length) else {
                 return Ok(());
             };
-            symbols = rest;
-            visit(
-                rank,
-                number,
-                match self.symbol_bytes {
-                    2 => Numbers::Narrow(of_pattern.as_chunks().0),
-                    _ => Numbers::Wide(of_pattern.as_chunks().0),
-                },
-            )?;
+            all_numbers = rest;
+            // Most patterns hold nothing that a round seeks.
+            let is_sought = |&number: &[u8; N]| of_class.seeks(number_of(number));
+            if numbers.iter().any(is_sought) {
+                symbols.clear();
+                symbols.extend(numbers.iter().map(|&number| number_of(number)));
+                visit(rank, of_class, &symbols);
+            }
         }
         Ok(())
-    }
-}
-
-/// The numbers of a pattern's symbols.
-#[derive(Clone, Copy)]
-enum Numbers<'a> {
-    Narrow(&'a [[u8; 2]]),
-    Wide(&'a [[u8; 4]]),
-}
-
-impl<'a> Numbers<'a> {
-    fn len(self) -> usize {
-        match self {
-            Self::Narrow(numbers) => numbers.len(),
-            Self::Wide(numbers) => numbers.len(),
-        }
-    }
-
-    fn get(self, idx: usize) -> Option<u32> {
-        match self {
-            Self::Narrow(numbers) => numbers
-                .get(idx)
-                .map(|&number| u16::from_le_bytes(number).into()),
-            Self::Wide(numbers) => numbers.get(idx).map(|&number| u32::from_le_bytes(number)),
-        }
-    }
-
-    fn iter(self) -> impl Iterator<Item = u32> + use<'a> {
-        (0..self.len()).filter_map(move |idx| self.get(idx))
     }
 }

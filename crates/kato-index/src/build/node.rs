@@ -268,6 +268,7 @@ impl NodeBuilder {
             node_idx: self.node_idx,
             shift,
             sort_bytes: options.sort_bytes,
+            threads: options.threads,
             cancel: &options.cancel,
             shapes: &shapes,
             layout: &self.layout,

@@ -1,12 +1,17 @@
 //! Many patterns of a skewed alphabet, so that lists are long, pairs have lists of their own and
 //! most scores tie.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 
+use kato_index::BuildOptions;
 use kato_model::Event;
 use kato_prediction::{PatternIndex, PredictionConfig};
 use kato_random::SplitMix64;
+use kato_store::EmbeddedStore;
 
 use crate::support::{build, teach};
 
@@ -46,6 +51,48 @@ fn thousands_of_states_are_answered_as_by_the_full_scan() {
             assert!(answer == expected, "{of}: {state:?} {config:?}");
         }
     }
+}
+
+#[test]
+fn an_index_has_the_same_bytes_with_any_memory_and_any_number_of_threads() {
+    let mut random = SplitMix64::from_seed(18);
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let part = (0..3_000).map(|_| (pattern(&mut random), 1)).collect();
+    teach(&kb, &[part]);
+    let store = EmbeddedStore::open_read_only(&kb).unwrap();
+    let built = |sort_bytes: usize, threads: usize| {
+        let options = BuildOptions::default()
+            .with_sort_bytes(sort_bytes)
+            .with_threads(NonZeroUsize::new(threads).unwrap());
+        let report = kato_index::build(&store, &options).unwrap();
+        let files = bytes_of(&kb.join("index").join(report.content.to_string()));
+        fs::remove_dir_all(kb.join("index")).unwrap();
+        files
+    };
+    let expected = built(256 << 20, 1);
+    assert!(expected.len() > 10);
+    for (sort_bytes, threads) in [
+        (0, 1),
+        (1 << 14, 1),
+        (1 << 14, 3),
+        (1 << 18, 2),
+        (256 << 20, 16),
+    ] {
+        // Not `assert_eq`, which would print all of them.
+        let is_same = built(sort_bytes, threads) == expected;
+        assert!(is_same, "{sort_bytes} bytes, {threads} threads");
+    }
+}
+
+/// Returns the bytes of the files of a directory, by name.
+fn bytes_of(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    let files = entries.map(|entry| {
+        let name = entry.file_name().into_string().unwrap();
+        (name, fs::read(entry.path()).unwrap())
+    });
+    files.collect()
 }
 
 /// Returns a pattern of mostly five symbols, early ones by far more often.

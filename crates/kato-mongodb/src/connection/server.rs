@@ -80,6 +80,14 @@ impl Server {
         })
     }
 
+    /// Returns a future that ends the sessions on the server and closes all connections, after which
+    /// nothing may be asked of it.
+    pub(crate) fn leave(&self) -> impl Future<Output = ()> + Send + 'static {
+        let client = self.client.clone();
+        // At once: whatever has not ended by now ends with the threads.
+        async move { client.shutdown().immediate(true).await }
+    }
+
     /// Returns the server's address without credentials.
     pub(crate) fn place(&self) -> &str {
         &self.place

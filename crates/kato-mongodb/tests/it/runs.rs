@@ -1,5 +1,9 @@
 //! The runs of a server: none touches another.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use std::{panic, thread};
+
 use kato_mongodb::{Guard, MongoRuns, MongoStore};
 use kato_store::conformance::{Lesson, Lessons};
 use kato_store::{PatternStore, StoreError};
@@ -102,4 +106,25 @@ fn what_an_interrupted_copy_left_is_cleared_away_and_what_another_left_is_not() 
         runs.delete(&other),
         Err(StoreError::Missing { .. })
     ));
+}
+
+#[test]
+fn connections_that_come_and_go_leave_without_a_panic() {
+    static PANICS: AtomicUsize = AtomicUsize::new(0);
+    let Some(uri) = server() else { return };
+    // Nobody joins the threads of a connection: a panic there is only printed.
+    let printing = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if thread::current().name() == Some("kato-mongodb") {
+            PANICS.fetch_add(1, Ordering::Relaxed);
+        }
+        printing(panic);
+    }));
+    for _ in 0..100 {
+        let runs = MongoRuns::connect(&uri).unwrap();
+        runs.list().unwrap();
+    }
+    // They take leave on their own threads.
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(PANICS.load(Ordering::Relaxed), 0);
 }

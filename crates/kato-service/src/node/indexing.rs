@@ -1,6 +1,7 @@
 //! The index beside a node's knowledge base: opening the node over it, and writing the next.
 
 use std::error::Error;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -144,6 +145,8 @@ fn write_before_opening(
 fn build_options(disk: Disk<'_>, cancel: &Cancel) -> BuildOptions {
     BuildOptions::default()
         .with_sort_bytes(disk.options.index_sort_memory)
+        // The others answer meanwhile.
+        .with_threads(NonZeroUsize::MIN)
         .with_cancel(cancel.clone())
 }
 
