@@ -3,6 +3,8 @@
 mod columns;
 mod lists;
 mod node;
+mod postings;
+mod shapes;
 
 use std::fs::{self, File, TryLockError};
 use std::num::NonZeroUsize;

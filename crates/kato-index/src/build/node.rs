@@ -11,12 +11,11 @@ use kato_store::visit::{OrderedNode, VisitedPattern};
 
 use super::BuildOptions;
 use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
-use super::lists::{self, ListKind, Shapes};
+use super::lists;
+use super::postings::BUCKETS;
+use super::shapes::{MARK_EVERY, Mark, Shapes};
 use crate::IndexFileError;
 use crate::files::{NodeHeader, column_path};
-
-/// Buckets of symbols of each class, in which postings are counted before they are sorted.
-pub(super) const BUCKETS: usize = 4096;
 
 /// Patterns that hold a symbol, from which on its followers are listed: fewer are looked at.
 pub(super) const LEAST_PAIR_LIST: u64 = 64;
@@ -26,8 +25,6 @@ pub(super) struct ClassBuild {
     pub(super) layout: ClassLayout,
     /// The one length of all members, if there is just one.
     pub(super) length: Option<usize>,
-    /// Postings by kind of list and bucket of symbols.
-    pub(super) counts: [Vec<u64>; 3],
 }
 
 /// A node whose patterns are being written.
@@ -57,6 +54,8 @@ pub(super) struct NodeBuilder {
     /// lists are written.
     shapes: BufWriter<File>,
     shapes_path: PathBuf,
+    n_shape_bytes: u64,
+    marks: Vec<Mark>,
 }
 
 impl NodeBuilder {
@@ -109,6 +108,8 @@ impl NodeBuilder {
             class_numbers: HashMap::default(),
             shapes: BufWriter::with_capacity(1 << 20, shapes),
             shapes_path,
+            n_shape_bytes: 0,
+            marks: Vec::new(),
             dir: dir.to_owned(),
             node_idx,
             name,
@@ -135,6 +136,12 @@ impl NodeBuilder {
             .filter(|&rank| rank < (1 << 31) - 2)
             .ok_or_else(|| self.too_large("more than 2^31 patterns"))?;
         self.layout.n_patterns += 1;
+        if rank.is_multiple_of(MARK_EVERY) {
+            self.marks.push(Mark {
+                n_symbols: self.n_pushed_symbols,
+                shape_bytes: self.n_shape_bytes,
+            });
+        }
         self.names.push(pattern.name.as_bytes())?;
         self.push_symbols(pattern)?;
         match u8::try_from(pattern.frequency) {
@@ -160,7 +167,7 @@ impl NodeBuilder {
         self.has_emotives |= pattern.attributes.is_some_and(|attributes| {
             !attributes.emotives.is_empty() || !attributes.affinity.is_empty()
         });
-        self.count(pattern.symbols, event_lengths)
+        self.push_shape(pattern.symbols, event_lengths)
     }
 
     fn push_symbols(&mut self, pattern: &VisitedPattern<'_>) -> Result<(), IndexFileError> {
@@ -182,8 +189,8 @@ impl NodeBuilder {
         }
     }
 
-    /// Counts the postings of a pattern, and writes its shape.
-    fn count(
+    /// Writes the shape of a pattern: its class, and its length where the class does not tell it.
+    fn push_shape(
         &mut self,
         symbols: &[u32],
         event_lengths: Option<&[u32]>,
@@ -195,34 +202,20 @@ impl NodeBuilder {
             self.classes.push(ClassBuild {
                 layout: ClassLayout::new(key, LEAST_PAIR_LIST),
                 length: (key.shortest <= 32).then_some(symbols.len()),
-                counts: std::array::from_fn(|_| vec![0; BUCKETS]),
             });
         }
-        let shift = self.bucket_shift();
-        let class = &mut self.classes[usize::from(number)];
-        let bucket = |symbol: u32| (symbol >> shift) as usize;
-        for &symbol in symbols {
-            class.counts[ListKind::Held as usize][bucket(symbol)] += 1;
-        }
-        if let Some(&first) = symbols.first() {
-            class.counts[ListKind::First as usize][bucket(first)] += 1;
-        }
-        for pair in symbols.windows(2) {
-            class.counts[ListKind::Pair as usize][bucket(pair[0])] += 1;
-        }
-        let write = |out: &mut BufWriter<File>| {
-            out.write_all(&number.to_le_bytes())?;
-            match class.length {
-                Some(_) => Ok(()),
-                // As many as the symbols of a record, which 32 bits count.
-                None => out.write_all(
-                    &u32::try_from(symbols.len())
-                        .unwrap_or(u32::MAX)
-                        .to_le_bytes(),
-                ),
-            }
+        let mut shape = [0; 6];
+        shape[..2].copy_from_slice(&number.to_le_bytes());
+        // As many as the symbols of a record, which 32 bits count.
+        let length = u32::try_from(symbols.len()).unwrap_or(u32::MAX);
+        shape[2..].copy_from_slice(&length.to_le_bytes());
+        let shape = match self.classes[usize::from(number)].length {
+            Some(_) => &shape[..2],
+            None => &shape[..],
         };
-        write(&mut self.shapes).map_err(IndexFileError::io("write", &self.shapes_path))
+        self.n_shape_bytes += shape.len() as u64;
+        let written = self.shapes.write_all(shape);
+        written.map_err(IndexFileError::io("write", &self.shapes_path))
     }
 
     /// Returns the shift that makes a bucket's number of a symbol's.
@@ -262,7 +255,8 @@ impl NodeBuilder {
         let mut order: Vec<u16> = (0..).take(self.classes.len()).collect();
         order.sort_by_key(|&number| self.classes[usize::from(number)].layout.class);
         let symbols_path = column_path(&self.dir, self.node_idx, Column::Symbols);
-        let shapes = Shapes::open(&symbols_path, &self.shapes_path, &self.layout)?;
+        let marks = std::mem::take(&mut self.marks);
+        let shapes = Shapes::open(&symbols_path, &self.shapes_path, marks, &self.layout)?;
         let mut lists = lists::ListBuilder {
             dir: &self.dir,
             node_idx: self.node_idx,

@@ -58,7 +58,8 @@ fn an_index_has_the_same_bytes_with_any_memory_and_any_number_of_threads() {
     let mut random = SplitMix64::from_seed(18);
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
-    let part = (0..3_000).map(|_| (pattern(&mut random), 1)).collect();
+    // Enough for several threads to have a part of them.
+    let part = (0..20_000).map(|_| (pattern(&mut random), 1)).collect();
     teach(&kb, &[part]);
     let store = EmbeddedStore::open_read_only(&kb).unwrap();
     let built = |sort_bytes: usize, threads: usize| {
