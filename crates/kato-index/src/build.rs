@@ -34,7 +34,7 @@ pub struct BuildOptions {
     /// Bytes of memory for sorting, beside which there are 4 bytes for each pattern of the largest
     /// node. The less, the more often the patterns are read. Default 256 MiB.
     pub sort_bytes: usize,
-    /// Threads that sort, beside one that writes. Default: as many as the system lets a program
+    /// Threads that collect and sort, beside one that writes. Default: as many as the system lets a program
     /// have.
     pub threads: NonZeroUsize,
     /// A flag that ends the building, which looks at it every few thousand patterns. Default: none.
@@ -346,6 +346,16 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
+    /// Fails where going on is of no use.
+    fn check(&mut self) -> Result<(), IndexFileError> {
+        self.options.cancel.check()?;
+        // Lists may have failed, as on a full disk.
+        match self.lists.as_ref().is_some_and(|lists| lists.is_finished()) {
+            true => self.end_lists(),
+            false => Ok(()),
+        }
+    }
+
     /// Writes the checksums and the header; returns the number of patterns and of bytes.
     fn finish(self, content: &StoredContent) -> Result<(u64, u64), IndexFileError> {
         let path = self.dir.join(CHECKSUMS);
@@ -395,7 +405,7 @@ impl OrderedVisitor for Builder<'_, '_> {
         };
         self.n_seen += 1;
         let pushed = match self.n_seen.is_multiple_of(CHECK_EVERY) {
-            true => pushed.and_then(|()| Ok(self.options.cancel.check()?)),
+            true => pushed.and_then(|()| self.check()),
             false => pushed,
         };
         match pushed {

@@ -27,7 +27,7 @@ use crate::inspect::{View, show};
 /// `kato predict`, `kato generate` and `kato evaluate` use it from then on, and read only what they
 /// are asked for; their answers stay the same. It belongs to what the knowledge base holds now: after
 /// further training it is passed over until it is written again, and removed then. One that is there
-/// and whole is kept.
+/// and whole is kept. All cores sort.
 ///
 /// With --json one object on standard output: kb, content (the digest of what was indexed),
 /// patterns, bytes, seconds, and was_there.

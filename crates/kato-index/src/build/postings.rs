@@ -33,6 +33,9 @@ pub(super) const BUCKETS: usize = 4096;
 /// Rounds that are in memory at once: one that is made, and one that is written.
 const ROUNDS_AT_ONCE: usize = 2;
 
+/// Threads that may read patterns at once however little memory there is.
+const FEW_STRETCHES: usize = 4;
+
 /// Postings from which on a radix sort is quicker than one that compares.
 const RADIX_SORTED: usize = 512;
 
@@ -120,7 +123,7 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
         &self,
         mut show: impl FnMut(usize, &[Posting]) -> Result<(), IndexFileError>,
     ) -> Result<(), IndexFileError> {
-        let stretches = self.shapes.stretches(self.threads.get());
+        let stretches = self.shapes.stretches(self.n_stretches());
         let counting = stretches.iter().map(|stretch| move || self.count(stretch));
         let counts: Vec<Counts> = on_threads(counting)?;
         let rounds = self.rounds(&counts);
@@ -147,6 +150,13 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
             }
             Ok(())
         })
+    }
+
+    /// Returns how many threads read patterns at once: each takes memory for every bucket.
+    fn n_stretches(&self) -> usize {
+        let of_one = self.classes.len() * BUCKETS * (size_of::<usize>() + size_of::<&[Posting]>());
+        let affordable = self.sort_bytes / 8 / of_one.max(1);
+        self.threads.get().min(affordable.max(FEW_STRETCHES))
     }
 
     /// Counts the postings of a stretch.
@@ -182,7 +192,8 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
 
     /// Divides the buckets into rounds that fit into the budget, each of at least one bucket.
     fn rounds(&self, counts: &[Counts]) -> Vec<Round> {
-        let budget = self.sort_bytes / 4 * 3 / ROUNDS_AT_ONCE / size_of::<Posting>();
+        // The rest is for sorting, and for the buckets of each stretch.
+        let budget = self.sort_bytes / 8 * 5 / ROUNDS_AT_ONCE / size_of::<Posting>();
         let mut rounds = Vec::new();
         let (mut start, mut n_postings) = (0, 0);
         let n_buckets = self.classes.len() * BUCKETS;
