@@ -34,8 +34,8 @@ pub struct BuildOptions {
     /// Bytes of memory for sorting, beside which there are 4 bytes for each pattern of the largest
     /// node. The less, the more often the patterns are read. Default 256 MiB.
     pub sort_bytes: usize,
-    /// Threads that collect and sort, beside one that writes. Default: as many as the system lets a program
-    /// have.
+    /// Threads that collect and sort, beside one that writes. Default: as many as the system lets a
+    /// program have.
     pub threads: NonZeroUsize,
     /// A flag that ends the building, which looks at it every few thousand patterns. Default: none.
     pub cancel: Cancel,
@@ -75,7 +75,7 @@ impl BuildOptions {
 }
 
 /// Patterns between two looks whether the building is cancelled.
-pub(crate) const CHECK_EVERY: u64 = 1 << 12;
+const CHECK_EVERY: u64 = 1 << 12;
 
 /// The outcome of building an index.
 #[derive(Debug, Clone)]

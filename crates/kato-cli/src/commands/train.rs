@@ -229,10 +229,9 @@ fn run(args: &Args) -> Result<ExitCode> {
     let report = report?;
     let profile = profile.transpose()?;
     let index = match report.complete {
-        true => {
-            let destination_args = &args.destination;
-            destination_args.index(&destination, args.memory, report.num_workers)?
-        }
+        true => args
+            .destination
+            .index(&destination, args.memory, report.num_workers)?,
         false => None,
     };
     let note = args.history.note.as_deref().unwrap_or_default();

@@ -2,16 +2,15 @@
 //! symbols, so that every list is complete at once.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use foldhash::HashSet;
-use kato_prediction::Cancel;
 use kato_prediction::frozen::{Column, NodeLayout, SignatureShape};
 
+use super::BuildOptions;
 use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
 use super::node::{ClassBuild, LEAST_PAIR_LIST};
-use super::postings::{Posting, PostingClass, Postings};
+use super::postings::{BUCKETS, Posting, PostingClass, Postings};
 use super::shapes::Shapes;
 use crate::IndexFileError;
 
@@ -38,12 +37,7 @@ pub(super) struct Counted {
 pub(super) struct ListBuilder<'a> {
     pub(super) dir: &'a Path,
     pub(super) node_idx: usize,
-    /// The shift that makes a bucket's number of a symbol's.
-    pub(super) shift: u32,
-    pub(super) sort_bytes: usize,
-    /// Threads that collect and sort postings, beside the one that writes them.
-    pub(super) threads: NonZeroUsize,
-    pub(super) cancel: &'a Cancel,
+    pub(super) options: &'a BuildOptions,
     pub(super) shapes: &'a Shapes,
     pub(super) layout: &'a NodeLayout,
     pub(super) classes: &'a mut [ClassBuild],
@@ -114,7 +108,7 @@ impl ListBuilder<'_> {
         let postings = self.postings(kind, &shapes, |_, _| true);
         postings.for_each_bucket(|class, postings| {
             for list in postings.chunk_by(|a, b| a.first() == b.first()) {
-                self.cancel.check()?;
+                self.options.cancel.check()?;
                 let symbol = list[0].first();
                 out.begin(class, symbol, n_ranks)?;
                 if shapes[class].is_some() {
@@ -162,7 +156,7 @@ impl ListBuilder<'_> {
         let postings = self.postings(ListKind::Pair, &shapes, is_listed);
         postings.for_each_bucket(|class, postings| {
             for list in postings.chunk_by(|a, b| a.symbols() == b.symbols()) {
-                self.cancel.check()?;
+                self.options.cancel.check()?;
                 if out.begin(class, list[0].first(), n_followers)? {
                     // A new symbol begins its followers anew, also where the last one's last
                     // follower was the same.
@@ -211,32 +205,36 @@ impl ListBuilder<'_> {
     }
 
     /// Returns the source of the postings of a kind, of the symbols that are wanted in a class.
-    fn postings<F>(
-        &self,
+    fn postings<'s, F>(
+        &'s self,
         kind: ListKind,
-        signatures: &[Option<SignatureShape>],
+        signatures: &'s [Option<SignatureShape>],
         is_wanted: F,
-    ) -> Postings<'_, F> {
+    ) -> Postings<'s, F> {
         let classes = self.classes.iter().map(|class| PostingClass {
             place: 0,
             length: class.length,
-            signatures: None,
         });
         let mut classes: Vec<PostingClass> = classes.collect();
-        for (place, (&number, &signatures)) in self.order.iter().zip(signatures).enumerate() {
-            let class = &mut classes[usize::from(number)];
-            (class.place, class.signatures) = (place, signatures);
+        for (place, &number) in self.order.iter().enumerate() {
+            classes[usize::from(number)].place = place;
         }
         Postings {
             kind,
             shapes: self.shapes,
             classes,
-            shift: self.shift,
-            sort_bytes: self.sort_bytes,
-            threads: self.threads,
-            cancel: self.cancel,
+            signatures,
+            shift: self.bucket_shift(),
+            options: self.options,
             is_wanted,
         }
+    }
+
+    /// Returns the shift that makes a bucket's number of a symbol's.
+    fn bucket_shift(&self) -> u32 {
+        let n_numbers = self.layout.n_below + self.layout.n_texts;
+        let bits = u64::BITS - n_numbers.saturating_sub(1).leading_zeros();
+        bits.saturating_sub(BUCKETS.ilog2())
     }
 
     /// Ends a directory whose last list ends there, and returns the part of the keys of each class.

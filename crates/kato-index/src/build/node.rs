@@ -12,7 +12,6 @@ use kato_store::visit::{OrderedNode, VisitedPattern};
 use super::BuildOptions;
 use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
 use super::lists;
-use super::postings::BUCKETS;
 use super::shapes::{MARK_EVERY, Mark, Shapes};
 use crate::IndexFileError;
 use crate::files::{NodeHeader, column_path};
@@ -218,13 +217,6 @@ impl NodeBuilder {
         written.map_err(IndexFileError::io("write", &self.shapes_path))
     }
 
-    /// Returns the shift that makes a bucket's number of a symbol's.
-    fn bucket_shift(&self) -> u32 {
-        let n_numbers = self.layout.n_below + self.layout.n_texts;
-        let bits = u64::BITS - n_numbers.saturating_sub(1).leading_zeros();
-        bits.saturating_sub(BUCKETS.ilog2())
-    }
-
     /// Writes the lists, and returns the node's header and all checksums.
     pub(super) fn finish(
         mut self,
@@ -232,7 +224,6 @@ impl NodeBuilder {
     ) -> Result<(NodeHeader, Vec<u32>), IndexFileError> {
         let flushed = self.shapes.flush();
         flushed.map_err(IndexFileError::io("write", &self.shapes_path))?;
-        let shift = self.bucket_shift();
         let too_large = self.too_large("more postings than offsets count");
         let [symbol_starts, symbol_bases] = self.symbol_offsets.finish()?;
         let [event_starts, event_bases] = self.event_offsets.finish()?;
@@ -260,10 +251,7 @@ impl NodeBuilder {
         let mut lists = lists::ListBuilder {
             dir: &self.dir,
             node_idx: self.node_idx,
-            shift,
-            sort_bytes: options.sort_bytes,
-            threads: options.threads,
-            cancel: &options.cancel,
+            options,
             shapes: &shapes,
             layout: &self.layout,
             classes: &mut self.classes,

@@ -12,7 +12,6 @@
 )]
 
 use std::mem::take;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,9 +19,9 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use kato_prediction::Cancel;
 use kato_prediction::frozen::SignatureShape;
 
+use super::BuildOptions;
 use super::lists::ListKind;
 use super::shapes::{Shapes, Sought};
 use crate::IndexFileError;
@@ -83,8 +82,6 @@ pub(super) struct PostingClass {
     pub(super) place: usize,
     /// The length of the patterns, where they have one.
     pub(super) length: Option<usize>,
-    /// How their signatures are laid out, where they have some.
-    pub(super) signatures: Option<SignatureShape>,
 }
 
 /// A source of sorted postings.
@@ -93,12 +90,11 @@ pub(super) struct Postings<'a, F> {
     pub(super) shapes: &'a Shapes,
     /// By number.
     pub(super) classes: Vec<PostingClass>,
+    /// How the signatures of a class are laid out, where it has some, by its place.
+    pub(super) signatures: &'a [Option<SignatureShape>],
     /// The shift that makes a bucket's number of a symbol's.
     pub(super) shift: u32,
-    pub(super) sort_bytes: usize,
-    /// Threads that collect and sort, beside the one that takes.
-    pub(super) threads: NonZeroUsize,
-    pub(super) cancel: &'a Cancel,
+    pub(super) options: &'a BuildOptions,
     /// Whether the postings of a symbol in a class are wanted, by the place of the class.
     pub(super) is_wanted: F,
 }
@@ -144,7 +140,7 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
             for collected in made {
                 let collected = collected?;
                 for (class, range) in collected.buckets {
-                    self.cancel.check()?;
+                    self.options.cancel.check()?;
                     show(class, &collected.postings[range])?;
                 }
             }
@@ -155,8 +151,11 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
     /// Returns how many threads read patterns at once: each takes memory for every bucket.
     fn n_stretches(&self) -> usize {
         let of_one = self.classes.len() * BUCKETS * (size_of::<usize>() + size_of::<&[Posting]>());
-        let affordable = self.sort_bytes / 8 / of_one.max(1);
-        self.threads.get().min(affordable.max(FEW_STRETCHES))
+        let affordable = self.options.sort_bytes / 8 / of_one.max(1);
+        self.options
+            .threads
+            .get()
+            .min(affordable.max(FEW_STRETCHES))
     }
 
     /// Counts the postings of a stretch.
@@ -164,9 +163,14 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
         let mut counts = vec![0; self.classes.len() * BUCKETS];
         let sought = self.sought(&(0..counts.len()));
         let shapes = self.shapes;
-        shapes.for_each(stretch, &sought, self.cancel, |_, of_class, symbols| {
-            self.for_each_posting(of_class, symbols, |bucket, _, _| counts[bucket] += 1);
-        })?;
+        shapes.for_each(
+            stretch,
+            &sought,
+            &self.options.cancel,
+            |_, of_class, symbols| {
+                self.for_each_posting(of_class, symbols, |bucket, _, _| counts[bucket] += 1);
+            },
+        )?;
         Ok(counts)
     }
 
@@ -193,7 +197,7 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
     /// Divides the buckets into rounds that fit into the budget, each of at least one bucket.
     fn rounds(&self, counts: &[Counts]) -> Vec<Round> {
         // The rest is for sorting, and for the buckets of each stretch.
-        let budget = self.sort_bytes / 8 * 5 / ROUNDS_AT_ONCE / size_of::<Posting>();
+        let budget = self.options.sort_bytes / 8 * 5 / ROUNDS_AT_ONCE / size_of::<Posting>();
         let mut rounds = Vec::new();
         let (mut start, mut n_postings) = (0, 0);
         let n_buckets = self.classes.len() * BUCKETS;
@@ -256,33 +260,29 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
         sought: &[Sought],
         mut places: Vec<&mut [Posting]>,
     ) -> Result<(), IndexFileError> {
-        let by_place = self.signatures_by_place();
         let shapes = self.shapes;
-        shapes.for_each(stretch, sought, self.cancel, |rank, of_class, symbols| {
-            self.for_each_posting(of_class, symbols, |bucket, place, first| {
-                let second = match self.kind {
-                    ListKind::Pair => symbols[place + 1],
-                    _ => 0,
-                };
-                let signature = by_place[of_class.place];
-                let signature = signature.map_or(0, |shape| shape.sign(symbols, place));
-                // Neither is missing, unless somebody changes the files meanwhile.
-                if let Some(places) = places.get_mut(bucket - round.start)
-                    && let Some((free, behind)) = take(places).split_first_mut()
-                {
-                    *free = Posting::new([first, second], rank, signature);
-                    *places = behind;
-                }
-            });
-        })
-    }
-
-    fn signatures_by_place(&self) -> Vec<Option<SignatureShape>> {
-        let mut by_place = vec![None; self.classes.len()];
-        for class in &self.classes {
-            by_place[class.place] = class.signatures;
-        }
-        by_place
+        shapes.for_each(
+            stretch,
+            sought,
+            &self.options.cancel,
+            |rank, of_class, symbols| {
+                self.for_each_posting(of_class, symbols, |bucket, place, first| {
+                    let second = match self.kind {
+                        ListKind::Pair => symbols[place + 1],
+                        _ => 0,
+                    };
+                    let signature = self.signatures[of_class.place];
+                    let signature = signature.map_or(0, |shape| shape.sign(symbols, place));
+                    // Neither is missing, unless somebody changes the files meanwhile.
+                    if let Some(places) = places.get_mut(bucket - round.start)
+                        && let Some((free, behind)) = take(places).split_first_mut()
+                    {
+                        *free = Posting::new([first, second], rank, signature);
+                        *places = behind;
+                    }
+                });
+            },
+        )
     }
 
     /// Sorts the postings of buckets, and shortens each to those that are left.
@@ -301,14 +301,14 @@ impl<F: Fn(usize, u32) -> bool + Sync> Postings<'_, F> {
                 unsorted.push((of_bucket, range));
             }
         }
-        let n_threads = self.threads.get().min(unsorted.len());
+        let n_threads = self.options.threads.get().min(unsorted.len());
         // The buckets differ in size, so each thread takes the next one.
         let unsorted = Mutex::new(unsorted.into_iter());
-        let most_beside = AtomicUsize::new(self.sort_bytes / 4 / size_of::<Posting>());
+        let most_beside = AtomicUsize::new(self.options.sort_bytes / 4 / size_of::<Posting>());
         let (unsorted, most_beside) = (&unsorted, &most_beside);
         let sorting = (0..n_threads).map(|_| {
             move || loop {
-                self.cancel.check()?;
+                self.options.cancel.check()?;
                 let next = unsorted
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
