@@ -102,7 +102,7 @@ impl World {
         let before = self
             .sessions
             .each_ref()
-            .map(|observer| observer.session.predict());
+            .map(|observer| observer.session.predict().unwrap());
         if self.store.is_none() {
             return;
         }
@@ -112,7 +112,7 @@ impl World {
             // What `finalize_training` has computed is not kept, and affinities are sums of
             // doubles, whose last bits depend on the order.
             if !self.finalized && observer.session.config().affinity_emotive.is_none() {
-                assert_eq!(observer.session.predict(), before);
+                assert_eq!(observer.session.predict().unwrap(), before);
             }
         }
         self.finalized = false;

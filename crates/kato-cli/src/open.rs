@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result};
 use indicatif::{HumanDuration, ProgressBar};
 use kato::OpenOptions;
 use kato_engine::Node;
@@ -44,22 +44,6 @@ pub(crate) fn open(kb: &Path, memory: Option<ByteSize>) -> Result<Hierarchy> {
     patiently(kb, &line, || {
         kato::with_embedded_store(Arc::new(store), options)
     })
-}
-
-/// Fails if what was answered does not count: an index is damaged, and what it holds does not fit into
-/// the memory that is allowed.
-///
-/// # Errors
-///
-/// In that case.
-pub(crate) fn ensure_sound(hierarchy: &Hierarchy) -> Result<()> {
-    match hierarchy.nodes().iter().find(|node| node.is_damaged()) {
-        None => Ok(()),
-        Some(node) => bail!(
-            "the index of {} is damaged, and what it holds does not fit into --memory: `kato index` writes it again",
-            node.name()
-        ),
-    }
 }
 
 /// Counts the patterns of a knowledge base for its head, and opens nothing else unless KATO's

@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use indicatif::HumanCount;
 use kato_engine::{Node, SessionConfig};
+use kato_hierarchy::unravel::Unraveller;
 use kato_hierarchy::{ActivationOptions, Hierarchy};
 use kato_model::Event;
 use kato_prediction::prediction::FuturePotential;
@@ -30,7 +31,7 @@ pub(crate) enum Question<'a> {
 
 /// One node's answer. As JSON `predictions` and `future_potentials` are KATO's.
 #[derive(Debug, Serialize)]
-pub(crate) struct PredictionView<'a> {
+pub(crate) struct PredictionView {
     /// The node.
     pub(crate) node: String,
     /// Patterns that the node knows.
@@ -43,34 +44,48 @@ pub(crate) struct PredictionView<'a> {
     pub(crate) predictions: Vec<Prediction>,
     /// The heaviest futures, as many.
     pub(crate) future_potentials: Vec<FuturePotential>,
+    /// The texts for people; `None` for programs.
     #[serde(skip)]
-    hierarchy: &'a Hierarchy,
-    #[serde(skip)]
-    level: usize,
+    texts: Option<Texts>,
     #[serde(skip)]
     n_found: usize,
 }
 
-impl<'a> PredictionView<'a> {
+/// The texts that the symbols of an answer stand for.
+#[derive(Debug)]
+struct Texts {
+    state: String,
+    /// By prediction.
+    patterns: Vec<String>,
+    /// By future.
+    futures: Vec<String>,
+}
+
+/// The reader of texts of one level.
+struct Decoder<'h> {
+    unraveller: Unraveller<'h>,
+    level: usize,
+}
+
+impl PredictionView {
     /// Asks a node, with the last `window` symbols of the state if that is given, and keeps `limit`
-    /// predictions and futures at most.
+    /// predictions and futures at most. `decodes` says whether their texts are read, for people.
     ///
     /// # Errors
     ///
-    /// When the text cannot be tokenized, or the JSON is no short-term memory.
+    /// When the text cannot be tokenized, the JSON is no short-term memory, or a node cannot be read.
     pub(crate) fn of(
-        hierarchy: &'a Hierarchy,
+        hierarchy: &Hierarchy,
         node: &Node,
         question: &Question<'_>,
-        window: Option<usize>,
-        limit: usize,
+        (window, limit): (Option<usize>, usize),
+        decodes: bool,
     ) -> Result<Self> {
         let level = node.node_idx();
         let mut state = match question {
             Question::Text(text) => {
-                let mut activation = hierarchy.activate(*text, &ActivationOptions::default())?;
-                // The other levels are dropped, so their order does not matter.
-                activation.levels.swap_remove(level).state
+                let substitutes = ActivationOptions::default().substitutes;
+                hierarchy.state(*text, level, substitutes)?
             }
             Question::Stm(json) => serde_json::from_str::<Vec<Vec<String>>>(json)
                 .context("--stm must be a list of events, such as [[\"a\"],[\"b\",\"c\"]]")?
@@ -89,12 +104,22 @@ impl<'a> PredictionView<'a> {
             mut predictions,
             mut future_potentials,
             ..
-        } = node.predict(&state, &config);
+        } = node.predict(&state, &config)?;
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;
         // Before the cut: the heading says how many there are in all.
         let n_found = predictions.len();
         predictions.truncate(limit);
         future_potentials.truncate(limit);
+        let texts = match decodes {
+            true => {
+                let mut decoder = Decoder {
+                    unraveller: hierarchy.unraveller().with_max_leaves(MAX_TOKENS),
+                    level,
+                };
+                Some(decoder.texts(&state, &predictions, &future_potentials)?)
+            }
+            false => None,
+        };
         Ok(Self {
             node: node.name().to_owned(),
             patterns: node.totals().patterns,
@@ -102,25 +127,45 @@ impl<'a> PredictionView<'a> {
             milliseconds,
             predictions,
             future_potentials,
-            hierarchy,
-            level,
+            texts,
             n_found,
+        })
+    }
+}
+
+impl Decoder<'_> {
+    /// Reads all texts of an answer.
+    fn texts(
+        &mut self,
+        state: &[Event],
+        predictions: &[Prediction],
+        futures: &[FuturePotential],
+    ) -> Result<Texts> {
+        let mut patterns = Vec::with_capacity(predictions.len());
+        for prediction in predictions {
+            patterns.push(self.pattern(prediction)?);
+        }
+        let futures = futures.iter().map(|future| self.decoded(&future.future));
+        let futures = futures.collect::<Result<_>>()?;
+        Ok(Texts {
+            state: self.decoded(state)?,
+            patterns,
+            futures,
         })
     }
 
     /// Returns the text of events of the node, cut with an ellipsis after [`MAX_TOKENS`] tokens.
-    fn decoded(&self, events: &[Event]) -> String {
-        let mut unraveller = self.hierarchy.unraveller().with_max_leaves(MAX_TOKENS);
-        match unraveller.events(self.level, events) {
-            Ok(unravelled) if unravelled.is_truncated => unravelled.text + "…",
-            Ok(unravelled) => unravelled.text,
-            Err(error) => format!("<{error}>"),
-        }
+    fn decoded(&mut self, events: &[Event]) -> Result<String> {
+        let unravelled = self.unraveller.events(self.level, events)?;
+        Ok(match unravelled.is_truncated {
+            true => unravelled.text + "…",
+            false => unravelled.text,
+        })
     }
 
     /// Returns the pattern as text: past, present and future; what is missing from the state and
     /// what the state has beyond it.
-    fn pattern(&self, prediction: &Prediction) -> String {
+    fn pattern(&mut self, prediction: &Prediction) -> Result<String> {
         let mut present = String::new();
         let is_missing = |idx: usize| prediction.missing.get(idx).is_some_and(|m| !m.is_empty());
         let events: Vec<(bool, &Event)> = prediction
@@ -132,7 +177,7 @@ impl<'a> PredictionView<'a> {
         // Neighbours that are missing together are one text in one pair of brackets.
         for run in events.chunk_by(|one, next| one.0 == next.0) {
             let owned: Vec<Event> = run.iter().map(|(_, event)| (*event).clone()).collect();
-            let text = self.decoded(&owned);
+            let text = self.decoded(&owned)?;
             present += &match run[0].0 {
                 true => format!("[-{text}-]"),
                 false => text,
@@ -144,18 +189,21 @@ impl<'a> PredictionView<'a> {
             .filter(|symbols| !symbols.is_empty())
             .map(|symbols| Event::in_given_order(symbols.clone()))
             .collect();
-        let past = self.decoded(&prediction.past);
-        let future = self.decoded(&prediction.future);
+        let past = self.decoded(&prediction.past)?;
+        let future = self.decoded(&prediction.future)?;
         let extras = match extras.is_empty() {
             true => String::new(),
-            false => format!("  {{+{}+}}", self.decoded(&extras)),
+            false => format!("  {{+{}+}}", self.decoded(&extras)?),
         };
-        format!("{past} | {present} | {future}{extras}")
+        Ok(format!("{past} | {present} | {future}{extras}"))
     }
 }
 
-impl View for PredictionView<'_> {
+impl View for PredictionView {
     fn text(&self, width: usize) -> String {
+        let Some(texts) = &self.texts else {
+            return String::new();
+        };
         let mut text = heading(&format!(
             "{}: {} predictions from {} patterns in {:.2} ms",
             self.node,
@@ -163,10 +211,7 @@ impl View for PredictionView<'_> {
             HumanCount(self.patterns),
             self.milliseconds
         ));
-        text += &format!(
-            "state {}\n",
-            quoted(&self.decoded(&self.state), width.saturating_sub(6))
-        );
+        text += &format!("state {}\n", quoted(&texts.state, width.saturating_sub(6)));
         if self.predictions.is_empty() {
             return text + "nothing that was learned resembles it\n";
         }
@@ -176,8 +221,8 @@ impl View for PredictionView<'_> {
         let numbers = table(&header, &rows);
         let mut lines = numbers.lines();
         text += &format!("\n{}", heading(lines.next().unwrap_or_default()));
-        for (line, prediction) in lines.zip(&self.predictions) {
-            let pattern = one_line(&self.pattern(prediction), width.saturating_sub(2));
+        for (line, pattern) in lines.zip(&texts.patterns) {
+            let pattern = one_line(pattern, width.saturating_sub(2));
             text += &format!("{line}\n  {pattern}\n");
         }
         let legend = "past | present | future; [-missing from the state-], {+in the state alone+}";
@@ -185,12 +230,12 @@ impl View for PredictionView<'_> {
         if !self.future_potentials.is_empty() {
             text += &format!("\n{}", heading("share  patterns  future"));
         }
-        for future in &self.future_potentials {
+        for (future, text) in self.future_potentials.iter().zip(&texts.futures) {
             text += &format!(
                 "{:>5.3}  {:>8}  {}\n",
                 future.aggregate_potential,
                 future.supporting_patterns,
-                quoted(&self.decoded(&future.future), width.saturating_sub(17))
+                quoted(text, width.saturating_sub(17))
             );
         }
         text

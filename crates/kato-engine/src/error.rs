@@ -1,8 +1,10 @@
 //! The errors of the engine, by what the caller can do about them.
 
+use std::sync::Arc;
+
 use kato_model::PatternName;
 use kato_model::vector::VectorError;
-use kato_prediction::IndexError;
+use kato_prediction::{Cancelled, DamagedIndex, IndexError};
 use kato_store::StoreError;
 
 /// The error of an operation of the engine. Session and node are as before the call, where a
@@ -18,14 +20,34 @@ pub enum EngineError {
         /// The names that exist.
         known: Vec<String>,
     },
-    /// What was learned cannot be written, as the index that it lies above is damaged.
+    /// The node's index on the disk is damaged, and the node cannot be loaded from its store instead.
+    ///
+    /// The store is tried again after [`RELOAD_AFTER`](crate::node::RELOAD_AFTER) at the earliest;
+    /// until then every read of the node returns this error.
     #[error(
-        "commit node {node:?}: its index on the disk is damaged; ask the node anything, which loads it instead, and commit again"
+        "read node {node:?}: {damage}; and it cannot be loaded from its knowledge base instead"
     )]
-    DamagedIndex {
+    Unreadable {
         /// The node.
         node: String,
+        /// What is wrong with the index.
+        damage: DamagedIndex,
+        /// Why the node cannot be loaded; shared by all reads until it is tried again.
+        source: Arc<Self>,
     },
+    /// A pattern that was learned and not committed consists of symbols that the index on the disk
+    /// held, and that index is damaged. Open the node again and teach it what followed the last
+    /// commit.
+    #[error(
+        "read pattern {name}: it was learned after the last commit, and its symbols are in an index on the disk that is damaged; open the node again and repeat what was learned since"
+    )]
+    LostPattern {
+        /// The pattern.
+        name: PatternName,
+    },
+    /// A prediction was ended before it was done, by [`Cancel`](kato_prediction::Cancel).
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The short-term memory is empty.
     #[error("learn from an empty short-term memory: observe something first")]
     EmptyStm,

@@ -9,10 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use kato_model::{EmotiveMap, Event, Metadata, Pattern, PatternName, PatternRecord, VectorName};
-use kato_prediction::{Cancel, Cancelled, IndexedSymbolCounts, PatternIndex, Predictions};
+use kato_prediction::{Cancel, IndexedSymbolCounts, PatternIndex, Predictions};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::cell::NodeCell;
+pub use self::cell::RELOAD_AFTER;
 pub use self::lesson::Lesson;
 pub(crate) use self::lesson::LessonRef;
 pub(crate) use self::memory::{NodeMemory, Windows};
@@ -117,24 +118,31 @@ impl Node {
     /// Returns the patterns that a state resembles, best first, and what they expect next.
     ///
     /// Empty for an empty state, and where no pattern is similar enough.
-    #[must_use]
-    pub fn predict(&self, stm: &[Event], config: &SessionConfig) -> Predictions {
-        let answer = self.predict_unless(stm, config, &Cancel::never());
-        // Nothing cancels it, so the default is never taken.
-        answer.unwrap_or_default()
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Unreadable`] when the node's index is damaged and its store cannot be read
+    /// instead.
+    pub fn predict(
+        &self,
+        stm: &[Event],
+        config: &SessionConfig,
+    ) -> Result<Predictions, EngineError> {
+        self.predict_unless(stm, config, &Cancel::never())
     }
 
     /// Predicts as [`predict`](Self::predict) does, unless it is cancelled from another thread.
     ///
     /// # Errors
     ///
-    /// [`Cancelled`] soon after [`Cancel::cancel`] was called.
+    /// [`EngineError::Cancelled`] soon after [`Cancel::cancel`] was called, and as
+    /// [`predict`](Self::predict).
     pub fn predict_unless(
         &self,
         stm: &[Event],
         config: &SessionConfig,
         cancel: &Cancel,
-    ) -> Result<Predictions, Cancelled> {
+    ) -> Result<Predictions, EngineError> {
         if stm.is_empty() {
             return Ok(Predictions::default());
         }
@@ -148,22 +156,20 @@ impl Node {
             prediction.single_symbol_token_matching = self.options().use_token_matching;
         }
         // On the index of this moment and without the node's lock, so that nobody waits for long.
-        let predicted = self.read_snapshot(|index| index.predict_unless(stm, &prediction, cancel));
-        // Where neither the index nor the store can be read, nothing is known.
-        predicted.unwrap_or_else(|_| Ok(Predictions::default()))
+        let predicted =
+            self.read_snapshot(|index| index.predict_unless(stm, &prediction, cancel))?;
+        Ok(predicted?)
     }
 
     /// Reads the index of this moment without the node's lock, and again from the store where the
     /// index is found damaged.
     fn read_snapshot<T>(&self, read: impl Fn(&PatternIndex) -> T) -> Result<T, EngineError> {
         loop {
-            let index = self.cell().index();
-            let value = read(&index);
-            if !index.is_damaged() {
-                return Ok(value);
+            let read = self.cell().index().read_checked(&read);
+            match read {
+                Ok(value) => return Ok(value),
+                Err(damage) => self.shared.leave_damaged_index(self.node_idx, &damage)?,
             }
-            drop(index);
-            self.shared.leave_damaged_index(self.node_idx)?;
         }
     }
 
@@ -174,15 +180,14 @@ impl Node {
     ) -> Result<T, EngineError> {
         loop {
             // In a block, so that the lock is not held while the store is read.
-            let (value, is_damaged) = {
+            let read = {
                 let memory = self.cell().read();
-                let value = read(&memory, memory.index());
-                (value, memory.index().is_damaged())
+                memory.index().read_checked(|index| read(&memory, index))
             };
-            if !is_damaged {
-                return Ok(value);
+            match read {
+                Ok(value) => return Ok(value),
+                Err(damage) => self.shared.leave_damaged_index(self.node_idx, &damage)?,
             }
-            self.shared.leave_damaged_index(self.node_idx)?;
         }
     }
 
@@ -191,7 +196,7 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Store`] when the store cannot be read.
+    /// [`EngineError::Store`] when the store cannot be read, and as [`predict`](Self::predict).
     pub fn pattern(&self, name: &PatternName) -> Result<Option<PatternRecord>, EngineError> {
         let found = self.read_index(|memory, index| {
             Some((
@@ -228,25 +233,31 @@ impl Node {
 
     /// Returns the bytes of memory that the events of a pattern take once they are read, about; 0 if
     /// the node never learned it.
-    #[must_use]
-    pub fn bytes_of_events(&self, name: &PatternName) -> usize {
-        let read = self.read_index(|_, index| index.bytes_of_events(name));
-        read.unwrap_or_default()
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    pub fn bytes_of_events(&self, name: &PatternName) -> Result<usize, EngineError> {
+        self.read_index(|_, index| index.bytes_of_events(name))
     }
 
     /// Returns the events of a pattern; `None` if the node never learned it. Reads memory and the
-    /// index only.
-    #[must_use]
-    pub fn events(&self, name: &PatternName) -> Option<Vec<Event>> {
-        let read = self.read_index(|_, index| index.events(name));
-        read.unwrap_or_default()
+    /// index, and the store only where the index is damaged.
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    pub fn events(&self, name: &PatternName) -> Result<Option<Vec<Event>>, EngineError> {
+        self.read_index(|_, index| index.events(name))
     }
 
     /// Returns how often a pattern was learned; 0 if never.
-    #[must_use]
-    pub fn frequency(&self, name: &PatternName) -> u64 {
-        let read = self.read_index(|_, index| index.frequency(name));
-        read.unwrap_or_default()
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    pub fn frequency(&self, name: &PatternName) -> Result<u64, EngineError> {
+        self.read_index(|_, index| index.frequency(name))
     }
 
     /// Returns the names of all patterns and how often each was learned, at one moment and in no
@@ -254,7 +265,7 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Store`] when an index is damaged and the store cannot be read either.
+    /// As [`predict`](Self::predict).
     pub fn frequencies(&self) -> Result<Vec<(PatternName, u64)>, EngineError> {
         self.read_index(|_, index| {
             let mut all = Vec::with_capacity(index.n_patterns());
@@ -271,24 +282,12 @@ impl Node {
         memory.index().base().map_or(0, |base| base.n_patterns())
     }
 
-    /// Returns whether the node lies above an index on the disk that was found damaged. Then what it
-    /// has answered may not count: whoever asks loads it instead, and where that fails what cannot
-    /// tell of an error answers as if nothing had been learned. See [`recover`](Self::recover).
+    /// Returns whether the node lies above an index on the disk that was found damaged.
+    ///
+    /// The next read loads the node from its store instead, or fails.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.cell().read().index().is_damaged()
-    }
-
-    /// Loads the node from its store if it [is damaged](Self::is_damaged), and does nothing otherwise.
-    ///
-    /// # Errors
-    ///
-    /// [`EngineError::Store`], and [`EngineError::LoadMemoryFull`] where it does not fit into memory.
-    pub fn recover(&self) -> Result<(), EngineError> {
-        match self.is_damaged() {
-            true => self.shared.leave_damaged_index(self.node_idx),
-            false => Ok(()),
-        }
     }
 
     /// Returns whether an index on the disk can hold the node: what it learned has no emotives.
@@ -321,33 +320,41 @@ impl Node {
     }
 
     /// Returns the counts of all symbols (KATO's `/symbols/stats`). Copies every symbol.
-    #[must_use]
-    pub fn symbols(&self) -> BTreeMap<String, IndexedSymbolCounts> {
-        let read = self.read_snapshot(|index| index.symbols().collect());
-        read.unwrap_or_default()
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    pub fn symbols(&self) -> Result<BTreeMap<String, IndexedSymbolCounts>, EngineError> {
+        self.read_snapshot(|index| index.symbols().collect())
     }
 
     /// Returns the counts of one symbol; zeros if the node never learned it.
-    #[must_use]
-    pub fn symbol_counts(&self, symbol: &str) -> IndexedSymbolCounts {
-        let read = self.read_index(|_, index| index.symbol_counts(symbol));
-        read.unwrap_or_default()
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    pub fn symbol_counts(&self, symbol: &str) -> Result<IndexedSymbolCounts, EngineError> {
+        self.read_index(|_, index| index.symbol_counts(symbol))
     }
 
     /// Returns the affinities of all symbols that have any: for every emotive the sum over learns
     /// of its mean (KATO's `/symbols/affinity`).
-    #[must_use]
-    pub fn affinities(&self) -> BTreeMap<String, EmotiveMap> {
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    pub fn affinities(&self) -> Result<BTreeMap<String, EmotiveMap>, EngineError> {
         let copied = |(symbol, sums): (String, &EmotiveMap)| (symbol, sums.clone());
-        let read = self.read_snapshot(|index| index.affinities().map(copied).collect());
-        read.unwrap_or_default()
+        self.read_snapshot(|index| index.affinities().map(copied).collect())
     }
 
     /// Returns the affinities of one symbol; empty if it has none.
-    #[must_use]
-    pub fn affinity(&self, symbol: &str) -> EmotiveMap {
-        let read = self.read_index(|_, index| index.affinity(symbol));
-        read.unwrap_or_default()
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    pub fn affinity(&self, symbol: &str) -> Result<EmotiveMap, EngineError> {
+        self.read_index(|_, index| index.affinity(symbol))
     }
 
     /// Performs KATO's `finalize-training` and returns the number of patterns.
@@ -475,8 +482,14 @@ impl Node {
         // Under the lock of the learn itself, so that no other learn comes between.
         check(&memory)?;
         let learned = memory.learn(prepared, &self.shared);
+        let is_damaged = memory.index().is_damaged();
         drop(memory);
-        let is_new = learned.map_err(|source| EngineError::Index { name, source })?;
+        let mut is_new = learned.map_err(|source| EngineError::Index { name, source })?;
+        // What was looked up on the way may have been wrong. The lesson is learned in any case, so that
+        // an error here is one of the next read.
+        if is_damaged && let Ok(frequency) = self.frequency(&name) {
+            is_new = frequency == 1;
+        }
         Ok(match is_new {
             true => LearnOutcome::New(name),
             false => LearnOutcome::Repeated(name),

@@ -206,8 +206,11 @@ impl Session {
     /// what they expect next.
     ///
     /// Empty for an empty memory, and where no pattern is similar enough.
-    #[must_use]
-    pub fn predict(&self) -> Predictions {
+    ///
+    /// # Errors
+    ///
+    /// As [`Node::predict`].
+    pub fn predict(&self) -> Result<Predictions, EngineError> {
         self.node.predict(&self.state.stm, &self.config)
     }
 

@@ -2,6 +2,7 @@
 
 use kato_engine::{Node, SessionConfig};
 
+use crate::EvaluationError;
 use crate::document::Chunk;
 use crate::mixture::Evidence;
 use crate::next_symbols::next_symbols;
@@ -31,16 +32,20 @@ pub(crate) struct NextAnswer {
 
 impl RecognitionAnswer {
     /// Asks what a whole chunk resembles.
-    pub(crate) fn ask(node: &Node, config: &SessionConfig, chunk: &Chunk) -> Self {
-        let answer = node.predict(&chunk.events, config);
+    pub(crate) fn ask(
+        node: &Node,
+        config: &SessionConfig,
+        chunk: &Chunk,
+    ) -> Result<Self, EvaluationError> {
+        let answer = node.predict(&chunk.events, config)?;
         let similarities = answer
             .predictions
             .iter()
             .map(|prediction| prediction.similarity);
         // Predictions come in the order of the ranking metric, which need not be the similarity.
-        Self {
+        Ok(Self {
             similarity: similarities.max_by(f64::total_cmp),
-        }
+        })
     }
 }
 
@@ -54,8 +59,8 @@ impl NextAnswer {
         chunk: &Chunk,
         context: usize,
         is_possible: impl Fn(&str) -> bool,
-    ) -> (Self, Vec<(String, f64)>) {
-        let answer = node.predict(&chunk.events[..context], config);
+    ) -> Result<(Self, Vec<(String, f64)>), EvaluationError> {
+        let answer = node.predict(&chunk.events[..context], config)?;
         let came = chunk.symbol(context).unwrap_or_default();
         let mut expected = next_symbols(&answer);
         // Before the shares: what cannot come must not take weight from what can.
@@ -85,10 +90,10 @@ impl NextAnswer {
         let answer = Self {
             context,
             is_answer: total > 0.0,
-            is_known: node.symbol_counts(came).n_patterns > 0,
+            is_known: node.symbol_counts(came)?.n_patterns > 0,
             rank,
             expected,
         };
-        (answer, weights)
+        Ok((answer, weights))
     }
 }

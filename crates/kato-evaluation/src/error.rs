@@ -1,5 +1,6 @@
 //! The error of an evaluation.
 
+use kato_engine::EngineError;
 use kato_loader::LoadError;
 
 /// The reason why an evaluation ended without a report.
@@ -36,6 +37,9 @@ pub enum EvaluationError {
         /// What is allowed.
         reason: &'static str,
     },
+    /// A node cannot be read.
+    #[error("ask a node")]
+    Engine(#[from] EngineError),
     /// The patterns cannot be counted for the head.
     #[error("count the patterns for the head")]
     Head(#[from] kato_head::HeadError),

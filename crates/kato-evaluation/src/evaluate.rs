@@ -49,11 +49,8 @@ pub fn evaluate(
     if survey.n_questions(options) == 0 {
         return Err(EvaluationError::NoDocuments);
     }
-    let unigram = engine
-        .nodes()
-        .next()
-        .map(|node| Unigram::from_node(&node, vocabulary));
-    let unigram = unigram.ok_or(EvaluationError::NoDocuments)?;
+    let node = engine.nodes().next().ok_or(EvaluationError::NoDocuments)?;
+    let unigram = Unigram::from_node(&node, vocabulary)?;
     let heads = Heads::of_engine(engine, vocabulary, options)?;
     let mut head_run = heads.as_ref().map(HeadRun::new);
     let asked = passes.ask(corpora, &survey, &baseline, &unigram, head_run.as_mut())?;

@@ -64,7 +64,7 @@ mod tests {
         for word in ["a", "b"] {
             session.observe(Observation::strings([word])).unwrap();
         }
-        let answer = session.predict();
+        let answer = session.predict().unwrap();
         let found: Vec<(&str, f64)> = next_symbols(&answer)
             .iter()
             .map(|next| (next.symbol, next.weight))

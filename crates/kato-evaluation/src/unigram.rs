@@ -3,6 +3,7 @@
 use kato_engine::Node;
 use kato_tokenizer::Vocabulary;
 
+use crate::EvaluationError;
 use crate::discount::{Followers, discount};
 
 /// Token frequencies of a node, discounted towards the uniform distribution over the vocabulary.
@@ -18,14 +19,13 @@ pub(crate) struct Unigram {
 impl Unigram {
     /// Creates the model from the frequencies of a node's symbols; those that are no tokens of the
     /// vocabulary are left out.
-    pub(crate) fn from_node(node: &Node, vocabulary: &Vocabulary) -> Self {
-        let count = |token| node.symbol_counts(token).frequency;
+    pub(crate) fn from_node(node: &Node, vocabulary: &Vocabulary) -> Result<Self, EvaluationError> {
         let mut counts = vec![0; vocabulary.len()];
         let mut n_tokens = 0u64;
         for (id, token) in vocabulary.iter() {
             // Several ids may share a string, and the lowest stands for all.
             if vocabulary.id(token) == Some(id) {
-                counts[id as usize] = count(token);
+                counts[id as usize] = node.symbol_counts(token)?.frequency;
                 n_tokens += 1;
             }
         }
@@ -36,12 +36,12 @@ impl Unigram {
             distinct: seen().count() as u64,
         };
         let discount = discount(seen());
-        Self {
+        Ok(Self {
             followers,
             discount,
             uniform: 1.0 / n_tokens.max(1) as f64,
             counts,
-        }
+        })
     }
 
     /// Returns the probability of a token; never 0, and 1 in sum over the distinct tokens of the

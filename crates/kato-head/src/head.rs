@@ -34,7 +34,8 @@ use crate::{HeadError, Weights};
 ///
 /// let mut head = Head::with_vocabulary(["a", "b", "c", "d"], HeadOptions::default())?;
 /// for (words, times) in [(["a", "b", "c"], 3), (["a", "b", "d"], 1)] {
-///     head.learn(0, &words.map(|word| Event::new([word])), times, |_, _| None)?;
+///     let events = words.map(|word| Event::new([word]));
+///     head.learn(0, &events, times, |_, _| Ok::<_, kato_head::HeadError>(None))?;
 /// }
 /// let mut history = head.history();
 /// head.read(&mut history, "a");
@@ -297,14 +298,15 @@ impl Head {
     ///
     /// # Errors
     ///
-    /// [`HeadError::TooManyNgrams`], [`HeadError::TooManySymbols`].
-    pub fn learn(
+    /// [`HeadError::TooManyNgrams`], [`HeadError::TooManySymbols`], and what `below` fails with. Then
+    /// the pattern may be counted in part: count anew.
+    pub fn learn<E: From<HeadError>>(
         &mut self,
         level: usize,
         events: &[Event],
         times: u64,
-        mut below: impl FnMut(usize, &PatternName) -> Option<Vec<Event>>,
-    ) -> Result<(), HeadError> {
+        mut below: impl FnMut(usize, &PatternName) -> Result<Option<Vec<Event>>, E>,
+    ) -> Result<(), E> {
         if level >= self.n_levels || times == 0 {
             return Ok(());
         }
@@ -356,13 +358,13 @@ impl Head {
     }
 
     /// Returns the children of a pattern, whose ends come into `edges`.
-    fn children_of(
+    fn children_of<E: From<HeadError>>(
         &mut self,
         level: usize,
         events: &[Event],
         edges: &mut Edges,
-        below: &mut dyn FnMut(usize, &PatternName) -> Option<Vec<Event>>,
-    ) -> Result<Vec<Child>, HeadError> {
+        below: &mut dyn FnMut(usize, &PatternName) -> Result<Option<Vec<Event>>, E>,
+    ) -> Result<Vec<Child>, E> {
         let mut children = Vec::with_capacity(events.len());
         for event in events {
             let child = match event.symbols() {
@@ -388,17 +390,23 @@ impl Head {
     }
 
     /// Finds a pattern below a level, on the lowest one that holds it.
-    fn child(
+    fn child<E: From<HeadError>>(
         &mut self,
         level: usize,
         name: &PatternName,
         edges: &mut Edges,
-        below: &mut dyn FnMut(usize, &PatternName) -> Option<Vec<Event>>,
-    ) -> Result<Child, HeadError> {
+        below: &mut dyn FnMut(usize, &PatternName) -> Result<Option<Vec<Event>>, E>,
+    ) -> Result<Child, E> {
         if let Some(place) = edges.place(level, name) {
             return Ok(Some(place));
         }
-        let found = (0..level).find_map(|level| Some((level, below(level, name)?)));
+        let mut found = None;
+        for level in 0..level {
+            if let Some(events) = below(level, name)? {
+                found = Some((level, events));
+                break;
+            }
+        }
         let Some((found_at, events)) = found else {
             return Ok(None);
         };

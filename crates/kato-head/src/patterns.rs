@@ -106,7 +106,7 @@ impl Head {
 ///
 /// let events = ["a", "b", "c"].map(|word| Event::new([word]));
 /// let mut head = Head::new(HeadOptions::default())?;
-/// head.learn(0, &events, 3, |_, _| None)?;
+/// head.learn(0, &events, 3, |_, _| Ok::<_, kato_head::HeadError>(None))?;
 /// let mut history = head.history();
 /// head.read(&mut history, "a");
 /// let weights = Weights::new();

@@ -121,7 +121,7 @@ impl Hierarchy {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Tokenize`].
+    /// [`HierarchyError::Tokenize`], and [`HierarchyError::Engine`] when a node cannot be read.
     pub fn activate<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,
@@ -129,12 +129,37 @@ impl Hierarchy {
     ) -> Result<Activation, HierarchyError> {
         let chunked = ChunkedPrompt::new(self, prompt.into())?;
         let levels = match options.mode {
-            ActivationMode::Names => self.activate_names(&chunked, options.substitutes),
-            ActivationMode::Ensembles => self.activate_ensembles(&chunked),
+            ActivationMode::Names => {
+                let mut levels = self.take_up_names(&chunked, options.substitutes)?;
+                for level in &mut levels {
+                    level.predictions = self.predict(level.level, &level.state)?;
+                }
+                levels
+            }
+            ActivationMode::Ensembles => self.activate_ensembles(&chunked)?,
         };
         let mut chunks = chunked.closed;
         chunks.extend((!chunked.open.is_empty()).then_some(chunked.open));
         Ok(Activation { chunks, levels })
+    }
+
+    /// Takes text up by names and returns one level's state after it: that of an
+    /// [activation](Self::activate), without the predictions of any level.
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::UnknownLevel`], and as [`activate`](Self::activate).
+    pub fn state<'a>(
+        &self,
+        prompt: impl Into<Prompt<'a>>,
+        level: usize,
+        substitutes: usize,
+    ) -> Result<Vec<Event>, HierarchyError> {
+        self.check_level(level)?;
+        let chunked = ChunkedPrompt::new(self, prompt.into())?;
+        let mut levels = self.take_up_names(&chunked, substitutes)?;
+        // The other levels are dropped, so their order does not matter.
+        Ok(levels.swap_remove(level).state)
     }
 
     /// Returns the levels before anything has reached them.
@@ -150,8 +175,12 @@ impl Hierarchy {
         self.nodes().iter().enumerate().map(level).collect()
     }
 
-    /// Takes chunks up as names.
-    fn activate_names(&self, chunked: &ChunkedPrompt, substitutes: usize) -> Vec<LevelActivation> {
+    /// Takes chunks up as names, and predicts nothing from the states.
+    fn take_up_names(
+        &self,
+        chunked: &ChunkedPrompt,
+        substitutes: usize,
+    ) -> Result<Vec<LevelActivation>, HierarchyError> {
         let mut level_state = LevelState::new(self.nodes().len());
         let mut levels = self.empty_levels();
         for (chunk_idx, tokens) in chunked.closed.iter().enumerate() {
@@ -165,7 +194,7 @@ impl Hierarchy {
                 if let Some(above) = levels.get_mut(level + 1) {
                     above.chunk_idx = Some(chunk_idx);
                 }
-            });
+            })?;
         }
         if !chunked.open.is_empty() {
             level_state.open[0] = chunked
@@ -181,13 +210,15 @@ impl Hierarchy {
                 level.state = open;
                 level.is_complete = false;
             }
-            level.predictions = self.predict(level.level, &level.state);
         }
-        levels
+        Ok(levels)
     }
 
     /// Takes chunks up as ensembles of predicted names.
-    fn activate_ensembles(&self, chunked: &ChunkedPrompt) -> Vec<LevelActivation> {
+    fn activate_ensembles(
+        &self,
+        chunked: &ChunkedPrompt,
+    ) -> Result<Vec<LevelActivation>, HierarchyError> {
         let mut levels = self.empty_levels();
         let open = (!chunked.open.is_empty()).then_some(&chunked.open);
         let chunks = chunked.closed.iter().chain(open);
@@ -201,7 +232,7 @@ impl Hierarchy {
                     break;
                 }
                 level.chunk_idx = Some(chunk_idx);
-                level.predictions = self.predict(level_idx, &level.state);
+                level.predictions = self.predict(level_idx, &level.state)?;
                 let names = level.predictions.predictions.iter();
                 let ensemble = Event::new(names.map(|one| one.name.prefixed().to_string()));
                 let Some(above) = levels.get_mut(level_idx + 1) else {
@@ -217,6 +248,6 @@ impl Hierarchy {
                 above.state.drain(..surplus);
             }
         }
-        levels
+        Ok(levels)
     }
 }

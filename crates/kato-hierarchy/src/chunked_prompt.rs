@@ -39,7 +39,7 @@ impl ChunkedPrompt {
             // Only the last run leaves a chunk open; the others leave nothing.
             chunked.open = chunks.open;
         }
-        chunked.close_known(hierarchy);
+        chunked.close_known(hierarchy)?;
         Ok(chunked)
     }
 
@@ -49,7 +49,7 @@ impl ChunkedPrompt {
     }
 
     /// Closes the open chunk, or a full one at its beginning, if level 0 learned exactly that.
-    fn close_known(&mut self, hierarchy: &Hierarchy) {
+    fn close_known(&mut self, hierarchy: &Hierarchy) -> Result<(), HierarchyError> {
         // Sentences and segments have no full size: the whole of the open tokens is the only
         // candidate.
         let full = match hierarchy.settings().text_mode {
@@ -63,12 +63,13 @@ impl ChunkedPrompt {
                 continue;
             }
             let events: Vec<_> = self.open[..length].iter().map(|t| token_event(t)).collect();
-            if hierarchy.knows(0, &PatternName::of_events(&events)) {
+            if hierarchy.knows(0, &PatternName::of_events(&events))? {
                 let rest = self.open.split_off(length);
                 self.closed.push(std::mem::replace(&mut self.open, rest));
-                return;
+                break;
             }
         }
+        Ok(())
     }
 }
 

@@ -69,6 +69,9 @@ pub enum HierarchyError {
         /// The store's error.
         source: StoreError,
     },
+    /// A node cannot be read.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// The patterns cannot be counted for a head.
     #[error("count the patterns for the head")]
     Head(#[from] kato_head::HeadError),

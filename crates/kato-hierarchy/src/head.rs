@@ -172,7 +172,7 @@ impl TextHead {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Head`], [`HierarchyError::UnknownLevel`].
+    /// [`HierarchyError::Head`], [`HierarchyError::UnknownLevel`], [`HierarchyError::Engine`].
     pub fn learn(
         &mut self,
         level: usize,
@@ -181,21 +181,20 @@ impl TextHead {
     ) -> Result<(), HierarchyError> {
         self.hierarchy.check_level(level)?;
         let nodes = self.hierarchy.nodes();
-        let (store, mut unread) = (self.store.as_ref(), None);
+        let store = self.store.as_ref();
         let below = |level: usize, name: &PatternName| {
-            if let Some(events) = nodes.get(level)?.events(name) {
-                return Some(events);
-            }
-            match store?.pattern(level, name) {
-                Ok(stored) => Some(stored?.events()),
-                Err(source) => {
-                    unread = Some(HeadError::Store { level, source });
-                    None
-                }
-            }
+            let Some(node) = nodes.get(level) else {
+                return Ok(None);
+            };
+            let events = node.events(name)?;
+            let Some(store) = store.filter(|_| events.is_none()) else {
+                return Ok(events);
+            };
+            let stored = store.pattern(level, name);
+            let stored = stored.map_err(|source| HeadError::Store { level, source })?;
+            Ok::<_, HierarchyError>(stored.map(|stored| stored.events()))
         };
-        self.head.learn(level, events, times, below)?;
-        Ok(unread.map_or(Ok(()), Err)?)
+        self.head.learn(level, events, times, below)
     }
 
     /// Counts what a session has taught its node since the last call, and returns how many lessons
@@ -225,7 +224,7 @@ impl TextHead {
         n: usize,
     ) -> Result<Vec<NextToken>, HierarchyError> {
         let reading = self.read(prompt.into())?;
-        let outside = self.outside(&reading.open);
+        let outside = self.outside(&reading.open)?;
         let next = self
             .head
             .next(&reading.history, &self.weights, outside.as_ref());
@@ -258,7 +257,7 @@ impl TextHead {
             return Ok(None);
         };
         let reading = self.read(prompt.into())?;
-        let outside = self.outside(&reading.open);
+        let outside = self.outside(&reading.open)?;
         let next = self
             .head
             .next(&reading.history, &self.weights, outside.as_ref());
@@ -292,13 +291,13 @@ impl TextHead {
 
     /// Returns what the lowest node expects after the beginning of a chunk; `None` where it is not
     /// asked.
-    fn outside(&self, open: &[Event]) -> Option<Outside> {
+    fn outside(&self, open: &[Event]) -> Result<Option<Outside>, HierarchyError> {
         let is_asked = self.head.options().experts.contains(&Expert::Outside);
         if !is_asked || open.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let answer = self.hierarchy.predict(0, open);
-        Some(self.head.outside(expected(&answer)))
+        let answer = self.hierarchy.predict(0, open)?;
+        Ok(Some(self.head.outside(expected(&answer))))
     }
 }
 

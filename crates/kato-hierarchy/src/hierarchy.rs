@@ -139,13 +139,17 @@ impl Hierarchy {
     }
 
     /// Returns what a level predicts from a state, with its configuration.
-    pub(crate) fn predict(&self, level: usize, state: &[Event]) -> Predictions {
-        self.nodes[level].predict(state, &self.configs[level])
+    pub(crate) fn predict(
+        &self,
+        level: usize,
+        state: &[Event],
+    ) -> Result<Predictions, HierarchyError> {
+        Ok(self.nodes[level].predict(state, &self.configs[level])?)
     }
 
     /// Returns whether a level has learned a pattern.
-    pub(crate) fn knows(&self, level: usize, name: &PatternName) -> bool {
-        self.nodes[level].frequency(name) > 0
+    pub(crate) fn knows(&self, level: usize, name: &PatternName) -> Result<bool, HierarchyError> {
+        Ok(self.nodes[level].frequency(name)? > 0)
     }
 
     /// Returns the text of token strings.

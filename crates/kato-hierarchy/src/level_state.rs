@@ -2,8 +2,8 @@
 
 use kato_model::{Event, PatternName};
 
-use crate::Hierarchy;
 use crate::hierarchy::{name_event, token_event};
+use crate::{Hierarchy, HierarchyError};
 
 /// The events of every level's unfinished pattern. A level that holds a full chunk passes one event
 /// up and starts again, so every level moves at the pace of training.
@@ -33,10 +33,10 @@ impl LevelState {
         tokens: &[String],
         substitutes: usize,
         completed: &mut dyn FnMut(usize, &[Event]),
-    ) {
+    ) -> Result<(), HierarchyError> {
         // The chunk is complete at whatever length: its end was decided when the text was cut.
         self.open[0] = tokens.iter().map(|token| token_event(token)).collect();
-        self.complete(hierarchy, 0, substitutes, completed);
+        self.complete(hierarchy, 0, substitutes, completed)
     }
 
     /// Continues as if the text so far ended with this pattern of this level.
@@ -46,7 +46,7 @@ impl LevelState {
         level: usize,
         name: &PatternName,
         substitutes: usize,
-    ) {
+    ) -> Result<(), HierarchyError> {
         // The pattern includes what these levels had begun, however far they were.
         self.open[..=level].iter_mut().for_each(Vec::clear);
         self.push(
@@ -55,7 +55,7 @@ impl LevelState {
             name_event(name),
             substitutes,
             &mut |_, _| {},
-        );
+        )
     }
 
     /// Passes a level's events up as one event, and starts the level again.
@@ -65,14 +65,15 @@ impl LevelState {
         level: usize,
         substitutes: usize,
         completed: &mut dyn FnMut(usize, &[Event]),
-    ) {
+    ) -> Result<(), HierarchyError> {
         // Taken before the level above is reached, so that this level starts again in any case.
         let events = std::mem::take(&mut self.open[level]);
         completed(level, &events);
         if level + 1 < self.open.len() {
-            let event = representative_event(hierarchy, level, &events, substitutes);
-            self.push(hierarchy, level + 1, event, substitutes, completed);
+            let event = representative_event(hierarchy, level, &events, substitutes)?;
+            self.push(hierarchy, level + 1, event, substitutes, completed)?;
         }
+        Ok(())
     }
 
     /// Appends an event to a level, and passes its events up if they are a full chunk.
@@ -83,14 +84,15 @@ impl LevelState {
         event: Event,
         substitutes: usize,
         completed: &mut dyn FnMut(usize, &[Event]),
-    ) {
+    ) -> Result<(), HierarchyError> {
         // The top level has no level above it.
         let Some(open) = self.open.get_mut(level) else {
-            return;
+            return Ok(());
         };
         open.push(event);
-        if open.len() >= hierarchy.chunk_size(level) {
-            self.complete(hierarchy, level, substitutes, completed);
+        match open.len() >= hierarchy.chunk_size(level) {
+            true => self.complete(hierarchy, level, substitutes, completed),
+            false => Ok(()),
         }
     }
 }
@@ -103,17 +105,19 @@ fn representative_event(
     level: usize,
     events: &[Event],
     substitutes: usize,
-) -> Event {
+) -> Result<Event, HierarchyError> {
     let own = PatternName::of_events(events);
     // A learned chunk needs no prediction: a look-up is enough.
-    if hierarchy.knows(level, &own) || substitutes == 0 {
-        return name_event(&own);
+    if hierarchy.knows(level, &own)? || substitutes == 0 {
+        return Ok(name_event(&own));
     }
-    let predictions = hierarchy.predict(level, events).predictions;
+    let predictions = hierarchy.predict(level, events)?.predictions;
     if predictions.is_empty() {
-        return name_event(&own);
+        return Ok(name_event(&own));
     }
     let names = predictions.iter().take(substitutes);
     // Several names are one event, whose symbols are sorted whatever the order of predictions.
-    Event::new(names.map(|prediction| prediction.name.prefixed().to_string()))
+    Ok(Event::new(
+        names.map(|prediction| prediction.name.prefixed().to_string()),
+    ))
 }

@@ -249,6 +249,7 @@ pub struct TransferOutcome {
 ///
 /// # Errors
 ///
+/// [`HierarchyError::Engine`] when the source's node cannot be read, and
 /// [`HierarchyError::Transfer`] with the first item that the target refuses.
 pub fn transfer_predictions(
     source: &Session,
@@ -257,7 +258,7 @@ pub fn transfer_predictions(
     transfer: &Transfer,
     n: usize,
 ) -> Result<TransferOutcome, HierarchyError> {
-    let mut predictions = source.predict().predictions;
+    let mut predictions = source.predict()?.predictions;
     predictions.truncate(n);
     let items = transfer.apply(&predictions, field);
     let n_items = items.len();

@@ -119,8 +119,9 @@ impl Hierarchy {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::UnknownLevel`], and [`HierarchyError::UnknownPattern`] when that level
-    /// never learned it. Unknown patterns below it are part of the answer.
+    /// [`HierarchyError::UnknownLevel`], [`HierarchyError::UnknownPattern`] when that level never
+    /// learned it, and [`HierarchyError::Engine`] when a node cannot be read. Unknown patterns below
+    /// it are part of the answer.
     pub fn unravel(&self, level: usize, name: &PatternName) -> Result<Unravelled, HierarchyError> {
         self.unraveller().pattern(level, name)
     }
@@ -129,7 +130,7 @@ impl Hierarchy {
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::UnknownLevel`].
+    /// [`HierarchyError::UnknownLevel`], [`HierarchyError::Engine`].
     pub fn unravel_events(
         &self,
         level: usize,
@@ -166,7 +167,7 @@ impl Unraveller<'_> {
         name: &PatternName,
     ) -> Result<Unravelled, HierarchyError> {
         self.hierarchy.check_level(level)?;
-        match self.hierarchy.nodes()[level].events(name) {
+        match self.hierarchy.nodes()[level].events(name)? {
             Some(events) => self.events(level, &events),
             None => Err(HierarchyError::UnknownPattern {
                 node: self.hierarchy.nodes()[level].name().to_owned(),
@@ -183,7 +184,7 @@ impl Unraveller<'_> {
     pub fn events(&mut self, level: usize, events: &[Event]) -> Result<Unravelled, HierarchyError> {
         self.hierarchy.check_level(level)?;
         let mut leaves = Vec::new();
-        let is_truncated = !self.leaves(level, events, self.max_leaves, &mut leaves);
+        let is_truncated = !self.leaves(level, events, self.max_leaves, &mut leaves)?;
         Ok(Unravelled {
             text: self.text(&leaves),
             leaves,
@@ -198,7 +199,7 @@ impl Unraveller<'_> {
         events: &[Event],
         limit: usize,
         leaves: &mut Vec<Leaf>,
-    ) -> bool {
+    ) -> Result<bool, HierarchyError> {
         let first = Arc::new(ResolvedPattern {
             level,
             events: events.to_vec(),
@@ -216,22 +217,24 @@ impl Unraveller<'_> {
             };
             // At level 0 a symbol is a token, also one that looks like a pattern's name.
             let child = match PatternName::from_symbol(symbol) {
-                Some(name) if pattern.level > 0 => match self.resolve_below(pattern.level, &name) {
-                    Some(child) => {
-                        path.push(Cursor::start(child));
-                        continue;
+                Some(name) if pattern.level > 0 => {
+                    match self.resolve_below(pattern.level, &name)? {
+                        Some(child) => {
+                            path.push(Cursor::start(child));
+                            continue;
+                        }
+                        None => Leaf::Unknown(name),
                     }
-                    None => Leaf::Unknown(name),
-                },
+                }
                 _ => Leaf::Token(symbol.to_owned()),
             };
             // Checked before the leaf is added: exactly `limit` leaves are not truncated.
             if leaves.len() >= limit {
-                return false;
+                return Ok(false);
             }
             leaves.push(child);
         }
-        true
+        Ok(true)
     }
 
     /// Returns the pattern of this name on the nearest level below.
@@ -239,17 +242,19 @@ impl Unraveller<'_> {
         &mut self,
         level: usize,
         name: &PatternName,
-    ) -> Option<Arc<ResolvedPattern>> {
+    ) -> Result<Option<Arc<ResolvedPattern>>, HierarchyError> {
         if let Some(known) = self.memo.get(&(level, *name)) {
-            return known.clone();
+            return Ok(known.clone());
         }
         // A name that went up unchanged under `TailPolicy::Promote` is more than one level down.
         let nodes = &self.hierarchy.nodes()[..level];
-        let resolve = |(level, node): (usize, &kato_engine::Node)| {
-            let events = node.events(name)?;
-            Some(Arc::new(ResolvedPattern { level, events }))
-        };
-        let found = nodes.iter().enumerate().rev().find_map(resolve);
+        let mut found = None;
+        for (level, node) in nodes.iter().enumerate().rev() {
+            if let Some(events) = node.events(name)? {
+                found = Some(Arc::new(ResolvedPattern { level, events }));
+                break;
+            }
+        }
         // All at once: bounded memory without an order of use to keep. The next look-ups fill it
         // again.
         if self.memo.len() >= MEMO_PATTERNS {
@@ -258,7 +263,7 @@ impl Unraveller<'_> {
         // Names that no level holds are kept too, or they would be searched on all levels each
         // time.
         self.memo.insert((level, *name), found.clone());
-        found
+        Ok(found)
     }
 
     /// Decodes leaves, with a mark for each unknown pattern.

@@ -1,4 +1,4 @@
-//! The error of adding a pattern to an index.
+//! The errors of adding a pattern to an index, and of reading one that is damaged.
 
 /// The reason why an index refused a pattern. Nothing was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -22,4 +22,12 @@ pub enum IndexError {
         /// Number of symbols of the refused pattern.
         symbols: usize,
     },
+}
+
+/// The index on the disk that a [`PatternIndex`](crate::PatternIndex) lies above is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the index on the disk is damaged: {what}")]
+pub struct DamagedIndex {
+    /// What is damaged: a file and a reason.
+    pub what: String,
 }

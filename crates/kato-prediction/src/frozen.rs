@@ -7,9 +7,11 @@
 //!
 //! # Damage
 //!
-//! Every 4 KiB have a checksum, which is compared when a part of them is first read. What fails is
-//! read as zeros, and [`FrozenIndex::is_damaged`] is true from then on: whoever asked drops the
-//! answer and takes the patterns from where they came from.
+//! Every 4 KiB have a checksum, which is compared when a part of them is first read, and again when
+//! [`Changes`] tells that the bytes may have changed since. What fails is read as zeros, and
+//! [`FrozenIndex::is_damaged`] is true from then on:
+//! [`PatternIndex::read_checked`](crate::PatternIndex::read_checked) drops the answer, and its caller
+//! takes the patterns from where they came from.
 
 mod checked;
 mod columns;
@@ -18,7 +20,9 @@ mod layout;
 mod lists;
 mod signature;
 
-pub use checked::{BLOCK_BYTES, CheckedBytes, ColumnBytes, Damage, SharedBytes};
+pub use checked::{
+    BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, Damage, SharedBytes,
+};
 pub use index::FrozenIndex;
 pub(crate) use index::{Class as FrozenClass, Reader};
 pub use layout::{

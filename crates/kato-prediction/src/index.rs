@@ -19,7 +19,7 @@ use crate::page::PAGE_PATTERNS;
 use crate::page_class::PageClass;
 use crate::predict::text_bytes;
 use crate::symbols::{SymbolSnapshot, Symbols};
-use crate::{IndexError, SymbolId};
+use crate::{DamagedIndex, IndexError, SymbolId};
 
 /// An index of one node's patterns in memory: learned one by one or loaded from a store, looked up
 /// by name, and searched.
@@ -107,7 +107,7 @@ impl PatternIndex {
     /// now on lies above it, in memory.
     ///
     /// It answers as an index in memory would that holds all of it. See
-    /// [`is_damaged`](Self::is_damaged).
+    /// [`read_checked`](Self::read_checked).
     #[must_use]
     pub fn over(frozen: Arc<FrozenIndex>) -> Self {
         Self {
@@ -140,10 +140,24 @@ impl PatternIndex {
         self.base.as_ref().map_or(1, |base| base.n_threads)
     }
 
-    /// Returns whether damage was found in the index that this one lies above.
+    /// Reads, and again where the index that this one [lies above](Self::over) was changed on the disk
+    /// meanwhile.
     ///
-    /// To be asked after whatever was read: if it is so, what was read is worth nothing, and what
-    /// is learned from then on is not reliable either.
+    /// # Errors
+    ///
+    /// [`DamagedIndex`] when damage was found in that index: what was read is worth nothing, and what is
+    /// learned from then on is not reliable either.
+    pub fn read_checked<T>(&self, mut read: impl FnMut(&Self) -> T) -> Result<T, DamagedIndex> {
+        let Some(base) = &self.base else {
+            return Ok(read(self));
+        };
+        let damage = base.frozen.damage();
+        damage.read(|| read(self)).ok_or_else(|| DamagedIndex {
+            what: damage.what().unwrap_or_default(),
+        })
+    }
+
+    /// Returns whether damage was found in the index that this one lies above.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.base

@@ -45,7 +45,7 @@ mod window;
 
 pub use cancel::{Cancel, Cancelled};
 pub use config::PredictionConfig;
-pub use error::IndexError;
+pub use error::{DamagedIndex, IndexError};
 pub use index::{IndexedSymbolCounts, PatternIndex};
 pub use prediction::{Prediction, Predictions};
 pub use search::SearchWork;

@@ -1,6 +1,7 @@
 //! Refusals: all ways in which a request fails, in KATO's words.
 
 use std::error::Error;
+use std::io;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use kato_engine::EngineError;
@@ -232,8 +233,58 @@ fn engine(error: &EngineError) -> Refusal {
         EngineError::Index { .. } | EngineError::LoadMemoryFull { .. } => {
             Refusal::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(error))
         }
+        EngineError::Unreadable { node, source, .. } => {
+            let (status, why) = match &**source {
+                EngineError::LoadMemoryFull { limit, .. } => (
+                    StatusCode::INSUFFICIENT_STORAGE,
+                    format!(
+                        "without it the node takes more than the {limit} bytes of memory that it may"
+                    ),
+                ),
+                source => (StatusCode::INTERNAL_SERVER_ERROR, cause_of(source)),
+            };
+            unreadable(
+                error,
+                status,
+                node,
+                &format!("its index is damaged, and {why}"),
+            )
+        }
+        EngineError::Store { .. } | EngineError::Load { .. } | EngineError::LostPattern { .. } => {
+            let why = cause_of(error);
+            let detail = format!(
+                "the server failed: {why}; its log says more, under the X-Trace-ID of this answer"
+            );
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(error_chain(error))
+        }
         other => Refusal::internal(other),
     }
+}
+
+/// Creates the refusal of a request to a node that cannot be read.
+fn unreadable(error: &EngineError, status: StatusCode, node: &str, why: &str) -> Refusal {
+    let detail = format!(
+        "node {node:?} cannot be read: {why}; the server's log says more, under the X-Trace-ID of this answer"
+    );
+    Refusal::new(status, detail).caused_by(error_chain(error))
+}
+
+/// Says why what a node has learned cannot be read. The whole text may name files and is for the log.
+fn cause_of(error: &EngineError) -> String {
+    if let EngineError::LostPattern { .. } = error {
+        return "what it learned last is not yet in its knowledge base; after a restart the server has it again from its journal".to_owned();
+    }
+    let mut cause: Option<&(dyn Error + 'static)> = error.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return format!(
+                "a file of its knowledge base cannot be read ({})",
+                error.kind()
+            );
+        }
+        cause = error.source();
+    }
+    "its knowledge base is damaged".to_owned()
 }
 
 /// Returns what the system said of a failure, in brackets, or nothing if that is not known. The

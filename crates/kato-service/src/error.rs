@@ -309,6 +309,7 @@ impl From<EngineError> for ServiceError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::EmptyStm => Self::EmptyStm,
+            EngineError::Cancelled(cancelled) => Self::Cancelled(cancelled),
             error => Self::Engine(error),
         }
     }

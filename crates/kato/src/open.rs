@@ -76,8 +76,8 @@ impl OpenOptions {
 ///
 /// As [`open`]; [`Error::Index`] when an index has to be written and cannot be, and [`Error::Engine`]
 /// with [`LoadMemoryFull`](EngineError::LoadMemoryFull) when a level does not fit that is in no index.
-/// Where an index turns out to be damaged later and what it holds does not fit,
-/// [`Node::is_damaged`](kato_engine::Node::is_damaged) tells.
+/// Where an index turns out to be damaged later and what it holds does not fit, reads fail with
+/// [`Unreadable`](EngineError::Unreadable).
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;

@@ -21,7 +21,7 @@ use crate::exit::exit_code;
 use crate::generation::GenerationView;
 use crate::head::WritingView;
 use crate::inspect::show;
-use crate::open::{ensure_sound, open, open_head};
+use crate::open::{open, open_head};
 
 /// Continues a text with what a trained knowledge base learned, and tells where every word is from.
 ///
@@ -128,12 +128,8 @@ fn run(args: &Args) -> Result<()> {
     options.bridges = args.bridge;
     options.stop.clone_from(&args.stop);
     let hierarchy = open(&args.kb, args.memory)?;
-    let view = GenerationView::of(&hierarchy, &args.prompt, &options, args.explain);
-    // Ahead of whatever went wrong, which this may be why, and of what would be shown.
-    ensure_sound(&hierarchy)?;
-    show(&view?, args.json)?;
-    // Names are read while they are shown.
-    ensure_sound(&hierarchy)
+    let view = GenerationView::of(&hierarchy, &args.prompt, &options, args.explain)?;
+    show(&view, args.json)
 }
 
 /// Writes a text by the head and shows it.

@@ -16,7 +16,7 @@ use kato_scheduler::StopSignal;
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::show;
-use crate::open::{ensure_sound, open};
+use crate::open::open;
 use crate::prediction::{PredictionView, Question, configured};
 
 /// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what
@@ -87,10 +87,12 @@ fn run(args: &Args) -> Result<()> {
     // Programs get everything; people read a screen.
     let default = if args.json { usize::MAX } else { 10 };
     let limit = args.limit.unwrap_or(default);
-    let view = PredictionView::of(&hierarchy, &node, &question, args.window, limit);
-    // Ahead of whatever went wrong, which this may be why, and of what would be shown.
-    ensure_sound(&hierarchy)?;
-    show(&view?, args.json)?;
-    // Texts are read while they are shown.
-    ensure_sound(&hierarchy)
+    let view = PredictionView::of(
+        &hierarchy,
+        &node,
+        &question,
+        (args.window, limit),
+        !args.json,
+    )?;
+    show(&view, args.json)
 }

@@ -54,9 +54,7 @@ impl Engine {
             if !memory.can_be_rebased() {
                 continue;
             }
-            let before = memory
-                .rebase(loaded.memory, &shared.limits)
-                .map_err(|(name, source)| EngineError::Index { name, source })?;
+            let before = memory.rebase(loaded.memory, &shared.limits)?;
             drop(memory);
             // Without the lock: giving back gigabytes takes its time.
             drop(before);

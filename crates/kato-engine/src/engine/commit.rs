@@ -73,7 +73,7 @@ impl PendingCommit {
         };
         // A checkpoint of the caller's is committed even if nothing was learned.
         if checkpoint.is_some() || !self.is_empty() {
-            shared.write(store, &self.parts, checkpoint)?;
+            write(&self.turn, store, &self.parts, checkpoint)?;
         }
         self.is_done = true;
         Ok(())
@@ -174,28 +174,29 @@ impl Shared {
         self.uncommitted.store(0, Ordering::Relaxed);
         Ok(())
     }
+}
 
-    /// Writes what the nodes handed over to the store, as one commit.
-    fn write(
-        &self,
-        store: &dyn PatternStore,
-        parts: &[Arc<Pending>],
-        checkpoint: Option<Value>,
-    ) -> Result<(), EngineError> {
-        let mut writer = Writer::new(self, store);
-        for (node_idx, part) in parts.iter().enumerate() {
-            writer.node(node_idx, part)?;
-        }
-        writer.stage()?;
-        let checkpoint = checkpoint.unwrap_or_else(|| store.checkpoint());
-        store
-            .commit(writer.staged, checkpoint)
-            .map_err(EngineError::store("commit what was learned"))
+/// Writes what the nodes handed over to the store, as one commit.
+fn write(
+    turn: &CommitTurn,
+    store: &dyn PatternStore,
+    parts: &[Arc<Pending>],
+    checkpoint: Option<Value>,
+) -> Result<(), EngineError> {
+    let mut writer = Writer::new(turn, store);
+    for (node_idx, part) in parts.iter().enumerate() {
+        writer.node(node_idx, part)?;
     }
+    writer.stage()?;
+    let checkpoint = checkpoint.unwrap_or_else(|| store.checkpoint());
+    store
+        .commit(writer.staged, checkpoint)
+        .map_err(EngineError::store("commit what was learned"))
 }
 
 /// A writer that turns pending learns into staged batches.
 struct Writer<'a> {
+    turn: &'a CommitTurn,
     shared: &'a Shared,
     store: &'a dyn PatternStore,
     batch: LearnBatch,
@@ -203,8 +204,10 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(shared: &'a Shared, store: &'a dyn PatternStore) -> Self {
+    fn new(turn: &'a CommitTurn, store: &'a dyn PatternStore) -> Self {
+        let shared = &*turn.shared;
         Self {
+            turn,
             shared,
             store,
             batch: empty_batch(shared),
@@ -216,19 +219,32 @@ impl<'a> Writer<'a> {
     fn node(&mut self, node_idx: usize, part: &Pending) -> Result<(), EngineError> {
         // In any order: a batch is sorted by name when it is sealed.
         for (name, learned) in part.learned() {
-            // Locked for each pattern anew, so that sessions can learn meanwhile.
-            let events = self.shared.cell(node_idx).read().index().events(name);
-            // Nothing is forgotten during a commit, and pending patterns were learned: only an
-            // index that is damaged does not have it.
-            let events = events.ok_or_else(|| EngineError::DamagedIndex {
-                node: self.shared.cell(node_idx).name.clone(),
-            })?;
+            let events = self.events(node_idx, name)?;
             self.pattern(node_idx, *name, learned, &events)?;
         }
         for (name, elements) in part.vectors() {
             self.batch.record_vector(node_idx, *name, elements);
         }
         Ok(())
+    }
+
+    /// Reads a pending pattern; from the store and what is pending where the node's index is damaged.
+    fn events(&self, node_idx: usize, name: &PatternName) -> Result<Vec<Event>, EngineError> {
+        loop {
+            // Locked for each pattern anew, so that sessions can learn meanwhile.
+            let read = {
+                let memory = self.shared.cell(node_idx).read();
+                memory.index().read_checked(|index| index.events(name))
+            };
+            match read {
+                // Nothing is forgotten during a commit, and pending patterns were learned.
+                Ok(events) => return events.ok_or(EngineError::LostPattern { name: *name }),
+                Err(damage) => {
+                    let shared = self.shared;
+                    shared.leave_damaged_index_in(self.turn, node_idx, &damage)?;
+                }
+            }
+        }
     }
 
     /// Adds all pending learns of one pattern.

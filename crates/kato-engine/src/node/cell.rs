@@ -4,11 +4,16 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kato_prediction::PatternIndex;
+use kato_prediction::{DamagedIndex, PatternIndex};
 
 use super::{NodeMemory, NodeTotals};
+use crate::EngineError;
+
+/// Time after which a node is loaded from its store again whose index is damaged and that could not
+/// be loaded before. Until then its reads return the error of that attempt.
+pub const RELOAD_AFTER: Duration = Duration::from_secs(10);
 
 /// Time that a learn waits for predictions to end before it copies the index; most predictions take
 /// a fraction of it.
@@ -27,6 +32,16 @@ pub(crate) struct NodeCell {
     totals: Mutex<NodeTotals>,
     /// Notified when a prediction gives its index back; the mutex guards nothing.
     index_released: (Mutex<()>, Condvar),
+    /// Why the node could not leave its damaged index, if it could not.
+    failure: Mutex<Option<Failure>>,
+}
+
+/// An attempt to load a node that failed.
+#[derive(Debug)]
+struct Failure {
+    at: Instant,
+    damage: DamagedIndex,
+    source: Arc<EngineError>,
 }
 
 impl NodeCell {
@@ -37,7 +52,45 @@ impl NodeCell {
             totals: Mutex::new(memory.totals()),
             memory: RwLock::new(memory),
             index_released: Default::default(),
+            failure: Mutex::default(),
         }
+    }
+
+    /// Remembers why the node could not be loaded in place of its damaged index, and returns the
+    /// error of its reads.
+    pub(crate) fn remember_failure(
+        &self,
+        damage: &DamagedIndex,
+        source: EngineError,
+    ) -> EngineError {
+        let failure = Failure {
+            at: Instant::now(),
+            damage: damage.clone(),
+            source: Arc::new(source),
+        };
+        let error = self.unreadable(&failure);
+        *self.locked_failure() = Some(failure);
+        error
+    }
+
+    /// Returns the error of reads that an attempt to load the node has left; `None` without one, and
+    /// when it is time for the next.
+    pub(crate) fn failure(&self) -> Option<EngineError> {
+        let failure = self.locked_failure();
+        let failure = failure.as_ref()?;
+        (failure.at.elapsed() < RELOAD_AFTER).then(|| self.unreadable(failure))
+    }
+
+    fn unreadable(&self, failure: &Failure) -> EngineError {
+        EngineError::Unreadable {
+            node: self.name.clone(),
+            damage: failure.damage.clone(),
+            source: Arc::clone(&failure.source),
+        }
+    }
+
+    fn locked_failure(&self) -> MutexGuard<'_, Option<Failure>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Locks the memory to be read.

@@ -9,6 +9,7 @@ use kato_prediction::{IndexError, PatternIndex};
 
 use super::NodeTotals;
 use super::lesson::Prepared;
+use crate::EngineError;
 use crate::engine::Shared;
 use crate::pending::Pending;
 use crate::vectors::VectorIndex;
@@ -156,23 +157,28 @@ impl NodeMemory {
     }
 
     /// Replaces what the node had when it was opened by what was loaded from its store, and keeps
-    /// what is pending; returns the index before. To be called while no commit is under way.
+    /// what no commit has written; returns the index before. Changes nothing when it fails.
     pub(crate) fn rebase(
         &mut self,
         loaded: Self,
         limits: &AttributeLimits,
-    ) -> Result<Arc<PatternIndex>, (PatternName, IndexError)> {
+    ) -> Result<Arc<PatternIndex>, EngineError> {
         let mut index = Arc::unwrap_or_clone(loaded.index);
         let mut windows = loaded.windows;
-        for (&name, learned) in self.pending.learned() {
-            // What is not in the store was learned above the index, and lies in memory.
-            let Some(events) = index.events(&name).or_else(|| self.index.events(&name)) else {
-                continue;
-            };
+        // The store has neither of them: a part in flight is written only when its commit ends.
+        let pending = [self.in_flight.as_deref(), Some(&self.pending)];
+        for (&name, learned) in pending.into_iter().flatten().flat_map(Pending::learned) {
+            // What is not in the store was learned above the index, and lies in memory, but for the
+            // texts of its symbols. Those are proved by the name, which is a digest of them.
+            let events = index
+                .events(&name)
+                .or_else(|| self.index.events(&name))
+                .filter(|events| PatternName::of_events(events) == name)
+                .ok_or(EngineError::LostPattern { name })?;
             for _ in 0..learned.count {
                 index
                     .learn_named(name, &events)
-                    .map_err(|error| (name, error))?;
+                    .map_err(|source| EngineError::Index { name, source })?;
             }
             if let Some(attributes) = learned.attributes.as_deref() {
                 if !attributes.emotives.is_empty() {
@@ -184,6 +190,10 @@ impl NodeMemory {
             }
         }
         index.seal();
+        if self.index.is_finalized() {
+            // With the statistics of now: those of then were numbers of the index that is left.
+            index.finalize();
+        }
         self.windows = windows;
         Ok(std::mem::replace(&mut self.index, Arc::new(index)))
     }

@@ -53,7 +53,7 @@ fn as_in_kato_what_gathered_goes_to_every_pattern_until_it_is_cleared() {
     assert!(second.metadata.values("book").eq(["1"]));
     // The affinity of every symbol grows by the mean, at every learn.
     for symbol in ["a", "b", "c", "d"] {
-        assert_eq!(session.node().affinity(symbol)["joy"], 0.5);
+        assert_eq!(session.node().affinity(symbol).unwrap()["joy"], 0.5);
     }
 }
 
@@ -131,7 +131,7 @@ fn a_session_ranks_by_itself_only_where_the_options_let_it() {
             learn(&mut session, &["a", "x", "y", "often"]);
         }
         observe_all(&mut session, words(&["a", "b"]));
-        let best = &session.predict().predictions[0];
+        let best = &session.predict().unwrap().predictions[0];
         let last = best.future.last().map(|event| event.symbols()[0].as_str());
         assert_eq!(last, Some(expected));
     }
@@ -149,7 +149,7 @@ fn similarities_by_characters(options: EngineOptions) -> [f64; 2] {
         let mut session = engine.node(NODE).unwrap().session(config.clone());
         learn(&mut session, &["a", "b", "c"]);
         observe_all(&mut session, words(observed));
-        session.predict().predictions[0].similarity
+        session.predict().unwrap().predictions[0].similarity
     })
 }
 

@@ -76,7 +76,7 @@ fn seen(node: &Node) -> String {
         session
             .observe(Observation::vectors(vec![vec![1.2, 0.5]]))
             .unwrap();
-        let answer = session.predict();
+        let answer = session.predict().unwrap();
         for prediction in &answer.predictions {
             let record = node.pattern(&prediction.name).unwrap().unwrap();
             text += &format!("{record:?}\n");
@@ -87,8 +87,8 @@ fn seen(node: &Node) -> String {
     totals.uncommitted = 0;
     format!(
         "{text}{:?}{:?}{totals:?}",
-        node.symbols(),
-        node.affinities()
+        node.symbols().unwrap(),
+        node.affinities().unwrap()
     )
 }
 
@@ -330,8 +330,8 @@ fn recorded_lessons_make_a_node_the_same_again() {
         }
         assert_eq!(first.totals(), again.totals());
         assert_eq!(
-            (first.symbols(), first.affinities()),
-            (again.symbols(), again.affinities())
+            (first.symbols().unwrap(), first.affinities().unwrap()),
+            (again.symbols().unwrap(), again.affinities().unwrap())
         );
         let observe = |node: &Node| {
             let mut session = node.session(SessionConfig::default());

@@ -82,7 +82,7 @@ fn observation(event: &Value) -> Observation {
 /// lies at the cut is compared by its potential alone.
 fn compare(row: &Value, session: &Session) {
     let id = &row["id"];
-    let answer = session.predict();
+    let answer = session.predict().unwrap();
     let expected = row["predictions"].as_array().unwrap();
     assert_eq!(answer.predictions.len(), expected.len(), "{id}");
     let found: BTreeMap<String, Value> = answer

@@ -106,7 +106,7 @@ fn operate(session: &mut Session, op: &str, row: &Value) -> Value {
             let name_and_potential = |prediction: &kato_prediction::Prediction| {
                 json!([prediction.name, prediction.potential])
             };
-            let predictions = session.predict().predictions;
+            let predictions = session.predict().unwrap().predictions;
             predictions.iter().map(name_and_potential).collect()
         }
         op => panic!("{op} is no operation"),

@@ -4,9 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use kato_engine::node::Lesson;
-use kato_engine::{Engine, LearnOutcome, SessionConfig};
+use kato_engine::{Engine, EngineError, LearnOutcome, SessionConfig};
 use kato_model::Event;
-use kato_prediction::{Cancel, Cancelled};
+use kato_prediction::Cancel;
 
 use crate::support::NODE;
 
@@ -40,12 +40,13 @@ fn a_node_learns_answers_and_counts_while_a_prediction_of_it_takes_minutes() {
             let outcome = node.teach(&Lesson::new(words(&["x", "y", "z"]))).unwrap();
             assert_eq!(matches!(outcome, LearnOutcome::New(_)), round == 0);
             assert_eq!(node.totals().learns, 11 + round);
-            let answer = node.predict(&words(&["x", "y"]), &config);
+            let answer = node.predict(&words(&["x", "y"]), &config).unwrap();
             assert_eq!(answer.predictions[0].frequency, 1 + round);
         }
         assert!(!predicting.is_finished());
         cancel.cancel();
-        assert_eq!(predicting.join().unwrap(), Err(Cancelled));
+        let ended = predicting.join().unwrap();
+        assert!(matches!(ended, Err(EngineError::Cancelled(_))), "{ended:?}");
     });
     assert_eq!(node.totals().patterns, 11);
 }

@@ -155,8 +155,8 @@ impl Passes<'_> {
                     questions
                         .par_iter()
                         .map(|question| question_context.answer(question))
-                        .collect()
-                });
+                        .collect::<Result<_, EvaluationError>>()
+                })?;
                 for (question, answer) in questions.iter().zip(answers) {
                     let head_run = head_run.as_deref_mut();
                     self.count(question, answer, &mut answer_counts, &mut bits, head_run);
@@ -212,11 +212,12 @@ impl Passes<'_> {
 
 impl QuestionContext<'_> {
     /// Answers a question.
-    fn answer(&self, question: &Question<'_>) -> Answer {
+    fn answer(&self, question: &Question<'_>) -> Result<Answer, EvaluationError> {
         let (node, chunk) = (&self.nodes[question.level], question.chunk);
         let context = match question.kind {
             QuestionKind::Whole => {
-                return Answer::Whole(RecognitionAnswer::ask(node, self.session, chunk));
+                let answer = RecognitionAnswer::ask(node, self.session, chunk)?;
+                return Ok(Answer::Whole(answer));
             }
             QuestionKind::Next { context } => context,
         };
@@ -226,12 +227,12 @@ impl QuestionContext<'_> {
         let answer = || NextAnswer::ask(node, self.session, chunk, context, is_possible);
         // Without context nothing is predicted: patterns do not reach across the beginning of a
         // chunk.
-        let (answer, expected) = (context > 0).then(answer).unzip();
-        Answer::Next {
+        let (answer, expected) = (context > 0).then(answer).transpose()?.unzip();
+        Ok(Answer::Next {
             answer,
             expected: expected.unwrap_or_default(),
             token: (question.level == 0).then(|| self.token(question.document, chunk, context)),
-        }
+        })
     }
 
     /// Returns the probabilities of the token at a position of a document.

@@ -75,28 +75,26 @@ impl Passes<'_> {
             let Some(documents) = self.next_planned(&mut loader, limit, held_out)? else {
                 break;
             };
-            let of_documents: Vec<Option<Vec<Coverage>>> = self.threads.install(|| {
+            let of_documents: Vec<Vec<Coverage>> = self.threads.install(|| {
                 let look_up = |document: &Option<HeldOutDocument>| {
-                    let levels = document.as_ref()?.levels.iter().zip(&self.nodes);
-                    Some(
-                        levels
-                            .map(|(chunks, node)| coverage(chunks, node))
-                            .collect(),
-                    )
+                    let levels = document.iter().flat_map(|document| &document.levels);
+                    let levels = levels.zip(&self.nodes);
+                    levels
+                        .map(|(chunks, node)| coverage(chunks, node))
+                        .collect()
                 };
-                documents.par_iter().map(look_up).collect()
-            });
+                documents
+                    .par_iter()
+                    .map(look_up)
+                    .collect::<Result<_, EvaluationError>>()
+            })?;
             for (document, coverages) in documents.iter().zip(of_documents) {
                 survey.documents += u64::from(document.is_some());
                 survey.failed += u64::from(document.is_none());
                 survey.tokens += document
                     .as_ref()
                     .map_or(0, |document| document.tokens.len() as u64);
-                for (sum, part) in survey
-                    .levels
-                    .iter_mut()
-                    .zip(coverages.into_iter().flatten())
-                {
+                for (sum, part) in survey.levels.iter_mut().zip(coverages) {
                     merge(sum, part);
                 }
             }
@@ -109,16 +107,16 @@ impl Passes<'_> {
 }
 
 /// Looks up the chunks of one level of a document.
-fn coverage(chunks: &[Chunk], node: &Node) -> Coverage {
+fn coverage(chunks: &[Chunk], node: &Node) -> Result<Coverage, EvaluationError> {
     let mut coverage = Coverage::default();
     for chunk in chunks {
-        coverage.known_chunks.add(node.frequency(&chunk.name) > 0);
+        coverage.known_chunks.add(node.frequency(&chunk.name)? > 0);
         for symbol in chunk.events.iter().flat_map(|event| event.symbols()) {
-            let is_unknown = node.symbol_counts(symbol).n_patterns == 0;
+            let is_unknown = node.symbol_counts(symbol)?.n_patterns == 0;
             coverage.unknown_symbols.add(is_unknown);
         }
     }
-    coverage
+    Ok(coverage)
 }
 
 /// Adds the counts of a part.

@@ -61,12 +61,13 @@ fn naive(engine: &Engine, held_out: &[String]) -> Counts {
             let mut names = Vec::new();
             for chunk in chunks(&symbols, size, level) {
                 let name = PatternName::of_events(&chunk);
-                *known += u64::from(node.events(&name).is_some());
+                *known += u64::from(node.events(&name).unwrap().is_some());
                 names.push(name.prefixed().to_string());
                 for k in 1..chunk.len() {
                     let mut expected: Vec<String> = Vec::new();
                     for prediction in node
                         .predict(&chunk[..k], &SessionConfig::default())
+                        .unwrap()
                         .predictions
                     {
                         let next = prediction

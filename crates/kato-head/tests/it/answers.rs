@@ -82,7 +82,9 @@ proptest! {
         let events: BTreeMap<_, _> = planned.iter().flat_map(|document| &document.calls)
             .map(|call| ((call.level, call.name), &call.events)).collect();
         for call in planned[n_stored..].iter().flat_map(|document| &document.calls) {
-            some.learn(call.level, &call.events, 1, |level, name| events.get(&(level, *name)).copied().cloned()).unwrap();
+            some.learn(call.level, &call.events, 1, |level, name| {
+                Ok::<_, HeadError>(events.get(&(level, *name)).copied().cloned())
+            }).unwrap();
         }
         prop_assert_eq!(distribution(&all, &history), distribution(&some, &history));
         some.clear();
@@ -128,7 +130,8 @@ fn what_was_said_before_is_expected_again() {
 fn several_symbols_at_once_and_names_from_nowhere_are_counted_and_break_ngrams() {
     let mut head = Head::new(HeadOptions::default()).unwrap();
     let events = [vec!["a"], vec!["b", "c"], vec!["d"], vec!["e"]].map(Event::new);
-    head.learn(0, &events, 1, |_, _| None).unwrap();
+    head.learn(0, &events, 1, |_, _| Ok::<_, HeadError>(None))
+        .unwrap();
     let id = |head: &Head, word: &str| head.symbol(word).unwrap();
     let (a, d, e) = (id(&head, "a"), id(&head, "d"), id(&head, "e"));
     assert_eq!(
@@ -137,8 +140,10 @@ fn several_symbols_at_once_and_names_from_nowhere_are_counted_and_break_ngrams()
     );
     assert_eq!((head.counted().wide_events, head.symbol("b")), (1, None));
     let unknown = Event::new(["PTRN|0123456789012345678901234567890123456789"]);
-    head.learn(1, &[unknown.clone(), unknown], 1, |_, _| None)
-        .unwrap();
+    head.learn(1, &[unknown.clone(), unknown], 1, |_, _| {
+        Ok::<_, HeadError>(None)
+    })
+    .unwrap();
     assert_eq!(head.counted().unknown_names, 2);
 }
 

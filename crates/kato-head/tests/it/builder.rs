@@ -59,7 +59,8 @@ fn a_name_that_is_learned_later_is_known_to_be_missing() {
     ));
     let mut head = builder.finish().unwrap();
     assert!(head.is_missing(0, &name) && !head.is_missing(1, &name));
-    head.learn(2, &high, 1, |_, _| None).unwrap();
+    head.learn(2, &high, 1, |_, _| Ok::<_, HeadError>(None))
+        .unwrap();
     assert!(head.is_missing(1, &name) && !head.is_missing(2, &name));
     head.clear();
     assert!(!head.is_missing(0, &name));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kato_head::options::Discounts;
-use kato_head::{Expert, Head, HeadOptions, Weights};
+use kato_head::{Expert, Head, HeadError, HeadOptions, Weights};
 use proptest::prelude::*;
 
 use crate::support::{Planned, WORDS, documents, head_of, ids, learner, memory_store, plan};
@@ -148,7 +148,7 @@ proptest! {
         let events: BTreeMap<_, _> = planned.iter().flat_map(|document| &document.calls)
             .map(|call| ((call.level, call.name), &call.events)).collect();
         for call in planned[n_stored..].iter().flat_map(|document| &document.calls) {
-            let below = |level: usize, name: &_| events.get(&(level, *name)).copied().cloned();
+            let below = |level: usize, name: &_| Ok::<_, HeadError>(events.get(&(level, *name)).copied().cloned());
             head.learn(call.level, &call.events, 1, below).unwrap();
         }
         check_counts(&head, &brute_force(&planned, 3))?;

@@ -5,6 +5,7 @@ use super::options::GenerationOptions;
 use super::search::Search;
 use super::span::End;
 use super::walk::Walk;
+use crate::HierarchyError;
 
 /// A sequence of spans.
 #[derive(Debug, Clone)]
@@ -29,7 +30,7 @@ pub(super) fn best_sequence(
     width: usize,
     search: &mut Search<'_>,
     options: &GenerationOptions,
-) -> (Vec<Choice>, End) {
+) -> Result<(Vec<Choice>, End), HierarchyError> {
     let mut beams = vec![Beam {
         walk,
         choices: Vec::new(),
@@ -40,7 +41,7 @@ pub(super) fn best_sequence(
     while beams.iter().any(|beam| beam.end.is_none()) {
         let mut next = Vec::new();
         for beam in beams {
-            next.extend(expand_beam(beam, width, search, options));
+            next.extend(expand_beam(beam, width, search, options)?);
         }
         // Sequences that have ended compete with those that go on. The sort is stable, so that ties
         // stay in the order in which they were found.
@@ -50,7 +51,7 @@ pub(super) fn best_sequence(
     }
     let best = beams.into_iter().next();
     let best = best.map(|beam| (beam.choices, beam.end.unwrap_or(End::NoAnswer)));
-    best.unwrap_or((Vec::new(), End::NoAnswer))
+    Ok(best.unwrap_or((Vec::new(), End::NoAnswer)))
 }
 
 /// Returns a sequence, continued by each of the best choices of its next step.
@@ -59,15 +60,15 @@ fn expand_beam(
     width: usize,
     search: &mut Search<'_>,
     options: &GenerationOptions,
-) -> Vec<Beam> {
+) -> Result<Vec<Beam>, HierarchyError> {
     if beam.end.is_some() {
-        return vec![beam];
+        return Ok(vec![beam]);
     }
-    let choices = match beam.walk.choices(search, options) {
+    let choices = match beam.walk.choices(search, options)? {
         Ok(choices) => choices,
         Err(end) => {
             beam.end = Some(end);
-            return vec![beam];
+            return Ok(vec![beam]);
         }
     };
     // Shares are over all choices of the step, also over those that are not followed.
@@ -78,9 +79,11 @@ fn expand_beam(
         // Logarithm and exponential are computed in software, so that results are the same on every
         // platform.
         longer.log_shares += libm::log(weight / total);
-        longer.end = longer.walk.advance(&mut choice, search.hierarchy, options);
+        longer.end = longer
+            .walk
+            .advance(&mut choice, search.hierarchy, options)?;
         longer.choices.push(choice);
-        longer
+        Ok(longer)
     };
     choices
         .into_iter()

@@ -5,6 +5,7 @@ use kato_model::{Event, PatternName};
 use super::candidate::Candidate;
 use super::search::Search;
 use super::span::{End, Part};
+use crate::HierarchyError;
 use crate::unravel::Leaf;
 
 /// A continuation that a step can choose.
@@ -23,12 +24,12 @@ pub(super) struct Choice {
 
 impl Choice {
     /// Unravels up to `limit` tokens of what follows, up to the first unknown pattern. Without any
-    /// token the error is the end that was met, if one was.
+    /// token there is no choice, but the end that was met, if one was.
     pub(super) fn new(
         candidate: Candidate,
         search: &mut Search<'_>,
         limit: usize,
-    ) -> Result<Self, Option<End>> {
+    ) -> Result<Result<Self, Option<End>>, HierarchyError> {
         let mut choice = Self {
             tokens: Vec::new(),
             parts: Vec::new(),
@@ -50,31 +51,30 @@ impl Choice {
             }
             // A symbol above level 0 may be a pattern's name, which then owns its tokens. A token
             // belongs to the pattern of its piece.
-            let child = PatternName::from_symbol(symbol)
-                .filter(|_| piece.level > 0)
-                .and_then(|name| {
-                    Some((
-                        search.unraveller.resolve_below(piece.level, &name)?.level,
-                        name,
-                    ))
-                });
+            let child = match PatternName::from_symbol(symbol).filter(|_| piece.level > 0) {
+                Some(name) => {
+                    let found = search.unraveller.resolve_below(piece.level, &name)?;
+                    found.map(|found| (found.level, name))
+                }
+                None => None,
+            };
             let (level, pattern) = child.unwrap_or((piece.level, piece.pattern));
             let event = Event::in_given_order(vec![symbol.clone()]);
             let mut leaves = Vec::new();
             let left = limit - choice.tokens.len();
             search
                 .unraveller
-                .leaves(piece.level, &[event], left, &mut leaves);
+                .leaves(piece.level, &[event], left, &mut leaves)?;
             // The tokens of one chunk are one part; a pattern that comes twice in a row is two.
             let is_new = child.is_some() || owner != Some(piece.pattern);
             owner = child.is_none().then_some(piece.pattern);
             choice.append(level, pattern, leaves, is_new);
         }
         // Without tokens the walk would stay where it is.
-        match choice.tokens.is_empty() {
+        Ok(match choice.tokens.is_empty() {
             true => Err(choice.end),
             false => Ok(choice),
-        }
+        })
     }
 
     /// Keeps the first tokens only.

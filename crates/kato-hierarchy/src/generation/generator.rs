@@ -60,7 +60,7 @@ impl<'h> Generator<'h> {
         Ok(Self {
             search: Search::new(hierarchy, options.rank, options.candidates),
             prompt_tokens: chunked.tokens().cloned().collect(),
-            walk: Walk::new(hierarchy, &chunked, options.substitutes),
+            walk: Walk::new(hierarchy, &chunked, options.substitutes)?,
             options,
             random: SplitMix64::from_seed(seed),
             planned: None,
@@ -81,19 +81,19 @@ impl<'h> Generator<'h> {
     }
 
     /// Returns the next step, and records why it is the last one, if it is.
-    fn next_choice(&mut self) -> Option<Choice> {
+    fn next_choice(&mut self) -> Result<Option<Choice>, HierarchyError> {
         if self.end.is_some() {
-            return None;
+            return Ok(None);
         }
         // Beam search compares whole sequences, so it is done before the first span.
         if let Strategy::Beam { width } = self.options.strategy {
             return self.next_planned(width);
         }
-        let mut choices = match self.walk.choices(&mut self.search, &self.options) {
+        let mut choices = match self.walk.choices(&mut self.search, &self.options)? {
             Ok(choices) => choices,
             Err(end) => {
                 self.end = Some(end);
-                return None;
+                return Ok(None);
             }
         };
         // Never an empty list: a walk without choices returns the reason instead.
@@ -109,24 +109,27 @@ impl<'h> Generator<'h> {
         let mut choice = choices.swap_remove(chosen);
         self.end = self
             .walk
-            .advance(&mut choice, self.search.hierarchy, &self.options);
-        Some(choice)
+            .advance(&mut choice, self.search.hierarchy, &self.options)?;
+        Ok(Some(choice))
     }
 
     /// Returns the next step of the sequence that beam search found.
-    fn next_planned(&mut self, width: usize) -> Option<Choice> {
-        let (choices, end) = self.planned.get_or_insert_with(|| {
-            // A copy, because beam search moves every walk that it follows.
-            let walk = self.walk.clone();
-            let (choices, end) = best_sequence(walk, width, &mut self.search, &self.options);
-            (choices.into(), end)
-        });
+    fn next_planned(&mut self, width: usize) -> Result<Option<Choice>, HierarchyError> {
+        let (choices, end) = match &mut self.planned {
+            Some(planned) => planned,
+            None => {
+                // A copy, because beam search moves every walk that it follows.
+                let walk = self.walk.clone();
+                let (choices, end) = best_sequence(walk, width, &mut self.search, &self.options)?;
+                self.planned.insert((choices.into(), end))
+            }
+        };
         let choice = choices.pop_front();
         // The reason becomes known with the last span, not after it.
         if choices.is_empty() {
             self.end = Some(end.clone());
         }
-        choice
+        Ok(choice)
     }
 
     /// Turns a choice into a span, with its provenance.
@@ -160,7 +163,12 @@ impl Iterator for Generator<'_> {
     type Item = Result<Span, HierarchyError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let choice = self.next_choice()?;
-        Some(self.span(choice))
+        let choice = self.next_choice().transpose()?;
+        let span = choice.and_then(|choice| self.span(choice));
+        if span.is_err() {
+            // What could not be read is no position to continue from.
+            self.end.get_or_insert(End::Unreadable);
+        }
+        Some(span)
     }
 }

@@ -7,13 +7,16 @@ use kato_prediction::config::RankMetric;
 
 use super::candidate::{Candidate, Piece, align, begins_with, piece};
 use super::span::{Fit, Link};
-use crate::Hierarchy;
 use crate::hierarchy::name_event;
 use crate::level_state::LevelState;
 use crate::unravel::Unraveller;
+use crate::{Hierarchy, HierarchyError};
 
 /// Most symbols of one event that are tried as the pattern that the text is in the middle of.
 const MAX_READINGS: usize = 64;
+
+/// The patterns on a path from level 0 up, and what is left of them.
+type Path = (Vec<Link>, Vec<Piece>);
 
 /// A search of one hierarchy.
 #[derive(Debug)]
@@ -42,7 +45,10 @@ impl<'h> Search<'h> {
     /// have so far; and what it predicts with each candidate of the level below as its next event.
     /// The first finds the right pattern among any number that begin alike; the second works
     /// without context.
-    pub(super) fn candidates(&mut self, level_state: &LevelState) -> Vec<Candidate> {
+    pub(super) fn candidates(
+        &mut self,
+        level_state: &LevelState,
+    ) -> Result<Vec<Candidate>, HierarchyError> {
         let mut all = Vec::new();
         let mut below: Vec<Candidate> = Vec::new();
         for level in 0..level_state.open.len() {
@@ -51,16 +57,16 @@ impl<'h> Search<'h> {
             // Otherwise the level is asked for its next event, of which the text has a part.
             let mut found = match (level_state.is_open_below(level), open.is_empty()) {
                 (false, true) => Vec::new(),
-                (false, false) => self.predicted(level, open, Fit::Loose),
+                (false, false) => self.predicted(level, open, Fit::Loose)?,
                 (true, true) => Vec::new(),
-                (true, false) => self.expected(level_state, level),
+                (true, false) => self.expected(level_state, level)?,
             };
             // The candidate is the level's next event by assumption, so it has to match the state's
             // end.
             for candidate in &below {
                 let mut state = open.clone();
                 state.push(name_event(&candidate.prediction.name));
-                let above = self.predicted(level, &state, Fit::Continues);
+                let above = self.predicted(level, &state, Fit::Continues)?;
                 found.extend(
                     above
                         .into_iter()
@@ -84,26 +90,35 @@ impl<'h> Search<'h> {
             all.extend(found.iter().cloned());
             below = found;
         }
-        all
+        Ok(all)
     }
 
     /// Returns what a level predicts from a state, if it fits at least this well.
-    fn predicted(&self, level: usize, state: &[Event], least: Fit) -> Vec<Candidate> {
-        let predictions = self.hierarchy.predict(level, state).predictions;
+    fn predicted(
+        &self,
+        level: usize,
+        state: &[Event],
+        least: Fit,
+    ) -> Result<Vec<Candidate>, HierarchyError> {
+        let predictions = self.hierarchy.predict(level, state)?.predictions;
         let candidate = |prediction| {
             let aligned = align(&prediction, state);
             (aligned.fit >= least).then(|| Candidate::new(level, prediction, aligned, self.rank))
         };
-        predictions.into_iter().filter_map(candidate).collect()
+        Ok(predictions.into_iter().filter_map(candidate).collect())
     }
 
     /// Returns the patterns of a level whose next event agrees with what the levels below are in
     /// the middle of.
-    fn expected(&mut self, level_state: &LevelState, level: usize) -> Vec<Candidate> {
+    fn expected(
+        &mut self,
+        level_state: &LevelState,
+        level: usize,
+    ) -> Result<Vec<Candidate>, HierarchyError> {
         let mut found = Vec::new();
         let predictions = self
             .hierarchy
-            .predict(level, &level_state.open[level])
+            .predict(level, &level_state.open[level])?
             .predictions;
         for prediction in predictions {
             let mut aligned = align(&prediction, &level_state.open[level]);
@@ -115,7 +130,7 @@ impl<'h> Search<'h> {
             if aligned.fit < Fit::Continues {
                 continue;
             }
-            let Some((chain, pieces)) = self.find_agreeing(level_state, level, next) else {
+            let Some((chain, pieces)) = self.find_agreeing(level_state, level, next)? else {
                 continue;
             };
             // The next event has begun below: what is left of it comes from the pieces, and the
@@ -127,7 +142,7 @@ impl<'h> Search<'h> {
             candidate.has_future = true;
             found.push(candidate.prepend_lower(&chain, &pieces));
         }
-        found
+        Ok(found)
     }
 
     /// Returns the first symbol of a level's event that agrees with the levels below, as the
@@ -137,11 +152,16 @@ impl<'h> Search<'h> {
         level_state: &LevelState,
         level: usize,
         event: &Event,
-    ) -> Option<(Vec<Link>, Vec<Piece>)> {
+    ) -> Result<Option<Path>, HierarchyError> {
         // Ensembles can have very many symbols, and each costs a look-up and a comparison.
         let symbols = event.symbols().iter().take(MAX_READINGS);
-        let mut names = symbols.filter_map(|symbol| PatternName::from_symbol(symbol));
-        names.find_map(|name| self.match_lower_levels(level_state, level, name))
+        for name in symbols.filter_map(|symbol| PatternName::from_symbol(symbol)) {
+            let found = self.match_lower_levels(level_state, level, name)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     /// Matches the pattern of this name, below `level`, with what the levels below have so far;
@@ -151,21 +171,28 @@ impl<'h> Search<'h> {
         level_state: &LevelState,
         level: usize,
         name: PatternName,
-    ) -> Option<(Vec<Link>, Vec<Piece>)> {
+    ) -> Result<Option<Path>, HierarchyError> {
         // The name may have been promoted past levels, which then must not have begun anything.
-        let resolved = self.unraveller.resolve_below(level, &name)?;
+        let Some(resolved) = self.unraveller.resolve_below(level, &name)? else {
+            return Ok(None);
+        };
         let skipped = &level_state.open[resolved.level + 1..level];
         let open = &level_state.open[resolved.level];
         if skipped.iter().any(|events| !events.is_empty()) || !begins_with(&resolved.events, open) {
-            return None;
+            return Ok(None);
         }
         let mut next = open.len();
         // If the text is in the middle of one of its events, that event has to agree in turn. The
         // depth is bounded, as each pattern is on a lower level than the one before.
         let (mut chain, mut pieces) = match level_state.is_open_below(resolved.level) {
             true => {
-                let found =
-                    self.find_agreeing(level_state, resolved.level, resolved.events.get(next)?)?;
+                let found = match resolved.events.get(next) {
+                    Some(event) => self.find_agreeing(level_state, resolved.level, event)?,
+                    None => None,
+                };
+                let Some(found) = found else {
+                    return Ok(None);
+                };
                 next += 1;
                 found
             }
@@ -177,6 +204,6 @@ impl<'h> Search<'h> {
         });
         let rest = resolved.events.get(next..).unwrap_or_default();
         pieces.extend(piece(resolved.level, name, rest));
-        Some((chain, pieces))
+        Ok(Some((chain, pieces)))
     }
 }

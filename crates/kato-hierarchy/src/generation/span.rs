@@ -96,6 +96,8 @@ pub enum End {
     Repetition,
     /// The next tokens are those of a pattern that no level holds.
     UnknownPattern(PatternName),
+    /// A node could not be read; the last item of the generator is the error.
+    Unreadable,
 }
 
 impl fmt::Display for End {
@@ -106,6 +108,7 @@ impl fmt::Display for End {
             Self::Learned => f.write_str("what was learned ends here"),
             Self::NoAnswer => f.write_str("nothing that was learned continues this"),
             Self::Repetition => f.write_str("it would repeat itself"),
+            Self::Unreadable => f.write_str("a node could not be read"),
             Self::UnknownPattern(name) => {
                 write!(f, "the next pattern, {name}, is not in the knowledge base")
             }

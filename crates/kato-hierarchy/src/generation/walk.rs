@@ -6,10 +6,13 @@ use super::choice::Choice;
 use super::options::GenerationOptions;
 use super::search::Search;
 use super::span::{End, Fit};
-use crate::Hierarchy;
 use crate::chunked_prompt::ChunkedPrompt;
 use crate::hierarchy::token_event;
 use crate::level_state::LevelState;
+use crate::{Hierarchy, HierarchyError};
+
+/// What can come next, best first and never empty, or else why nothing comes.
+pub(super) type Choices = Result<Vec<Choice>, End>;
 
 /// One way through the text so far.
 #[derive(Debug, Clone)]
@@ -33,10 +36,14 @@ struct State {
 
 impl Walk {
     /// Takes the prompt up.
-    pub(super) fn new(hierarchy: &Hierarchy, chunked: &ChunkedPrompt, substitutes: usize) -> Self {
+    pub(super) fn new(
+        hierarchy: &Hierarchy,
+        chunked: &ChunkedPrompt,
+        substitutes: usize,
+    ) -> Result<Self, HierarchyError> {
         let mut level_state = LevelState::new(hierarchy.nodes().len());
         for tokens in &chunked.closed {
-            level_state.chunk(hierarchy, tokens, substitutes, &mut |_, _| {});
+            level_state.chunk(hierarchy, tokens, substitutes, &mut |_, _| {})?;
         }
         level_state.open[0] = chunked
             .open
@@ -50,14 +57,14 @@ impl Walk {
             level_state,
             recent,
         };
-        Self {
+        Ok(Self {
             // The prompt's state counts as visited, so that coming back to it is a repetition.
             visits: HashMap::from([(state.clone(), 1)]),
             state,
             tail: Vec::new(),
             n_tokens: 0,
             has_begun: false,
-        }
+        })
     }
 
     /// Returns what can come next, best first and never empty, or else why nothing comes.
@@ -65,34 +72,34 @@ impl Walk {
         &self,
         search: &mut Search<'_>,
         options: &GenerationOptions,
-    ) -> Result<Vec<Choice>, End> {
+    ) -> Result<Choices, HierarchyError> {
         if self.n_tokens >= options.max_tokens {
-            return Err(End::MaxTokens);
+            return Ok(Err(End::MaxTokens));
         }
         // After generated text everything has a known alignment, and a loose match would leave it.
         let least = match self.has_begun {
             true => Fit::Continues,
             false => Fit::Loose,
         };
-        let end = match self.choices_from(&self.state.level_state, least, search, options) {
-            Ok(choices) => return Ok(choices),
+        let end = match self.choices_from(&self.state.level_state, least, search, options)? {
+            Ok(choices) => return Ok(Ok(choices)),
             Err(end) => end,
         };
         if !options.bridges {
-            return Err(end);
+            return Ok(Err(end));
         }
         // A bridge forgets what the levels were in the middle of and keeps the last tokens only.
         let mut bridge = LevelState::new(self.state.level_state.open.len());
         let recent = self.state.recent.iter();
         bridge.open[0] = recent.map(|token| token_event(token)).collect();
         // Without a bridge the reason is that of the step itself.
-        let mut choices = self
-            .choices_from(&bridge, Fit::Continues, search, options)
-            .map_err(|_| end)?;
+        let Ok(mut choices) = self.choices_from(&bridge, Fit::Continues, search, options)? else {
+            return Ok(Err(end));
+        };
         for choice in &mut choices {
             choice.is_bridge = true;
         }
-        Ok(choices)
+        Ok(Ok(choices))
     }
 
     /// Returns the choices of the best fit, and of these the ones of the highest level that can say
@@ -103,8 +110,8 @@ impl Walk {
         least: Fit,
         search: &mut Search<'_>,
         options: &GenerationOptions,
-    ) -> Result<Vec<Choice>, End> {
-        let candidates = search.candidates(level_state);
+    ) -> Result<Choices, HierarchyError> {
+        let candidates = search.candidates(level_state)?;
         // A pattern that agrees from its beginning on and has nothing left is complete. The highest
         // level that has begun something decides, as lower patterns end within its own.
         let top_open = level_state
@@ -141,7 +148,7 @@ impl Walk {
                 for candidate in candidates.iter().filter(is_here) {
                     // The step's first check leaves at least one token.
                     let limit = options.max_tokens - self.n_tokens;
-                    match Choice::new(candidate.clone(), search, limit) {
+                    match Choice::new(candidate.clone(), search, limit)? {
                         Ok(choice) => choices.push(choice),
                         Err(Some(unknown)) => end = unknown,
                         Err(None) => {}
@@ -152,11 +159,11 @@ impl Walk {
                     choices
                         .iter_mut()
                         .for_each(|choice| choice.n_choices = n_choices);
-                    return Ok(choices);
+                    return Ok(Ok(choices));
                 }
             }
         }
-        Err(end)
+        Ok(Err(end))
     }
 
     /// Moves along a choice, which a stop text may cut; returns why generation ends there, if it
@@ -166,7 +173,7 @@ impl Walk {
         choice: &mut Choice,
         hierarchy: &Hierarchy,
         options: &GenerationOptions,
-    ) -> Option<End> {
+    ) -> Result<Option<End>, HierarchyError> {
         self.has_begun = true;
         // First, because a stop text shortens the choice that everything below takes in.
         let stopped = self.apply_stop_text(choice, hierarchy, options);
@@ -180,16 +187,16 @@ impl Walk {
         let candidate = &choice.candidate;
         let name = &candidate.prediction.name;
         let level_state = &mut self.state.level_state;
-        level_state.advance_with_pattern(hierarchy, candidate.level, name, options.substitutes);
+        level_state.advance_with_pattern(hierarchy, candidate.level, name, options.substitutes)?;
         let visits = self.visits.entry(self.state.clone()).or_insert(0);
         *visits += 1;
         let repeats = (*visits > options.max_visits).then_some(End::Repetition);
         let is_full = self.n_tokens >= options.max_tokens;
         // A stop text and the limit were asked for, so they are named before the other reasons.
-        stopped
+        Ok(stopped
             .or_else(|| is_full.then_some(End::MaxTokens))
             .or_else(|| choice.end.clone())
-            .or(repeats)
+            .or(repeats))
     }
 
     /// Cuts a choice after the first stop text; returns that end.

@@ -81,7 +81,7 @@ impl TextHead {
         for chunk in chunked.closed.iter().chain([&chunked.open]) {
             reading.open.clear();
             for token in chunk {
-                let scored = self.score_token(&mut reading, token, weights);
+                let scored = self.score_token(&mut reading, token, weights)?;
                 score.bits += scored.bits;
                 score.tokens.push(scored);
             }
@@ -95,8 +95,8 @@ impl TextHead {
         reading: &mut Reading,
         token: &str,
         weights: &mut Weights,
-    ) -> ScoredToken {
-        let outside = self.outside(&reading.open);
+    ) -> Result<ScoredToken, HierarchyError> {
+        let outside = self.outside(&reading.open)?;
         let (head, symbol) = (&self.head, self.head.symbol(token));
         let history = &reading.history;
         let next = head.next(history, weights, outside.as_ref());
@@ -105,11 +105,11 @@ impl TextHead {
         head.read_id(&mut reading.history, symbol);
         let event: Event = token_event(token);
         reading.open.push(event);
-        ScoredToken {
+        Ok(ScoredToken {
             token: token.to_owned(),
             text: self.hierarchy.decode(&[token]),
             probability,
             bits: -libm::log2(probability),
-        }
+        })
     }
 }

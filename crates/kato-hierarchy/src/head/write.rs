@@ -201,8 +201,8 @@ impl TextHead {
             stopped: None,
         };
         let mut best = match options.strategy {
-            WriteStrategy::Greedy => self.write_beam(beam, 1, options),
-            WriteStrategy::Beam { width } => self.write_beam(beam, width, options),
+            WriteStrategy::Greedy => self.write_beam(beam, 1, options)?,
+            WriteStrategy::Beam { width } => self.write_beam(beam, width, options)?,
             WriteStrategy::Sample {
                 temperature,
                 top_p,
@@ -212,7 +212,7 @@ impl TextHead {
                 let mut draw = |distribution: &Distribution<'_>| {
                     draw(distribution, temperature, top_p, &mut random)
                 };
-                self.write_drawn(beam, &mut draw, options)
+                self.write_drawn(beam, &mut draw, options)?
             }
         };
         self.name_patterns_of(&mut best.written)?;
@@ -233,7 +233,12 @@ impl TextHead {
     }
 
     /// Follows the most probable sequences, and returns the best.
-    fn write_beam(&self, beam: Beam, width: usize, options: &WriteOptions) -> Beam {
+    fn write_beam(
+        &self,
+        beam: Beam,
+        width: usize,
+        options: &WriteOptions,
+    ) -> Result<Beam, HierarchyError> {
         let mut beams = vec![beam];
         for _ in 0..options.max_tokens {
             let mut next: Vec<Step> = Vec::new();
@@ -242,7 +247,7 @@ impl TextHead {
                     next.push((idx, None, beam.log_probability));
                     continue;
                 }
-                for (symbol, probability) in self.distribution(&beam.reading, |d| d.top(width)) {
+                for (symbol, probability) in self.distribution(&beam.reading, |d| d.top(width))? {
                     let log = beam.log_probability + libm::log2(probability);
                     next.push((idx, Some((symbol, probability)), log));
                 }
@@ -253,12 +258,15 @@ impl TextHead {
             let longer = |(idx, chosen, log): Step| {
                 let mut beam = beams[idx].clone();
                 if let Some((symbol, probability)) = chosen {
-                    self.add(&mut beam, symbol, probability, options);
+                    self.add(&mut beam, symbol, probability, options)?;
                     beam.log_probability = log;
                 }
-                beam
+                Ok(beam)
             };
-            let longer: Vec<Beam> = next.into_iter().map(longer).collect();
+            let longer: Vec<Beam> = next
+                .into_iter()
+                .map(longer)
+                .collect::<Result<_, HierarchyError>>()?;
             if longer.is_empty() {
                 break;
             }
@@ -268,7 +276,7 @@ impl TextHead {
             }
         }
         // There is always at least the one that was given.
-        beams.swap_remove(0)
+        Ok(beams.swap_remove(0))
     }
 
     /// Writes by drawing every token.
@@ -277,35 +285,48 @@ impl TextHead {
         mut beam: Beam,
         draw: &mut dyn FnMut(&Distribution<'_>) -> Option<(SymbolId, f64)>,
         options: &WriteOptions,
-    ) -> Beam {
+    ) -> Result<Beam, HierarchyError> {
         while beam.written.len() < options.max_tokens && beam.stopped.is_none() {
-            let drawn = self.distribution(&beam.reading, |distribution| draw(&distribution));
+            let drawn = self.distribution(&beam.reading, |distribution| draw(&distribution))?;
             // Without a vocabulary nothing can be drawn.
             let Some((symbol, probability)) = drawn else {
                 break;
             };
-            self.add(&mut beam, symbol, probability, options);
+            self.add(&mut beam, symbol, probability, options)?;
         }
-        beam
+        Ok(beam)
     }
 
-    fn distribution<T>(&self, reading: &Reading, choose: impl FnOnce(Distribution<'_>) -> T) -> T {
-        let outside = self.outside(&reading.open);
+    fn distribution<T>(
+        &self,
+        reading: &Reading,
+        choose: impl FnOnce(Distribution<'_>) -> T,
+    ) -> Result<T, HierarchyError> {
+        let outside = self.outside(&reading.open)?;
         let next = self
             .head
             .next(&reading.history, &self.weights, outside.as_ref());
-        choose(next.distribution())
+        Ok(choose(next.distribution()))
     }
 
     /// Adds a token to a sequence.
-    fn add(&self, beam: &mut Beam, symbol: SymbolId, probability: f64, options: &WriteOptions) {
+    fn add(
+        &self,
+        beam: &mut Beam,
+        symbol: SymbolId,
+        probability: f64,
+        options: &WriteOptions,
+    ) -> Result<(), HierarchyError> {
         let token = self.head.text(symbol).unwrap_or_default().to_owned();
-        let explanation = options.explain.then(|| {
-            let outside = self.outside(&beam.reading.open);
-            let history = &beam.reading.history;
-            let next = self.head.next(history, &self.weights, outside.as_ref());
-            next.explain(symbol)
-        });
+        let explanation = match options.explain {
+            true => {
+                let outside = self.outside(&beam.reading.open)?;
+                let history = &beam.reading.history;
+                let next = self.head.next(history, &self.weights, outside.as_ref());
+                Some(next.explain(symbol))
+            }
+            false => None,
+        };
         self.head.read_id(&mut beam.reading.history, Some(symbol));
         beam.reading.open.push(token_event(&token));
         // A full chunk is behind the text, and the next begins.
@@ -318,6 +339,7 @@ impl TextHead {
             explanation,
         });
         beam.stopped = self.stop_text(&beam.written, &options.stop);
+        Ok(())
     }
 
     /// Returns the stop text with which the tokens end, if they do.

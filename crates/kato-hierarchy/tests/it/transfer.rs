@@ -109,7 +109,10 @@ fn every_field_of_a_prediction_is_observed_symbol_by_symbol() {
         .observe_sequence(observe(&["x", "a", "b", "c", "y", "z"]).learn_at_end())
         .unwrap();
     source.observe_sequence(observe(&["a", "q", "c"])).unwrap();
-    let name = source.predict().predictions[0].name.prefixed().to_string();
+    let name = source.predict().unwrap().predictions[0]
+        .name
+        .prefixed()
+        .to_string();
     for (field, expected) in [
         (TransferField::Name, vec![name.as_str()]),
         (TransferField::Past, vec!["x"]),

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::LayoutError;
 
@@ -16,12 +16,29 @@ pub const BLOCK_BYTES: usize = 4 << 10;
 /// them as with being asked once more.
 const MAX_GAP_BLOCKS: usize = 4;
 
+/// The reason of damage that is found most.
+const CHECKSUM: &str = "a checksum does not match";
+
+/// Times that a read is repeated, as bytes have changed meanwhile.
+const MAX_REPEATS: usize = 16;
+
 /// The bytes of a column, such as a mapped file.
 pub trait ColumnBytes: AsRef<[u8]> + Send + Sync {
     /// Is told that a range of the bytes will soon be read. What lies on a disk may begin to fetch it;
     /// by default nothing is done. It must not wait for the bytes.
     fn will_read(&self, range: Range<usize>) {
         let _ = range;
+    }
+
+    /// Returns whether the bytes are those of the call before, or of the beginning. By default they never
+    /// change.
+    fn look(&self) -> BytesState {
+        BytesState::Unchanged
+    }
+
+    /// Returns where the bytes come from, for people.
+    fn origin(&self) -> String {
+        "a column".to_owned()
     }
 }
 
@@ -30,21 +47,152 @@ impl ColumnBytes for Vec<u8> {}
 /// Bytes that live as long as anybody reads them.
 pub type SharedBytes = Arc<dyn ColumnBytes>;
 
-/// A flag that is raised when damage is found; clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Damage(Arc<AtomicBool>);
+/// The state of bytes since they were last looked at; see [`ColumnBytes::look`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BytesState {
+    /// They are those of before.
+    Unchanged,
+    /// They may be others, and are to be compared with their checksums again.
+    Changed,
+    /// They cannot be read any more, for this reason.
+    Lost(String),
+}
+
+/// What tells that bytes of an index may have changed since they were compared with their checksums:
+/// somebody may write to a mapped file.
+pub trait Changes: Send + Sync {
+    /// Returns a number that is another one as soon as bytes of the index were changed. It is asked at
+    /// the end of every read.
+    fn version(&self) -> u64;
+
+    /// Returns a number that is another one when it is time to [look](ColumnBytes::look) at all columns,
+    /// as something may have changed that [`version`](Self::version) does not tell of.
+    fn look_version(&self) -> u64;
+}
+
+/// What is known of the damage of an index; clones share it.
+#[derive(Clone, Default)]
+pub struct Damage(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    is_found: AtomicBool,
+    /// What was found first.
+    what: OnceLock<String>,
+    /// How often changed bytes were found, twice each time.
+    generation: AtomicU64,
+    columns: Mutex<Vec<Weak<Inner>>>,
+    changes: OnceLock<Box<dyn Changes>>,
+    /// The versions of which the columns have been looked at, written while `columns` is locked.
+    seen_version: AtomicU64,
+    seen_look_version: AtomicU64,
+}
 
 impl Damage {
+    /// Looks for changes of the bytes, from now on and once.
+    pub fn watch(&self, changes: impl Changes + 'static) {
+        let shared = &self.0;
+        shared
+            .seen_version
+            .store(changes.version(), Ordering::SeqCst);
+        let look_version = changes.look_version();
+        shared
+            .seen_look_version
+            .store(look_version, Ordering::SeqCst);
+        drop(shared.changes.set(Box::new(changes)));
+    }
+
     /// Returns whether damage was found.
     #[must_use]
     pub fn is_found(&self) -> bool {
         // Relaxed, as whoever found it in this thread sees it; others may as well find it later.
-        self.0.load(Ordering::Relaxed)
+        self.0.is_found.load(Ordering::Relaxed)
     }
 
-    /// Raises the flag.
-    pub(super) fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    /// Returns what is damaged, as it was found first; `None` if nothing was found.
+    #[must_use]
+    pub fn what(&self) -> Option<String> {
+        let what = || self.0.what.get().cloned().unwrap_or_default();
+        self.is_found().then(what)
+    }
+
+    /// Notes damage.
+    fn raise(&self, what: impl FnOnce() -> String) {
+        self.0.what.get_or_init(what);
+        self.0.is_found.store(true, Ordering::Relaxed);
+    }
+
+    /// Reads, again where the bytes have changed meanwhile; `None` if they are damaged.
+    pub(crate) fn read<T>(&self, mut read: impl FnMut() -> T) -> Option<T> {
+        for _ in 0..MAX_REPEATS {
+            let generation = self.generation();
+            let value = read();
+            self.look();
+            if self.is_found() {
+                return None;
+            }
+            if self.generation() == generation {
+                return Some(value);
+            }
+        }
+        self.raise(|| "it is changed again and again while it is read".to_owned());
+        None
+    }
+
+    fn generation(&self) -> u64 {
+        self.0.generation.load(Ordering::SeqCst)
+    }
+
+    /// Looks at the columns if they may have changed.
+    #[inline]
+    fn look(&self) {
+        if let Some(changes) = self.0.changes.get() {
+            let is_new = self.0.seen_version.load(Ordering::SeqCst) != changes.version();
+            let is_due = self.0.seen_look_version.load(Ordering::SeqCst) != changes.look_version();
+            if is_new || is_due {
+                self.look_at_columns(&**changes);
+            }
+        }
+    }
+
+    #[cold]
+    fn look_at_columns(&self, changes: &dyn Changes) {
+        let shared = &self.0;
+        // Who finds it locked waits, and sees then that something has changed.
+        let mut columns = shared
+            .columns
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (version, look_version) = (changes.version(), changes.look_version());
+        let is_new = shared.seen_version.load(Ordering::SeqCst) != version;
+        columns.retain(|column| {
+            let Some(column) = column.upgrade() else {
+                return false;
+            };
+            match column.bytes.look() {
+                BytesState::Unchanged if !is_new => {}
+                BytesState::Unchanged | BytesState::Changed => {
+                    // On both sides: who compares a block meanwhile sees one of the two.
+                    shared.generation.fetch_add(1, Ordering::SeqCst);
+                    column.forget_checks();
+                    shared.generation.fetch_add(1, Ordering::SeqCst);
+                }
+                BytesState::Lost(reason) => column.raise(&reason),
+            }
+            true
+        });
+        // Last, so that nobody relies on the columns before they were looked at.
+        shared.seen_version.store(version, Ordering::SeqCst);
+        shared
+            .seen_look_version
+            .store(look_version, Ordering::SeqCst);
+    }
+}
+
+impl fmt::Debug for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Damage").field(&self.what()).finish()
     }
 }
 
@@ -81,13 +229,18 @@ impl CheckedBytes {
             ));
         }
         let checked = (0..checksums.len().div_ceil(64)).map(|_| AtomicU64::new(0));
-        Ok(Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             checked: checked.collect(),
             bytes,
             len,
             checksums,
             damage,
-        })))
+        });
+        let columns = inner.damage.0.columns.lock();
+        let mut columns = columns.unwrap_or_else(PoisonError::into_inner);
+        columns.push(Arc::downgrade(&inner));
+        drop(columns);
+        Ok(Self(inner))
     }
 
     /// Returns the number of bytes.
@@ -121,9 +274,10 @@ impl CheckedBytes {
             let part = &mut buffer[..(self.0.len - start).min(BLOCK_BYTES * 64)];
             read(start as u64, part)?;
             for (block, bytes) in (first..).zip(part.chunks(BLOCK_BYTES)) {
+                let generation = self.0.damage.generation();
                 match crc32fast::hash(bytes) == self.0.checksums[block] {
-                    true => self.0.set_checked(block),
-                    false => self.0.damage.raise(),
+                    true => self.0.set_checked(block, generation),
+                    false => self.0.raise(CHECKSUM),
                 }
             }
         }
@@ -156,12 +310,31 @@ impl fmt::Debug for CheckedBytes {
 impl Inner {
     #[inline]
     fn is_checked(&self, block: usize) -> bool {
-        // Relaxed: the bytes never change, and a thread that misses the bit checks again.
+        // Relaxed: a thread that misses the bit checks again, and one that misses that it was taken back
+        // reads again, as the generation is another one.
         self.checked[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1 == 1
     }
 
-    fn set_checked(&self, block: usize) {
-        self.checked[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
+    /// Notes that a block was found whole, unless bytes have changed since this generation.
+    fn set_checked(&self, block: usize, generation: u64) {
+        let bit = 1 << (block % 64);
+        self.checked[block / 64].fetch_or(bit, Ordering::SeqCst);
+        if self.damage.generation() != generation {
+            self.checked[block / 64].fetch_and(!bit, Ordering::SeqCst);
+        }
+    }
+
+    /// Forgets which blocks were compared.
+    fn forget_checks(&self) {
+        for bits in &self.checked {
+            bits.store(0, Ordering::SeqCst);
+        }
+    }
+
+    /// Notes damage of the column.
+    fn raise(&self, what: &str) {
+        let origin = || format!("{}: {what}", self.bytes.origin());
+        self.damage.raise(origin);
     }
 
     /// Compares a block with its checksum.
@@ -169,13 +342,13 @@ impl Inner {
     fn check(&self, bytes: &[u8], block: usize) -> bool {
         let start = block * BLOCK_BYTES;
         let end = (start + BLOCK_BYTES).min(bytes.len());
-        // A map may be shorter than it was, if somebody cut the file: that is damage as well.
+        let generation = self.damage.generation();
         let is_whole = bytes
             .get(start..end)
             .is_some_and(|block_bytes| crc32fast::hash(block_bytes) == self.checksums[block]);
         match is_whole {
-            true => self.set_checked(block),
-            false => self.damage.raise(),
+            true => self.set_checked(block, generation),
+            false => self.raise(CHECKSUM),
         }
         is_whole
     }
@@ -203,7 +376,7 @@ impl<'a> View<'a> {
             return &[];
         }
         let Some(part) = at.checked_add(len).and_then(|end| self.bytes.get(at..end)) else {
-            self.of.damage.raise();
+            self.of.raise("a position in it is beyond its end");
             return &[];
         };
         for block in at / BLOCK_BYTES..=(at + len - 1) / BLOCK_BYTES {
@@ -260,9 +433,9 @@ impl<'a> View<'a> {
         u64::from_le_bytes(self.array(idx.wrapping_mul(8)))
     }
 
-    /// Raises the flag of damage: what was read contradicts itself.
+    /// Notes damage: what was read contradicts itself.
     pub(crate) fn raise_damage(self) {
-        self.of.damage.raise();
+        self.of.raise("its content contradicts itself");
     }
 }
 

@@ -253,6 +253,11 @@ impl FrozenIndex {
         self.damage.is_found()
     }
 
+    /// Returns what is known of its damage.
+    pub(crate) const fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
     /// Returns the bytes of memory that it takes beside its columns, which the system keeps in memory as
     /// long as there is room: mostly their checksums, a thousandth of them.
     #[must_use]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
-use kato_head::{Head, HeadBuilder, HeadError, HeadOptions};
+use kato_head::{Head, HeadBuilder, HeadOptions};
 use kato_model::PatternName;
 use kato_prediction::Cancel;
 
@@ -74,7 +74,7 @@ impl LiveHead {
                     }
                 }
                 // One by one, so that who learns waits for no more than one.
-                if let Some(events) = node.node().events(name) {
+                if let Some(events) = node.node().events(name)? {
                     builder.add(level, name, &events, *frequency)?;
                 }
                 // A node that was cleared meanwhile has told so.
@@ -120,7 +120,7 @@ impl LiveHead {
 
     /// Counts what its nodes were taught since the last time; returns `false` where only counting
     /// anew finds what there is now.
-    pub(super) fn catch_up(&mut self, nodes: &[Arc<LoadedNode>]) -> Result<bool, HeadError> {
+    pub(super) fn catch_up(&mut self, nodes: &[Arc<LoadedNode>]) -> Result<bool, ServiceError> {
         let mut taught = Vec::with_capacity(self.levels.len());
         // From the top, for the same reason as in `count`.
         for level in self.levels.iter().rev() {
@@ -131,10 +131,12 @@ impl LiveHead {
         }
         for (level, lessons) in taught.iter().rev().enumerate() {
             for events in lessons.iter().flat_map(|lessons| lessons.iter()) {
-                if self.changes_what_was_counted(level, &PatternName::of_events(events), nodes) {
+                if self.changes_what_was_counted(level, &PatternName::of_events(events), nodes)? {
                     return Ok(false);
                 }
-                let below = |level: usize, name: &PatternName| nodes[level].node().events(name);
+                let below = |level: usize, name: &PatternName| {
+                    Ok::<_, ServiceError>(nodes[level].node().events(name)?)
+                };
                 self.head.learn(level, events, 1, below)?;
             }
         }
@@ -169,15 +171,19 @@ impl LiveHead {
         level: usize,
         name: &PatternName,
         nodes: &[Arc<LoadedNode>],
-    ) -> bool {
+    ) -> Result<bool, ServiceError> {
         if self.head.is_missing(level, name) {
-            return true;
+            return Ok(true);
         }
         // Names stand for the pattern of the lowest level that holds them. Nothing refers to the
         // uppermost level.
         let between = nodes.len().saturating_sub(1).saturating_sub(level + 1);
-        let mut above = nodes.iter().skip(level + 1).take(between);
-        above.any(|node| node.node().frequency(name) > 0) && self.held_twice.insert(*name)
+        for node in nodes.iter().skip(level + 1).take(between) {
+            if node.node().frequency(name)? > 0 {
+                return Ok(self.held_twice.insert(*name));
+            }
+        }
+        Ok(false)
     }
 }
 

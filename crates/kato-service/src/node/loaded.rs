@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kato_engine::node::Lesson;
-use kato_engine::{Engine, Node, SessionConfig};
-use kato_model::{AttributeLimits, Event, PatternName};
-use kato_prediction::{Cancel, Predictions};
+use kato_engine::{Engine, Node};
+use kato_model::{AttributeLimits, PatternName};
 use kato_store::StoreError;
 use serde_json::{Value, json};
 
@@ -263,23 +262,6 @@ impl LoadedNode {
         };
         // Each node has a store of its own, with one level.
         kato_store::Source::of_pattern(&**store, 0, name)
-    }
-
-    /// Predicts; fails where the node's index is damaged and it does not fit into memory without.
-    pub(crate) fn predict_unless(
-        &self,
-        stm: &[Event],
-        config: &SessionConfig,
-        cancel: &Cancel,
-    ) -> Result<Predictions, ServiceError> {
-        loop {
-            let predictions = self.node.predict_unless(stm, config, cancel)?;
-            if !self.node.is_damaged() {
-                return Ok(predictions);
-            }
-            // Loaded perhaps by somebody else meanwhile, and this answer may be of before.
-            self.node.recover()?;
-        }
     }
 
     /// Returns who is to hear what the node is taught, under its gate.

@@ -204,7 +204,7 @@ fn name_patterns(
                 }
             }
             // One by one, so that who learns waits for no more than one.
-            if let Some(events) = node.node().events(&name) {
+            if let Some(events) = node.node().events(&name)? {
                 namer.add(level, &name, &events, frequency)?;
             }
         }

@@ -54,7 +54,10 @@ impl Service {
             return Ok(0);
         };
         let node = self.node(node_id)?;
-        Ok(node.map_or(0, |node| node.node().bytes_of_events(&name)))
+        match node {
+            Some(node) => Ok(node.node().bytes_of_events(&name)?),
+            None => Ok(0),
+        }
     }
 
     /// Returns the number of distinct symbols of a node.
@@ -77,7 +80,10 @@ impl Service {
         node_id: &str,
     ) -> Result<BTreeMap<String, IndexedSymbolCounts>, ServiceError> {
         let node = self.node(node_id)?;
-        Ok(node.map(|node| node.node().symbols()).unwrap_or_default())
+        match node {
+            Some(node) => Ok(node.node().symbols()?),
+            None => Ok(BTreeMap::new()),
+        }
     }
 
     /// Returns the affinities of all symbols that have any.
@@ -87,9 +93,10 @@ impl Service {
     /// As [`pattern`](Self::pattern).
     pub fn affinities(&self, node_id: &str) -> Result<BTreeMap<String, EmotiveMap>, ServiceError> {
         let node = self.node(node_id)?;
-        Ok(node
-            .map(|node| node.node().affinities())
-            .unwrap_or_default())
+        match node {
+            Some(node) => Ok(node.node().affinities()?),
+            None => Ok(BTreeMap::new()),
+        }
     }
 
     /// Returns the affinity of one symbol; empty if it has none.
@@ -99,8 +106,10 @@ impl Service {
     /// As [`pattern`](Self::pattern).
     pub fn affinity(&self, node_id: &str, symbol: &str) -> Result<EmotiveMap, ServiceError> {
         let node = self.node(node_id)?;
-        let affinity = |node: Arc<LoadedNode>| node.node().affinity(symbol);
-        Ok(node.map(affinity).unwrap_or_default())
+        match node {
+            Some(node) => Ok(node.node().affinity(symbol)?),
+            None => Ok(EmotiveMap::new()),
+        }
     }
 
     /// Returns all genes of a node: what was set, over the defaults.

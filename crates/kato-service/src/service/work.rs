@@ -246,7 +246,7 @@ impl Service {
             (session.stm().to_vec(), session.config().clone(), node)
         })?;
         self.shared.counters.predictions.add(1);
-        node.predict_unless(&stm, &config, cancel)
+        Ok(node.node().predict_unless(&stm, &config, cancel)?)
     }
 
     /// Returns what was observed last; `None` before the first observation.
@@ -290,7 +290,7 @@ impl Service {
             // settings of the process and not with the session's.
             let defaults = &self.shared.options.defaults;
             let stm = &cognition.short_term_memory;
-            cognition.predictions = node.predict_unless(stm, defaults, cancel)?;
+            cognition.predictions = node.node().predict_unless(stm, defaults, cancel)?;
         }
         Ok(cognition)
     }
