@@ -230,12 +230,12 @@ impl View for PredictionView {
         if !self.future_potentials.is_empty() {
             text += &format!("\n{}", heading("share  patterns  future"));
         }
-        for (future, text) in self.future_potentials.iter().zip(&texts.futures) {
+        for (future, future_text) in self.future_potentials.iter().zip(&texts.futures) {
             text += &format!(
                 "{:>5.3}  {:>8}  {}\n",
                 future.aggregate_potential,
                 future.supporting_patterns,
-                quoted(text, width.saturating_sub(17))
+                quoted(future_text, width.saturating_sub(17))
             );
         }
         text

@@ -4,20 +4,25 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use kato_prediction::frozen::ColumnBytes;
 use memmap2::{Advice, Mmap, MmapOptions};
 
 /// Bytes of a file as it was when it was mapped.
 #[derive(Debug)]
-pub(crate) struct Map(Option<Mmap>);
+pub(crate) struct Map {
+    path: PathBuf,
+    map: Option<Mmap>,
+}
 
 impl Map {
     /// Maps a whole file, read only.
-    pub(crate) fn of(file: &File) -> io::Result<Self> {
+    pub(crate) fn of(path: &Path, file: &File) -> io::Result<Self> {
+        let path = path.to_owned();
         // Some systems refuse to map nothing.
         if file.metadata()?.len() == 0 {
-            return Ok(Self(None));
+            return Ok(Self { path, map: None });
         }
         // SAFETY: the bytes must not change while the map lives. The files of an index are written
         // once, under a name that nobody opens, and are renamed when they are complete; from then on
@@ -26,7 +31,8 @@ impl Map {
         // before: indices are checked at every read, and text is checked again by what makes a `str`
         // of it and copies it.
         let map = unsafe { MmapOptions::new().map(file)? };
-        Ok(Self(Some(map)))
+        let map = Some(map);
+        Ok(Self { path, map })
     }
 
     /// Advises the system that the map will be read here and there.
@@ -47,7 +53,7 @@ impl Map {
     /// Begins to fetch a range from the disk, and does not wait for it.
     fn fetch(&self, range: Range<usize>) {
         #[cfg(unix)]
-        if let Some(map) = &self.0 {
+        if let Some(map) = &self.map {
             // As above.
             let _ = map.advise_range(Advice::WillNeed, range.start, range.len());
         }
@@ -57,7 +63,7 @@ impl Map {
 
     fn advise(&self, advice: Advice) {
         #[cfg(unix)]
-        if let Some(map) = &self.0 {
+        if let Some(map) = &self.map {
             // Advice changes speed only, so that a refusal has no consequence.
             let _ = map.advise(advice);
         }
@@ -70,10 +76,14 @@ impl ColumnBytes for Map {
     fn will_read(&self, range: Range<usize>) {
         self.fetch(range);
     }
+
+    fn origin(&self) -> String {
+        self.path.display().to_string()
+    }
 }
 
 impl AsRef<[u8]> for Map {
     fn as_ref(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or_default()
+        self.map.as_deref().unwrap_or_default()
     }
 }

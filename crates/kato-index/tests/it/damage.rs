@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kato_engine::node::Lesson;
-use kato_engine::{Engine, EngineOptions, SessionConfig};
+use kato_engine::{Engine, EngineError, EngineOptions, SessionConfig};
 use kato_index::{BuildOptions, IndexFileError};
 use kato_model::Event;
 use kato_store::EmbeddedStore;
@@ -276,4 +276,61 @@ fn replace(path: &Path, bytes: &[u8]) {
     let new = path.with_extension("new");
     fs::write(&new, bytes).unwrap();
     fs::rename(new, path).unwrap();
+}
+
+/// Overwrites everything that a knowledge base holds in segments.
+fn wipe_segments(kb: &Path) {
+    let mut n_wiped = 0;
+    for entry in fs::read_dir(kb.join("segments")).unwrap().flatten() {
+        let bytes = fs::metadata(entry.path()).unwrap().len();
+        fs::write(entry.path(), vec![0; usize::try_from(bytes).unwrap()]).unwrap();
+        n_wiped += 1;
+    }
+    assert!(n_wiped > 0);
+}
+
+#[test]
+fn where_neither_index_nor_store_can_be_read_every_read_is_an_error_that_names_both() {
+    let (_dir, kb) = small();
+    build(&kb);
+    let names = index_dir(&kb).join("0.names");
+    let mut damaged = fs::read(&names).unwrap();
+    damaged[0] ^= 1;
+    replace(&names, &damaged);
+    let [_, disk] = engines(&kb);
+    wipe_segments(&kb);
+    let node = disk.nodes().next().unwrap();
+    let name = kato_model::PatternName::of_events(&events(TEXTS[0]));
+    let is_unreadable = |outcome: Result<(), EngineError>| {
+        let error = outcome.unwrap_err();
+        let EngineError::Unreadable {
+            node,
+            damage,
+            source,
+        } = &error
+        else {
+            panic!("{error:?}");
+        };
+        assert_eq!(node, "node0");
+        assert!(damage.what.contains("0.names"), "{damage:?}");
+        assert!(matches!(**source, EngineError::Store { .. }), "{source:?}");
+    };
+    let config = SessionConfig::default();
+    is_unreadable(node.frequency(&name).map(drop));
+    is_unreadable(node.predict(&events("the cat sat"), &config).map(drop));
+    is_unreadable(node.events(&name).map(drop));
+    is_unreadable(node.bytes_of_events(&name).map(drop));
+    is_unreadable(node.frequencies().map(drop));
+    is_unreadable(node.pattern(&name).map(drop));
+    is_unreadable(node.symbols().map(drop));
+    is_unreadable(node.symbol_counts("the").map(drop));
+    is_unreadable(node.affinities().map(drop));
+    is_unreadable(node.affinity("the").map(drop));
+    is_unreadable(node.teach(&Lesson::new(events("the cow"))).map(drop));
+    let mut session = node.session(config);
+    session
+        .observe(kato_engine::Observation::strings(["the"]))
+        .unwrap();
+    is_unreadable(session.predict().map(drop));
+    assert!(node.is_damaged());
 }
