@@ -61,6 +61,9 @@ pub struct Head {
     roots: OnceLock<Roots>,
 }
 
+/// Finds the events of a pattern of a lower level.
+type LookUp<'a, E> = dyn FnMut(usize, &PatternName) -> Result<Option<Vec<Event>>, E> + 'a;
+
 impl Head {
     /// Counts the patterns of a store. Any symbol can come next, those that nobody has learned
     /// sharing one outcome.
@@ -363,7 +366,7 @@ impl Head {
         level: usize,
         events: &[Event],
         edges: &mut Edges,
-        below: &mut dyn FnMut(usize, &PatternName) -> Result<Option<Vec<Event>>, E>,
+        below: &mut LookUp<'_, E>,
     ) -> Result<Vec<Child>, E> {
         let mut children = Vec::with_capacity(events.len());
         for event in events {
@@ -395,7 +398,7 @@ impl Head {
         level: usize,
         name: &PatternName,
         edges: &mut Edges,
-        below: &mut dyn FnMut(usize, &PatternName) -> Result<Option<Vec<Event>>, E>,
+        below: &mut LookUp<'_, E>,
     ) -> Result<Child, E> {
         if let Some(place) = edges.place(level, name) {
             return Ok(Some(place));
