@@ -49,6 +49,7 @@ pub struct KatoClientBuilder {
     retry: RetryPolicy,
     settle: Duration,
     use_extensions: bool,
+    outlasts_failures: bool,
     probe: Probe,
 }
 
@@ -68,6 +69,7 @@ impl KatoClientBuilder {
             retry: RetryPolicy::default(),
             settle: Duration::from_secs(5),
             use_extensions: true,
+            outlasts_failures: false,
             probe: Probe::off(),
         }
     }
@@ -141,6 +143,16 @@ impl KatoClientBuilder {
         self
     }
 
+    /// Sets whether a request that may be repeated is repeated after a plain 500 as well, or an
+    /// empty answer of success. Default: no, since most servers fail again in the same way.
+    ///
+    /// A stock KATO answers so while a database behind it restarts. [`with_retry`](Self::with_retry)
+    /// says for how long.
+    pub const fn with_database_restarts(mut self, are_waited_for: bool) -> Self {
+        self.outlasts_failures = are_waited_for;
+        self
+    }
+
     /// Sets the probe that times requests, by their kind as
     /// [`CallKind::as_str`](crate::calls::CallKind::as_str) names it. Default: none.
     pub fn with_probe(mut self, probe: Probe) -> Self {
@@ -189,6 +201,7 @@ impl KatoClientBuilder {
             settle: self.settle,
             max_answer_bytes: self.max_answer_bytes,
             use_extensions: self.use_extensions,
+            outlasts_failures: self.outlasts_failures,
             server: OnceCell::new(),
             probe: self.probe,
             #[cfg(feature = "events")]

@@ -60,7 +60,7 @@ pub enum ClientError {
         method: &'static str,
         /// Its path.
         path: String,
-        /// What the server says, at most 500 characters.
+        /// The part of the server's text that says something, at most 300 characters.
         detail: String,
     },
     /// The server does not accept the request's arguments (status 422).

@@ -69,6 +69,8 @@ pub struct LearnSession {
     /// Whether emotives or metadata of an item are still in the manual session, where the next
     /// pattern would get them.
     has_leftover_attributes: bool,
+    /// Whether the server was found to have lost a session since that was last asked.
+    has_lost_session: bool,
 }
 
 impl LearnSession {
@@ -104,11 +106,15 @@ impl LearnSession {
         let session = self.session_for(items);
         let is_manual = Arc::ptr_eq(&session, &self.manual);
         if is_manual && self.has_leftover_attributes {
+            let before = session.state.lock().await.id.clone();
             if session.clear_stm().await.is_err() {
                 // A new session has nothing of it.
                 session.start_over().await;
             }
             self.has_leftover_attributes = false;
+            // A session that was gone was made again, under another id.
+            let after = session.state.lock().await.id.clone();
+            self.has_lost_session |= before.is_some() && after.is_some() && before != after;
         }
         let mut state = session.state.lock().await;
         session.id(&mut state).await
@@ -147,6 +153,13 @@ impl LearnSession {
         let answer = session.write_once(id, &sequence).await?;
         let found = answer.auto_learned_patterns.iter().map(String::as_str);
         check_names(names, found)
+    }
+
+    /// Returns whether [`id`](Self::id) has found since the last call that the server had lost a
+    /// session: then it may have lost what it learned as well. A loss that
+    /// [`learn`](Self::learn) meets is its error.
+    pub fn take_lost_session(&mut self) -> bool {
+        std::mem::take(&mut self.has_lost_session)
     }
 
     /// Ends the sessions on the server, as far as possible.
@@ -196,6 +209,7 @@ impl KatoClient {
             runs: session(chunk_size),
             manual: session(0),
             has_leftover_attributes: false,
+            has_lost_session: false,
         })
     }
 

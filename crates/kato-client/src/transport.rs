@@ -2,6 +2,7 @@
 //! repeated.
 
 mod answer;
+mod gist;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,6 +34,8 @@ pub(crate) struct Pool {
     /// Most bytes of an answer.
     pub(crate) max_answer_bytes: usize,
     pub(crate) use_extensions: bool,
+    /// Whether a request that may be repeated is repeated after a plain 500.
+    pub(crate) outlasts_failures: bool,
     pub(crate) server: OnceCell<Server>,
     pub(crate) probe: Probe,
     #[cfg(feature = "events")]
@@ -112,7 +115,9 @@ impl Transport {
             };
             // Kept over all attempts: a later one that succeeds does not take an earlier one back.
             doubt |= failure.meaning == Meaning::Doubtful;
-            if !failure.is_transient() || !self.pause(&mut retry, &failure).await {
+            let outlasts = self.pool.outlasts_failures && failure.status == Some(500);
+            let may_repeat = failure.is_transient() || outlasts;
+            if !may_repeat || !self.pause(&mut retry, &failure).await {
                 return Err(failure);
             }
             call.repeated = true;

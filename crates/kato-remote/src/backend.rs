@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::RemoteError;
 use crate::builder::RemoteBackendBuilder;
-use crate::doubts::Doubts;
+use crate::doubts::{Doubts, TornLearn};
 use crate::record::Records;
 use crate::state::{State, StateFile};
 use crate::stock::Stock;
@@ -123,6 +123,21 @@ impl RemoteBackend {
             Kind::Idempotent(_) => Doubts::default(),
             Kind::Stock(stock) => stock.doubts(),
         }
+    }
+
+    /// Returns the learn calls that a stock server has torn in two, in the run so far.
+    #[must_use]
+    pub fn torn_learns(&self) -> Vec<TornLearn> {
+        let Kind::Stock(stock) = &self.kind else {
+            return Vec::new();
+        };
+        let ids = self.node_ids();
+        let torn = stock.torn().into_iter();
+        torn.map(|(level, pattern)| TornLearn {
+            node: ids[level].clone(),
+            pattern,
+        })
+        .collect()
     }
 
     /// Adds the requests of a worker that has ended.

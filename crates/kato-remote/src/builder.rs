@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use kato_client::{KatoClient, KatoClientBuilder};
+use kato_client::{ClientError, KatoClient, KatoClientBuilder};
 use kato_learner::HierarchicalConceptLearner;
 use kato_model::RunName;
 use kato_probe::Probe;
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::RemoteError;
 use crate::backend::{Kind, RemoteBackend, clients, node_ids};
+use crate::doubts::TornLearns;
 use crate::error::{failed, refused, taught_before, teach, unreachable, unreadable_position};
 use crate::record::{Record, Records};
 use crate::state::{State, StateFile};
@@ -40,11 +41,18 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time without progress after which the run ends, unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Time between comparisons of a stock server's nodes, unless the caller says otherwise.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+
 /// Threads that move requests; planning is done by the workers' own.
 const IO_THREADS: usize = 2;
 
-/// Bytes of an answer at most; no request of a training asks for more.
+/// Bytes of an answer at most.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// Bytes of the answer to a question to a stock server at most: that about all symbols of a node
+/// takes some 150 bytes for each.
+const MAX_QUESTION_BYTES: usize = 128 << 20;
 
 /// A builder of a [`RemoteBackend`].
 #[derive(Debug)]
@@ -72,6 +80,9 @@ impl RemoteBackendBuilder {
                 timeout: TIMEOUT,
                 patience: PATIENCE,
                 onto_taught: false,
+                check_interval: CHECK_INTERVAL,
+                compares_all: false,
+                torn_learns: TornLearns::End,
             },
             probe: Probe::off(),
         }
@@ -119,6 +130,29 @@ impl RemoteBackendBuilder {
     /// because what arrived cannot be distinguished from what was there.
     pub const fn with_taught_nodes(mut self, is_allowed: bool) -> Self {
         self.settings.onto_taught = is_allowed;
+        self
+    }
+
+    /// Sets how often the nodes of a stock server are compared on the way with what they were
+    /// taught, beside the comparisons in the end, when the run is resumed and when a session was
+    /// lost. Default: every 60 s, and never so often that it takes more than a fiftieth of the time.
+    pub const fn with_check_interval(mut self, interval: Duration) -> Self {
+        self.settings.check_interval = interval;
+        self
+    }
+
+    /// Sets whether every pattern of a stock server is compared in the end with what was taught, by
+    /// one request each. Default: no, which compares the counts of all symbols where the server
+    /// tells them, and of the patterns one in 40 learn calls, 64 of a node at least.
+    pub const fn with_whole_comparison(mut self, is_whole: bool) -> Self {
+        self.settings.compares_all = is_whole;
+        self
+    }
+
+    /// Sets what becomes of the run when a stock server dies in the middle of a learn call, and holds
+    /// a part of it only. Default: it ends.
+    pub const fn with_torn_learns(mut self, torn_learns: TornLearns) -> Self {
+        self.settings.torn_learns = torn_learns;
         self
     }
 
@@ -236,22 +270,26 @@ impl RemoteBackendBuilder {
             .enable_all()
             .build()
             .map_err(RemoteError::Spawn)?;
-        let client = self.client(self.settings.timeout)?;
-        Ok((runtime, client))
+        let client = self.client(self.settings.timeout).build();
+        Ok((runtime, client.map_err(self.unusable())?))
     }
 
-    /// Creates a client that waits so long for an answer.
-    fn client(&self, timeout: Duration) -> Result<KatoClient, RemoteError> {
+    /// Returns the builder of a client that waits so long for an answer.
+    fn client(&self, timeout: Duration) -> KatoClientBuilder {
         self.client
             .clone()
             .with_probe(self.probe.clone())
             .with_request_timeout(timeout)
             .with_max_answer_bytes(MAX_ANSWER_BYTES)
-            .build()
-            .map_err(|source| RemoteError::Teach {
-                node: self.run.to_string(),
-                source: source.into(),
-            })
+    }
+
+    /// Returns a function that makes the error of a client that cannot be made.
+    fn unusable(&self) -> impl Fn(ClientError) -> RemoteError {
+        let node = self.run.to_string();
+        move |source| RemoteError::Teach {
+            node: node.clone(),
+            source: source.into(),
+        }
     }
 
     /// Makes the backend, according to what the server promises.
@@ -267,16 +305,21 @@ impl RemoteBackendBuilder {
         let has_keys = extensions.is_some_and(|extensions| {
             extensions.idempotency_keys && extensions.learn_batch.is_some()
         });
-        let (kind, state) = match has_keys {
+        let (kind, state, client) = match has_keys {
             true => {
                 if is_new && !self.settings.onto_taught {
                     refuse_taught(&runtime, &client, &node_ids(&self.run, &state.nodes))?;
                 }
-                (Kind::Idempotent(records.map(Box::new)), state)
+                (Kind::Idempotent(records.map(Box::new)), state, client)
             }
             false => {
+                // A database that restarts behind a stock server is waited for as the server is.
+                let client = self
+                    .client(self.settings.timeout)
+                    .with_database_restarts(true);
+                let client = client.build().map_err(self.unusable())?;
                 let (stock, state) = self.stock(&runtime, &client, state, is_new)?;
-                (Kind::Stock(Box::new(stock)), state)
+                (Kind::Stock(Box::new(stock)), state, client)
             }
         };
         Ok(RemoteBackend {
@@ -330,7 +373,12 @@ impl RemoteBackendBuilder {
         let question_timeout = QUESTION_TIMEOUT.min(self.settings.patience);
         // Questions have a client of their own, whose time does not shrink with that of learning
         // requests.
-        let asking = self.client(self.settings.timeout.max(question_timeout))?;
+        let asking = self
+            .client(self.settings.timeout.max(question_timeout))
+            .with_max_answer_bytes(MAX_QUESTION_BYTES)
+            .with_database_restarts(true)
+            .build()
+            .map_err(self.unusable())?;
         let clients = clients(runtime, &asking, &ids);
         let place = (state.nodes.as_slice(), &state.configuration);
         let stock = Stock::open(&dir, journal, place, (clients, generation), settings)?;

@@ -1,5 +1,6 @@
-//! Counts of what came of requests without an answer.
+//! Counts of what came of requests without an answer, and what a server has torn in two.
 
+use kato_model::PatternName;
 use serde::Serialize;
 
 /// Counts of what came of requests to a stock server that had no answer, in one session of a run,
@@ -21,4 +22,30 @@ pub struct Doubts {
     pub moved: u64,
     /// Patterns whose counts were compared in the end.
     pub compared: u64,
+    /// Times that a node was compared on the way with what it was taught.
+    pub checks: u64,
+    /// Learn calls that the server has torn in two, in the run so far.
+    pub torn: u64,
+}
+
+/// What becomes of a run when a server dies in the middle of a learn call, and holds a part of it
+/// only, which no request mends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TornLearns {
+    /// The run ends with an error that names them.
+    #[default]
+    End,
+    /// The run goes on without them, and its report lists them.
+    Keep,
+}
+
+/// A learn call of which a server holds a part only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TornLearn {
+    /// The node id.
+    pub node: String,
+    /// The pattern.
+    pub pattern: PatternName,
 }

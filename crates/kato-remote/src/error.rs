@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kato_client::{ClientError, KatoClient};
+use kato_model::PatternName;
 use kato_scheduler::{BackendError, BackendErrorKind, TrainError};
 
 /// The reason why a run on a server cannot be begun, opened or gone on with.
@@ -32,16 +33,41 @@ pub enum RemoteError {
         /// The error of the server or the connection, or what is wrong.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A node knows something else than it was taught.
+    /// A node knows more than it was taught.
     #[error(
-        "node {node} does not know what it was taught: {}; a request that was given up acted late, somebody else teaches the node, or the \
-         server has lost data: train into new nodes, under another name", differences.join(", ")
+        "node {node} knows more than it was taught: {}; another trainer has taught the same nodes, or a request that was given up acted \
+         late: train into new nodes, under another name", differences.join(", ")
     )]
     Miscounted {
         /// The node.
         node: String,
         /// Some of the differences, in words.
         differences: Vec<String>,
+    },
+    /// A node does not know any more what it was taught.
+    #[error(
+        "node {node} has lost what it was taught: {}; its server was cleared or has lost data, as a KATO does whose Redis is restarted or \
+         runs out of memory, since it keeps nothing unless it is told to: let Redis write to its disk and give it memory, then train into \
+         new nodes, under another name", differences.join(", ")
+    )]
+    Lost {
+        /// The node.
+        node: String,
+        /// Some of what is missing, in words.
+        differences: Vec<String>,
+    },
+    /// The server died in the middle of a learn call, and holds a part of it only.
+    #[error(
+        "node {node} holds a part only of {} that its server died in the middle of, and no request mends that: pattern {}; go on without \
+         with `TornLearns::Keep`, or teach new nodes what this run has learned with `with_reteaching`",
+        match patterns.len() { 1 => "a learn call".to_owned(), n => format!("{n} learn calls") },
+        patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    Torn {
+        /// The node.
+        node: String,
+        /// Their patterns.
+        patterns: Vec<PatternName>,
     },
     /// A new run found a node that was taught before.
     #[error(
@@ -109,7 +135,9 @@ impl RemoteError {
         match self {
             Self::Unreachable { .. } => BackendErrorKind::Unreachable,
             Self::Teach { .. } => BackendErrorKind::Refused,
-            Self::Miscounted { .. } => BackendErrorKind::Miscounted,
+            Self::Miscounted { .. } | Self::Lost { .. } | Self::Torn { .. } => {
+                BackendErrorKind::Miscounted
+            }
             Self::TaughtBefore { .. } | Self::Cut { .. } | Self::OtherRun { .. } => {
                 BackendErrorKind::Conflict
             }
@@ -170,6 +198,22 @@ pub(crate) fn teach(
     RemoteError::Teach {
         node: client.node_id().to_owned(),
         source: source.into(),
+    }
+}
+
+/// Creates the error that the node of a client has lost something.
+pub(crate) fn lost(client: &KatoClient, differences: Vec<String>) -> RemoteError {
+    RemoteError::Lost {
+        node: client.node_id().to_owned(),
+        differences,
+    }
+}
+
+/// Creates the error that a node knows more than it was taught.
+pub(crate) fn miscounted(node: &str, differences: Vec<String>) -> RemoteError {
+    RemoteError::Miscounted {
+        node: node.to_owned(),
+        differences,
     }
 }
 

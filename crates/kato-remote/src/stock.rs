@@ -5,6 +5,8 @@
 //! and is in no commit stands in a journal. When nobody knows what became of a request, nothing
 //! more is sent to its node until the server is done with it, and then the patterns say what
 //! arrived: see [`settle`] and [`arrival_search`].
+//!
+//! A server may lose what it was taught, or tear a learn call in two: see [`compare`] and [`torn`].
 
 mod arrival_search;
 mod compare;
@@ -12,12 +14,14 @@ mod journal;
 mod lane;
 mod request_sizer;
 mod settle;
+mod symbols;
+mod torn;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kato_client::{KatoClient, ServerGeneration};
 use kato_model::PatternName;
@@ -31,10 +35,11 @@ use tokio::sync::{Notify, OnceCell, RwLock};
 pub(crate) use journal::Journal;
 
 use self::arrival_search::Doubtful;
+use self::compare::LastCheck;
 use self::journal::WorkKey;
 use self::request_sizer::RequestSizer;
 use crate::RemoteError;
-use crate::doubts::Doubts;
+use crate::doubts::{Doubts, TornLearns};
 use crate::error::{taught_before, teach};
 
 /// A learn call with its pattern's name.
@@ -65,6 +70,23 @@ pub(crate) struct StockSettings {
     pub(crate) patience: Duration,
     /// Whether nodes may know patterns that this run has not taught.
     pub(crate) onto_taught: bool,
+    /// Time between comparisons on the way.
+    pub(crate) check_interval: Duration,
+    /// Whether all patterns are compared in the end.
+    pub(crate) compares_all: bool,
+    /// What becomes of the run when a learn call is torn.
+    pub(crate) torn_learns: TornLearns,
+}
+
+impl StockSettings {
+    /// Returns how long something that is missing is asked for again: as long as a new pattern may
+    /// be invisible, and where nothing is known at all, as long as a database may be away.
+    pub(crate) fn patience_for(&self, is_any_known: bool) -> Duration {
+        match is_any_known {
+            true => self.settle,
+            false => self.settle.max(self.patience),
+        }
+    }
 }
 
 /// A run on a stock server.
@@ -83,6 +105,8 @@ pub(crate) struct Stock {
     counts: DoubtCounts,
     /// Whether the user was warned that the server is slow.
     has_warned_slow: AtomicBool,
+    /// What the user is to be told, oldest first.
+    messages: Mutex<VecDeque<String>>,
 }
 
 /// The commits and what was sent beyond them.
@@ -106,6 +130,12 @@ struct Level {
     finished: AtomicU64,
     /// Set when the node need not, or no longer, be asked whether it is new.
     checked_new: OnceCell<()>,
+    /// Held while the node is compared on the way.
+    last_check: tokio::sync::Mutex<LastCheck>,
+    /// The patterns that were taught last, oldest first.
+    recent: Mutex<VecDeque<PatternName>>,
+    /// Patterns that were missing after a lost answer and were not seen since.
+    suspected: Mutex<HashSet<PatternName>>,
 }
 
 /// A request without an answer.
@@ -126,6 +156,7 @@ struct DoubtCounts {
     watched: AtomicU64,
     moved: AtomicU64,
     compared: AtomicU64,
+    checks: AtomicU64,
 }
 
 impl Stock {
@@ -147,6 +178,9 @@ impl Stock {
             unanswered: Mutex::default(),
             finished: AtomicU64::new(0),
             checked_new: OnceCell::new(),
+            last_check: tokio::sync::Mutex::new(LastCheck::now()),
+            recent: Mutex::default(),
+            suspected: Mutex::default(),
         };
         Ok(Self {
             settings,
@@ -162,6 +196,7 @@ impl Stock {
             begun: OnceCell::new(),
             counts: DoubtCounts::default(),
             has_warned_slow: AtomicBool::new(false),
+            messages: Mutex::default(),
         })
     }
 
@@ -201,35 +236,24 @@ impl Stock {
                         // It is set already where this is tried again.
                         let _ = level.checked_new.set(());
                     }
-                    self.check_kept(idx).await?;
+                    self.refuse_torn(idx)?;
+                    if !is_new {
+                        self.check_since(idx, Instant::now()).await?;
+                    }
                     self.settle_left(idx).await?;
+                    // A process before this one may have sent again what was missing, and ended
+                    // before it asked for it.
+                    let doubted = self.doubted(idx);
+                    let known = self.known(idx, doubted)?.into_iter();
+                    let known = known.filter_map(|(name, n)| (n > 0).then_some(name));
+                    let known: Vec<PatternName> = known.collect();
+                    self.suspect(idx, known.iter().copied());
+                    self.confirm(idx, known).await?;
                 }
                 Ok(())
             })
             .await
             .copied()
-    }
-
-    /// Refuses a node that does not know one of the patterns that it was taught: it was cleared, or
-    /// its server is another.
-    async fn check_kept(&self, level: usize) -> Result<(), RemoteError> {
-        let mut patterns = self
-            .store
-            .scan_frequencies(level)
-            .map_err(TrainError::Store)?;
-        let Some(first) = patterns.next() else {
-            return Ok(());
-        };
-        let (name, _) = first.map_err(TrainError::Store)?;
-        let known = self.known(level, [name])?;
-        settle::ask_all(
-            &self.levels[level],
-            &known,
-            vec![name],
-            self.settings.settle,
-        )
-        .await?;
-        Ok(())
     }
 
     /// Commits what was taught together with the run's state.
@@ -279,11 +303,28 @@ impl Stock {
             watched: read(&counts.watched),
             moved: read(&counts.moved),
             compared: read(&counts.compared),
+            checks: read(&counts.checks),
+            torn: self.torn().len() as u64,
         }
     }
 
-    /// Returns that the server is slow, once, when that is known.
+    /// Keeps a message for the user until it is asked for.
+    fn tell(&self, message: String) {
+        self.messages().push_back(message);
+    }
+
+    fn messages(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the next message for the user: what has happened, or, once, that the server is slow.
     pub(crate) fn notice(&self) -> Option<String> {
+        let message = self.messages().pop_front();
+        message.or_else(|| self.notice_slowness())
+    }
+
+    /// Returns that the server is slow, once, when that is known.
+    fn notice_slowness(&self) -> Option<String> {
         /// Learn calls that say how fast a server is.
         const ENOUGH: u64 = 200;
         /// A stock server on an ordinary machine takes up to 25 ms.
@@ -341,6 +382,16 @@ impl Level {
             Some(false) => Err(taught_before(&self.client)),
             known => Ok(known.is_some()),
         }
+    }
+
+    fn recent(&self) -> MutexGuard<'_, VecDeque<PatternName>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn suspected(&self) -> MutexGuard<'_, HashSet<PatternName>> {
+        self.suspected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn unanswered(&self) -> MutexGuard<'_, Vec<UnansweredRequest>> {

@@ -1,7 +1,5 @@
 //! Short requests about the server and its nodes.
 
-use std::collections::{BTreeMap, HashMap};
-
 use kato_model::naming::NAME_PREFIX;
 use kato_protocol::node::{NodeSymbols, SymbolStats};
 use kato_protocol::percept::{CognitionData, Gene, GenesUpdated};
@@ -70,8 +68,10 @@ pub(crate) fn pattern(world: &World, request: &Request) -> Answer {
                 Generation::October2025 if pattern.emotives.is_empty() => json!({}),
                 _ => json!(pattern.emotives),
             };
+            // 3.10 reads a frequency that Redis does not know as 1.
+            let frequency = pattern.frequency.max(1);
             json!({"status": "okay", "pattern": {"name": format!("{NAME_PREFIX}{name}"), "pattern_data": pattern.events,
-                "length": length, "frequency": pattern.frequency, "emotives": emotives, "metadata": pattern.metadata}})
+                "length": length, "frequency": frequency, "emotives": emotives, "metadata": pattern.metadata}})
         }
         // An unknown pattern is no error of HTTP: KATO answers 200, and says so in the body.
         None => json!({"status": "error", "message": format!("Pattern {name} not found")}),
@@ -149,26 +149,17 @@ pub(crate) fn gene(world: &World, request: &Request) -> Result<Answer, Answer> {
 /// Answers `GET /symbols/stats`, which only 3.10 has.
 pub(crate) fn symbol_stats(world: &World, request: &Request) -> Answer {
     let node_id = request.node_id();
-    let symbols = world.knowledge.with(&node_id, |node| {
-        let mut counts: BTreeMap<String, SymbolStats> = BTreeMap::new();
-        for pattern in node.patterns.values() {
-            let mut within: HashMap<&str, u64> = HashMap::new();
-            for symbol in pattern.events.iter().flatten() {
-                *within.entry(symbol).or_default() += 1;
-            }
-            for (symbol, times) in within {
-                let stats = counts.entry(symbol.to_owned());
-                let stats = stats.or_insert_with(|| SymbolStats {
-                    name: symbol.to_owned(),
-                    frequency: 0,
-                    pattern_member_frequency: 0,
-                });
-                stats.frequency += times * pattern.frequency;
-                stats.pattern_member_frequency += 1;
-            }
-        }
-        counts
-    });
+    let stats = |(symbol, counts): (&String, &(u64, u64))| {
+        let stats = SymbolStats {
+            name: symbol.clone(),
+            frequency: counts.0,
+            pattern_member_frequency: counts.1,
+        };
+        (symbol.clone(), stats)
+    };
+    let symbols = world
+        .knowledge
+        .with(&node_id, |node| node.symbols.iter().map(stats).collect());
     Answer::okay(&NodeSymbols {
         symbols,
         node_id: kept_as(&node_id),

@@ -14,6 +14,8 @@ pub(crate) struct Answer {
     pub(crate) closes: bool,
     /// Whether it begins, and then never ends.
     pub(crate) endless: bool,
+    /// Whether the connection ends in its place.
+    pub(crate) is_missing: bool,
 }
 
 impl Answer {
@@ -27,6 +29,7 @@ impl Answer {
             body,
             closes: false,
             endless: false,
+            is_missing: false,
         }
     }
 
@@ -66,6 +69,37 @@ impl Answer {
             // As uvicorn does after an exception.
             closes: true,
             ..Self::json(500, &())
+        }
+    }
+
+    /// Creates the page of text of a server whose database is away.
+    pub(crate) fn page() -> Self {
+        let mut page = String::from(
+            "Traceback (most recent call last):\n  File \"/usr/local/lib/python3.10/site-packages/uvicorn/protocols/http/httptools_impl.py\", line 409, in run_asgi\n",
+        );
+        for line in 0..40 {
+            page += &format!("    result = await app(scope, receive, send)  # {line}\n");
+        }
+        page += "redis.exceptions.ConnectionError: Error 111 connecting to redis:6379. Connection refused.\n";
+        Self {
+            body: page.into_bytes(),
+            ..Self::crash()
+        }
+    }
+
+    /// Creates an answer of success with nothing in it.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            body: Vec::new(),
+            ..Self::json(200, &())
+        }
+    }
+
+    /// Creates the answer that does not come: the connection ends.
+    pub(crate) fn silence() -> Self {
+        Self {
+            is_missing: true,
+            ..Self::crash()
         }
     }
 

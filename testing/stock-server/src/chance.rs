@@ -20,6 +20,12 @@ impl Chance {
         Self(Mutex::new(random))
     }
 
+    /// Draws a number.
+    pub(crate) fn number(&self) -> u64 {
+        let mut random = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        random.next_u64()
+    }
+
     /// Draws a time of the range, all equally likely.
     pub(crate) fn draw(&self, range: Millis) -> Duration {
         let mut random = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,16 +17,17 @@ const REST: Duration = Duration::from_secs(120);
 
 /// Accepts connections until the process ends.
 pub(crate) fn serve(world: &Arc<World>, listener: &TcpListener) {
-    for connection in listener.incoming() {
+    for (number, connection) in listener.incoming().enumerate() {
         let Ok(connection) = connection else { continue };
         let world = Arc::clone(world);
+        let process = world.process_of(number);
         // Without a thread the connection breaks, which clients have to cope with anyway.
-        let _ = thread::Builder::new().spawn(move || converse(&world, &connection));
+        let _ = thread::Builder::new().spawn(move || converse(&world, &connection, process));
     }
 }
 
-/// Answers the requests of one connection.
-fn converse(world: &World, connection: &TcpStream) -> io::Result<()> {
+/// Answers the requests of one connection, in one of the server's processes.
+fn converse(world: &World, connection: &TcpStream, process: usize) -> io::Result<()> {
     connection.set_nodelay(true)?;
     let mut from = BufReader::new(connection);
     let mut to = connection;
@@ -51,12 +52,16 @@ fn converse(world: &World, connection: &TcpStream) -> io::Result<()> {
         if world.ignores() {
             return Ok(());
         }
+        request.process = process;
         request.number = world.log.received(&request);
         // The connection is not looked at while the request runs: a client that has gone away stops
         // nothing.
         let mut answer = service::answer(world, &request);
         world.log.done(request.number, answer.status);
         answer.closes |= request.says("connection", "close");
+        if answer.is_missing {
+            return Ok(());
+        }
         let closes = answer.closes;
         write(world, answer, to)?;
         if closes {

@@ -1,6 +1,6 @@
 //! Knowledge of the nodes: in a file before it is visible, and visible at once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use kato_protocol::observation::EmotiveMap;
 
 use crate::journal::Journal;
 use crate::processor::Processor;
-use crate::record::{FILE, Learn, Line, append_emotives};
+use crate::record::{FILE, Learn, Line, Split, append_emotives};
 use crate::values::Generation;
 
 /// Knowledge of all nodes.
@@ -26,17 +26,27 @@ pub(crate) struct Knowledge {
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) patterns: HashMap<String, Pattern>,
+    /// Occurrences of each symbol over all learns, and patterns that hold it, as Redis counts them
+    /// in 3.10.
+    pub(crate) symbols: BTreeMap<String, (u64, u64)>,
     /// State that the sessions of the node share in 2025-10.
     pub(crate) processor: Processor,
+    /// Number of learns, by which uses are told apart.
+    learns: u64,
 }
 
 /// Pattern as it was learned so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pattern {
     pub(crate) events: Vec<Vec<String>>,
+    /// Rows in the table of patterns; without one nobody sees the pattern.
+    pub(crate) rows: u64,
+    /// Number of learns; 0 where Redis knows none.
     pub(crate) frequency: u64,
     pub(crate) emotives: Vec<EmotiveMap>,
     pub(crate) metadata: BTreeMap<String, Vec<String>>,
+    /// Number of the last learn of the node that touched it.
+    used: u64,
     /// Time at which the asynchronous insert is through; `None` if it is.
     visible: Option<Instant>,
 }
@@ -51,19 +61,13 @@ pub(crate) fn kept_as(node_id: &str) -> String {
 }
 
 impl Knowledge {
-    /// Opens the knowledge of a directory by learning all lines of its file again.
+    /// Opens the knowledge of a directory by doing all lines of its file again.
     pub(crate) fn open(generation: Generation, dir: Option<&Path>) -> io::Result<Self> {
         let (journal, lines) = Journal::open::<Line>(dir, FILE)?;
         let mut nodes: HashMap<String, Node> = HashMap::new();
         for line in lines {
-            match line {
-                Line::Learn(learn) => {
-                    let node = nodes.entry(kept_as(&learn.node)).or_default();
-                    // Whatever was learned before the restart is visible by now.
-                    node.learn(&learn, generation, None);
-                }
-                Line::ClearAll { node } => drop(nodes.remove(&kept_as(&node))),
-            }
+            // Whatever was learned before the restart is visible by now.
+            apply(&mut nodes, generation, &line, None);
         }
         Ok(Self {
             generation,
@@ -80,9 +84,9 @@ impl Knowledge {
     /// Learns: first into the file, then for all to see, although a new pattern only after
     /// `hidden`.
     pub(crate) fn learn(&self, learn: Learn, hidden: Duration) -> Result<(), Clash> {
-        let mut nodes = self.nodes();
-        let node = nodes.entry(kept_as(&learn.node)).or_default();
-        let known = node.patterns.get(&learn.name);
+        let nodes = self.nodes();
+        let node = nodes.get(&kept_as(&learn.node));
+        let known = node.and_then(|node| node.patterns.get(&learn.name));
         // MongoDB cannot push to the empty map that such a pattern has in place of a list of
         // emotives. KATO answers 500.
         if self.generation == Generation::October2025
@@ -91,15 +95,73 @@ impl Knowledge {
         {
             return Err(Clash);
         }
-        // Written under the lock of the nodes, so that the lines are in the order in which they
-        // took effect.
-        let line = Line::Learn(learn);
-        self.journal.append(&line);
-        if let Line::Learn(learn) = line {
-            let visible = (!hidden.is_zero()).then(|| Instant::now() + hidden);
-            node.learn(&learn, self.generation, visible);
-        }
+        self.note(nodes, &Line::Learn(learn), hidden);
         Ok(())
+    }
+
+    /// Does the first step of a learn, and returns whether the pattern was new.
+    pub(crate) fn begin(&self, learn: Learn, split: Split, hidden: Duration) -> bool {
+        let nodes = self.nodes();
+        let node = nodes.get(&kept_as(&learn.node));
+        let known = node.and_then(|node| node.patterns.get(&learn.name));
+        let is_new = known.is_none_or(|pattern| pattern.frequency == 0);
+        self.note(nodes, &Line::Begin { learn, split }, hidden);
+        is_new
+    }
+
+    /// Does the second step of a learn.
+    pub(crate) fn end(&self, learn: Learn, split: Split, is_new: bool, hidden: Duration) {
+        let line = Line::End {
+            learn,
+            split,
+            is_new,
+        };
+        self.note(self.nodes(), &line, hidden);
+    }
+
+    /// Loses all that is in Redis, which in 2025-10 is nothing but sessions.
+    pub(crate) fn flush(&self) {
+        if self.generation == Generation::October2025 {
+            return;
+        }
+        self.note(self.nodes(), &Line::Flush, Duration::ZERO);
+    }
+
+    /// Loses everything.
+    pub(crate) fn empty(&self) {
+        self.note(self.nodes(), &Line::Empty, Duration::ZERO);
+    }
+
+    /// Evicts a key of Redis as `allkeys-lru` does: of a node, chosen by a number, the frequency
+    /// that was used least recently, or now and then the counts of all symbols.
+    pub(crate) fn evict(&self, number: u64) {
+        let nodes = self.nodes();
+        let mut names: Vec<&String> = nodes.keys().collect();
+        names.sort();
+        if self.generation == Generation::October2025 || names.is_empty() {
+            return;
+        }
+        let name = names[number as usize % names.len()].clone();
+        let patterns = nodes[&name].patterns.iter();
+        let oldest = patterns
+            .filter(|(_, pattern)| pattern.frequency > 0)
+            .min_by_key(|(name, pattern)| (pattern.used, (*name).clone()));
+        let is_rare = number.is_multiple_of(7);
+        let pattern = oldest.filter(|_| !is_rare).map(|(name, _)| name.clone());
+        let line = Line::Evict {
+            node: name,
+            pattern,
+        };
+        self.note(nodes, &line, Duration::ZERO);
+    }
+
+    /// Writes a line down and does what it says.
+    fn note(&self, mut nodes: Nodes<'_>, line: &Line, hidden: Duration) {
+        // Under the lock of the nodes, so that the lines are in the order in which they took
+        // effect.
+        self.journal.append(line);
+        let visible = (!hidden.is_zero()).then(|| Instant::now() + hidden);
+        apply(&mut nodes, self.generation, line, visible);
     }
 
     /// Returns the pattern, if it is visible by now.
@@ -107,39 +169,115 @@ impl Knowledge {
         let nodes = self.nodes();
         let pattern = nodes.get(&kept_as(node_id))?.patterns.get(name)?;
         let visible = pattern.visible.is_none_or(|at| at <= Instant::now());
-        visible.then(|| pattern.clone())
+        (visible && pattern.rows > 0).then(|| pattern.clone())
     }
 
     /// Forgets everything of the node, the state of its processor included.
     pub(crate) fn clear_all(&self, node_id: &str) {
-        let mut nodes = self.nodes();
-        self.journal.append(&Line::ClearAll {
+        let line = Line::ClearAll {
             node: node_id.to_owned(),
-        });
-        if let Some(node) = nodes.get_mut(&kept_as(node_id)) {
-            node.patterns.clear();
-            node.processor.clear_all();
-        }
+        };
+        self.note(self.nodes(), &line, Duration::ZERO);
     }
 
     /// Locks the nodes.
-    fn nodes(&self) -> MutexGuard<'_, HashMap<String, Node>> {
+    fn nodes(&self) -> Nodes<'_> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// The locked nodes.
+type Nodes<'a> = MutexGuard<'a, HashMap<String, Node>>;
+
+/// Does what a line says.
+fn apply(
+    nodes: &mut HashMap<String, Node>,
+    generation: Generation,
+    line: &Line,
+    visible: Option<Instant>,
+) {
+    match line {
+        Line::Learn(learn) => {
+            let node = node(nodes, &learn.node);
+            let is_new = node.count(learn);
+            node.insert(learn, is_new, visible);
+            node.add(learn, is_new, generation);
+        }
+        Line::Begin { learn, split } => {
+            let node = node(nodes, &learn.node);
+            let is_new = node.count(learn);
+            if *split == Split::BehindRow {
+                node.insert(learn, is_new, visible);
+            }
+        }
+        Line::End {
+            learn,
+            split,
+            is_new,
+        } => {
+            let node = node(nodes, &learn.node);
+            if *split == Split::BeforeRow {
+                node.insert(learn, *is_new, visible);
+            }
+            node.add(learn, *is_new, generation);
+        }
+        Line::ClearAll { node: id } => {
+            let node = node(nodes, id);
+            node.patterns.clear();
+            node.symbols.clear();
+            node.processor.clear_all();
+        }
+        Line::Flush => nodes.values_mut().for_each(Node::flush),
+        Line::Empty => nodes.clear(),
+        Line::Evict { node: id, pattern } => {
+            // It is a node's own name already, which stays as it is.
+            let Some(node) = nodes.get_mut(id) else {
+                return;
+            };
+            match pattern {
+                None => node.symbols.clear(),
+                Some(name) => {
+                    let pattern = node.patterns.get_mut(name);
+                    pattern
+                        .into_iter()
+                        .for_each(|pattern| pattern.frequency = 0);
+                }
+            }
+        }
+    }
+}
+
+/// Returns a node, which is made if it is not there.
+fn node<'a>(nodes: &'a mut HashMap<String, Node>, id: &str) -> &'a mut Node {
+    nodes.entry(kept_as(id)).or_default()
+}
+
 impl Node {
-    /// Learns one pattern once.
-    fn learn(&mut self, learn: &Learn, generation: Generation, visible: Option<Instant>) {
-        let pattern = self.patterns.entry(learn.name.clone());
-        let pattern = pattern.or_insert_with(|| Pattern {
-            events: learn.events.clone(),
-            // Only a new pattern is inserted. The frequency of a known one is in Redis, which shows
-            // it at once.
-            visible,
-            ..Pattern::default()
-        });
+    /// Counts a learn of a pattern; returns whether the pattern was not counted before.
+    fn count(&mut self, learn: &Learn) -> bool {
+        self.learns += 1;
+        let pattern = self.patterns.entry(learn.name.clone()).or_default();
         pattern.frequency += 1;
+        pattern.used = self.learns;
+        pattern.frequency == 1
+    }
+
+    /// Inserts the row of a pattern that is new.
+    fn insert(&mut self, learn: &Learn, is_new: bool, visible: Option<Instant>) {
+        if !is_new {
+            // The frequency of a known pattern is in Redis, which shows it at once.
+            return;
+        }
+        let pattern = self.patterns.entry(learn.name.clone()).or_default();
+        pattern.events.clone_from(&learn.events);
+        pattern.rows += 1;
+        pattern.visible = visible;
+    }
+
+    /// Adds what comes with a learn, and counts its symbols.
+    fn add(&mut self, learn: &Learn, is_new: bool, generation: Generation) {
+        count_symbols(&mut self.symbols, learn, is_new);
+        let pattern = self.patterns.entry(learn.name.clone()).or_default();
         append_emotives(&mut pattern.emotives, &learn.emotives, learn.persistence);
         for (key, added) in &learn.metadata {
             let values = pattern.metadata.entry(key.clone()).or_default();
@@ -153,5 +291,32 @@ impl Node {
                 values.sort();
             }
         }
+    }
+
+    /// Forgets what Redis holds.
+    fn flush(&mut self) {
+        self.symbols.clear();
+        for pattern in self.patterns.values_mut() {
+            pattern.frequency = 0;
+            pattern.emotives.clear();
+            pattern.metadata.clear();
+        }
+        // Without a row there is nothing left of it.
+        self.patterns.retain(|_, pattern| pattern.rows > 0);
+    }
+}
+
+/// Adds a learn to the counts of its symbols.
+pub(crate) fn count_symbols(
+    symbols: &mut BTreeMap<String, (u64, u64)>,
+    learn: &Learn,
+    is_new: bool,
+) {
+    let distinct: BTreeSet<&String> = learn.events.iter().flatten().collect();
+    for symbol in learn.events.iter().flatten() {
+        symbols.entry(symbol.clone()).or_default().0 += 1;
+    }
+    for symbol in distinct {
+        symbols.entry(symbol.clone()).or_default().1 += u64::from(is_new);
     }
 }

@@ -7,7 +7,8 @@ use kato_model::{Event, Metadata, Pattern, PatternRecord};
 use kato_protocol::observation::EmotiveMap;
 
 use crate::journal;
-use crate::record::{FILE, Learn, Line, append_emotives};
+use crate::knowledge::{count_symbols, kept_as};
+use crate::record::{FILE, Learn, Line, Split, append_emotives};
 
 /// Knowledge of the servers that have used a directory.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,8 +26,11 @@ pub struct Learned {
 pub struct LearnedNode {
     /// Patterns by name, without `PTRN|`.
     pub patterns: BTreeMap<String, LearnedPattern>,
-    /// Learns since the last clear-all: the sum of all frequencies.
+    /// Sum of the frequencies of all patterns that can be seen.
     pub learn_calls: u64,
+    /// Occurrences of each symbol over all learns, and patterns that hold it, as `GET
+    /// /symbols/stats` tells in 3.10.
+    pub symbols: BTreeMap<String, (u64, u64)>,
 }
 
 /// Pattern that was learned.
@@ -35,7 +39,10 @@ pub struct LearnedNode {
 pub struct LearnedPattern {
     /// Its events, oldest first.
     pub events: Vec<Vec<String>>,
-    /// Number of times that it was learned.
+    /// Rows in the table of patterns: 0 for one that a learn torn in two has left, which nobody
+    /// sees.
+    pub rows: u64,
+    /// Number of times that it was learned; 0 where that is lost.
     pub frequency: u64,
     /// The latest emotives, oldest first.
     pub emotives: Vec<EmotiveMap>,
@@ -70,16 +77,17 @@ pub fn learned(dir: &Path) -> Learned {
     let (lines, _) = journal::read(&dir.join(FILE)).expect("the file of a server can be read");
     let mut learned = Learned::default();
     for line in lines {
-        match line {
-            Line::Learn(learn) => learned.add(learn),
-            Line::ClearAll { node } => drop(learned.nodes.remove(&node)),
-        }
+        learned.apply(line);
+    }
+    for node in learned.nodes.values_mut() {
+        let seen = node.patterns.values().filter(|pattern| pattern.rows > 0);
+        node.learn_calls = seen.map(|pattern| pattern.frequency).sum();
     }
     learned
 }
 
 impl Learned {
-    /// Returns the learns of a node since its last clear-all.
+    /// Returns the learns of a node that can be seen.
     #[must_use]
     pub fn learn_calls(&self, node_id: &str) -> u64 {
         self.nodes.get(node_id).map_or(0, |node| node.learn_calls)
@@ -110,21 +118,80 @@ impl Learned {
     #[must_use]
     pub fn export(&self, node_id: &str) -> String {
         let patterns = self.nodes.get(node_id).map(|node| &node.patterns);
-        let lines = patterns.into_iter().flat_map(BTreeMap::values);
-        lines.map(LearnedPattern::line).collect()
+        let seen = patterns.into_iter().flat_map(BTreeMap::values);
+        let seen = seen.filter(|pattern| pattern.rows > 0);
+        seen.map(LearnedPattern::line).collect()
     }
 
-    /// Counts a learn.
-    fn add(&mut self, learn: Learn) {
-        let node = self.nodes.entry(learn.node.clone()).or_default();
-        node.learn_calls += 1;
-        let pattern = node.patterns.entry(learn.name.clone()).or_default();
-        pattern.events = learn.events;
-        pattern.frequency += 1;
-        append_emotives(&mut pattern.emotives, &learn.emotives, learn.persistence);
-        for (key, values) in learn.metadata {
-            pattern.metadata.entry(key).or_default().extend(values);
+    /// Does what a line says.
+    fn apply(&mut self, line: Line) {
+        match line {
+            Line::Learn(learn) => {
+                let node = self.node(&learn);
+                let is_new = node.count(&learn);
+                node.insert(&learn, is_new);
+                node.add(&learn, is_new);
+                self.note(learn);
+            }
+            Line::Begin { learn, split } => {
+                let node = self.node(&learn);
+                let is_new = node.count(&learn);
+                if split == Split::BehindRow {
+                    node.insert(&learn, is_new);
+                }
+                self.note(learn);
+            }
+            Line::End {
+                learn,
+                split,
+                is_new,
+            } => {
+                let node = self.node(&learn);
+                if split == Split::BeforeRow {
+                    node.insert(&learn, is_new);
+                }
+                node.add(&learn, is_new);
+            }
+            Line::ClearAll { node } => drop(self.nodes.remove(&node)),
+            Line::Empty => self.nodes.clear(),
+            Line::Flush => {
+                for node in self.nodes.values_mut() {
+                    node.symbols.clear();
+                    node.patterns.retain(|_, pattern| pattern.rows > 0);
+                    for pattern in node.patterns.values_mut() {
+                        pattern.frequency = 0;
+                        pattern.emotives.clear();
+                        pattern.metadata.clear();
+                    }
+                }
+            }
+            Line::Evict {
+                node: kept,
+                pattern,
+            } => {
+                let of_key = |(id, _): &(&String, &mut LearnedNode)| kept_as(id) == kept;
+                for (_, node) in self.nodes.iter_mut().filter(of_key) {
+                    match &pattern {
+                        None => node.symbols.clear(),
+                        Some(name) => {
+                            let pattern = node.patterns.get_mut(name);
+                            pattern
+                                .into_iter()
+                                .for_each(|pattern| pattern.frequency = 0);
+                        }
+                    }
+                }
+            }
         }
+    }
+
+    /// Returns the node of a learn.
+    fn node(&mut self, learn: &Learn) -> &mut LearnedNode {
+        self.nodes.entry(learn.node.clone()).or_default()
+    }
+
+    /// Lists a learn.
+    fn note(&mut self, learn: Learn) {
         self.calls.push(LearnCall {
             node: learn.node,
             name: learn.name,
@@ -132,6 +199,35 @@ impl Learned {
             request: learn.request,
             at: learn.at,
         });
+    }
+}
+
+impl LearnedNode {
+    /// Counts a learn of a pattern; returns whether it was not counted before.
+    fn count(&mut self, learn: &Learn) -> bool {
+        let pattern = self.patterns.entry(learn.name.clone()).or_default();
+        pattern.frequency += 1;
+        pattern.frequency == 1
+    }
+
+    /// Inserts the row of a pattern that is new.
+    fn insert(&mut self, learn: &Learn, is_new: bool) {
+        if is_new {
+            let pattern = self.patterns.entry(learn.name.clone()).or_default();
+            pattern.events.clone_from(&learn.events);
+            pattern.rows += 1;
+        }
+    }
+
+    /// Adds what comes with a learn, and counts its symbols.
+    fn add(&mut self, learn: &Learn, is_new: bool) {
+        count_symbols(&mut self.symbols, learn, is_new);
+        let pattern = self.patterns.entry(learn.name.clone()).or_default();
+        append_emotives(&mut pattern.emotives, &learn.emotives, learn.persistence);
+        for (key, values) in &learn.metadata {
+            let known = pattern.metadata.entry(key.clone()).or_default();
+            known.extend(values.iter().cloned());
+        }
     }
 }
 

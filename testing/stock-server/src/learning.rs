@@ -7,12 +7,12 @@ use kato_model::naming::NAME_PREFIX;
 use kato_model::{MetadataValue, PatternName};
 use serde_json::{Map, Value};
 
-use crate::knowledge::Clash;
 use crate::processor::PERSISTENCE;
 use crate::record::Learn;
 use crate::session::{Gathered, now};
 use crate::values::Generation;
 use crate::work::{Crash, Work};
+use crate::world::Failed;
 
 /// Reason for which a pattern is learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Work<'_> {
         let name = PatternName::of_events(events).to_string();
         let mut taken = Gathered::default();
         let make = || self.lesson(&name, occasion, &mut taken);
-        if let Err(Clash) = self.world.learn(self.turn, make) {
+        if let Err(Failed) = self.world.learn(self.turn, make) {
             // What has gathered stays in the node if the pattern is not stored.
             self.processor(|processor| processor.gathered = taken);
             return Err(Crash);

@@ -13,6 +13,10 @@
 //! * A kill in the middle keeps what was learned so far, and loses the session.
 //! * A session that is deleted while a request works with it is back when the request saves it.
 //!
+//! Its databases are as bad as those of a real KATO, where the options ask for it: a learn of 3.10 is
+//! two steps that a kill tears apart; Redis keeps nothing over a restart, evicts keys, or is emptied;
+//! everything is gone; the databases are away for a while; several processes serve at once.
+//!
 //! Both generations are played ([`Generation`]). What was learned, and who asked for it, is in
 //! files that tests can read: [`learned()`] and [`requests`].
 //!

@@ -57,6 +57,40 @@ pub struct StockOptions {
     /// Abort right after the N-th learn of this process is stored.
     #[arg(long, value_name = "N")]
     pub(crate) die_after: Option<u64>,
+    /// Processes with an event loop and locks of their own, over the same databases.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) processes: usize,
+    /// Milliseconds between the two steps of a learn, in which a kill tears it (3.10 only).
+    #[arg(long, value_name = "A..B", default_value = "0..0")]
+    pub(crate) torn_ms: Millis,
+    /// Abort between the two steps of the N-th learn of this process (3.10 only).
+    #[arg(long, value_name = "N")]
+    pub(crate) tear_after: Option<u64>,
+    /// The first step of a learn is frequency and row, and the second the counts of symbols;
+    /// otherwise the row comes in the second.
+    #[arg(long)]
+    pub(crate) symbols_last: bool,
+    /// Redis keeps nothing over a start: neither sessions nor, in 3.10, frequencies and symbols.
+    #[arg(long, conflicts_with = "keep_sessions")]
+    pub(crate) volatile: bool,
+    /// All databases are empty at the start.
+    #[arg(long)]
+    pub(crate) empty: bool,
+    /// Redis is emptied after the N-th learn of this process.
+    #[arg(long, value_name = "N")]
+    pub(crate) flush_after: Option<u64>,
+    /// All databases are emptied after the N-th learn of this process.
+    #[arg(long, value_name = "N")]
+    pub(crate) empty_after: Option<u64>,
+    /// All sessions are lost, and nothing else, after the N-th learn of this process.
+    #[arg(long, value_name = "N")]
+    pub(crate) forget_after: Option<u64>,
+    /// After every EVERY-th learn Redis evicts a key (3.10 only).
+    #[arg(long, value_name = "EVERY")]
+    pub(crate) evict: Option<u64>,
+    /// The databases are away for MS milliseconds from the AFTER-th learn of this process on.
+    #[arg(long, value_name = "AFTER,MS")]
+    pub(crate) outage: Option<Stall>,
     /// After the N-th learn of this process the event loop stands still for ever; connections are
     /// still accepted.
     #[arg(long, value_name = "N")]
@@ -125,6 +159,27 @@ setters! {
     keep_sessions: bool => keep_sessions,
     /// Aborts the process right after this many of its learns.
     die_after: u64 => Some(die_after),
+    /// Sets the number of processes with an event loop of their own. Default: 1.
+    processes: usize => processes,
+    /// Sets the milliseconds between the two steps of a learn, in 3.10. Default: 0, which no kill
+    /// can tear.
+    torn_ms: impl Into<Millis> => torn_ms.into(),
+    /// Aborts the process between the two steps of the learn of this number, in 3.10.
+    tear_after: u64 => Some(tear_after),
+    /// Sets whether the counts of symbols alone are the second step of a learn. Default: no.
+    symbols_last: bool => symbols_last,
+    /// Sets whether Redis keeps nothing over a start. Default: no.
+    volatile: bool => volatile,
+    /// Sets whether all databases are empty at the start. Default: no.
+    empty: bool => empty,
+    /// Empties Redis after this many learns of the process.
+    flush_after: u64 => Some(flush_after),
+    /// Empties all databases after this many learns of the process.
+    empty_after: u64 => Some(empty_after),
+    /// Loses all sessions after this many learns of the process.
+    forget_after: u64 => Some(forget_after),
+    /// Evicts a key of Redis after every so many learns, in 3.10.
+    evict: u64 => Some(evict.max(1)),
     /// Stops the event loop for ever after this many learns of the process.
     hang_after: u64 => Some(hang_after),
     /// Ignores requests that come after this many learns of the process: closes the connection.
@@ -154,6 +209,16 @@ impl StockOptions {
         self
     }
 
+    /// Takes the databases away for some milliseconds, after this many learns of the process.
+    #[must_use]
+    pub fn outage(mut self, after: u64, millis: u64) -> Self {
+        self.outage = Some(Stall {
+            every: after.max(1),
+            millis,
+        });
+        self
+    }
+
     /// Returns the command line, without the program.
     #[must_use]
     pub fn args(&self) -> Vec<String> {
@@ -174,11 +239,22 @@ impl StockOptions {
         give("stall", self.stall.map(|stall| stall.to_string()));
         give("session-ttl", Some(self.session_ttl.to_string()));
         give("keep-alive", Some(self.keep_alive.to_string()));
+        give("processes", Some(self.processes.to_string()));
+        give("torn-ms", Some(self.torn_ms.to_string()));
+        give("tear-after", self.tear_after.map(|n| n.to_string()));
+        give("flush-after", self.flush_after.map(|n| n.to_string()));
+        give("empty-after", self.empty_after.map(|n| n.to_string()));
+        give("forget-after", self.forget_after.map(|n| n.to_string()));
+        give("evict", self.evict.map(|n| n.to_string()));
+        give("outage", self.outage.map(|outage| outage.to_string()));
         give("die-after", self.die_after.map(|n| n.to_string()));
         give("hang-after", self.hang_after.map(|n| n.to_string()));
         give("ignore-after", self.ignore_after.map(|n| n.to_string()));
         give("retry-after", self.retry_after.map(|n| n.to_string()));
         let flags = [
+            ("--symbols-last", self.symbols_last),
+            ("--volatile", self.volatile),
+            ("--empty", self.empty),
             ("--keep-sessions", self.keep_sessions),
             ("--dribble", self.dribble),
             ("--endless", self.endless),
@@ -210,14 +286,27 @@ mod tests {
             .stall(50, 400)
             .session_ttl(9)
             .keep_alive(8)
-            .keep_sessions(true)
+            .symbols_last(true)
+            .volatile(true)
+            .empty(true)
+            .processes(4)
+            .torn_ms(1..=2)
+            .tear_after(5)
+            .flush_after(6)
+            .empty_after(7)
+            .forget_after(8)
+            .evict(9)
+            .outage(10, 200)
             .die_after(1)
             .hang_after(2)
             .ignore_after(3)
             .dribble(true)
             .endless(true)
             .retry_after(4);
-        for options in [options, StockOptions::default()] {
+        let kept = StockOptions::default()
+            .data(Path::new("d"))
+            .keep_sessions(true);
+        for options in [options, kept, StockOptions::default()] {
             let program = ["stock_server".to_owned()];
             let args = program.into_iter().chain(options.args());
             assert_eq!(StockOptions::try_parse_from(args).unwrap(), options);

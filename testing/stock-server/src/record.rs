@@ -12,11 +12,40 @@ pub(crate) const FILE: &str = "learned.jsonl";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "did", rename_all = "kebab-case")]
 pub(crate) enum Line {
+    /// A learn as a whole.
     Learn(Learn),
+    /// The first step of a learn in 3.10.
+    Begin { learn: Learn, split: Split },
+    /// Its second step.
+    End {
+        learn: Learn,
+        split: Split,
+        /// Whether the first step has found the pattern to be new.
+        is_new: bool,
+    },
     ClearAll {
         /// The node id as the client gave it.
         node: String,
     },
+    /// Redis is empty: in 3.10 all but the rows of the patterns is gone.
+    Flush,
+    /// All databases are empty.
+    Empty,
+    /// Redis has evicted a key of a node: the frequency of a pattern, or the counts of all symbols.
+    Evict {
+        node: String,
+        pattern: Option<String>,
+    },
+}
+
+/// Order in which 3.10 does the two steps of a learn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Split {
+    /// The frequency; then the row, and the counts of the symbols.
+    BeforeRow,
+    /// The frequency and the row; then the counts of the symbols.
+    BehindRow,
 }
 
 /// Single learn.

@@ -18,6 +18,8 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
     /// Its number among all requests of the directory.
     pub(crate) number: u64,
+    /// The process that it came to.
+    pub(crate) process: usize,
 }
 
 impl Request {

@@ -1,7 +1,7 @@
 //! Server in a process of its own, for tests: started, killed, started again.
 
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -92,6 +92,39 @@ impl StockServer {
     #[must_use]
     pub fn learned(&self) -> crate::Learned {
         crate::learned(self.dir())
+    }
+
+    /// Loses all that is in Redis, as `FLUSHALL` does: sessions, and in 3.10 frequencies and
+    /// symbols.
+    ///
+    /// # Panics
+    ///
+    /// When it does not answer.
+    pub fn flush(&self) {
+        self.fault("flush");
+    }
+
+    /// Loses everything that it knows.
+    ///
+    /// # Panics
+    ///
+    /// When it does not answer.
+    pub fn empty(&self) {
+        self.fault("empty");
+    }
+
+    /// Asks it for a fault, and waits until it has happened.
+    fn fault(&self, which: &str) {
+        let mut stream = TcpStream::connect(self.addr()).expect("the server runs");
+        let request = format!(
+            "POST /stand-in/{which} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+        );
+        let mut answer = String::new();
+        let answered = stream
+            .write_all(request.as_bytes())
+            .and_then(|()| stream.read_to_string(&mut answer));
+        answered.expect("the server answers");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
     /// Ends it as `kill -9` does.

@@ -13,9 +13,17 @@ use crate::{about_nodes, about_sessions, validate};
 
 /// Carries a request out, to the end, whether or not anybody waits for the answer.
 pub(crate) fn answer(world: &World, request: &Request) -> Answer {
-    let turn = world.event_loop.enter();
+    if request.path[0] == "stand-in" {
+        return fault(world, request);
+    }
+    let turn = world.event_loop(request.process).enter();
     let is_ask = request.method == "GET" && request.path[0] == "pattern";
-    let begun = world.short(&turn, is_ask, || begin(world, request));
+    // These two ask no database.
+    let is_bare = matches!(request.path[0].as_str(), "" | "health");
+    let begun = world.short(&turn, is_ask, || match world.is_away() && !is_bare {
+        true => Err(world.answer_without_databases(is_ask)),
+        false => begin(world, request),
+    });
     let answer = begun.and_then(|begun| match begun {
         Begun::Done(answer) => Ok(answer),
         Begun::Long(route, session) => long(world, request, &turn, route, *session),
@@ -28,6 +36,20 @@ pub(crate) fn answer(world: &World, request: &Request) -> Answer {
         return answer.with("x-trace-id", trace);
     }
     answer
+}
+
+/// Does what a test asks for: loses what is in Redis, or everything, at once.
+fn fault(world: &World, request: &Request) -> Answer {
+    match request.path.get(1).map(String::as_str) {
+        Some("flush") => world.flush(),
+        Some("empty") => {
+            world.knowledge.empty();
+            world.sessions.forget();
+        }
+        Some("forget") => world.sessions.forget(),
+        _ => return Answer::not_found(),
+    }
+    Answer::okay(&json!({"status": "done"}))
 }
 
 /// Result of the first step: the answer, or a session that is worked on next.
@@ -145,7 +167,7 @@ fn long(
     let observation = (route == Route::Observe).then(|| validate::observation(&request.body));
     let sequence = (route == Route::Sequence).then(|| validate::sequence(&request.body));
     let (observation, sequence) = (observation.transpose()?, sequence.transpose()?);
-    let _lock = world.sessions.lock_of(&id).acquire();
+    let _lock = world.sessions.lock_of(request.process, &id).acquire();
     let session = match route {
         Route::Learn => loaded,
         _ => world.sessions.load(&id).unwrap_or(loaded),
@@ -157,7 +179,10 @@ fn long(
         session,
     };
     work.begin();
-    let crashed = |_: Crash| Answer::crash();
+    let crashed = |_: Crash| match world.is_away() {
+        true => world.answer_without_databases(false),
+        false => Answer::crash(),
+    };
     let answer = if let Some(observation) = observation {
         Answer::okay(&work.observe_one(&observation).map_err(crashed)?)
     } else if let Some(sequence) = sequence {
@@ -177,6 +202,9 @@ fn long(
             "processor_id": null, "message": message}),
         )
     };
+    if world.is_away() {
+        return Err(world.answer_without_databases(false));
+    }
     work.save();
     Ok(answer.with("x-session-id", id))
 }

@@ -18,8 +18,8 @@ const FILE: &str = "sessions.jsonl";
 #[derive(Debug)]
 pub(crate) struct Sessions {
     sessions: Mutex<HashMap<String, Session>>,
-    /// Locks of the sessions, which have nothing to do with the event loop.
-    locks: Mutex<HashMap<String, Arc<FairLock>>>,
+    /// Locks of the sessions in each process, which have nothing to do with the event loop.
+    locks: Mutex<HashMap<(usize, String), Arc<FairLock>>>,
     journal: Journal,
     started: u64,
     made: AtomicU64,
@@ -107,10 +107,18 @@ impl Sessions {
         live.count()
     }
 
-    /// Returns the lock of a session, which outlives the session.
-    pub(crate) fn lock_of(&self, id: &str) -> Arc<FairLock> {
+    /// Loses all sessions.
+    pub(crate) fn forget(&self) {
+        let mut sessions = self.sessions();
+        for (id, _) in sessions.drain() {
+            self.journal.append(&Saved { id, session: None });
+        }
+    }
+
+    /// Returns the lock of a session in a process, which outlives the session.
+    pub(crate) fn lock_of(&self, process: usize, id: &str) -> Arc<FairLock> {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(locks.entry(id.to_owned()).or_default())
+        Arc::clone(locks.entry((process, id.to_owned())).or_default())
     }
 
     /// Locks the sessions.

@@ -4,14 +4,16 @@ use std::io;
 use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::answer::Answer;
 use crate::chance::Chance;
 use crate::event_loop::{EventLoop, Turn, pass};
 use crate::knowledge::{Clash, Knowledge};
 use crate::options::StockOptions;
-use crate::record::Learn;
+use crate::record::{Learn, Split};
 use crate::request_log::RequestLog;
 use crate::sessions::Sessions;
 use crate::values::Generation;
@@ -22,15 +24,21 @@ pub(crate) struct World {
     pub(crate) options: StockOptions,
     pub(crate) knowledge: Knowledge,
     pub(crate) sessions: Sessions,
-    pub(crate) event_loop: EventLoop,
+    /// One for each process.
+    event_loops: Vec<EventLoop>,
     pub(crate) log: RequestLog,
     pub(crate) started: Instant,
-    /// Number of learns of this process.
+    /// Number of learns since the start.
     learned: AtomicU64,
+    /// Time until which the databases are away.
+    away: Mutex<Option<Instant>>,
     learns: Chance,
     visibility: Chance,
     asks: Chance,
     others: Chance,
+    torn: Chance,
+    evictions: Chance,
+    outages: Chance,
 }
 
 impl World {
@@ -39,17 +47,30 @@ impl World {
         let dir = options.data.as_deref();
         let sessions_in: Option<&Path> = dir.filter(|_| options.keep_sessions);
         let chance = |stream| Chance::new(options.seed, stream);
+        let knowledge = Knowledge::open(options.generation, dir)?;
+        if options.volatile {
+            knowledge.flush();
+        }
+        if options.empty {
+            knowledge.empty();
+        }
+        let n_processes = options.processes.max(1);
+        let event_loops = std::iter::repeat_with(|| EventLoop::new(options.serve));
         Ok(Self {
-            knowledge: Knowledge::open(options.generation, dir)?,
+            knowledge,
             sessions: Sessions::open(sessions_in)?,
-            event_loop: EventLoop::new(options.serve),
+            event_loops: event_loops.take(n_processes).collect(),
             log: RequestLog::open(dir)?,
             started: Instant::now(),
             learned: AtomicU64::new(0),
+            away: Mutex::default(),
             learns: chance(1),
             visibility: chance(2),
             asks: chance(3),
             others: chance(4),
+            torn: chance(5),
+            evictions: chance(6),
+            outages: chance(7),
             options,
         })
     }
@@ -57,6 +78,42 @@ impl World {
     /// Returns which KATO the server plays.
     pub(crate) fn generation(&self) -> Generation {
         self.options.generation
+    }
+
+    /// Returns the process that serves a connection, by the connection's number.
+    pub(crate) fn process_of(&self, connection: usize) -> usize {
+        connection % self.event_loops.len()
+    }
+
+    /// Returns the event loop of a process.
+    pub(crate) fn event_loop(&self, process: usize) -> &EventLoop {
+        &self.event_loops[process]
+    }
+
+    /// Returns whether the databases are away.
+    pub(crate) fn is_away(&self) -> bool {
+        let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_away = away.is_some_and(|until| Instant::now() < until);
+        if !is_away {
+            *away = None;
+        }
+        is_away
+    }
+
+    /// Returns the answer of a server whose databases are away.
+    pub(crate) fn answer_without_databases(&self, is_pattern: bool) -> Answer {
+        if self.generation() == Generation::V3_10 {
+            return Answer::page();
+        }
+        match self.outages.number() % 4 {
+            0 => Answer::crash(),
+            1 => Answer::silence(),
+            // Nothing tells this answer from that of a node that never learned the pattern.
+            2 if is_pattern => Answer::okay(&serde_json::json!({
+                "pattern": {"status": "error", "message": "Pattern not found"}, "node_id": "",
+            })),
+            _ => Answer::nothing(),
+        }
     }
 
     /// Does something short on the loop: a question for a pattern, or something else. Its effect
@@ -72,36 +129,96 @@ impl World {
         act()
     }
 
-    /// Learns a chunk on the loop. It is stored in the end, and then the process may die or stand
-    /// still, if it is to.
+    /// Learns a chunk on the loop. It is stored in the end, and then the faults happen that are to
+    /// happen after it.
     pub(crate) fn learn(
         &self,
         turn: &Turn<'_>,
         make: impl FnOnce() -> Learn,
-    ) -> Result<Learn, Clash> {
+    ) -> Result<Learn, Failed> {
         let _held = turn.hold();
-        // The loop is held, so that nobody else counts meanwhile.
-        let number = self.learned.load(Ordering::SeqCst) + 1;
         let stall = self.options.stall;
-        let stall = stall.filter(|stall| number.is_multiple_of(stall.every));
+        // Another process may be about to learn as well, and then both stand still.
+        let next = self.learned.load(Ordering::SeqCst) + 1;
+        let stall = stall.filter(|stall| next.is_multiple_of(stall.every));
         let stall = stall.map_or(0, |stall| stall.millis);
         pass(self.learns.draw(self.options.learn_ms) + Duration::from_millis(stall));
-        let hidden = match self.generation() {
-            Generation::V3_10 => self.visibility.draw(self.options.visible_ms),
-            Generation::October2025 => Duration::ZERO,
-        };
+        if self.is_away() {
+            return Err(Failed);
+        }
         // Made at the end of the time that it takes: until then other requests may change what has
         // gathered in the node.
         let learn = make();
-        self.knowledge.learn(learn.clone(), hidden)?;
-        self.learned.store(number, Ordering::SeqCst);
-        if Some(number) == self.options.die_after {
+        let number = self.store(&learn)?;
+        self.fail_after(number);
+        Ok(learn)
+    }
+
+    /// Stores what is learned, in one step or two, and returns its number.
+    fn store(&self, learn: &Learn) -> Result<u64, Failed> {
+        let options = &self.options;
+        let count = || self.learned.fetch_add(1, Ordering::SeqCst) + 1;
+        let hidden = match self.generation() {
+            Generation::V3_10 => self.visibility.draw(options.visible_ms),
+            Generation::October2025 => Duration::ZERO,
+        };
+        let gap = self.torn.draw(options.torn_ms);
+        let is_torn = options.tear_after.is_some();
+        if self.generation() == Generation::October2025 || (gap.is_zero() && !is_torn) {
+            let learned = self.knowledge.learn(learn.clone(), hidden);
+            return learned.map(|()| count()).map_err(|Clash| Failed);
+        }
+        let split = match options.symbols_last {
+            true => Split::BehindRow,
+            false => Split::BeforeRow,
+        };
+        let is_new = self.knowledge.begin(learn.clone(), split, hidden);
+        let number = count();
+        if Some(number) == options.tear_after {
             process::abort();
         }
-        if Some(number) == self.options.hang_after {
+        pass(gap);
+        self.knowledge.end(learn.clone(), split, is_new, hidden);
+        Ok(number)
+    }
+
+    /// Lets the faults happen that are to happen after the learn of this number.
+    fn fail_after(&self, number: u64) {
+        let options = &self.options;
+        if Some(number) == options.die_after {
+            process::abort();
+        }
+        if Some(number) == options.flush_after {
+            self.flush();
+        }
+        if Some(number) == options.empty_after {
+            self.knowledge.empty();
+            self.sessions.forget();
+        }
+        if Some(number) == options.forget_after {
+            self.sessions.forget();
+        }
+        if options
+            .evict
+            .is_some_and(|every| number.is_multiple_of(every))
+        {
+            self.knowledge.evict(self.evictions.number());
+        }
+        if let Some(outage) = options.outage
+            && outage.every == number
+        {
+            let until = Instant::now() + Duration::from_millis(outage.millis);
+            *self.away.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+        }
+        if Some(number) == options.hang_after {
             stand_still();
         }
-        Ok(learn)
+    }
+
+    /// Loses all that is in Redis, as `FLUSHALL` does.
+    pub(crate) fn flush(&self) {
+        self.knowledge.flush();
+        self.sessions.forget();
     }
 
     /// Returns whether requests that come now are ignored.
@@ -111,6 +228,10 @@ impl World {
         ignore_after.is_some_and(|after| learned >= after)
     }
 }
+
+/// Failure to learn: the answer is a 500.
+#[derive(Debug)]
+pub(crate) struct Failed;
 
 /// Keeps the loop, which the caller holds, for ever.
 fn stand_still() -> ! {

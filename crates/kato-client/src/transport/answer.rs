@@ -10,12 +10,10 @@ use reqwest::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::gist::gist;
 use crate::ClientError;
 use crate::call::Call;
 use crate::error::is_doubtful_status;
-
-/// Most characters of a server's text that are kept in an error.
-const KEPT_DETAIL: usize = 500;
 
 /// Most bytes of a refusal that are read.
 const KEPT_REFUSAL: usize = 64 << 10;
@@ -167,17 +165,19 @@ pub(crate) async fn read<T: DeserializeOwned>(
         return Err(failure);
     }
     // An answer of success that cannot be read is no sign that the request did not act.
-    match serde_json::from_slice(&body) {
-        Ok(value) => Ok(Answer { value, replayed }),
-        Err(error) => Err(Failure::new(
-            Meaning::Doubtful,
-            ClientError::Decode {
+    serde_json::from_slice(&body)
+        .map(|value| Answer { value, replayed })
+        .map_err(|error| {
+            let error = ClientError::Decode {
                 method: call.method_name(),
                 path: call.path(),
-                source: Box::new(error),
-            },
-        )),
-    }
+                source: match body.is_empty() {
+                    true => "it is empty, as a KATO's is while its database restarts".into(),
+                    false => error.into(),
+                },
+            };
+            Failure::new(Meaning::Doubtful, error)
+        })
 }
 
 /// Maps a status to its failure; nothing else does.
@@ -233,7 +233,7 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
         status,
         method,
         path,
-        detail: detail.chars().take(KEPT_DETAIL).collect(),
+        detail: gist(&detail),
     };
     Failure::new(meaning, error)
 }

@@ -1,92 +1,552 @@
-//! The comparison at the end of a run in which something was in doubt: what the nodes know of it,
-//! and what they were taught.
+//! Comparisons of what the nodes know with what they were taught.
+//!
+//! A real KATO loses what it has learned: its Redis keeps nothing over a restart unless it is told
+//! to, evicts keys when memory is short, and nobody is told. What a node must know is known here. It
+//! is compared
+//!
+//! * at the end of the run, exactly: more than was taught is another trainer's;
+//! * when the run is resumed, after every lost session, and now and then in between: at least what
+//!   was taught must be there, as learning goes on meanwhile;
+//! * before a pattern is taken to be missing because an answer was lost: patterns that are certainly
+//!   known tell whether the database is there at all.
+//!
+//! A server of generation 3.10 tells the counts of all symbols in one request. They change with every
+//! learn call, so that a loss shows there; what they do not show is a pattern of which only its
+//! frequency or its row is gone. For that, and on a server of 2025-10 for everything, some patterns
+//! are asked for: those that were taught first, over the time of the run and last, those that were in
+//! doubt, and in the end a share of all.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use kato_client::{ClientError, ServerGeneration};
 use kato_model::PatternName;
+use kato_protocol::node::PatternBody;
+use kato_scheduler::TrainError;
 
-use super::settle::patterns;
+use super::settle::{ask_all, patterns};
+use super::symbols::Expected;
 use super::{Level, Stock};
 use crate::RemoteError;
-
-/// Differences that an error names at most.
-const NAMED: usize = 5;
+use crate::error::{lost, miscounted, teach};
 
 /// Comparisons during the settling time.
 const LOOKS: u32 = 4;
 
+/// Patterns of each kind that a comparison on the way asks for at most.
+const ASKED: usize = 16;
+
+/// Patterns that a control asks for at most.
+const CONTROLS: usize = 8;
+
+/// The time of a comparison on the way, as a part of all time, is one in so many.
+const SHARE: u32 = 50;
+
+/// In the end one pattern is asked for so many learn calls of a node.
+const SAMPLED: u64 = 40;
+
+/// And so many patterns of a node at least.
+const SAMPLED_LEAST: u64 = 64;
+
+/// The last comparison of a node on the way.
+#[derive(Debug)]
+pub(super) struct LastCheck {
+    began: Instant,
+    took: Duration,
+}
+
+impl LastCheck {
+    /// Starts as if a comparison had just been made.
+    pub(super) fn now() -> Self {
+        Self {
+            began: Instant::now(),
+            took: Duration::ZERO,
+        }
+    }
+}
+
+/// How a count is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Against {
+    /// There must be as much at least.
+    AtLeast,
+    /// There must be as much.
+    Exactly,
+}
+
 impl Stock {
-    /// Compares the counts of all patterns that were in doubt.
+    /// Checks that a node still knows what it was taught, unless that was done since a session was
+    /// in use for the last time.
+    pub(super) async fn check_since(
+        &self,
+        level_idx: usize,
+        since: Instant,
+    ) -> Result<(), RemoteError> {
+        let mut last = self.levels[level_idx].last_check.lock().await;
+        if last.began > since {
+            return Ok(());
+        }
+        self.check(level_idx, &mut last).await
+    }
+
+    /// Checks that a node still knows what it was taught, if it is time for that.
+    pub(super) async fn check_in_between(&self, level_idx: usize) -> Result<(), RemoteError> {
+        // Whoever comes while another checks has nothing to do.
+        let Ok(mut last) = self.levels[level_idx].last_check.try_lock() else {
+            return Ok(());
+        };
+        let pause = self.settings.check_interval.max(last.took * SHARE);
+        if last.began.elapsed() < pause {
+            return Ok(());
+        }
+        self.check(level_idx, &mut last).await
+    }
+
+    /// Checks that a node still knows what it was taught.
+    async fn check(&self, level_idx: usize, last: &mut LastCheck) -> Result<(), RemoteError> {
+        self.counts.checks.fetch_add(1, Ordering::Relaxed);
+        let began = Instant::now();
+        self.compare_symbols(level_idx, Against::AtLeast).await?;
+        let names = self.landmarks(level_idx, ASKED)?;
+        self.check_patterns(level_idx, names).await?;
+        *last = LastCheck {
+            began,
+            took: began.elapsed(),
+        };
+        Ok(())
+    }
+
+    /// Checks that a node knows some patterns that it certainly knew, so that one that it does not
+    /// know is missing and not out of reach.
+    pub(super) async fn control(&self, level_idx: usize) -> Result<(), RemoteError> {
+        let names = self.landmarks(level_idx, CONTROLS / 2)?;
+        self.check_patterns(level_idx, names).await
+    }
+
+    /// Compares all nodes with what they were taught, at the end of a run.
     ///
     /// # Errors
     ///
-    /// When one differs, and still does after the settling time; it is compared again when the run
-    /// is resumed.
+    /// When something differs, and still does after the settling time; it is compared again when
+    /// the run is resumed.
     pub(crate) async fn compare(&self) -> Result<(), RemoteError> {
-        // Cloned, because the ledger is not locked while the server is asked.
-        let doubted = self.ledger().journal.doubted().clone();
-        if doubted.is_empty() {
-            return Ok(());
-        }
-        for (level_idx, names) in &doubted {
-            let level = &self.levels[*level_idx];
+        let against = match self.settings.onto_taught {
+            true => Against::AtLeast,
+            false => Against::Exactly,
+        };
+        for level_idx in 0..self.levels.len() {
+            let names = self.sample(level_idx)?;
             let n = names.len() as u64;
             self.counts.compared.fetch_add(n, Ordering::Relaxed);
-            let expected = self.known(*level_idx, names.iter().copied())?;
-            let mut differing: Vec<PatternName> = names.iter().copied().collect();
-            let start = Instant::now();
-            loop {
-                let found = frequencies(level, differing).await?;
-                let differs = |(name, n): &(PatternName, u64)| expected.get(name) != Some(n);
-                let wrong: Vec<(PatternName, u64)> = found.into_iter().filter(differs).collect();
-                if wrong.is_empty() {
-                    break;
-                }
-                // What was learned last may not show yet.
-                if start.elapsed() >= self.settings.settle {
-                    return Err(miscounted(level, &wrong, &expected));
-                }
-                tokio::time::sleep(self.settings.settle / LOOKS).await;
-                differing = wrong.into_iter().map(|(name, _)| name).collect();
-            }
+            self.compare_patterns(level_idx, names, against).await?;
+            self.compare_symbols(level_idx, against).await?;
         }
         // Forgotten only here: what differs is found again when the run is resumed.
         self.ledger().journal.compared()
     }
-}
 
-/// Asks how often the server knows patterns; 0 for those that it does not know.
-async fn frequencies(
-    level: &Level,
-    names: Vec<PatternName>,
-) -> Result<Vec<(PatternName, u64)>, RemoteError> {
-    let mut found: Vec<(PatternName, u64)> = patterns(level, names)
-        .await?
-        .into_iter()
-        .map(|(name, pattern)| (name, pattern.map_or(0, |pattern| pattern.frequency)))
-        .collect();
-    found.sort_unstable();
-    Ok(found)
-}
-
-/// Creates the error that counts differ, with the first differences.
-fn miscounted(
-    level: &Level,
-    wrong: &[(PatternName, u64)],
-    expected: &HashMap<PatternName, u64>,
-) -> RemoteError {
-    let difference = |(name, found): &(PatternName, u64)| {
-        let taught = expected.get(name).copied().unwrap_or(0);
-        format!("{found} learn calls of pattern {name} instead of {taught}")
-    };
-    let mut differences: Vec<String> = wrong.iter().take(NAMED).map(difference).collect();
-    if wrong.len() > NAMED {
-        differences.push(format!("and {} more patterns", wrong.len() - NAMED));
+    /// Returns patterns that a node certainly knows: the first that it was taught, some over the
+    /// time of the run, and the last, so many of each kind.
+    fn landmarks(&self, level_idx: usize, n: usize) -> Result<Vec<PatternName>, RemoteError> {
+        let mut names = BTreeSet::new();
+        {
+            let ledger = self.ledger();
+            let over_time = ledger.journal.landmarks(level_idx);
+            names.extend(over_time.iter().take(1));
+            names.extend(spread(over_time, n / 2));
+            names.extend(self.levels[level_idx].recent().iter().rev().take(n));
+            if names.len() < n {
+                // What a process before this one has sent and not committed.
+                let arrived = ledger.journal.arrived(level_idx, ledger.committed);
+                let mut arrived: Vec<PatternName> = arrived.into_keys().collect();
+                arrived.sort_unstable();
+                names.extend(spread(&arrived, n));
+            }
+            for torn in ledger.journal.torn(level_idx) {
+                names.remove(torn);
+            }
+        }
+        if names.is_empty() {
+            let mut all = self.scan(level_idx)?;
+            names.extend(
+                all.next()
+                    .transpose()
+                    .map_err(TrainError::Store)?
+                    .map(|(name, _)| name),
+            );
+            let torn = self.ledger().journal.torn(level_idx).clone();
+            names.retain(|name| !torn.contains(name));
+        }
+        Ok(names.into_iter().collect())
     }
-    RemoteError::Miscounted {
-        node: level.client.node_id().to_owned(),
-        differences,
+
+    /// Returns the patterns of a node that are compared in the end: those that were in doubt, some
+    /// over the time of the run, and a share of all, those before others that were learned more than
+    /// once.
+    fn sample(&self, level_idx: usize) -> Result<Vec<PatternName>, RemoteError> {
+        let mut names: BTreeSet<PatternName> = BTreeSet::new();
+        {
+            let ledger = self.ledger();
+            names.extend(
+                ledger
+                    .journal
+                    .doubted()
+                    .get(&level_idx)
+                    .into_iter()
+                    .flatten(),
+            );
+            names.extend(ledger.journal.landmarks(level_idx));
+        }
+        let (mut learns, mut n_repeated, mut n_once) = (0, 0, 0);
+        for pattern in self.scan(level_idx)? {
+            let (_, frequency) = pattern.map_err(TrainError::Store)?;
+            learns += frequency;
+            match frequency {
+                0 | 1 => n_once += 1,
+                _ => n_repeated += 1,
+            }
+        }
+        let budget = match self.settings.compares_all {
+            true => u64::MAX,
+            false => SAMPLED_LEAST.max(learns / SAMPLED),
+        };
+        // A lost frequency shows only where it is more than 1. The rest is for what was learned
+        // once, of which the row may be lost.
+        let repeated = n_repeated.min(budget - (budget / 4).min(n_once));
+        let once = n_once.min(budget - repeated);
+        let (mut repeated, mut once) =
+            (Stride::new(repeated, n_repeated), Stride::new(once, n_once));
+        // In the order of names, which are hashes: every so many is a sample of all times.
+        for pattern in self.scan(level_idx)? {
+            let (name, frequency) = pattern.map_err(TrainError::Store)?;
+            let stride = if frequency > 1 {
+                &mut repeated
+            } else {
+                &mut once
+            };
+            if stride.takes_next() {
+                names.insert(name);
+            }
+        }
+        let torn = self.ledger().journal.torn(level_idx).clone();
+        names.retain(|name| !torn.contains(name));
+        Ok(names.into_iter().collect())
+    }
+
+    /// Scans the names and frequencies of what a node was taught, up to the last commit.
+    fn scan(
+        &self,
+        level_idx: usize,
+    ) -> Result<kato_store::contract::Scan<'_, (PatternName, u64)>, RemoteError> {
+        let scan = self.store.scan_frequencies(level_idx);
+        Ok(scan.map_err(TrainError::Store)?)
+    }
+
+    /// Checks that patterns are known as often as they are known to have been learned, and not more
+    /// often than they can have been.
+    async fn check_patterns(
+        &self,
+        level_idx: usize,
+        names: Vec<PatternName>,
+    ) -> Result<(), RemoteError> {
+        let level = &self.levels[level_idx];
+        // Before the questions: what is learned meanwhile makes the answers larger.
+        let known = self.known(level_idx, names.iter().copied())?;
+        let answers = ask_all(level, &known, names, &self.settings).await?;
+        if self.settings.onto_taught {
+            return Ok(());
+        }
+        for (name, answer) in answers {
+            // Behind the questions, and what may arrive before what has: so it is never too few.
+            let pending = {
+                let ledger = self.ledger();
+                ledger.journal.pending(level_idx, ledger.committed, name)
+            };
+            let before = known.get(&name).copied().unwrap_or(0);
+            let now = self.known(level_idx, [name])?;
+            let now = now.get(&name).copied().unwrap_or(0);
+            let found = before + answer.excess;
+            if found > now + pending {
+                let difference = format!("{found} learn calls of pattern {name} instead of {now}");
+                return Err(miscounted(level.client.node_id(), vec![difference]));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares patterns with what was taught up to the last commit.
+    async fn compare_patterns(
+        &self,
+        level_idx: usize,
+        names: Vec<PatternName>,
+        against: Against,
+    ) -> Result<(), RemoteError> {
+        let level = &self.levels[level_idx];
+        let start = Instant::now();
+        let mut differing = names;
+        loop {
+            let taught = self.known(level_idx, differing.iter().copied())?;
+            let found = patterns(level, differing).await?;
+            let mut wrong: BTreeMap<PatternName, Option<PatternBody>> = BTreeMap::new();
+            for (name, pattern) in found {
+                if !self.is_as_taught(level_idx, name, pattern.as_ref(), &taught, against)? {
+                    wrong.insert(name, pattern);
+                }
+            }
+            if wrong.is_empty() {
+                return Ok(());
+            }
+            // What was learned last may not show yet, and a database may be away.
+            let is_any_known = wrong.values().any(Option::is_some) || wrong.len() < taught.len();
+            let patience = self.patience_for(is_any_known);
+            if start.elapsed() >= patience {
+                return self.judge(level_idx, &wrong, &taught);
+            }
+            tokio::time::sleep(self.settings.settle / LOOKS).await;
+            differing = wrong.into_keys().collect();
+        }
+    }
+
+    /// Returns whether a pattern is known as it was taught.
+    fn is_as_taught(
+        &self,
+        level_idx: usize,
+        name: PatternName,
+        found: Option<&PatternBody>,
+        taught: &HashMap<PatternName, u64>,
+        against: Against,
+    ) -> Result<bool, RemoteError> {
+        let taught = taught.get(&name).copied().unwrap_or(0);
+        let frequency = found.map_or(0, |pattern| pattern.frequency);
+        if frequency < taught || (against == Against::Exactly && frequency > taught) {
+            return Ok(false);
+        }
+        let Some(found) = found else {
+            return Ok(true);
+        };
+        let pattern = self.store.pattern(level_idx, &name);
+        let Some(pattern) = pattern.map_err(TrainError::Store)? else {
+            return Ok(true);
+        };
+        let has = |key: &str, value: &String| {
+            let values = found.metadata.get(key);
+            values.is_some_and(|values| values.contains(value))
+        };
+        let mut taught = pattern.metadata.iter();
+        Ok(taught.all(|(key, values)| values.iter().all(|value| has(key, value))))
+    }
+
+    /// Says what patterns mean that are not as they were taught.
+    fn judge(
+        &self,
+        level_idx: usize,
+        wrong: &BTreeMap<PatternName, Option<PatternBody>>,
+        taught: &HashMap<PatternName, u64>,
+    ) -> Result<(), RemoteError> {
+        /// Differences that an error names at most.
+        const NAMED: usize = 5;
+        let level = &self.levels[level_idx];
+        let taught = |name: &PatternName| taught.get(name).copied().unwrap_or(0);
+        let doubted = self.doubted(level_idx);
+        let is_torn = |(name, found): (&PatternName, &Option<PatternBody>)| {
+            self.can_tear() && found.is_none() && doubted.contains(name)
+        };
+        if wrong.iter().all(is_torn) {
+            return self.tear(level_idx, wrong.keys().copied());
+        }
+        let difference = |(name, found): (&PatternName, &Option<PatternBody>)| {
+            let taught = taught(name);
+            match found {
+                None => format!("pattern {name} is not known and was learned {taught} times"),
+                Some(found) if found.frequency == taught => {
+                    format!("pattern {name} lacks metadata")
+                }
+                Some(found) => {
+                    let found = found.frequency;
+                    format!("{found} learn calls of pattern {name} instead of {taught}")
+                }
+            }
+        };
+        let mut differences: Vec<String> = wrong.iter().take(NAMED).map(difference).collect();
+        if wrong.len() > NAMED {
+            differences.push(format!("and {} more patterns", wrong.len() - NAMED));
+        }
+        let is_less = |(name, found): (&PatternName, &Option<PatternBody>)| {
+            found
+                .as_ref()
+                .is_none_or(|found| found.frequency <= taught(name))
+        };
+        Err(match wrong.iter().any(is_less) {
+            true => lost(&level.client, differences),
+            false => miscounted(level.client.node_id(), differences),
+        })
+    }
+
+    /// Compares the counts of a node's symbols with what was taught up to the last commit, where
+    /// the server tells them.
+    pub(super) async fn compare_symbols_at_least(
+        &self,
+        level_idx: usize,
+    ) -> Result<(), RemoteError> {
+        self.compare_symbols(level_idx, Against::AtLeast).await
+    }
+
+    /// Compares the counts of a node's symbols.
+    async fn compare_symbols(&self, level_idx: usize, against: Against) -> Result<(), RemoteError> {
+        /// Symbols of a learn call at least.
+        const FEWEST: u64 = 2;
+        if self.generation == ServerGeneration::October2025 {
+            return Ok(());
+        }
+        let level = &self.levels[level_idx];
+        // First what is committed, then what has arrived since, then the question: whatever is
+        // committed or learned meanwhile, it is no more than the server must know.
+        let expected = Expected::of(&self.store, level_idx).map_err(TrainError::Store)?;
+        let arrived: u64 = {
+            let ledger = self.ledger();
+            let arrived = ledger.journal.arrived(level_idx, ledger.committed);
+            arrived.into_values().sum()
+        };
+        let found = match level.client.symbols().await {
+            Ok(found) => found.symbols,
+            Err(error) if is_too_much(&error) && against == Against::AtLeast => {
+                // Learning goes on; the end of the run is where it has to be known.
+                self.tell(format!(
+                    "the symbols of node {} could not be compared with what it was taught: {error}",
+                    level.client.node_id()
+                ));
+                return Ok(());
+            }
+            Err(error) => return Err(teach(&level.client, error)),
+        };
+        let differences = expected.compare(&found, against == Against::Exactly);
+        if differences.is_empty() {
+            let total: u64 = found.values().map(|stats| stats.frequency).sum();
+            let least = expected.occurrences() + FEWEST * arrived;
+            if total >= least {
+                return Ok(());
+            }
+            let difference =
+                format!("it counts {total} occurrences of symbols and was taught {least} at least");
+            return Err(lost(&level.client, vec![difference]));
+        }
+        if let Some(torn) = differences.explained_by(self.suspects(level_idx)?) {
+            return self.tear(level_idx, torn);
+        }
+        let words = differences.in_words();
+        Err(match differences.is_loss() {
+            true => lost(&level.client, words),
+            false => miscounted(level.client.node_id(), words),
+        })
+    }
+
+    /// Returns the patterns of a node that a kill may have torn, with their symbols.
+    fn suspects(
+        &self,
+        level_idx: usize,
+    ) -> Result<Vec<(PatternName, Vec<kato_model::Symbol>)>, RemoteError> {
+        let mut names = self.doubted(level_idx);
+        names.extend(self.ledger().journal.torn(level_idx));
+        let mut suspects = Vec::new();
+        for name in names {
+            let pattern = self.store.pattern(level_idx, &name);
+            if let Some(pattern) = pattern.map_err(TrainError::Store)? {
+                suspects.push((name, pattern.symbols));
+            }
+        }
+        Ok(suspects)
+    }
+
+    /// Returns the patterns of a node that were in doubt.
+    pub(super) fn doubted(&self, level_idx: usize) -> BTreeSet<PatternName> {
+        let ledger = self.ledger();
+        let doubted = ledger.journal.doubted().get(&level_idx);
+        doubted.cloned().unwrap_or_default()
+    }
+
+    /// Returns how long something that is missing is asked for again: as long as a new pattern may
+    /// be invisible, and where nothing is known at all, as long as the server may be away.
+    pub(super) fn patience_for(&self, is_any_known: bool) -> Duration {
+        self.settings.patience_for(is_any_known)
+    }
+}
+
+/// Returns whether an answer was too large or too slow, which says nothing of what it holds.
+const fn is_too_much(error: &ClientError) -> bool {
+    matches!(
+        error,
+        ClientError::TooLong { .. } | ClientError::Timeout { .. }
+    )
+}
+
+/// Returns so many of the names, evenly spread, the first and the last among them.
+fn spread(names: &[PatternName], n: usize) -> impl Iterator<Item = PatternName> + '_ {
+    let n = n.min(names.len());
+    (0..n).map(move |idx| names[idx * (names.len() - 1) / (n - 1).max(1)])
+}
+
+/// The choice of so many of all, evenly spread.
+#[derive(Debug)]
+struct Stride {
+    chosen: u64,
+    all: u64,
+    seen: u64,
+}
+
+impl Stride {
+    const fn new(chosen: u64, all: u64) -> Self {
+        Self {
+            chosen,
+            all,
+            seen: 0,
+        }
+    }
+
+    /// Returns whether the next one is chosen.
+    fn takes_next(&mut self) -> bool {
+        let share = |seen: u64| u128::from(seen) * u128::from(self.chosen) / u128::from(self.all);
+        self.seen += 1;
+        share(self.seen) > share(self.seen - 1)
+    }
+}
+
+/// Keeps the patterns that a node was taught last.
+pub(super) fn remember(level: &Level, names: impl IntoIterator<Item = PatternName>) {
+    let mut recent = level.recent();
+    recent.extend(names);
+    let surplus = recent.len().saturating_sub(ASKED);
+    recent.drain(..surplus);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stride_takes_as_many_as_it_says_all_over() {
+        for (chosen, all) in [(0, 5), (3, 10), (10, 10), (1, 100), (64, 1_000)] {
+            let mut stride = Stride::new(chosen, all);
+            let taken: Vec<u64> = (0..all).filter(|_| stride.takes_next()).collect();
+            assert_eq!(taken.len() as u64, chosen);
+            let widest = taken.windows(2).map(|two| two[1] - two[0]).max();
+            assert!(widest.is_none_or(|widest| widest <= all.div_ceil(chosen)));
+        }
+    }
+
+    #[test]
+    fn what_is_spread_has_both_ends() {
+        let names: Vec<PatternName> = (0..10)
+            .map(|n| PatternName::of_events(&[[n.to_string()], ["x".to_owned()]]))
+            .collect();
+        for n in 2..=10 {
+            let chosen: Vec<PatternName> = spread(&names, n).collect();
+            assert_eq!(
+                (chosen.len(), chosen[0], chosen[n - 1]),
+                (n, names[0], names[9])
+            );
+        }
+        assert_eq!(spread(&names, 1).collect::<Vec<_>>(), [names[0]]);
+        assert_eq!(spread(&[], 4).count(), 0);
     }
 }

@@ -49,6 +49,18 @@ enum Record {
         level: usize,
         names: Vec<PatternName>,
     },
+    /// Patterns of which the server holds a part only.
+    Torn {
+        level: usize,
+        names: Vec<PatternName>,
+    },
+    /// Patterns that were taught, one for every so many works, in the order of time.
+    Landmarks {
+        level: usize,
+        every: u64,
+        works: u64,
+        names: Vec<PatternName>,
+    },
 }
 
 /// A learn call: the pattern's name, and its metadata if there is any.
@@ -85,6 +97,50 @@ pub(crate) struct Journal {
     /// Sessions that may be at work, with their level.
     sessions: BTreeMap<String, usize>,
     doubted: BTreeMap<usize, BTreeSet<PatternName>>,
+    torn: BTreeMap<usize, BTreeSet<PatternName>>,
+    landmarks: BTreeMap<usize, Landmarks>,
+}
+
+/// Landmarks of a level that are kept at most.
+const MOST_LANDMARKS: usize = 32;
+
+/// Patterns of a level that tell whether it still knows what it was taught at any time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Landmarks {
+    /// One in so many works is kept.
+    every: u64,
+    /// Works so far.
+    works: u64,
+    names: Vec<PatternName>,
+}
+
+impl Default for Landmarks {
+    fn default() -> Self {
+        Self {
+            every: 1,
+            works: 0,
+            names: Vec::new(),
+        }
+    }
+}
+
+impl Landmarks {
+    /// Takes in a work by its first pattern.
+    fn pass(&mut self, name: PatternName) {
+        if self.works.is_multiple_of(self.every) {
+            self.names.push(name);
+        }
+        self.works += 1;
+        if self.names.len() > MOST_LANDMARKS {
+            // Every second one, so that they stay evenly spread, the first among them.
+            let mut keeps = false;
+            self.names.retain(|_| {
+                keeps = !keeps;
+                keeps
+            });
+            self.every *= 2;
+        }
+    }
 }
 
 impl Journal {
@@ -118,6 +174,8 @@ impl Journal {
             works: BTreeMap::new(),
             sessions: BTreeMap::new(),
             doubted: BTreeMap::new(),
+            torn: BTreeMap::new(),
+            landmarks: BTreeMap::new(),
         };
         let mut whole = 0;
         for line in text.split_inclusive(|byte| *byte == b'\n') {
@@ -195,6 +253,52 @@ impl Journal {
         &self.doubted
     }
 
+    /// Returns how many learn calls of a pattern may still arrive, in works of a level from a
+    /// document on.
+    pub(crate) fn pending(&self, level: usize, from: u64, name: PatternName) -> u64 {
+        let works = self.works.iter();
+        let open = works
+            .filter(|((work, of), _)| *of == level && *work >= from)
+            .flat_map(|(_, progress)| progress.calls.iter().zip(&progress.arrived))
+            .filter(|(call, arrived)| call.name == name && !**arrived);
+        open.count() as u64
+    }
+
+    /// Returns patterns that a level was taught, from the first on evenly spread over the time of
+    /// the run.
+    pub(crate) fn landmarks(&self, level: usize) -> &[PatternName] {
+        self.landmarks
+            .get(&level)
+            .map_or(&[], |landmarks| &landmarks.names)
+    }
+
+    /// Returns the patterns of a level of which the server holds a part only.
+    pub(crate) fn torn(&self, level: usize) -> &BTreeSet<PatternName> {
+        const NONE: &BTreeSet<PatternName> = &BTreeSet::new();
+        self.torn.get(&level).unwrap_or(NONE)
+    }
+
+    /// Makes sure that a crash from now on knows of patterns that the server holds in part only;
+    /// returns those that are new.
+    pub(crate) fn tear(
+        &mut self,
+        level: usize,
+        names: impl IntoIterator<Item = PatternName>,
+    ) -> Result<Vec<PatternName>, RemoteError> {
+        let known = self.torn(level);
+        let names: BTreeSet<PatternName> = names
+            .into_iter()
+            .filter(|name| !known.contains(name))
+            .collect();
+        let names: Vec<PatternName> = names.into_iter().collect();
+        if !names.is_empty() {
+            let names = names.clone();
+            self.append([Record::Torn { level, names }])?;
+            self.sync()?;
+        }
+        Ok(names)
+    }
+
     /// Makes sure that a crash from now on knows that these calls may have been sent.
     pub(crate) fn plan(
         &mut self,
@@ -270,6 +374,11 @@ impl Journal {
     /// Forgets works before a document: they are in a commit, and so is the one that a damaged
     /// commit would go back to.
     pub(crate) fn forget_before(&mut self, document: u64) -> Result<(), RemoteError> {
+        for ((_, level), progress) in self.works.range(..(document, 0)) {
+            if let Some(first) = progress.calls.first() {
+                self.landmarks.entry(*level).or_default().pass(first.name);
+            }
+        }
         self.works.retain(|(work, _), _| *work >= document);
         self.rewrite()
     }
@@ -308,6 +417,21 @@ impl Journal {
             records.push(Record::Doubted {
                 level: *level,
                 names,
+            });
+        }
+        for (level, names) in &self.torn {
+            let names = names.iter().copied().collect();
+            records.push(Record::Torn {
+                level: *level,
+                names,
+            });
+        }
+        for (level, landmarks) in &self.landmarks {
+            records.push(Record::Landmarks {
+                level: *level,
+                every: landmarks.every,
+                works: landmarks.works,
+                names: landmarks.names.clone(),
             });
         }
         for ((work, level), progress) in &self.works {
@@ -388,6 +512,20 @@ impl Journal {
             Record::Doubted { level, names } => {
                 self.doubted.entry(level).or_default().extend(names);
             }
+            Record::Torn { level, names } => self.torn.entry(level).or_default().extend(names),
+            Record::Landmarks {
+                level,
+                every,
+                works,
+                names,
+            } => {
+                let landmarks = Landmarks {
+                    every: every.max(1),
+                    works,
+                    names,
+                };
+                self.landmarks.insert(level, landmarks);
+            }
         }
     }
 }
@@ -441,13 +579,14 @@ mod tests {
         journal.plan((8, 1), &calls(1..3)).unwrap();
         journal.close_session("session-2").unwrap();
         journal.doubt(0, [call(3).name]).unwrap();
+        journal.tear(1, [call(2).name]).unwrap();
         journal
     }
 
     fn state(journal: &Journal) -> String {
         format!(
-            "{:?} {:?} {:?}",
-            journal.works, journal.sessions, journal.doubted
+            "{:?} {:?} {:?} {:?} {:?}",
+            journal.works, journal.sessions, journal.doubted, journal.torn, journal.landmarks
         )
     }
 
@@ -464,6 +603,38 @@ mod tests {
         assert_eq!(read.arrived(0, 0)[&call(3).name], 2);
         assert_eq!(read.arrived(0, 8)[&call(3).name], 1);
         assert!(read.doubted()[&0].contains(&call(3).name));
+        assert!(read.torn(1).contains(&call(2).name));
+        assert_eq!(read.pending(0, 0, call(5).name), 1);
+        assert_eq!(read.pending(0, 0, call(3).name), 0);
+        assert_eq!(read.pending(0, 9, call(5).name), 0);
+    }
+
+    #[test]
+    fn landmarks_begin_with_the_first_and_are_spread_over_all_works() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        Journal::create(&path).unwrap();
+        let mut journal = Journal::open(&path).unwrap();
+        for n in 0..500 {
+            let work = u64::from(n);
+            journal.plan((work, 0), &calls(n..n + 2)).unwrap();
+            // A commit for every third.
+            if n % 3 == 0 {
+                journal.forget_before(work).unwrap();
+            }
+        }
+        let names = journal.landmarks(0);
+        assert!(
+            (16..=MOST_LANDMARKS).contains(&names.len()),
+            "{}",
+            names.len()
+        );
+        for (idx, name) in names.iter().enumerate() {
+            assert_eq!(*name, call(16 * idx as u32).name);
+        }
+        let read = Journal::open(&path).unwrap();
+        assert_eq!(read.landmarks(0), names);
+        assert_eq!(read.landmarks(1), []);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use kato_protocol::extension::BatchItem;
 use kato_scheduler::activity::Activity;
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 
+use super::compare::remember;
 use super::journal::WorkKey;
 use super::request_sizer::RequestInFlight;
 use super::settle::patterns;
@@ -71,6 +72,7 @@ impl Stock {
             if !self.send(session, key, items, &places, &batch).await? {
                 self.settle_level(key.1).await?;
             }
+            self.check_in_between(key.1).await?;
             // The learn calls of other workers say as well that the node gets on.
             let before = std::mem::replace(&mut n_finished, level.finished.load(Ordering::Relaxed));
             if n_finished > before {
@@ -131,11 +133,15 @@ impl Stock {
             self.settle_level(key.1).await?;
         };
         self.plan(key, items, places)?;
+        let begun = Instant::now();
         loop {
             let id = session
                 .id(batch)
                 .await
                 .map_err(|error| teach(&level.client, error))?;
+            if session.take_lost_session() {
+                self.check_since(key.1, begun).await?;
+            }
             // Before the request as well: after a crash the session has to be waited for.
             self.ledger().journal.use_session(key.1, &id)?;
             let start = Instant::now();
@@ -143,17 +149,22 @@ impl Stock {
             match learned {
                 Ok(()) => {
                     slot.took = Some(start.elapsed());
-                    let places = places.iter().copied();
-                    self.ledger().journal.arrive(key, places)?;
+                    let arrived = places.iter().copied();
+                    self.ledger().journal.arrive(key, arrived)?;
                     let n = batch.len() as u64;
                     level.finished.fetch_add(n, Ordering::Relaxed);
                     drop(guard);
+                    drop(slot);
+                    let names = || places.iter().map(|place| items[*place].name);
+                    remember(level, names());
+                    self.confirm(key.1, names()).await?;
                     return Ok(true);
                 }
-                // The session was lost before the request came: nothing was learned, and another
-                // session is made.
+                // The session was lost before the request came: nothing was learned. What was
+                // learned before may be lost as well.
                 Err(ClientError::SessionNotFound { .. }) => {
                     self.ledger().journal.close_session(&id)?;
+                    self.check_since(key.1, begun).await?;
                 }
                 Err(error @ ClientError::OutcomeUnknown { .. }) => {
                     tracing::warn!(node = level.client.node_id(), %error, "asking what arrived");

@@ -1,9 +1,15 @@
 //! The size of requests: by the time that learning takes, not by number. No clock of its own.
+//!
+//! A request waits for the learn calls of all others, so its own time says little about what a learn
+//! call costs: with 48 lanes it is 48 times as long. What it does say are two bounds. The cost is at
+//! most the request's time shared among its own learn calls, and at least that time shared among
+//! all calls that the server can have carried out meanwhile. The estimate moves only as far as these
+//! bounds push it, so that sizes do not depend on the number of lanes.
 
 use std::time::Duration;
 
-/// Time that one request should take: long enough that a request costs little beside it, short
-/// enough that little is in doubt when its answer is lost.
+/// Time that the learn calls of one request should take: long enough that a request costs little
+/// beside it, short enough that little is in doubt when its answer is lost.
 const TARGET: Duration = Duration::from_secs(1);
 
 /// Learn calls of a request before anything is known.
@@ -23,15 +29,20 @@ const WEIGHT: f64 = 0.3;
 pub(crate) struct RequestSizer {
     /// Time that everything under way together may take.
     queue: Duration,
-    /// Seconds a learn call takes in a request, other requests beside it included.
+    /// Seconds from one learn call of a request to the next, those of other requests included.
     latency: Option<f64>,
-    /// Seconds of the server that a learn call takes.
+    /// Seconds that a learn call costs the process of the server that carries it out.
+    cost: Option<f64>,
+    /// Seconds between learn calls of the server as a whole.
     service: Option<f64>,
-    /// The longest request so far.
-    longest: Duration,
     size: usize,
+    /// Learn calls under way.
     calls: usize,
+    /// Requests under way.
     requests: usize,
+    /// Learn calls of all requests that were begun.
+    begun: u64,
+    /// Learn calls of all requests that were answered.
     finished: u64,
 }
 
@@ -39,8 +50,12 @@ pub(crate) struct RequestSizer {
 #[derive(Debug)]
 pub(crate) struct RequestInFlight {
     calls: usize,
-    /// Requests that were under way with it, itself included.
-    beside: usize,
+    /// Learn calls that were under way when it began, its own included.
+    ahead: usize,
+    /// Learn calls of all requests up to this one.
+    begun: u64,
+    /// Learn calls that were answered when it began.
+    finished: u64,
 }
 
 impl RequestSizer {
@@ -49,11 +64,12 @@ impl RequestSizer {
         Self {
             queue: timeout / QUEUE_SHARE,
             latency: None,
+            cost: None,
             service: None,
-            longest: Duration::ZERO,
             size: FIRST,
             calls: 0,
             requests: 0,
+            begun: 0,
             finished: 0,
         }
     }
@@ -77,34 +93,45 @@ impl RequestSizer {
         }
         self.calls += calls;
         self.requests += 1;
+        self.begun += calls as u64;
         Some(RequestInFlight {
             calls,
-            beside: self.requests,
+            ahead: self.calls,
+            begun: self.begun,
+            finished: self.finished,
         })
     }
 
     /// Takes note that a request has ended; `took` is the time that it took, or `None` if it was
     /// not answered.
-    pub(crate) fn end(&mut self, begun: &RequestInFlight, took: Option<Duration>) {
-        // As many as were under way in its beginning or its end, whichever are more.
-        let beside = begun.beside.max(self.requests).max(1);
-        self.calls = self.calls.saturating_sub(begun.calls);
+    pub(crate) fn end(&mut self, request: &RequestInFlight, took: Option<Duration>) {
+        self.calls = self.calls.saturating_sub(request.calls);
         self.requests = self.requests.saturating_sub(1);
         let Some(took) = took else {
             // Whatever was the cause, less is in doubt the next time.
             self.size = (self.size / 2).max(1);
             return;
         };
-        self.finished += begun.calls as u64;
-        self.longest = self.longest.max(took);
-        let latency = took.as_secs_f64() / begun.calls.max(1) as f64;
-        self.latency = Some(mixed(self.latency, latency));
-        // A stock server learns one chunk at a time, so the time of a request is shared with those
-        // beside it.
-        self.service = Some(mixed(self.service, latency / beside as f64));
         // Above zero, because a coarse clock may see no time pass.
-        let latency = self.latency.unwrap_or(latency).max(f64::MIN_POSITIVE);
-        let fitting = (TARGET.as_secs_f64() / latency).min(MOST as f64) as usize;
+        let took = took.as_secs_f64().max(f64::MIN_POSITIVE);
+        self.finished += request.calls as u64;
+        let own = request.calls.max(1) as f64;
+        self.latency = Some(mixed(self.latency, took / own));
+        let answered = self.finished - request.finished;
+        self.service = Some(mixed(self.service, took / answered as f64));
+        // What had begun before it, and what came while it was under way.
+        let most = request.ahead as f64 + (self.begun - request.begun) as f64;
+        let (least, highest) = (took / most.max(own), took / own);
+        let bounded = |cost: f64| cost.clamp(least, highest);
+        let cost = match self.cost {
+            // The first is alone, so the bounds are one.
+            None => highest,
+            Some(cost) => mixed(Some(cost), bounded(cost)),
+        };
+        self.cost = Some(cost);
+        // No longer than what may be under way as a whole, and shared by what the server can do.
+        let target = TARGET.min(self.queue).as_secs_f64();
+        let fitting = (target / cost.max(f64::MIN_POSITIVE)).min(MOST as f64) as usize;
         // Shrinks at once, and grows to the double at most, so that one quick answer does not
         // decide.
         self.size = fitting.clamp(1, self.size * 2);
@@ -169,6 +196,63 @@ mod tests {
         run(&mut sizer, Duration::from_millis(10), 40);
         run(&mut sizer, Duration::from_millis(500), 8);
         assert!(sizer.size() <= 3, "{}", sizer.size());
+    }
+
+    /// Lanes that always want to send, at a server with some processes that learn one chunk of
+    /// each request in turn; the sizes of requests at the end.
+    fn simulate(lanes: usize, processes: usize, learn_ms: u64, seconds: u64) -> (usize, u64) {
+        let mut sizer = RequestSizer::new(TIMEOUT);
+        // Requests under way: what began when, and how many learn calls are left of it.
+        let mut under_way: Vec<(RequestInFlight, u64, usize, usize)> = Vec::new();
+        let (mut now, mut requests) = (0, 0);
+        while now < seconds * 1_000 {
+            while under_way.len() < lanes {
+                let calls = sizer.size();
+                let Some(begun) = sizer.begin(calls) else {
+                    break;
+                };
+                requests += 1;
+                under_way.push((begun, now, calls, requests % processes));
+            }
+            now += learn_ms;
+            for process in 0..processes {
+                let next = under_way.iter().position(|(.., of)| *of == process);
+                let Some(next) = next else { continue };
+                let (begun, since, left, of) = under_way.remove(next);
+                if left > 1 {
+                    under_way.push((begun, since, left - 1, of));
+                } else {
+                    sizer.end(&begun, Some(Duration::from_millis(now - since)));
+                }
+            }
+        }
+        (sizer.size(), sizer.finished())
+    }
+
+    #[test]
+    fn the_number_of_lanes_does_not_change_the_size() {
+        for processes in [1, 4] {
+            for lanes in [1, 3, 12, 48, 63] {
+                let (size, finished) = simulate(lanes, processes, 18, 120);
+                // A second of 18 ms each.
+                assert!(
+                    (28..=56).contains(&size),
+                    "{lanes} lanes, {processes} processes: {size}"
+                );
+                let most = 120_000 / 18 * processes.min(lanes) as u64;
+                assert!(
+                    finished * 10 >= most * 8,
+                    "{lanes} lanes, {processes} processes: {finished} of {most}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_time_out_makes_small_requests() {
+        let mut sizer = RequestSizer::new(Duration::from_secs(1));
+        run(&mut sizer, Duration::from_millis(20), 40);
+        assert_eq!(sizer.size(), 6, "an eighth of a second");
     }
 
     #[test]

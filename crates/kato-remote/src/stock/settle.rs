@@ -23,9 +23,12 @@ use kato_model::PatternName;
 use kato_protocol::node::PatternBody;
 
 use super::arrival_search::{ArrivalSearch, Doubtful, PatternAnswer, TooMany};
-use super::{Level, Stock, UnansweredRequest};
+use super::{Level, Stock, StockSettings, UnansweredRequest};
 use crate::RemoteError;
-use crate::error::teach;
+use crate::error::{lost, teach};
+
+/// Patterns that an error names at most.
+const NAMED: usize = 5;
 
 /// Questions under way at a time.
 const QUESTIONS: usize = 8;
@@ -119,6 +122,8 @@ impl Stock {
             try_join_all(fences)
                 .await
                 .map_err(|error| teach(&level.client, error))?;
+            // What is not known may as well be out of reach, or lost.
+            self.control(level_idx).await?;
             self.find_out(level_idx, unanswered).await?;
         }
         let mut ledger = self.ledger();
@@ -157,7 +162,7 @@ impl Stock {
             tokio::time::sleep(needed / LOOKS).await;
             let start = Instant::now();
             let mut is_moving = false;
-            let answers = ask_all(level, &known, search.frontier(), self.settings.settle);
+            let answers = ask_all(level, &known, search.frontier(), &self.settings);
             for (name, found) in answers.await? {
                 is_moving |= search.is_news(&name, &found);
                 search
@@ -187,7 +192,7 @@ impl Stock {
             );
             return Err(teach(&level.client, reason));
         }
-        self.record(level, unanswered, &search.outcome())
+        self.record(level_idx, unanswered, &search.outcome())
     }
 
     /// Returns the calls that are in doubt.
@@ -215,7 +220,7 @@ impl Stock {
                 return Ok(());
             }
             let start = Instant::now();
-            for (name, found) in ask_all(level, known, questions, self.settings.settle).await? {
+            for (name, found) in ask_all(level, known, questions, &self.settings).await? {
                 search
                     .record_answer(name, found)
                     .map_err(|error| too_many(level, error))?;
@@ -227,10 +232,16 @@ impl Stock {
     /// Writes down what arrived, and counts it.
     fn record(
         &self,
-        level: &Level,
+        level_idx: usize,
         unanswered: &[UnansweredRequest],
         outcome: &[Vec<bool>],
     ) -> Result<(), RemoteError> {
+        let level = &self.levels[level_idx];
+        for (calls, arrived) in self.calls_of(unanswered).iter().zip(outcome) {
+            let calls = calls.iter().zip(arrived);
+            let missing = calls.filter_map(|(call, arrived)| (!arrived).then_some(call.name));
+            self.suspect(level_idx, missing);
+        }
         let counts = &self.counts;
         let add = |count: &std::sync::atomic::AtomicU64, n: usize| {
             count.fetch_add(n as u64, Ordering::Relaxed);
@@ -264,18 +275,21 @@ impl Stock {
 /// Asks what the server knows of patterns beyond what it is known to have learned.
 ///
 /// What it learned last may not show yet: a pattern that it knows too few learn calls of is asked
-/// for again, until the settling time has passed.
+/// for again, until the settling time has passed. Where it knows none of them at all, its database
+/// may be away, and it is asked for as long as the server may be.
 pub(super) async fn ask_all(
     level: &Level,
     known: &HashMap<PatternName, u64>,
     mut names: Vec<PatternName>,
-    settle: Duration,
+    settings: &StockSettings,
 ) -> Result<Vec<(PatternName, PatternAnswer)>, RemoteError> {
     let start = Instant::now();
     let mut found = Vec::new();
+    let mut is_any_known = false;
     loop {
         let mut short = Vec::new();
         for (name, pattern) in patterns(level, names).await? {
+            is_any_known |= pattern.is_some();
             let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
                 (pattern.frequency, pattern.metadata)
             });
@@ -285,19 +299,17 @@ pub(super) async fn ask_all(
                 None => short.push((name, frequency, taught)),
             }
         }
-        let Some((name, frequency, taught)) = short.first() else {
+        if short.is_empty() {
             return Ok(found);
-        };
-        if start.elapsed() >= settle {
-            return Err(teach(
-                &level.client,
-                format!(
-                    "the server knows {frequency} learn calls of pattern {name} and was taught {taught}: it was cleared or has lost data; \
-                     begin a new run"
-                ),
-            ));
         }
-        tokio::time::sleep(settle / LOOKS).await;
+        if start.elapsed() >= settings.patience_for(is_any_known) {
+            let difference = |(name, frequency, taught): &(PatternName, u64, u64)| {
+                format!("{frequency} learn calls of pattern {name} instead of {taught}")
+            };
+            let differences = short.iter().take(NAMED).map(difference);
+            return Err(lost(&level.client, differences.collect()));
+        }
+        tokio::time::sleep(settings.settle / LOOKS).await;
         names = short.into_iter().map(|(name, ..)| name).collect();
     }
 }
