@@ -192,6 +192,23 @@ impl RemoteBackend {
         format!("{}-{node_idx}-{first_document}", self.run_id)
     }
 
+    /// Notes that the nodes have been taught what is in the store, if that was to be done.
+    fn end_reteaching(&self, stock: &Stock) -> Result<(), RemoteError> {
+        let mut state = self.state();
+        if !state.reteaching {
+            return Ok(());
+        }
+        let mut next = state.clone();
+        next.reteaching = false;
+        // Written twice, so that the previous state, to which a damaged one goes back, knows it as
+        // well.
+        self.file.write(&next)?;
+        self.file.write(&next)?;
+        stock.end_reteaching()?;
+        *state = next;
+        Ok(())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -268,7 +285,10 @@ impl Backend for RemoteBackend {
     ) -> Result<Box<dyn Teacher<Part = RemotePart> + 'a>, TrainError> {
         if let Kind::Stock(stock) = &self.kind {
             let checkpoint = self.checkpoint();
-            self.block_on(stock.begin(&checkpoint))?;
+            let sizes = learner.nodes().iter().map(|node| node.chunk_size);
+            let sizes: Vec<usize> = sizes.collect();
+            self.unless_interrupted(stock.begin(&checkpoint, &sizes))?;
+            self.end_reteaching(stock)?;
         }
         Ok(Box::new(RemoteTeacher::new(self, learner)?))
     }

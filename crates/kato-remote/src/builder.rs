@@ -9,8 +9,8 @@ use kato_client::{ClientError, KatoClient, KatoClientBuilder};
 use kato_learner::HierarchicalConceptLearner;
 use kato_model::RunName;
 use kato_probe::Probe;
-use kato_scheduler::RunConfiguration;
-use kato_store::EmbeddedStore;
+use kato_scheduler::{RunConfiguration, TrainError};
+use kato_store::{EmbeddedStore, PatternStore as _};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -64,6 +64,7 @@ pub struct RemoteBackendBuilder {
     batch: NonZeroUsize,
     connections: NonZeroUsize,
     settings: StockSettings,
+    reteaching: Option<PathBuf>,
     probe: Probe,
 }
 
@@ -84,6 +85,7 @@ impl RemoteBackendBuilder {
                 compares_all: false,
                 torn_learns: TornLearns::End,
             },
+            reteaching: None,
             probe: Probe::off(),
         }
     }
@@ -156,6 +158,15 @@ impl RemoteBackendBuilder {
         self
     }
 
+    /// Sets the state file of another run into a stock server, whose knowledge the nodes of a new run
+    /// are taught before it goes on with the corpus where that run ended. Default: none.
+    ///
+    /// It takes as many learn calls as that run, and no corpus. The other run is left as it is.
+    pub fn with_reteaching(mut self, state: impl Into<PathBuf>) -> Self {
+        self.reteaching = Some(state.into());
+        self
+    }
+
     /// Sets the probe that records how long requests take and how long the nodes take to learn.
     /// Default: none.
     pub fn with_probe(mut self, probe: Probe) -> Self {
@@ -199,6 +210,16 @@ impl RemoteBackendBuilder {
         let server = client.base_url().to_owned();
         let settings = (self.batch, self.settings.onto_taught);
         let state = State::new(self.run.as_str(), &server, nodes, configuration, settings);
+        if let Some(from) = &self.reteaching {
+            let state = self.copy(from, state)?;
+            file.write(&state)?;
+            file.write(&state)?;
+            let parts = ExistingParts {
+                records: None,
+                is_new: false,
+            };
+            return self.assemble(file, (runtime, client), state, parts);
+        }
         self.assemble(
             file,
             (runtime, client),
@@ -208,6 +229,57 @@ impl RemoteBackendBuilder {
                 is_new: true,
             },
         )
+    }
+
+    /// Copies what another run has learned, as what this one is about to teach; returns the state
+    /// of this one.
+    fn copy(&self, from: &Path, new: State) -> Result<State, RemoteError> {
+        // Locked, so that nobody trains that run meanwhile.
+        let other = StateFile::open(from)?;
+        if !other.exists() {
+            let reason = "there is no such run: name the state file of a run into a stock server";
+            return Err(refused("find", from, reason));
+        }
+        let dir = self.state.with_added_extension("taught");
+        if EmbeddedStore::exists(&dir) && !Stock::is_left_over(&dir)? {
+            let reason = "what another run taught lies beside it: give this run another name";
+            return Err(refused("begin", &self.state, reason));
+        }
+        let part = self.state.with_added_extension("taught.part");
+        let remove = |dir: &Path| match std::fs::remove_dir_all(dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(failed("clear", dir)(error))
+            }
+            _ => Ok(()),
+        };
+        remove(&part)?;
+        remove(&dir)?;
+        let taught = from.with_added_extension("taught");
+        copy_dir(&taught, &part).map_err(failed("copy", &taught))?;
+        let state = {
+            let store = EmbeddedStore::open(&part).map_err(TrainError::Store)?;
+            let old = store.checkpoint();
+            if old.is_null() {
+                let reason = "that run has committed nothing: begin a new one without it";
+                return Err(refused("copy", from, reason));
+            }
+            let old: State = serde_json::from_value(old).map_err(unreadable_position)?;
+            if old.configuration != new.configuration || old.nodes != new.nodes {
+                let reason =
+                    "that run has other settings: give the same levels, tokenizer and rules";
+                return Err(refused("copy", from, reason));
+            }
+            let state = new.going_on_from(old);
+            let committed = serde_json::to_value(&state);
+            let committed = committed.map_err(|source| TrainError::Checkpoint { source })?;
+            store
+                .commit(Vec::new(), committed)
+                .map_err(TrainError::Store)?;
+            state
+        };
+        Journal::create(&self.state.with_added_extension("sent"))?;
+        std::fs::rename(&part, &dir).map_err(failed("keep", &dir))?;
+        Ok(state)
     }
 
     /// Opens a run that was begun, where its last commit ended.
@@ -306,6 +378,11 @@ impl RemoteBackendBuilder {
             extensions.idempotency_keys && extensions.learn_batch.is_some()
         });
         let (kind, state, client) = match has_keys {
+            true if state.reteaching => {
+                let reason =
+                    "the server is one of kato-rs, which loses nothing: train into it as usual";
+                return Err(refused("teach again", &self.state, reason));
+            }
             true => {
                 if is_new && !self.settings.onto_taught {
                     refuse_taught(&runtime, &client, &node_ids(&self.run, &state.nodes))?;
@@ -381,6 +458,7 @@ impl RemoteBackendBuilder {
             .map_err(self.unusable())?;
         let clients = clients(runtime, &asking, &ids);
         let place = (state.nodes.as_slice(), &state.configuration);
+        let journal = (journal, state.reteaching);
         let stock = Stock::open(&dir, journal, place, (clients, generation), settings)?;
         let committed = stock.state();
         if committed.is_null() {
@@ -393,8 +471,24 @@ impl RemoteBackendBuilder {
         // Cuts are written to the file alone, before what they cut is sent, so the file's are never
         // older.
         committed.cuts = state.cuts;
+        // So is this.
+        committed.reteaching = state.reteaching;
         Ok((stock, committed))
     }
+}
+
+/// Copies the files of a directory.
+fn copy_dir(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy_dir(&entry.path(), &place)?,
+            false => drop(std::fs::copy(entry.path(), place)?),
+        }
+    }
+    Ok(())
 }
 
 /// The parts of a run that exist already.

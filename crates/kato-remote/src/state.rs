@@ -46,6 +46,9 @@ pub(crate) struct State {
     /// Patterns that were new to their node, by level; `None` where the server does not report
     /// them.
     pub(crate) new_patterns: Option<Vec<u64>>,
+    /// Whether the nodes are still to be taught what is in the store of what was taught.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) reteaching: bool,
     /// CRC-32 of the state without it, in hexadecimal digits.
     #[serde(default)]
     checksum: String,
@@ -73,8 +76,22 @@ impl State {
             batch,
             cuts: BTreeMap::new(),
             onto_taught,
+            reteaching: false,
             checksum: String::new(),
         }
+    }
+
+    /// Returns the state of this run at the position of another, whose knowledge its nodes are yet to
+    /// be taught.
+    pub(crate) fn going_on_from(mut self, other: Self) -> Self {
+        self.checkpoint = other.checkpoint;
+        self.batch = other.batch;
+        self.cuts = other.cuts;
+        self.observations = other.observations;
+        self.new_patterns = other.new_patterns;
+        self.onto_taught = false;
+        self.reteaching = true;
+        self
     }
 
     /// Returns the number of documents up to the checkpoint.

@@ -13,6 +13,7 @@ mod compare;
 mod journal;
 mod lane;
 mod request_sizer;
+mod reteach;
 mod settle;
 mod symbols;
 mod torn;
@@ -107,6 +108,8 @@ pub(crate) struct Stock {
     has_warned_slow: AtomicBool,
     /// What the user is to be told, oldest first.
     messages: Mutex<VecDeque<String>>,
+    /// Whether the nodes are still to be taught what is in the store.
+    reteaching: AtomicBool,
 }
 
 /// The commits and what was sent beyond them.
@@ -163,7 +166,7 @@ impl Stock {
     /// Opens what a run was taught, or makes it; `clients` has one client a node.
     pub(crate) fn open(
         dir: &Path,
-        journal: Journal,
+        (mut journal, is_reteaching): (Journal, bool),
         (nodes, configuration): (&[String], &Value),
         (clients, generation): (Vec<KatoClient>, ServerGeneration),
         settings: StockSettings,
@@ -172,6 +175,10 @@ impl Stock {
             true => EmbeddedStore::open(dir),
             false => EmbeddedStore::create(dir, nodes, configuration.clone()),
         };
+        if !is_reteaching {
+            // A crash may have come between the end of that and this.
+            journal.forget_from(reteach::FIRST_WORK)?;
+        }
         let level = |client| Level {
             client,
             teaching_lock: RwLock::new(()),
@@ -197,6 +204,7 @@ impl Stock {
             counts: DoubtCounts::default(),
             has_warned_slow: AtomicBool::new(false),
             messages: Mutex::default(),
+            reteaching: AtomicBool::new(is_reteaching),
         })
     }
 
@@ -218,7 +226,11 @@ impl Stock {
 
     /// Finds out what a process before this one has left behind, before anything is sent. Once for
     /// all workers.
-    pub(crate) async fn begin(&self, checkpoint: &Value) -> Result<(), RemoteError> {
+    pub(crate) async fn begin(
+        &self,
+        checkpoint: &Value,
+        chunk_sizes: &[usize],
+    ) -> Result<(), RemoteError> {
         // The first worker looks, and all others wait for it. After an error the next one looks
         // again.
         self.begun
@@ -229,7 +241,7 @@ impl Stock {
                     ledger.committed = committed;
                     // What a process before this one sent makes the nodes know something, and is
                     // asked about below.
-                    committed == 0 && ledger.journal.is_empty()
+                    (committed == 0 || self.is_reteaching()) && ledger.journal.is_empty()
                 };
                 for (idx, level) in self.levels.iter().enumerate() {
                     if !is_new || self.settings.onto_taught || level.check_blank().await? {
@@ -249,6 +261,9 @@ impl Stock {
                     let known: Vec<PatternName> = known.collect();
                     self.suspect(idx, known.iter().copied());
                     self.confirm(idx, known).await?;
+                }
+                if self.is_reteaching() {
+                    self.reteach(chunk_sizes).await?;
                 }
                 Ok(())
             })
@@ -360,13 +375,15 @@ impl Stock {
         // Both are read under one lock: a commit moves counts from one to the other.
         let ledger = self.ledger();
         let arrived = ledger.journal.arrived(level, ledger.committed);
+        let is_in_store = !self.is_reteaching();
         names
             .into_iter()
             .map(|name| {
-                let pattern = self
-                    .store
-                    .pattern(level, &name)
-                    .map_err(TrainError::Store)?;
+                let pattern = match is_in_store {
+                    true => self.store.pattern(level, &name),
+                    false => Ok(None),
+                };
+                let pattern = pattern.map_err(TrainError::Store)?;
                 let committed = pattern.map_or(0, |pattern| pattern.frequency);
                 Ok((name, committed + arrived.get(&name).copied().unwrap_or(0)))
             })

@@ -173,7 +173,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run
     // reads what was opened here: listing a remote source twice would take twice as long, and could
     // find two revisions.
-    let opened = match args.resume && args.destination.has_position()? {
+    let goes_on = args.resume || args.destination.reteaches();
+    let opened = match goes_on && args.destination.has_position()? {
         true => None,
         false => {
             let loader = loader(args)?.with_interrupt(is_stopped.clone());

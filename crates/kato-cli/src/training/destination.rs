@@ -17,7 +17,7 @@ use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
 use kato_mongodb::{MongoStore, MongoStoreBuilder};
 use kato_probe::Probe;
-use kato_remote::RemoteBackend;
+use kato_remote::{RemoteBackend, TornLearns};
 use kato_scheduler::{
     Backend as _, RunConfiguration, TrainingEvent, TrainingOptions, TrainingReport, train_parallel,
     train_parallel_with,
@@ -79,12 +79,47 @@ pub(crate) struct DestinationArgs {
     /// such a run ends when an answer is lost.
     #[arg(long)]
     onto_taught: bool,
+    /// For kato: seconds between comparisons of a stock server's nodes with what they were taught,
+    /// beside those at the end, when the run is resumed and when the server has lost a session.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    check_interval: Duration,
+    /// For kato: compare every pattern of a stock server at the end, by one request each, instead
+    /// of a share of them.
+    #[arg(long)]
+    compare_all: bool,
+    /// For kato: what becomes of the run when a stock server dies in the middle of a learn call and
+    /// holds a part of it only: end, or keep, which goes on without it and lists it in the report.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    torn_learns: Torn,
+    /// For kato: begin with teaching the nodes of a new run what another run into a stock server has
+    /// learned, whose state file this is; then go on with the corpus where that run ended.
+    #[arg(long, value_name = "FILE", conflicts_with = "resume", requires = "run")]
+    reteach: Option<PathBuf>,
     /// For kato: file that begins with the bearer token of the server.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// For mongodb: spread a new run over the shards of a cluster.
     #[arg(long)]
     sharded: bool,
+}
+
+/// What becomes of a run when a server tears a learn call in two.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Torn {
+    /// The run ends.
+    #[default]
+    End,
+    /// The run goes on, and lists it in its report.
+    Keep,
+}
+
+impl From<Torn> for TornLearns {
+    fn from(torn: Torn) -> Self {
+        match torn {
+            Torn::End => Self::End,
+            Torn::Keep => Self::Keep,
+        }
+    }
 }
 
 impl DestinationArgs {
@@ -101,6 +136,9 @@ impl DestinationArgs {
             }
             Backend::Embedded(_) | Backend::Mongodb(_) if self.state.is_some() => {
                 wrong("--state is for kato: other backends keep the position themselves")
+            }
+            Backend::Embedded(_) | Backend::Mongodb(_) if self.reteach.is_some() => {
+                wrong("--reteach is for kato: other backends lose nothing")
             }
             Backend::Embedded(_) | Backend::Kato(_) if self.sharded => {
                 wrong("--sharded is for mongodb")
@@ -155,6 +193,11 @@ impl DestinationArgs {
         Ok(MongoStore::builder(uri, run)
             .with_patience(patience)
             .with_sharding(self.sharded))
+    }
+
+    /// Returns whether a new run begins where another has ended.
+    pub(crate) fn reteaches(&self) -> bool {
+        self.reteach.is_some()
     }
 
     /// Returns whether there may be a position to go on from.
@@ -264,7 +307,22 @@ impl DestinationArgs {
                     .with_settle(self.settle)
                     .with_patience(patience)
                     .with_taught_nodes(self.onto_taught)
+                    .with_check_interval(self.check_interval)
+                    .with_whole_comparison(self.compare_all)
+                    .with_torn_learns(self.torn_learns.into())
                     .with_probe(probe.clone());
+                let builder = match &self.reteach {
+                    Some(from) => {
+                        // What was skipped before the position is listed in its ledger.
+                        let ledger = from.with_extension("errors.jsonl");
+                        if ledger.exists() {
+                            std::fs::copy(&ledger, self.ledger())
+                                .with_context(|| format!("failed to copy {}", ledger.display()))?;
+                        }
+                        builder.with_reteaching(from)
+                    }
+                    None => builder,
+                };
                 let backend = match resume {
                     true => builder.open(learner),
                     false => builder.create(learner, configuration),
@@ -407,13 +465,20 @@ impl Destination {
                 let doubts = backend.doubts();
                 if doubts.requests > 0 {
                     text += &format!(
-                        "\n{} requests without an answer: of their {} learn calls {} had arrived, the others were sent again; {} patterns \
-                         compared with what was taught",
+                        "\n{} requests without an answer: of their {} learn calls {} had arrived, the others were sent again",
                         HumanCount(doubts.requests),
                         HumanCount(doubts.calls),
                         HumanCount(doubts.arrived),
+                    );
+                }
+                if doubts.compared > 0 {
+                    text += &format!(
+                        "\n{} patterns compared with what was taught",
                         HumanCount(doubts.compared)
                     );
+                }
+                for torn in backend.torn_learns() {
+                    text += &format!("\ntorn: pattern {} of {}", torn.pattern, torn.node);
                 }
                 let nodes = backend.node_ids().join(", ");
                 text + &format!("\nrun {}: nodes {nodes}\n", backend.run())
@@ -439,6 +504,7 @@ impl Destination {
                     "calls": backend.calls(),
                     "stock": !backend.has_keys(),
                     "doubts": backend.doubts(),
+                    "torn": backend.torn_learns(),
                 });
             }
             Self::Mongodb { store, .. } => {

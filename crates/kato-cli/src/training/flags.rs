@@ -100,6 +100,10 @@ const WORDS: &[(&str, &str)] = &[
         "train into new nodes, under another name, with --run",
     ),
     (
+        "go on without with `TornLearns::Keep`, or teach new nodes what this run has learned with `with_reteaching`",
+        "go on without with --resume --torn-learns keep, or teach new nodes what this run has learned with --run and --reteach",
+    ),
+    (
         "resume without a limit on documents, or with one of at least",
         "go on without --max-samples, or with one of at least",
     ),

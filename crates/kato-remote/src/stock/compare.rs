@@ -24,6 +24,7 @@ use kato_client::{ClientError, ServerGeneration};
 use kato_model::PatternName;
 use kato_protocol::node::PatternBody;
 use kato_scheduler::TrainError;
+use kato_store::PatternStore as _;
 
 use super::settle::{ask_all, patterns};
 use super::symbols::Expected;
@@ -167,7 +168,7 @@ impl Stock {
                 names.remove(torn);
             }
         }
-        if names.is_empty() {
+        if names.is_empty() && !self.is_reteaching() {
             let mut all = self.scan(level_idx)?;
             names.extend(
                 all.next()
@@ -299,7 +300,7 @@ impl Stock {
             }
             // What was learned last may not show yet, and a database may be away.
             let is_any_known = wrong.values().any(Option::is_some) || wrong.len() < taught.len();
-            let patience = self.patience_for(is_any_known);
+            let patience = self.settings.patience_for(is_any_known);
             if start.elapsed() >= patience {
                 return self.judge(level_idx, &wrong, &taught);
             }
@@ -383,15 +384,6 @@ impl Stock {
         })
     }
 
-    /// Compares the counts of a node's symbols with what was taught up to the last commit, where
-    /// the server tells them.
-    pub(super) async fn compare_symbols_at_least(
-        &self,
-        level_idx: usize,
-    ) -> Result<(), RemoteError> {
-        self.compare_symbols(level_idx, Against::AtLeast).await
-    }
-
     /// Compares the counts of a node's symbols.
     async fn compare_symbols(&self, level_idx: usize, against: Against) -> Result<(), RemoteError> {
         /// Symbols of a learn call at least.
@@ -402,7 +394,10 @@ impl Stock {
         let level = &self.levels[level_idx];
         // First what is committed, then what has arrived since, then the question: whatever is
         // committed or learned meanwhile, it is no more than the server must know.
-        let expected = Expected::of(&self.store, level_idx).map_err(TrainError::Store)?;
+        let expected = match self.is_reteaching() {
+            true => Expected::default(),
+            false => Expected::of(&self.store, level_idx).map_err(TrainError::Store)?,
+        };
         let arrived: u64 = {
             let ledger = self.ledger();
             let arrived = ledger.journal.arrived(level_idx, ledger.committed);
@@ -463,12 +458,6 @@ impl Stock {
         let ledger = self.ledger();
         let doubted = ledger.journal.doubted().get(&level_idx);
         doubted.cloned().unwrap_or_default()
-    }
-
-    /// Returns how long something that is missing is asked for again: as long as a new pattern may
-    /// be invisible, and where nothing is known at all, as long as the server may be away.
-    pub(super) fn patience_for(&self, is_any_known: bool) -> Duration {
-        self.settings.patience_for(is_any_known)
     }
 }
 

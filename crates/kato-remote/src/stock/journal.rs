@@ -383,6 +383,16 @@ impl Journal {
         self.rewrite()
     }
 
+    /// Forgets works from a number on.
+    pub(crate) fn forget_from(&mut self, work: u64) -> Result<(), RemoteError> {
+        let before = self.works.len();
+        self.works.retain(|(number, _), _| *number < work);
+        match self.works.len() == before {
+            true => Ok(()),
+            false => self.rewrite(),
+        }
+    }
+
     /// Forgets what was to be compared.
     pub(crate) fn compared(&mut self) -> Result<(), RemoteError> {
         self.doubted.clear();

@@ -56,6 +56,8 @@ pub(crate) struct RequestInFlight {
     begun: u64,
     /// Learn calls that were answered when it began.
     finished: u64,
+    /// Requests that were under way with it, itself included.
+    beside: usize,
 }
 
 impl RequestSizer {
@@ -99,12 +101,15 @@ impl RequestSizer {
             ahead: self.calls,
             begun: self.begun,
             finished: self.finished,
+            beside: self.requests,
         })
     }
 
     /// Takes note that a request has ended; `took` is the time that it took, or `None` if it was
     /// not answered.
     pub(crate) fn end(&mut self, request: &RequestInFlight, took: Option<Duration>) {
+        // As many as were under way in its beginning or its end, whichever are more.
+        let beside = request.beside.max(self.requests).max(1);
         self.calls = self.calls.saturating_sub(request.calls);
         self.requests = self.requests.saturating_sub(1);
         let Some(took) = took else {
@@ -117,8 +122,11 @@ impl RequestSizer {
         self.finished += request.calls as u64;
         let own = request.calls.max(1) as f64;
         self.latency = Some(mixed(self.latency, took / own));
-        let answered = self.finished - request.finished;
-        self.service = Some(mixed(self.service, took / answered as f64));
+        // What the server has done meanwhile: what was answered, and where it learns one chunk of
+        // each request in turn, as much of every other as of this.
+        let answered = (self.finished - request.finished) as f64;
+        let done = answered.max(own * beside as f64);
+        self.service = Some(mixed(self.service, took / done));
         // What had begun before it, and what came while it was under way.
         let most = request.ahead as f64 + (self.begun - request.begun) as f64;
         let (least, highest) = (took / most.max(own), took / own);

@@ -269,7 +269,7 @@ mod tests {
     }
 
     fn pattern(symbols: &[u8]) -> Vec<Symbol> {
-        let text = |symbol: &u8| Symbol::Text(symbol.to_string());
+        let text = |symbol: &u8| Symbol::Text(symbol.to_string().into());
         symbols.iter().map(text).collect()
     }
 

@@ -1,0 +1,79 @@
+//! Training into a real KATO's stand-in whose databases fail: what is known in the end is what an
+//! undisturbed run learns, or an error names what happened.
+//!
+//! A schedule is a function of its kind, generation and seed. `KATO_CHAOS_SCHEDULES=200` runs as many
+//! of each kind and generation, `KATO_CHAOS_SEED=17` one again, `KATO_CHAOS_THREADS=8` so many at a
+//! time; `--nocapture` shows how often each end was met.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "helpers of tests may fail by panic and tell figures, as tests do"
+)]
+
+mod campaign;
+mod knowledge;
+mod run;
+mod schedule;
+
+use kato_stock_server::Generation;
+
+use crate::campaign::check;
+use crate::schedule::Kind;
+
+/// Redis is restarted and keeps nothing, or is emptied.
+#[test]
+fn lost_redis() {
+    let told = check(Kind::LostRedis, Generation::V3_10);
+    told.met("lost");
+    // There it holds nothing but sessions.
+    check(Kind::LostRedis, Generation::October2025).only("equal");
+}
+
+/// The server dies between the steps of a learn.
+#[test]
+fn torn_learns() {
+    let told = check(Kind::Torn, Generation::V3_10);
+    told.met("torn");
+    check(Kind::Torn, Generation::October2025).only("equal");
+}
+
+/// Redis has little memory.
+#[test]
+fn eviction() {
+    check(Kind::Eviction, Generation::V3_10).met("lost");
+    check(Kind::Eviction, Generation::October2025).only("equal");
+}
+
+/// Requests are served by four processes at once, which die now and then.
+#[test]
+fn four_processes() {
+    for generation in [Generation::V3_10, Generation::October2025] {
+        check(Kind::Processes, generation).only("equal");
+    }
+}
+
+/// A server comes back with nothing, or loses everything while it runs.
+#[test]
+fn emptied_servers() {
+    for generation in [Generation::V3_10, Generation::October2025] {
+        check(Kind::Emptied, generation).met("lost");
+    }
+}
+
+/// Two trainers begin under one name.
+#[test]
+fn simultaneous_trainers() {
+    for generation in [Generation::V3_10, Generation::October2025] {
+        check(Kind::Twins, generation).met("another trainer");
+    }
+}
+
+/// The databases behind a living server restart, and keep what they know.
+#[test]
+fn databases_that_restart() {
+    for generation in [Generation::V3_10, Generation::October2025] {
+        check(Kind::Outage, generation).only("equal");
+    }
+}

@@ -1,0 +1,250 @@
+//! One run: a trainer in this process, a server in another.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kato_client::{KatoClient, RetryPolicy, SessionOptions};
+use kato_remote::{Doubts, RemoteBackend, RemoteError, TornLearns};
+use kato_scheduler::{
+    Backend as _, RunConfiguration, TrainError, TrainingOptions, Workers, loader_at_checkpoint,
+    train_parallel_with,
+};
+use kato_stock_server::StockServer;
+
+use crate::knowledge::{RUN, differences, documents, learner, shown};
+use crate::schedule::{DOCUMENTS, Kind, Loss, Schedule};
+
+/// Longer than any run takes.
+const LONGEST: Duration = Duration::from_secs(90);
+
+/// Times that a run is resumed after an error that may pass.
+const RESUMED: usize = 4;
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    /// What it was, in a word or two.
+    pub(crate) what: &'static str,
+    pub(crate) doubts: Vec<Doubts>,
+    /// What the trainers said.
+    pub(crate) story: Vec<String>,
+}
+
+/// The end of one session of a trainer.
+struct Session {
+    outcome: Result<(), TrainError>,
+    doubts: Doubts,
+    torn: BTreeSet<String>,
+}
+
+/// Carries a schedule out.
+///
+/// # Panics
+///
+/// When it ends otherwise than it may.
+pub(crate) fn carry_out(schedule: &Schedule) -> End {
+    let program = Path::new(env!("CARGO_BIN_EXE_stock_server"));
+    let mut server = StockServer::start_program(program, schedule.first.clone());
+    match schedule.kind {
+        Kind::Twins => twins(schedule, &mut server),
+        _ => alone(schedule, &mut server),
+    }
+}
+
+/// One trainer, which is resumed where an error may pass.
+fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
+    let dir = tempfile::tempdir().unwrap();
+    let mut end = End {
+        what: "",
+        doubts: Vec::new(),
+        story: Vec::new(),
+    };
+    let mut limits = schedule.limits.iter().copied();
+    let mut limit = limits.next().unwrap();
+    for _ in 0..RESUMED {
+        let url = server.url();
+        let session = guarded(schedule, server, || train(schedule, url, dir.path(), limit));
+        end.doubts.push(session.doubts);
+        match session.outcome {
+            Ok(()) => {
+                let Some(next) = limits.next() else {
+                    return finished(schedule, server, end, &session.torn);
+                };
+                limit = next;
+                match schedule.loss {
+                    Loss::Options => {}
+                    Loss::FlushedBetween => server.flush(),
+                    Loss::EmptiedBetween => server.empty(),
+                }
+                end.story.push(format!("resumed for {limit} documents"));
+            }
+            Err(error) => {
+                let text = in_full(&error);
+                end.story.push(text.clone());
+                if let Some(what) = named(&error) {
+                    end.what = what;
+                    return end;
+                }
+            }
+        }
+    }
+    panic!("it never gets done: {:#?}", end.story)
+}
+
+/// Compares what the server knows with what an undisturbed run learns.
+fn finished(
+    schedule: &Schedule,
+    server: &mut StockServer,
+    mut end: End,
+    torn: &BTreeSet<String>,
+) -> End {
+    assert!(server.wait_idle(LONGEST), "it is still at work");
+    let found = shown(&server.learned(), schedule.generation);
+    let differences = differences(&found, schedule.generation, torn);
+    assert!(
+        differences.is_empty(),
+        "it says that it is done, and {} things differ: {:#?}\n{:#?}",
+        differences.len(),
+        &differences[..differences.len().min(8)],
+        end.story,
+    );
+    end.what = match torn.is_empty() {
+        true => "equal",
+        false => "equal but for torn ones",
+    };
+    end
+}
+
+/// Two trainers at once, of which at most one may end well.
+fn twins(schedule: &Schedule, server: &mut StockServer) -> End {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let url = server.url();
+    let sessions = thread::scope(|scope| {
+        let begin = |idx: usize| {
+            let (url, dir) = (url.clone(), dirs[idx].path());
+            scope.spawn(move || {
+                if idx == 1 {
+                    thread::park_timeout(schedule.later);
+                }
+                train(schedule, url, dir, DOCUMENTS)
+            })
+        };
+        let trainers = [begin(0), begin(1)];
+        trainers.map(|trainer| trainer.join().unwrap())
+    });
+    let mut end = End {
+        what: "both refused",
+        doubts: Vec::new(),
+        story: Vec::new(),
+    };
+    let mut n_well = 0;
+    for session in sessions {
+        end.doubts.push(session.doubts);
+        match session.outcome {
+            Ok(()) => n_well += 1,
+            Err(error) => {
+                end.story.push(in_full(&error));
+                let what = named(&error);
+                assert!(what.is_some(), "{}", in_full(&error));
+                end.what = what.unwrap();
+            }
+        }
+    }
+    assert!(n_well < 2, "both end well");
+    end
+}
+
+/// Calls a trainer, and starts the server again whenever it has died.
+fn guarded(
+    schedule: &Schedule,
+    server: &mut StockServer,
+    train: impl FnOnce() -> Session + Send,
+) -> Session {
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let trainer = scope.spawn(train);
+        while !trainer.is_finished() {
+            assert!(start.elapsed() < LONGEST, "it hangs: {schedule:#?}");
+            if server.wait_ended(Duration::from_millis(5)).is_some() {
+                thread::park_timeout(schedule.away);
+                server.restart_with(schedule.again.clone());
+            }
+        }
+        trainer.join().unwrap()
+    })
+}
+
+/// Trains up to so many documents, as a process of its own would.
+fn train(schedule: &Schedule, url: String, dir: &Path, limit: u64) -> Session {
+    let retry = RetryPolicy::default()
+        .with_attempts(u32::MAX)
+        .with_patience(Duration::from_secs(4))
+        .with_first_wait(Duration::from_millis(2))
+        .with_longest_wait(Duration::from_millis(40))
+        .with_jitter_seed(schedule.seed);
+    let client = KatoClient::builder(url, SessionOptions::new("unused")).with_retry(retry);
+    let state = dir.join("state.json");
+    let builder = RemoteBackend::builder(client, RUN.parse().unwrap(), &state)
+        .with_batch(NonZeroUsize::new(schedule.batch).unwrap())
+        .with_timeout(Duration::from_secs(4))
+        .with_settle(Duration::from_millis(150))
+        .with_patience(Duration::from_secs(2))
+        .with_check_interval(schedule.check_interval)
+        .with_torn_learns(match schedule.keeps_torn {
+            true => TornLearns::Keep,
+            false => TornLearns::End,
+        });
+    let learner = learner();
+    let backend = match state.exists() {
+        true => builder.open(&learner),
+        false => builder.create(&learner, &RunConfiguration::from_learner(&learner)),
+    };
+    let backend = match backend {
+        Ok(backend) => backend,
+        Err(error) => {
+            return Session {
+                outcome: Err(error.into()),
+                doubts: Doubts::default(),
+                torn: BTreeSet::new(),
+            };
+        }
+    };
+    let mut options = TrainingOptions::default();
+    options.num_workers = Workers::Exactly(NonZeroUsize::new(schedule.workers).unwrap());
+    options.commit_interval = schedule.commit_interval;
+    let documents = documents().with_max_documents(limit);
+    let outcome = loader_at_checkpoint(documents, &backend.checkpoint()).and_then(|mut loader| {
+        train_parallel_with(&mut loader, &learner, &backend, &options, |_event| {}).map(drop)
+    });
+    let torn = backend.torn_learns().into_iter();
+    Session {
+        outcome,
+        doubts: backend.doubts(),
+        torn: torn.map(|torn| torn.pattern.to_string()).collect(),
+    }
+}
+
+/// Returns what an error says has happened; `None` for one that may pass.
+fn named(error: &TrainError) -> Option<&'static str> {
+    let TrainError::Backend(error) = error else {
+        return None;
+    };
+    match error.get_ref().downcast_ref::<RemoteError>()? {
+        RemoteError::Lost { .. } => Some("lost"),
+        RemoteError::Torn { .. } => Some("torn"),
+        RemoteError::Miscounted { .. } | RemoteError::TaughtBefore { .. } => {
+            Some("another trainer")
+        }
+        _ => None,
+    }
+}
+
+fn in_full(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    causes.join(": ")
+}
