@@ -131,7 +131,7 @@ struct Level {
     unanswered: Mutex<Vec<UnansweredRequest>>,
     /// Learn calls that are known since this session began to have been carried out.
     finished: AtomicU64,
-    /// Set when the node need not, or no longer, be asked whether it is new.
+    /// Set when the node need not, or no longer, be asked whether it knows the first patterns.
     checked_new: OnceCell<()>,
     /// Held while the node is compared on the way.
     last_check: tokio::sync::Mutex<LastCheck>,
@@ -244,9 +244,11 @@ impl Stock {
                     (committed == 0 || self.is_reteaching()) && ledger.journal.is_empty()
                 };
                 for (idx, level) in self.levels.iter().enumerate() {
-                    if !is_new || self.settings.onto_taught || level.check_blank().await? {
+                    if !is_new || self.settings.onto_taught {
                         // It is set already where this is tried again.
                         let _ = level.checked_new.set(());
+                    } else {
+                        level.check_blank().await?;
                     }
                     self.refuse_torn(idx)?;
                     if !is_new {
@@ -392,12 +394,13 @@ impl Stock {
 }
 
 impl Level {
-    /// Refuses a node that was taught before; returns `false` where its server does not know.
-    async fn check_blank(&self) -> Result<bool, RemoteError> {
+    /// Refuses a node that was taught before, as far as its server knows: one of 2025-10 does not,
+    /// and one of 3.10 that has lost its Redis may still have patterns.
+    async fn check_blank(&self) -> Result<(), RemoteError> {
         let is_blank = self.client.is_blank().await;
         match is_blank.map_err(|error| teach(&self.client, error))? {
             Some(false) => Err(taught_before(&self.client)),
-            known => Ok(known.is_some()),
+            _ => Ok(()),
         }
     }
 

@@ -26,8 +26,8 @@ use kato_protocol::node::PatternBody;
 use kato_scheduler::TrainError;
 use kato_store::PatternStore as _;
 
-use super::settle::{ask_all, patterns};
-use super::symbols::Expected;
+use super::settle::patterns;
+use super::symbols::{Expected, MOST_TORN};
 use super::{Level, Stock};
 use crate::RemoteError;
 use crate::error::{lost, miscounted, teach};
@@ -164,20 +164,26 @@ impl Stock {
                 arrived.sort_unstable();
                 names.extend(spread(&arrived, n));
             }
-            for torn in ledger.journal.torn(level_idx) {
-                names.remove(torn);
+            // What was in doubt is not certainly known.
+            let doubted = ledger.journal.doubted().get(&level_idx);
+            let torn = ledger.journal.torn(level_idx);
+            for name in doubted.into_iter().flatten().chain(torn) {
+                names.remove(name);
             }
         }
         if names.is_empty() && !self.is_reteaching() {
+            let doubted = self.doubted(level_idx);
             let mut all = self.scan(level_idx)?;
+            let certain = all.find(|pattern| {
+                let name = pattern.as_ref().map(|(name, _)| name);
+                name.map_or(true, |name| !doubted.contains(name))
+            });
             names.extend(
-                all.next()
+                certain
                     .transpose()
                     .map_err(TrainError::Store)?
                     .map(|(name, _)| name),
             );
-            let torn = self.ledger().journal.torn(level_idx).clone();
-            names.retain(|name| !torn.contains(name));
         }
         Ok(names.into_iter().collect())
     }
@@ -254,7 +260,7 @@ impl Stock {
         let level = &self.levels[level_idx];
         // Before the questions: what is learned meanwhile makes the answers larger.
         let known = self.known(level_idx, names.iter().copied())?;
-        let answers = ask_all(level, &known, names, &self.settings).await?;
+        let answers = self.ask_all(level_idx, &known, names).await?;
         if self.settings.onto_taught {
             return Ok(());
         }
@@ -351,7 +357,11 @@ impl Stock {
         let taught = |name: &PatternName| taught.get(name).copied().unwrap_or(0);
         let doubted = self.doubted(level_idx);
         let is_torn = |(name, found): (&PatternName, &Option<PatternBody>)| {
-            self.can_tear() && found.is_none() && doubted.contains(name)
+            // Without its row, or without what comes behind that.
+            let is_part = found
+                .as_ref()
+                .is_none_or(|found| found.frequency == taught(name));
+            self.can_tear() && is_part && doubted.contains(name)
         };
         if wrong.iter().all(is_torn) {
             return self.tear(level_idx, wrong.keys().copied());
@@ -419,7 +429,9 @@ impl Stock {
         if differences.is_empty() {
             let total: u64 = found.values().map(|stats| stats.frequency).sum();
             let least = expected.occurrences() + FEWEST * arrived;
-            if total >= least {
+            // Symbols of learn calls that are torn may not be counted.
+            let torn = self.doubted(level_idx).len().min(MOST_TORN) as u64;
+            if total + FEWEST * torn >= least {
                 return Ok(());
             }
             let difference =

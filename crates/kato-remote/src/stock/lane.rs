@@ -19,8 +19,7 @@ use super::{Item, Level, Stock, UnansweredRequest};
 use crate::RemoteError;
 use crate::error::{taught_before, teach};
 
-/// Patterns that are asked for before a node is taken to be new, where the server does not report
-/// that.
+/// Patterns that are asked for before a node is taken to be new.
 const NEW_QUESTIONS: usize = 8;
 
 /// A place among the requests under way.
@@ -254,8 +253,7 @@ impl Stock {
 }
 
 impl Level {
-    /// Refuses a node that knows the first patterns of whoever comes first, where its server does
-    /// not report whether it is new. All others wait: what one of them had sent meanwhile would
+    /// Refuses a node that knows the first patterns of whoever comes first. All others wait: what one of them had sent meanwhile would
     /// look like patterns of somebody else.
     async fn check_new(&self, items: &[Item]) -> Result<(), RemoteError> {
         let check = || async {

@@ -23,7 +23,7 @@ use kato_model::PatternName;
 use kato_protocol::node::PatternBody;
 
 use super::arrival_search::{ArrivalSearch, Doubtful, PatternAnswer, TooMany};
-use super::{Level, Stock, StockSettings, UnansweredRequest};
+use super::{Level, Stock, UnansweredRequest};
 use crate::RemoteError;
 use crate::error::{lost, teach};
 
@@ -152,7 +152,8 @@ impl Stock {
         let known = self.known(level_idx, names)?;
         let mut search = ArrivalSearch::new(requests);
         let mut silence = Silence::new(self.settings.settle);
-        self.solve(level, &known, &mut search, &mut silence).await?;
+        self.solve(level_idx, &known, &mut search, &mut silence)
+            .await?;
         if !search.is_complete() {
             self.counts.watched.fetch_add(1, Ordering::Relaxed);
         }
@@ -162,7 +163,7 @@ impl Stock {
             tokio::time::sleep(needed / LOOKS).await;
             let start = Instant::now();
             let mut is_moving = false;
-            let answers = ask_all(level, &known, search.frontier(), &self.settings);
+            let answers = self.ask_all(level_idx, &known, search.frontier());
             for (name, found) in answers.await? {
                 is_moving |= search.is_news(&name, &found);
                 search
@@ -172,13 +173,15 @@ impl Stock {
             silence.record_round(start.elapsed());
             if is_moving {
                 self.counts.moved.fetch_add(1, Ordering::Relaxed);
-                self.solve(level, &known, &mut search, &mut silence).await?;
+                self.solve(level_idx, &known, &mut search, &mut silence)
+                    .await?;
                 quiet = Instant::now();
             } else if start.duration_since(quiet) >= needed {
                 // Answers that were given while it was at work are given once more.
                 let before = search.frontier();
                 search.ask_again();
-                self.solve(level, &known, &mut search, &mut silence).await?;
+                self.solve(level_idx, &known, &mut search, &mut silence)
+                    .await?;
                 // The same is missing after a whole time of silence: it will not come any more.
                 if search.frontier() == before {
                     break;
@@ -209,18 +212,19 @@ impl Stock {
     /// Asks until nothing is unknown, and takes in how long each round of questions took.
     async fn solve(
         &self,
-        level: &Level,
+        level_idx: usize,
         known: &HashMap<PatternName, u64>,
         search: &mut ArrivalSearch,
         silence: &mut Silence,
     ) -> Result<(), RemoteError> {
+        let level = &self.levels[level_idx];
         loop {
             let questions = search.questions();
             if questions.is_empty() {
                 return Ok(());
             }
             let start = Instant::now();
-            for (name, found) in ask_all(level, known, questions, &self.settings).await? {
+            for (name, found) in self.ask_all(level_idx, known, questions).await? {
                 search
                     .record_answer(name, found)
                     .map_err(|error| too_many(level, error))?;
@@ -272,45 +276,63 @@ impl Stock {
     }
 }
 
-/// Asks what the server knows of patterns beyond what it is known to have learned.
-///
-/// What it learned last may not show yet: a pattern that it knows too few learn calls of is asked
-/// for again, until the settling time has passed. Where it knows none of them at all, its database
-/// may be away, and it is asked for as long as the server may be.
-pub(super) async fn ask_all(
-    level: &Level,
-    known: &HashMap<PatternName, u64>,
-    mut names: Vec<PatternName>,
-    settings: &StockSettings,
-) -> Result<Vec<(PatternName, PatternAnswer)>, RemoteError> {
-    let start = Instant::now();
-    let mut found = Vec::new();
-    let mut is_any_known = false;
-    loop {
-        let mut short = Vec::new();
-        for (name, pattern) in patterns(level, names).await? {
-            is_any_known |= pattern.is_some();
-            let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
-                (pattern.frequency, pattern.metadata)
-            });
-            let taught = known.get(&name).copied().unwrap_or(0);
-            match frequency.checked_sub(taught) {
-                Some(excess) => found.push((name, PatternAnswer { excess, metadata })),
-                None => short.push((name, frequency, taught)),
+impl Stock {
+    /// Asks what the server knows of patterns beyond what it is known to have learned.
+    ///
+    /// What it learned last may not show yet: a pattern that it knows too few learn calls of is asked
+    /// for again, until the settling time has passed. Where it knows none of them at all, its database
+    /// may be away, and it is asked for as long as the server may be.
+    pub(super) async fn ask_all(
+        &self,
+        level_idx: usize,
+        known: &HashMap<PatternName, u64>,
+        mut names: Vec<PatternName>,
+    ) -> Result<Vec<(PatternName, PatternAnswer)>, RemoteError> {
+        let (level, settings) = (&self.levels[level_idx], &self.settings);
+        let torn = self.ledger().journal.torn(level_idx).clone();
+        let start = Instant::now();
+        let mut found = Vec::new();
+        let mut is_any_known = false;
+        loop {
+            let mut short = Vec::new();
+            for (name, pattern) in patterns(level, names).await? {
+                is_any_known |= pattern.is_some();
+                let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
+                    (pattern.frequency, pattern.metadata)
+                });
+                let taught = known.get(&name).copied().unwrap_or(0);
+                match frequency.checked_sub(taught) {
+                    Some(excess) => found.push((name, PatternAnswer { excess, metadata })),
+                    // Whatever is learned of it, nobody sees it.
+                    None if torn.contains(&name) => found.push((name, PatternAnswer::default())),
+                    None => short.push((name, frequency, taught)),
+                }
             }
+            if short.is_empty() {
+                return Ok(found);
+            }
+            if start.elapsed() >= settings.patience_for(is_any_known) {
+                let doubted = self.doubted(level_idx);
+                let is_torn = |(name, frequency, _): &(PatternName, u64, u64)| {
+                    *frequency == 0 && doubted.contains(name)
+                };
+                if self.can_tear() && is_any_known && short.iter().all(is_torn) {
+                    self.tear(level_idx, short.iter().map(|(name, ..)| *name))?;
+                    // Nobody sees them, whatever was learned.
+                    let unseen =
+                        |(name, ..): (PatternName, u64, u64)| (name, PatternAnswer::default());
+                    found.extend(short.into_iter().map(unseen));
+                    return Ok(found);
+                }
+                let difference = |(name, frequency, taught): &(PatternName, u64, u64)| {
+                    format!("{frequency} learn calls of pattern {name} instead of {taught}")
+                };
+                let differences = short.iter().take(NAMED).map(difference);
+                return Err(lost(&level.client, differences.collect()));
+            }
+            tokio::time::sleep(settings.settle / LOOKS).await;
+            names = short.into_iter().map(|(name, ..)| name).collect();
         }
-        if short.is_empty() {
-            return Ok(found);
-        }
-        if start.elapsed() >= settings.patience_for(is_any_known) {
-            let difference = |(name, frequency, taught): &(PatternName, u64, u64)| {
-                format!("{frequency} learn calls of pattern {name} instead of {taught}")
-            };
-            let differences = short.iter().take(NAMED).map(difference);
-            return Err(lost(&level.client, differences.collect()));
-        }
-        tokio::time::sleep(settings.settle / LOOKS).await;
-        names = short.into_iter().map(|(name, ..)| name).collect();
     }
 }
 

@@ -11,7 +11,7 @@ const NAMED: usize = 3;
 
 /// Learn calls that are taken to be torn at most. A kill tears one in each process of a server; what
 /// it takes more to explain is a loss.
-const MOST_TORN: usize = 16;
+pub(crate) const MOST_TORN: usize = 16;
 
 /// The counts of one symbol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -126,14 +126,8 @@ fn a_stock_server_that_was_cleared_is_noticed() {
     let server = TestServer::start(&dir.path().join("data"), false);
     let again = backend(server.addr, &state, 4).unwrap();
     let error = train_there(&again, documents(&text), 1).unwrap_err();
-    let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| {
-        error.source()
-    });
-    let message = causes.map(ToString::to_string).collect::<String>();
-    assert!(
-        message.contains("it was cleared or has lost data"),
-        "{message}"
-    );
+    let own = own_error(&error);
+    assert!(matches!(own, Some(RemoteError::Lost { .. })), "{error:?}");
     drop(again);
     server.end();
 }

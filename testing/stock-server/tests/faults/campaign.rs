@@ -28,6 +28,8 @@ pub(crate) struct Told {
     ends: BTreeMap<&'static str, u64>,
     /// What became of requests without an answer.
     doubts: BTreeMap<&'static str, u64>,
+    /// What was said in each schedule, by end and seed.
+    stories: BTreeMap<(&'static str, u64), Vec<String>>,
 }
 
 impl Told {
@@ -36,18 +38,23 @@ impl Told {
         let n: u64 = self.ends.values().sum();
         assert!(
             n < MANY || self.ends.contains_key(what),
-            "{what} was never met: {self:?}"
+            "{what} was never met: {:?}",
+            self.ends
         );
     }
 
     /// Panics if another end was met.
-    pub(crate) fn only(&self, what: &'static str) {
-        let others = self.ends.keys().filter(|end| **end != what);
+    pub(crate) fn only(&self, expected: &[&str]) {
+        let others = self.ends.keys().filter(|end| !expected.contains(end));
         let others: Vec<_> = others.collect();
-        assert!(others.is_empty(), "{others:?} were met: {self:?}");
+        let stories = self.stories.iter();
+        let stories = stories.filter(|((end, _), _)| !expected.contains(end));
+        let stories: Vec<_> = stories.collect();
+        assert!(others.is_empty(), "{others:?} were met: {stories:#?}");
     }
 
-    fn add(&mut self, end: &End) {
+    fn add(&mut self, seed: u64, end: &End) {
+        self.stories.insert((end.what, seed), end.story.clone());
         *self.ends.entry(end.what).or_default() += 1;
         for doubts in &end.doubts {
             for (what, n) in [
@@ -116,7 +123,13 @@ fn work(
     while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
         let schedule = Schedule::new(kind, generation, seed);
         match catch_unwind(AssertUnwindSafe(|| carry_out(&schedule))) {
-            Ok(end) => told.lock().unwrap().add(&end),
+            Ok(end) => {
+                // A schedule that is replayed tells what was said.
+                if env::var_os("KATO_CHAOS_SEED").is_some() {
+                    eprintln!("{schedule:#?}\n{:#?}", end.story);
+                }
+                told.lock().unwrap().add(seed, &end);
+            }
             Err(cause) => {
                 let cause = cause
                     .downcast_ref::<String>()

@@ -96,12 +96,12 @@ fn taught(store: &dyn PatternStore, level: usize) -> Node {
 }
 
 /// What a server's requests show of the run's nodes, by level.
-pub(crate) fn shown(learned: &Learned, generation: Generation) -> Vec<Node> {
+pub(crate) fn shown(learned: &Learned, run: &str, generation: Generation) -> Vec<Node> {
     let names = learner();
     let ids = names
         .node_names()
         .into_iter()
-        .map(|node| format!("{RUN}_{node}"));
+        .map(|node| format!("{run}_{node}"));
     ids.map(|id| {
         let Some(learned) = learned.nodes.get(&id) else {
             return Node::default();

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kato_client::{KatoClient, RetryPolicy, SessionOptions};
-use kato_remote::{Doubts, RemoteBackend, RemoteError, TornLearns};
+use kato_remote::{Doubts, RemoteBackend, RemoteBackendBuilder, RemoteError, TornLearns};
 use kato_scheduler::{
     Backend as _, RunConfiguration, TrainError, TrainingOptions, Workers, loader_at_checkpoint,
     train_parallel_with,
@@ -87,6 +87,9 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
                 end.story.push(text.clone());
                 if let Some(what) = named(&error) {
                     end.what = what;
+                    if what == "torn" {
+                        teach_again(schedule, server, dir.path(), &mut end);
+                    }
                     return end;
                 }
             }
@@ -103,7 +106,7 @@ fn finished(
     torn: &BTreeSet<String>,
 ) -> End {
     assert!(server.wait_idle(LONGEST), "it is still at work");
-    let found = shown(&server.learned(), schedule.generation);
+    let found = shown(&server.learned(), RUN, schedule.generation);
     let differences = differences(&found, schedule.generation, torn);
     assert!(
         differences.is_empty(),
@@ -117,6 +120,42 @@ fn finished(
         false => "equal but for torn ones",
     };
     end
+}
+
+/// Teaches new nodes what a run has learned whose nodes are torn, and goes on there.
+fn teach_again(schedule: &Schedule, server: &mut StockServer, dir: &Path, end: &mut End) {
+    const ANOTHER: &str = "fault_run_again";
+    let learner = learner();
+    let configuration = RunConfiguration::from_learner(&learner);
+    let builder = || builder(schedule, server.url(), ANOTHER, &dir.join("again.json"));
+    let old = dir.join("state.json");
+    let created = builder()
+        .with_reteaching(&old)
+        .create(&learner, &configuration);
+    let backend = match created {
+        Ok(backend) => backend,
+        // Nothing was committed, so there is nothing to be taught again.
+        Err(RemoteError::State { action, .. }) => {
+            assert!(action == "copy" || action == "find", "{action}");
+            return;
+        }
+        Err(error) => panic!("{}", in_full(&error)),
+    };
+    // As if the process had ended before it taught anything.
+    drop(backend);
+    let backend = builder().open(&learner).unwrap();
+    let outcome = go_on(schedule, &backend, DOCUMENTS);
+    outcome.unwrap_or_else(|error| panic!("{}", in_full(&error)));
+    assert!(server.wait_idle(LONGEST), "it is still at work");
+    let found = shown(&server.learned(), ANOTHER, schedule.generation);
+    let differences = differences(&found, schedule.generation, &BTreeSet::new());
+    assert!(
+        differences.is_empty(),
+        "taught again, {} things differ: {:#?}",
+        differences.len(),
+        &differences[..differences.len().min(8)],
+    );
+    end.what = "torn, and taught again";
 }
 
 /// Two trainers at once, of which at most one may end well.
@@ -180,24 +219,8 @@ fn guarded(
 
 /// Trains up to so many documents, as a process of its own would.
 fn train(schedule: &Schedule, url: String, dir: &Path, limit: u64) -> Session {
-    let retry = RetryPolicy::default()
-        .with_attempts(u32::MAX)
-        .with_patience(Duration::from_secs(4))
-        .with_first_wait(Duration::from_millis(2))
-        .with_longest_wait(Duration::from_millis(40))
-        .with_jitter_seed(schedule.seed);
-    let client = KatoClient::builder(url, SessionOptions::new("unused")).with_retry(retry);
     let state = dir.join("state.json");
-    let builder = RemoteBackend::builder(client, RUN.parse().unwrap(), &state)
-        .with_batch(NonZeroUsize::new(schedule.batch).unwrap())
-        .with_timeout(Duration::from_secs(4))
-        .with_settle(Duration::from_millis(150))
-        .with_patience(Duration::from_secs(2))
-        .with_check_interval(schedule.check_interval)
-        .with_torn_learns(match schedule.keeps_torn {
-            true => TornLearns::Keep,
-            false => TornLearns::End,
-        });
+    let builder = builder(schedule, url, RUN, &state);
     let learner = learner();
     let backend = match state.exists() {
         true => builder.open(&learner),
@@ -213,19 +236,44 @@ fn train(schedule: &Schedule, url: String, dir: &Path, limit: u64) -> Session {
             };
         }
     };
-    let mut options = TrainingOptions::default();
-    options.num_workers = Workers::Exactly(NonZeroUsize::new(schedule.workers).unwrap());
-    options.commit_interval = schedule.commit_interval;
-    let documents = documents().with_max_documents(limit);
-    let outcome = loader_at_checkpoint(documents, &backend.checkpoint()).and_then(|mut loader| {
-        train_parallel_with(&mut loader, &learner, &backend, &options, |_event| {}).map(drop)
-    });
+    let outcome = go_on(schedule, &backend, limit);
     let torn = backend.torn_learns().into_iter();
     Session {
         outcome,
         doubts: backend.doubts(),
         torn: torn.map(|torn| torn.pattern.to_string()).collect(),
     }
+}
+
+/// Trains from where a run ended up to so many documents.
+fn go_on(schedule: &Schedule, backend: &RemoteBackend, limit: u64) -> Result<(), TrainError> {
+    let mut options = TrainingOptions::default();
+    options.num_workers = Workers::Exactly(NonZeroUsize::new(schedule.workers).unwrap());
+    options.commit_interval = schedule.commit_interval;
+    let documents = documents().with_max_documents(limit);
+    let mut loader = loader_at_checkpoint(documents, &backend.checkpoint())?;
+    train_parallel_with(&mut loader, &learner(), backend, &options, |_event| {}).map(drop)
+}
+
+/// A run's builder, with times as short as the server is quick.
+fn builder(schedule: &Schedule, url: String, run: &str, state: &Path) -> RemoteBackendBuilder {
+    let retry = RetryPolicy::default()
+        .with_attempts(u32::MAX)
+        .with_patience(Duration::from_secs(4))
+        .with_first_wait(Duration::from_millis(2))
+        .with_longest_wait(Duration::from_millis(40))
+        .with_jitter_seed(schedule.seed);
+    let client = KatoClient::builder(url, SessionOptions::new("unused")).with_retry(retry);
+    RemoteBackend::builder(client, run.parse().unwrap(), state)
+        .with_batch(NonZeroUsize::new(schedule.batch).unwrap())
+        .with_timeout(Duration::from_secs(4))
+        .with_settle(Duration::from_millis(150))
+        .with_patience(Duration::from_secs(2))
+        .with_check_interval(schedule.check_interval)
+        .with_torn_learns(match schedule.keeps_torn {
+            true => TornLearns::Keep,
+            false => TornLearns::End,
+        })
 }
 
 /// Returns what an error says has happened; `None` for one that may pass.
