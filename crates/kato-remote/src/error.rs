@@ -48,7 +48,7 @@ pub enum RemoteError {
     #[error(
         "node {node} has lost what it was taught: {}; its server was cleared or has lost data, as a KATO does whose Redis is restarted or \
          runs out of memory, since it keeps nothing unless it is told to: let Redis write to its disk and give it memory, then train into \
-         new nodes, under another name", differences.join(", ")
+         new nodes, under another name, or teach them what this run has learned with `with_reteaching`", differences.join(", ")
     )]
     Lost {
         /// The node.

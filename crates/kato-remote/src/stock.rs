@@ -139,6 +139,8 @@ struct Level {
     recent: Mutex<VecDeque<PatternName>>,
     /// Patterns that were missing after a lost answer and were not seen since.
     suspected: Mutex<HashSet<PatternName>>,
+    /// Why the last request without an answer had none.
+    last_failure: Mutex<Option<String>>,
 }
 
 /// A request without an answer.
@@ -188,6 +190,7 @@ impl Stock {
             last_check: tokio::sync::Mutex::new(LastCheck::now()),
             recent: Mutex::default(),
             suspected: Mutex::default(),
+            last_failure: Mutex::default(),
         };
         Ok(Self {
             settings,
@@ -406,6 +409,12 @@ impl Level {
 
     fn recent(&self) -> MutexGuard<'_, VecDeque<PatternName>> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn last_failure(&self) -> MutexGuard<'_, Option<String>> {
+        self.last_failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn suspected(&self) -> MutexGuard<'_, HashSet<PatternName>> {

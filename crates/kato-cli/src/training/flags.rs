@@ -96,6 +96,10 @@ const WORDS: &[(&str, &str)] = &[
         "give this run another name with --run, or have it taught on with --onto-taught",
     ),
     (
+        "or teach them what this run has learned with `with_reteaching`",
+        "or teach them what this run has learned with --reteach as well",
+    ),
+    (
         "train into new nodes, under another name",
         "train into new nodes, under another name, with --run",
     ),

@@ -425,5 +425,5 @@ fn is_about_space(message: &str) -> bool {
 /// Whether a session gave up because nobody can tell whether a request was carried out.
 fn is_doubt(message: &str) -> bool {
     message.contains("it may have acted or not")
-        || message.contains("does not know what it was taught")
+        || message.contains("knows more than it was taught")
 }

@@ -2,6 +2,7 @@
 //! second allows, until all of it has arrived.
 
 use std::collections::BTreeSet;
+use std::error::Error as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -78,8 +79,11 @@ impl Stock {
                 last_finished = Instant::now();
             } else if last_finished.elapsed() > self.settings.patience.max(self.settings.timeout) {
                 let seconds = last_finished.elapsed().as_secs();
+                let last = level.last_failure().clone();
+                let last =
+                    last.map_or_else(String::new, |last| format!(" (the last time: {last})"));
                 let reason = format!(
-                    "it has finished no learn call for {seconds} s: look at the server, raise --timeout, and resume"
+                    "it has finished no learn call for {seconds} s{last}: look at the server, raise --timeout, and resume"
                 );
                 return Err(teach(&level.client, reason));
             }
@@ -132,7 +136,7 @@ impl Stock {
             self.settle_level(key.1).await?;
         };
         self.plan(key, items, places)?;
-        let begun = Instant::now();
+        let mut begun = Instant::now();
         loop {
             let id = session
                 .id(batch)
@@ -140,6 +144,7 @@ impl Stock {
                 .map_err(|error| teach(&level.client, error))?;
             if session.take_lost_session() {
                 self.check_since(key.1, begun).await?;
+                begun = Instant::now();
             }
             // Before the request as well: after a crash the session has to be waited for.
             self.ledger().journal.use_session(key.1, &id)?;
@@ -164,9 +169,11 @@ impl Stock {
                 Err(ClientError::SessionNotFound { .. }) => {
                     self.ledger().journal.close_session(&id)?;
                     self.check_since(key.1, begun).await?;
+                    begun = Instant::now();
                 }
                 Err(error @ ClientError::OutcomeUnknown { .. }) => {
                     tracing::warn!(node = level.client.node_id(), %error, "asking what arrived");
+                    *level.last_failure() = error.source().map(ToString::to_string);
                     level.unanswered().push(UnansweredRequest {
                         key,
                         places: places.to_vec(),

@@ -16,6 +16,7 @@ mod campaign;
 mod knowledge;
 mod run;
 mod schedule;
+mod sizes;
 
 use kato_stock_server::Generation;
 
