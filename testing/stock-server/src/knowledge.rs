@@ -133,7 +133,7 @@ impl Knowledge {
     }
 
     /// Evicts a key of Redis as `allkeys-lru` does: of a node, chosen by a number, the frequency
-    /// that was used least recently, or now and then the counts of all symbols.
+    /// that was used least recently, or now and then its metadata or the counts of all symbols.
     pub(crate) fn evict(&self, number: u64) {
         let nodes = self.nodes();
         let mut names: Vec<&String> = nodes.keys().collect();
@@ -151,6 +151,7 @@ impl Knowledge {
         let line = Line::Evict {
             node: name,
             pattern,
+            is_metadata: number.is_multiple_of(5),
         };
         self.note(nodes, &line, Duration::ZERO);
     }
@@ -229,7 +230,11 @@ fn apply(
         }
         Line::Flush => nodes.values_mut().for_each(Node::flush),
         Line::Empty => nodes.clear(),
-        Line::Evict { node: id, pattern } => {
+        Line::Evict {
+            node: id,
+            pattern,
+            is_metadata,
+        } => {
             // It is a node's own name already, which stays as it is.
             let Some(node) = nodes.get_mut(id) else {
                 return;
@@ -238,9 +243,10 @@ fn apply(
                 None => node.symbols.clear(),
                 Some(name) => {
                     let pattern = node.patterns.get_mut(name);
-                    pattern
-                        .into_iter()
-                        .for_each(|pattern| pattern.frequency = 0);
+                    pattern.into_iter().for_each(|pattern| match is_metadata {
+                        true => pattern.metadata.clear(),
+                        false => pattern.frequency = 0,
+                    });
                 }
             }
         }

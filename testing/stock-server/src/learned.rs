@@ -168,6 +168,7 @@ impl Learned {
             Line::Evict {
                 node: kept,
                 pattern,
+                is_metadata,
             } => {
                 let of_key = |(id, _): &(&String, &mut LearnedNode)| kept_as(id) == kept;
                 for (_, node) in self.nodes.iter_mut().filter(of_key) {
@@ -175,9 +176,10 @@ impl Learned {
                         None => node.symbols.clear(),
                         Some(name) => {
                             let pattern = node.patterns.get_mut(name);
-                            pattern
-                                .into_iter()
-                                .for_each(|pattern| pattern.frequency = 0);
+                            pattern.into_iter().for_each(|pattern| match is_metadata {
+                                true => pattern.metadata.clear(),
+                                false => pattern.frequency = 0,
+                            });
                         }
                     }
                 }

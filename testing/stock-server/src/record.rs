@@ -31,10 +31,12 @@ pub(crate) enum Line {
     Flush,
     /// All databases are empty.
     Empty,
-    /// Redis has evicted a key of a node: the frequency of a pattern, or the counts of all symbols.
+    /// Redis has evicted a key of a node: the frequency or the metadata of a pattern, or the counts
+    /// of all symbols.
     Evict {
         node: String,
         pattern: Option<String>,
+        is_metadata: bool,
     },
 }
 

@@ -107,6 +107,21 @@ impl Sessions {
         live.count()
     }
 
+    /// Loses the session that was saved least recently, or, by a number, another.
+    pub(crate) fn evict(&self, number: u64) {
+        let mut sessions = self.sessions();
+        let mut ids: Vec<(u64, String)> = sessions
+            .values()
+            .map(|session| (session.expires_at, session.id.clone()))
+            .collect();
+        ids.sort();
+        let oldest = usize::from(number.is_multiple_of(2));
+        if let Some((_, id)) = ids.into_iter().nth(oldest) {
+            sessions.remove(&id);
+            self.journal.append(&Saved { id, session: None });
+        }
+    }
+
     /// Loses all sessions.
     pub(crate) fn forget(&self) {
         let mut sessions = self.sessions();

@@ -202,7 +202,11 @@ impl World {
             .evict
             .is_some_and(|every| number.is_multiple_of(every))
         {
-            self.knowledge.evict(self.evictions.number());
+            let drawn = self.evictions.number();
+            match drawn % 11 {
+                0 => self.sessions.evict(drawn),
+                _ => self.knowledge.evict(drawn),
+            }
         }
         if let Some(outage) = options.outage
             && outage.every == number

@@ -184,3 +184,131 @@ fn a_run_is_known_by_its_nodes() {
         );
     }
 }
+
+/// A server whose Redis keeps nothing, as KATO configures it, forgets what it was taught when it
+/// restarts.
+#[test]
+fn a_server_that_loses_what_it_was_taught_ends_the_run_with_an_error() {
+    let place = Place::new();
+    let options = || {
+        StockOptions::default()
+            .data(&place.path("data"))
+            .volatile(true)
+    };
+    let mut server = StockServer::start(options().die_after(60));
+    let backend = format!("kato:{}", server.url());
+    let arguments = arguments(&backend, &["--settle", "0.5"]);
+    let trainer = place.train("corpus.jsonl", &arguments).spawn().unwrap();
+    assert!(server.wait_ended(Duration::from_secs(60)).is_some());
+    server.restart_with(options());
+    let output = trainer.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        output.stdout.is_empty(),
+        "a report of a run that has failed"
+    );
+    assert!(
+        said.contains("has lost what it was taught") && said.contains("--run"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_torn_learn_is_told_and_has_two_ways_out() {
+    let place = Place::new();
+    let expected = taught(&place);
+    let options = || StockOptions::quick().data(&place.path("data"));
+    let mut server = StockServer::start(options().tear_after(90));
+    let backend = format!("kato:{}", server.url());
+    let more = ["--settle", "0.3", "--commit-interval", "0.01"];
+    let trainer = place
+        .train("corpus.jsonl", &arguments(&backend, &more))
+        .spawn()
+        .unwrap();
+    assert!(server.wait_ended(Duration::from_secs(60)).is_some());
+    server.restart_with(options());
+    let output = trainer.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for way in ["--torn-learns keep", "--reteach"] {
+        assert!(said.contains(way), "{said}");
+    }
+
+    // New nodes, which are taught what the run has learned, and then the rest of the corpus.
+    let more = ["--settle", "0.3", "--reteach", "r.kato-run.json"];
+    let fixed = [
+        "--backend",
+        &backend,
+        "--run",
+        "again",
+        "--quiet",
+        "--metadata",
+    ];
+    let output = place
+        .train("corpus.jsonl", &[&fixed[..], &more].concat())
+        .output();
+    let again = report(&output.unwrap());
+    assert_eq!(again["complete"], true);
+    let learned = server.learned();
+    let learns = learned
+        .nodes
+        .iter()
+        .filter(|(id, _)| id.starts_with("again"));
+    assert_eq!(
+        learns.map(|(_, node)| node.learn_calls).sum::<u64>(),
+        expected
+    );
+
+    // Or without it.
+    let more = ["--settle", "0.3", "--resume", "--torn-learns", "keep"];
+    let output = place
+        .train("corpus.jsonl", &arguments(&backend, &more))
+        .output();
+    let kept = report(&output.unwrap());
+    assert_eq!(
+        kept["server"]["torn"].as_array().map(Vec::len),
+        Some(1),
+        "{kept}"
+    );
+}
+
+/// A database that restarts behind a living server is waited for.
+#[test]
+fn a_database_that_restarts_is_waited_for() {
+    for generation in [Generation::V3_10, Generation::October2025] {
+        let place = Place::new();
+        let expected = taught(&place);
+        let options = StockOptions::quick()
+            .generation(generation)
+            .outage(30, 2_500);
+        let server = StockServer::start(options.data(&place.path("data")));
+        let backend = format!("kato:{}", server.url());
+        let more = ["--settle", "0.5", "--patience", "20"];
+        let output = place
+            .train("corpus.jsonl", &arguments(&backend, &more))
+            .output();
+        report(&output.unwrap());
+        assert_eq!(
+            server.learned().total_learn_calls(),
+            expected,
+            "{generation:?}"
+        );
+
+        // Unless it takes too long, and then the error says in one line what the server says.
+        let options = StockOptions::quick()
+            .generation(generation)
+            .outage(30, 600_000);
+        let server = StockServer::start(options.data(&place.path("more")));
+        let backend = format!("kato:{}", server.url());
+        let more = ["--settle", "0.5", "--patience", "1", "--run", "s"];
+        let fixed = ["--backend", &backend, "--quiet", "--metadata"];
+        let output = place
+            .train("corpus.jsonl", &[&fixed[..], &more].concat())
+            .output()
+            .unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(!said.contains("Traceback") && said.len() < 1_500, "{said}");
+    }
+}
