@@ -19,7 +19,8 @@ const FOLLOWS_LOSS: u8 = 1;
 pub(super) struct Mark {
     /// Counts writes, by one.
     pub(super) number: u64,
-    /// The database's own number of the write, which orders what was written to one key.
+    /// The least that the database's own number of the write can be, which orders what was written to
+    /// one key.
     pub(super) place: u64,
     /// Whether numbers before it may be missing, because a loss was reported.
     pub(super) follows_loss: bool,

@@ -50,14 +50,12 @@ const CACHE_BYTES: u64 = 8 << 20;
 /// Bytes of its own log that the database keeps: what it reads when it is opened, at most.
 const LOG_BYTES: u64 = 128 << 20;
 
-/// Memory of a table above which it is written to a file of its own.
-const TABLE_BYTES: u64 = 4 << 20;
+/// Memory of a table above which it is written to a file of its own. Little in tests, so that such
+/// files are written and merged in them.
+const TABLE_BYTES: u64 = if cfg!(test) { 64 << 10 } else { 4 << 20 };
 
 /// Files of tables that are held open at most.
 const OPEN_FILES: usize = 32;
-
-/// Places that the making of tables takes at most: so many may lie between two writes.
-const PLACES_OF_TABLES: u64 = 16;
 
 const ACTION: &str = "open the journal";
 
@@ -356,14 +354,15 @@ impl Opening {
             return Ok(());
         }
         // Without threads of its own, so that it changes nothing. Every write puts its mark into
-        // `meta`: what is stored of that table tells how far the tables have come.
+        // `meta`: the mark that is stored of that table tells how far the tables have come.
         let db = self.database(0)?;
         let meta = open_table(&db, META)?;
-        let stored = meta.tree.get_highest_persisted_seqno();
+        let stored = stored_mark(&meta)?;
         drop((meta, db));
+        let number = stored.map_or(0, |mark| mark.number);
         // Otherwise the log goes on where the tables end, and the files that are gone were of no
         // more use.
-        if stored.unwrap_or(0) + PLACES_OF_TABLES < first.place {
+        if number + 1 < first.number && !first.follows_loss {
             let path = log::path_of(&self.dir, record.oldest_log);
             self.journal_loss(&path, "it is gone")?;
         }
@@ -569,6 +568,18 @@ impl Opened {
 fn id_of(meta: &Keyspace) -> Result<Option<[u8; 16]>, ServiceError> {
     let found = meta.get(ID_KEY).map_err(ServiceError::journal(ACTION))?;
     Ok(found.and_then(|bytes| <[u8; 16]>::try_from(&*bytes).ok()))
+}
+
+/// Reads the mark of the last write that the files of the table `meta` have, without the log; `None`
+/// where they have none.
+pub(super) fn stored_mark(meta: &Keyspace) -> Result<Option<Mark>, ServiceError> {
+    let Some(place) = meta.tree.get_highest_persisted_seqno() else {
+        return Ok(None);
+    };
+    // As it was behind that write: what the log has beyond it comes later.
+    let found = meta.tree.get(MARK_KEY, place + 1);
+    let found = found.map_err(|error| ServiceError::journal(ACTION)(error.into()))?;
+    Ok(found.and_then(|bytes| Mark::decode(&bytes)))
 }
 
 /// Opens a table, or creates it.

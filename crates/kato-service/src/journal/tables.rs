@@ -154,7 +154,8 @@ impl Tables {
         }
         let mark = Mark {
             number: position.number + 1,
-            // The number that the database gives the next write; nothing else asks it for one.
+            // The least place that the database can give the write: its own threads may take some
+            // before the write does.
             place: self.db.seqno(),
             follows_loss: position.follows_loss,
         };
@@ -286,5 +287,53 @@ fn unread(path: &Path) -> impl FnOnce(fjall::Error) -> ServiceError {
 impl fmt::Debug for Tables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tables").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::opening;
+    use super::*;
+
+    #[test]
+    fn a_log_is_whole_whatever_the_database_does_between_two_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let tables = opening::open(dir.path(), false).unwrap().tables;
+        let before = tables.db.seqno();
+        // So large that tables are written to files, and merged, all the while: the threads that do
+        // so take places of the database as well, also between the look at the next one and a write.
+        let value = vec![7; 2 << 10];
+        let (mut n_writes, mut n_apart) = (0, 0);
+        while n_writes < 6_000 && n_apart < 3 {
+            let key = (n_writes % 512_u64).to_be_bytes().to_vec();
+            let put = |table| Change::Put(table, key.clone(), value.clone());
+            let place = tables.db.seqno();
+            let written = tables.write(vec![put(Table::Lessons), put(Table::Keys)]);
+            written.unwrap();
+            n_writes += 1;
+            n_apart += u64::from(tables.db.seqno() > place + 1);
+        }
+        assert!(tables.db.seqno() - before > n_writes);
+        let log = log::read(&tables.dir).unwrap();
+        assert_eq!(log.fault, None);
+        let number = tables.position().number;
+        assert_eq!(log.last.map(|mark| mark.number), Some(number));
+    }
+
+    #[test]
+    fn what_the_files_of_a_table_have_is_told_from_what_the_log_has() {
+        let dir = tempfile::tempdir().unwrap();
+        let tables = opening::open(dir.path(), false).unwrap().tables;
+        let write = || {
+            let put = Change::Put(Table::Runs, b"run".to_vec(), Vec::new());
+            tables.write(vec![put]).unwrap();
+            tables.position().number
+        };
+        let number = write();
+        tables.meta.rotate_memtable_and_wait().unwrap();
+        let stored = || opening::stored_mark(&tables.meta).unwrap();
+        assert_eq!(stored().map(|mark| mark.number), Some(number));
+        assert!(write() > number);
+        assert_eq!(stored().map(|mark| mark.number), Some(number));
     }
 }
