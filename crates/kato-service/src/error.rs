@@ -252,6 +252,27 @@ pub enum ServiceError {
         /// The directory.
         path: PathBuf,
     },
+    /// The disk has too little room for a copy and what must stay free.
+    #[error(
+        "copy the service to {}: the copy takes about {:.1} MiB, and {:.1} MiB are to stay free, so that learning can go on; {:.1} MiB are free: remove older copies, or let less stay free (`backup_reserve`; `serve --backup-reserve`)",
+        path.display(), mib(*needed), mib(*reserve), mib(*free)
+    )]
+    NoRoom {
+        /// The directory of the copy.
+        path: PathBuf,
+        /// Bytes of the copy, about.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that are to stay free.
+        reserve: u64,
+    },
+    /// A directory that was to be removed is no copy of a service, or one that is being made.
+    #[error("remove {}: it is no copy of a service, or one that is being made", path.display())]
+    NotABackup {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory holds a copy that was not finished.
     #[error("open {}: it holds a copy that was broken off; make another one", path.display())]
     Unfinished {
@@ -276,6 +297,11 @@ pub enum ServiceError {
         /// The journal's error.
         source: StorageFailure,
     },
+}
+
+/// Returns bytes in MiB.
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 impl ServiceError {

@@ -28,7 +28,7 @@ pub(crate) use self::record::{
 };
 #[cfg(test)]
 pub(crate) use self::tables::Fault;
-pub(crate) use self::tables::{Table, Tables};
+pub(crate) use self::tables::{Table, Tables, TablesSnapshot};
 use self::writer::{Writer, WriterFigures};
 use crate::ServiceError;
 use crate::error::StorageFailure;

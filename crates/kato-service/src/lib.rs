@@ -22,11 +22,13 @@
 //! [`Clock`]: clock::Clock
 
 pub mod answer;
+pub mod backups;
 mod charge;
 pub mod clock;
 mod compact_json;
 mod descriptors;
 mod directory_lock;
+mod disk_room;
 mod error;
 pub mod figures;
 mod files;

@@ -89,8 +89,18 @@ pub enum Loss {
         /// The last that are missing.
         last: u64,
     },
-    /// Losses that earlier starts found.
-    #[error("{} lists {} that earlier starts found; remove it once that is dealt with", path.display(), counted(*count, "loss", "losses"))]
+    /// A part of a node could not be copied into a copy of the service.
+    #[error("node {node_id:?} is not whole in this copy: {} could not be copied: {reason}", path.display())]
+    NotCopied {
+        /// The node, or the name of its knowledge base where the node is not known.
+        node_id: String,
+        /// The knowledge base or a file of it, relative to the directory of the knowledge bases.
+        path: PathBuf,
+        /// The reason why it could not be copied.
+        reason: String,
+    },
+    /// Losses that earlier starts found, or that this copy was made with.
+    #[error("{} lists {} that earlier starts found, or that this copy was made with; remove it once that is dealt with", path.display(), counted(*count, "loss", "losses"))]
     Earlier {
         /// The list.
         path: PathBuf,
@@ -128,8 +138,9 @@ impl Loss {
                 "The knowledge base of a node is gone, or older than it should be".to_owned()
             }
             Self::Lessons { .. } => "Lessons of a node are missing".to_owned(),
+            Self::NotCopied { .. } => "A node could not be copied as a whole".to_owned(),
             Self::Earlier { count, .. } => format!(
-                "{} when the server was started before",
+                "{} when the server was started before, or when the copy was made that it was started on",
                 counted(*count, "loss was found", "losses were found")
             ),
         }

@@ -111,6 +111,9 @@ pub struct ServiceOptions {
     pub max_head_memory: usize,
     /// Records of training runs at most. Default 100,000.
     pub max_runs: usize,
+    /// Bytes that [`backup`](crate::Service::backup) leaves free on the disk that it copies to.
+    /// `None`, the default: as much as the copy takes, 64 MiB at least and 4 GiB at most.
+    pub backup_reserve: Option<u64>,
     /// Whether to go on without what is [lost](crate::figures::Loss), for good: it is written down
     /// in the directory's file `LOSSES`. Default `false`: a damaged journal is not opened, and a
     /// node that lacks knowledge is not served.
@@ -147,6 +150,7 @@ impl Default for ServiceOptions {
             index_sort_memory: 256 << 20,
             max_head_memory: 1 << 30,
             max_runs: 100_000,
+            backup_reserve: None,
             accept_losses: false,
             clock: Arc::new(SystemClock::new()),
         }
@@ -192,6 +196,7 @@ setters! {
     with_index_sort_memory index_sort_memory: usize,
     with_max_head_memory max_head_memory: usize,
     with_max_runs max_runs: usize,
+    with_backup_reserve backup_reserve: Option<u64>,
     with_accept_losses accept_losses: bool,
     with_clock clock: Arc<dyn Clock>,
 }

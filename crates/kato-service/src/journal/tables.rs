@@ -255,6 +255,17 @@ impl Tables {
 }
 
 impl TablesSnapshot<'_> {
+    /// Returns the processor ids of the nodes whose knowledge bases lessons were folded into.
+    pub(crate) fn folded(&self) -> impl Iterator<Item = Result<String, ServiceError>> + use<> {
+        self.rows(Table::Folds).map(|row| {
+            let (key, _) = row?;
+            let processor_id = str::from_utf8(&key);
+            processor_id
+                .map(str::to_owned)
+                .map_err(|error| ServiceError::corrupt("read what was folded", error))
+        })
+    }
+
     /// Returns all records of a table, in key order.
     pub(crate) fn rows(
         &self,

@@ -29,6 +29,12 @@ impl LoadedNode {
         Some(Unfolded { since, n_learns })
     }
 
+    /// Returns the number of the last lessons, if the store lacks them.
+    pub(crate) fn latest_unfolded(&self) -> Option<u64> {
+        let gate = self.gate();
+        (gate.latest > gate.folded).then_some(gate.latest)
+    }
+
     /// Makes the store have everything that was taught so far, and the journal forget it; returns
     /// `false` if there was nothing.
     pub(crate) fn fold(&self, processor_id: &str, journal: &Journal) -> Result<bool, ServiceError> {

@@ -1,32 +1,45 @@
 //! Copying a running service.
 
+mod copying;
+mod staged;
+
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use kato_store::EmbeddedStore;
-
+use self::copying::Copying;
+use self::staged::Staged;
 use super::{NODES, Service};
-use crate::files::{remove_dir, sync_dir};
-use crate::journal::{self, Journal};
-use crate::{ServiceError, loss};
+use crate::ServiceError;
+use crate::backups::{BACKUP, BackupReport, UNFINISHED, remove_marked};
+use crate::disk_room::DiskRoom;
+use crate::files::{remove_file, sync_dir};
+use crate::journal::{self, Journal, TablesSnapshot};
+use crate::loss::{self, Loss, Losses};
+use crate::node::directory_of;
 
-/// Name of the file that marks a copy as not finished.
-const UNFINISHED: &str = "UNFINISHED";
-
-/// Name of the directory, in that of the service, of second names of the files that are being
-/// copied, so that they stay though they are removed.
-const STAGED: &str = "STAGED";
+/// The state of a service at the moment of which a copy is made.
+struct Moment<'a> {
+    tables: TablesSnapshot<'a>,
+    /// The processor ids of nodes in memory that the journal alone has lessons of, and the number
+    /// of the last.
+    unfolded: Vec<(String, u64)>,
+}
 
 impl Service {
     /// Copies the service into a new or empty directory while it runs; [`open`](Self::open) opens
     /// the copy with everything that was acknowledged before the call, and perhaps with some of
     /// what came after, each operation as a whole.
     ///
+    /// A node that cannot be read as a whole does not keep the others from being copied: the report
+    /// has it, and so has the file `LOSSES` of the copy. Of such a node the copy has every file
+    /// that can be read.
+    ///
     /// Writes wait while the files are listed, which takes as long as giving each a second name (a
     /// copy of it where the file system has no links); they go on while it is copied. Needs the
-    /// space of the copy, and until it is done what is removed meanwhile. A copy that fails is
+    /// space of the copy, and until it is done what is removed meanwhile; it leaves
+    /// [`backup_reserve`](crate::ServiceOptions::backup_reserve) free. A copy that fails is
     /// removed; one that a kill broke off says so when it is opened.
     ///
     /// ```
@@ -36,7 +49,8 @@ impl Service {
     /// let dir = tempfile::tempdir()?;
     /// let service = Service::open(&dir.path().join("service"), ServiceOptions::default())?;
     /// let id = service.create_session(NewSession::new("node0"))?.wait()?.session_id;
-    /// service.backup(&dir.path().join("copy"))?;
+    /// let report = service.backup(&dir.path().join("copy"))?;
+    /// assert!(report.losses.is_empty());
     ///
     /// let copy = Service::open(&dir.path().join("copy"), ServiceOptions::default())?;
     /// assert!(copy.check(&id) && copy.losses().is_empty());
@@ -45,9 +59,10 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::NotEmpty`], [`ServiceError::InMemory`], [`ServiceError::Closed`],
-    /// [`ServiceError::StorageFailed`], [`ServiceError::Io`].
-    pub fn backup(&self, to: &Path) -> Result<(), ServiceError> {
+    /// [`ServiceError::NotEmpty`], [`ServiceError::NoRoom`], [`ServiceError::InMemory`],
+    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`], [`ServiceError::Journal`],
+    /// [`ServiceError::Io`].
+    pub fn backup(&self, to: &Path) -> Result<BackupReport, ServiceError> {
         let shared = &self.shared;
         let (Some(journal), Some(nodes)) = (&shared.journal, shared.nodes.dir()) else {
             return Err(ServiceError::InMemory);
@@ -62,129 +77,201 @@ impl Service {
         if copied.is_err() {
             // What there is of it is of no use, and takes space that may be scarce. Should it stay,
             // it says that it is not finished.
-            let _ = fs::remove_dir_all(to);
+            let _ = remove_marked(to);
         }
         copied
     }
 
     /// Makes the copy, in a directory that is empty.
-    fn copy_into(&self, to: &Path, journal: &Journal, nodes: &Path) -> Result<(), ServiceError> {
+    fn copy_into(
+        &self,
+        to: &Path,
+        journal: &Journal,
+        nodes: &Path,
+    ) -> Result<BackupReport, ServiceError> {
         let dir = nodes.parent().unwrap_or(nodes);
-        let unfinished = to.join(UNFINISHED);
-        // On the disk before the first file of the copy: one that is broken off can never be taken
-        // for a whole one.
-        File::create(&unfinished)
-            .and_then(|file| file.sync_all())
-            .map_err(ServiceError::io("create", &unfinished))?;
-        let staged = Staged::new(dir)?;
-        let snapshot = {
-            let _no_writes = self
-                .shared
-                .writing
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            let _at_rest = journal.stores_at_rest();
-            // No write runs: after this the tables have everything that was acknowledged.
-            journal.sync()?;
-            // Files of a store are never changed, only replaced: links keep those of this moment,
-            // while folds go on.
-            staged.link_all(nodes)?;
-            journal.tables().snapshot()
-        };
-        copy_all(&staged.0, &to.join(NODES))?;
+        let unfinished = Unfinished::mark(to)?;
+        let mut staged = Staged::new(dir)?;
+        let moment = self.stage(&mut staged, journal, nodes)?;
+        self.miss_knowledge_bases(&moment, &mut staged)?;
+        let needed = staged.bytes + journal.tables().disk_bytes()?;
+        let room = DiskRoom::check(to, needed, self.shared.options.backup_reserve)?;
+        let mut copying = Copying::new(&room);
+        copying.directory(&staged.dir, &to.join(NODES))?;
         // Behind the knowledge bases, but of the same moment.
-        journal::copy(&snapshot, to)?;
-        drop(snapshot);
+        copying.bytes += copy_journal(&moment, &room, to)?;
+        drop(moment);
         let list = dir.join(loss::FILE);
         if list.exists() {
-            copy_file(&list, &to.join(loss::FILE))?;
+            copying.file(&list, &to.join(loss::FILE))?;
         }
-        // The mark goes last, when all of the copy is on the disk.
-        sync_dir(to)?;
-        fs::remove_file(&unfinished).map_err(ServiceError::io("remove", &unfinished))?;
-        sync_dir(to)
+        let mut report = BackupReport {
+            knowledge_bases: staged.names.len(),
+            bytes: copying.bytes,
+            losses: std::mem::take(&mut staged.losses),
+            foreign: std::mem::take(&mut staged.foreign),
+        };
+        let unread = copying.unread.iter();
+        report
+            .losses
+            .extend(unread.map(|(path, error)| self.not_copied(&staged.dir, path, error)));
+        self.list_losses(&report.losses, to)?;
+        unfinished.finish(to)?;
+        Ok(report)
     }
 
-    /// Refuses a copy that is not finished, and removes what a broken-off copying left in the
-    /// service's own directory.
+    /// Gives all files second names, and returns the state of the journal and of memory at that
+    /// moment.
+    fn stage<'a>(
+        &self,
+        staged: &mut Staged,
+        journal: &'a Journal,
+        nodes: &Path,
+    ) -> Result<Moment<'a>, ServiceError> {
+        let _no_writes = self
+            .shared
+            .writing
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let _at_rest = journal.stores_at_rest();
+        // No write runs: after this the tables have everything that was acknowledged.
+        journal.sync()?;
+        // Files of a store are never changed, only replaced: links keep those of this moment, while
+        // folds go on.
+        staged.link_all(nodes, &|dir| self.node_id_of(dir))?;
+        let loaded = self.shared.nodes.registry().in_memory();
+        let unfolded = loaded.iter().filter_map(|entry| {
+            let latest = entry.in_memory()?.latest_unfolded()?;
+            Some((entry.processor_id().to_owned(), latest))
+        });
+        Ok(Moment {
+            unfolded: unfolded.collect(),
+            tables: journal.tables().snapshot(),
+        })
+    }
+
+    /// Notes the knowledge bases that lessons were folded into and that are not there.
+    fn miss_knowledge_bases(
+        &self,
+        moment: &Moment<'_>,
+        staged: &mut Staged,
+    ) -> Result<(), ServiceError> {
+        for folded in moment.tables.folded() {
+            let processor_id = folded?;
+            let dir = directory_of(Path::new(""), &processor_id);
+            if !staged.names.contains(&dir) {
+                staged.losses.push(Loss::NotCopied {
+                    node_id: self.node_id_of(&dir),
+                    path: dir,
+                    reason: "it is gone".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the loss of a file that cannot be read.
+    fn not_copied(&self, staged: &Path, path: &Path, error: &io::Error) -> Loss {
+        let relative = path.strip_prefix(staged).unwrap_or(path);
+        let name = relative.components().next();
+        let dir = name.map(|name| Path::new(name.as_os_str()));
+        Loss::NotCopied {
+            node_id: self.node_id_of(dir.unwrap_or(relative)),
+            path: relative.to_owned(),
+            reason: error.to_string(),
+        }
+    }
+
+    /// Returns the id of the node of a knowledge base, or the name of its directory where none is
+    /// known.
+    fn node_id_of(&self, dir: &Path) -> String {
+        let name = dir.file_name().unwrap_or_default();
+        let nodes = self.shared.nodes.all();
+        let is_it = |id: &str| directory_of(Path::new(""), id).as_os_str() == name;
+        let found = nodes.iter().find(|node| is_it(node.processor_id()));
+        found.map_or_else(
+            || name.to_string_lossy().into_owned(),
+            |node| node.node_id().to_owned(),
+        )
+    }
+
+    /// Writes what could not be copied into the list of the copy.
+    fn list_losses(&self, losses: &[Loss], to: &Path) -> Result<(), ServiceError> {
+        if losses.is_empty() {
+            return Ok(());
+        }
+        let list = Losses::open(to)?;
+        let now = self.shared.options.clock.now();
+        losses
+            .iter()
+            .try_for_each(|loss| list.write_down(loss.clone(), now))
+    }
+
+    /// Refuses a copy that is not finished, removes what a broken-off copying left in the service's
+    /// own directory, and makes a copy a service's directory.
     pub(super) fn check_copies(dir: &Path) -> Result<(), ServiceError> {
         if dir.join(UNFINISHED).exists() {
             return Err(ServiceError::Unfinished {
                 path: dir.to_owned(),
             });
         }
+        // From now on it has what its copy's original never had.
+        remove_file(&dir.join(BACKUP))?;
         Staged::remove(dir)
     }
 }
 
-/// The files that are being copied, under second names, which are removed when it is dropped.
-struct Staged(PathBuf);
+/// The mark of a copy that is not finished. It is locked, which tells a copy that is being made from
+/// one that was broken off.
+struct Unfinished {
+    mark: File,
+}
 
-impl Staged {
-    /// Creates the directory of second names, empty.
-    fn new(dir: &Path) -> Result<Self, ServiceError> {
-        Self::remove(dir)?;
-        let staged = dir.join(STAGED);
-        fs::create_dir(&staged).map_err(ServiceError::io("create", &staged))?;
-        Ok(Self(staged))
-    }
-
-    /// Removes the directory of second names, with those that a copy left that was broken off.
-    fn remove(dir: &Path) -> Result<(), ServiceError> {
-        remove_dir(&dir.join(STAGED))
-    }
-
-    /// Gives the files of all knowledge bases second names.
-    fn link_all(&self, nodes: &Path) -> Result<(), ServiceError> {
-        for from in entries(nodes)? {
-            let files = EmbeddedStore::files_of(&from).map_err(|source| {
-                ServiceError::Engine(kato_engine::EngineError::Store {
-                    action: "copy a node's knowledge base",
-                    source,
-                })
-            })?;
-            let to = self.0.join(from.file_name().unwrap_or_default());
-            for file in files.into_iter().flatten() {
-                let (from, to) = (from.join(&file), to.join(&file));
-                make_parent(&to)?;
-                // Where the file system has no links the file is copied while everything waits.
-                if fs::hard_link(&from, &to).is_err() {
-                    fs::copy(&from, &to).map_err(ServiceError::io("copy", &from))?;
-                }
-            }
+impl Unfinished {
+    /// Marks a directory, durably: a copy that is broken off can never be taken for a whole one.
+    fn mark(to: &Path) -> Result<Self, ServiceError> {
+        let path = to.join(UNFINISHED);
+        let mark = File::create(&path)
+            .and_then(|file| file.sync_all().map(|()| file))
+            .map_err(ServiceError::io("create", &path))?;
+        // Where files cannot be locked the copy looks broken off until it is done.
+        let _ = mark.try_lock();
+        sync_dir(to)?;
+        if let Some(parent) = to.parent().filter(|parent| *parent != Path::new("")) {
+            sync_dir(parent)?;
         }
-        Ok(())
+        Ok(Self { mark })
+    }
+
+    /// Takes the mark away, when all of the copy is on the disk.
+    fn finish(self, to: &Path) -> Result<(), ServiceError> {
+        let backup = to.join(BACKUP);
+        File::create(&backup)
+            .and_then(|file| file.sync_all())
+            .map_err(ServiceError::io("create", &backup))?;
+        sync_dir(to)?;
+        let path = to.join(UNFINISHED);
+        fs::remove_file(&path).map_err(ServiceError::io("remove", &path))?;
+        drop(self.mark);
+        sync_dir(to)
     }
 }
 
-impl Drop for Staged {
-    fn drop(&mut self) {
-        // Best effort: the next copy or opening removes it.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Copies a directory with all that is in it, durably.
-fn copy_all(from: &Path, to: &Path) -> Result<(), ServiceError> {
-    fs::create_dir_all(to).map_err(ServiceError::io("create", to))?;
-    for path in entries(from)? {
-        let target = to.join(path.file_name().unwrap_or_default());
-        match path.is_dir() {
-            true => copy_all(&path, &target)?,
-            false => copy_file(&path, &target)?,
+/// Copies the journal and returns its bytes; refuses a copy that lacks lessons which memory has.
+fn copy_journal(moment: &Moment<'_>, room: &DiskRoom, to: &Path) -> Result<u64, ServiceError> {
+    let copied = journal::copy(&moment.tables, room, to)?;
+    for (processor_id, latest) in &moment.unfolded {
+        let found = copied.last_lessons(processor_id);
+        if found != Some(*latest) {
+            return Err(ServiceError::corrupt(
+                "copy the journal",
+                format!(
+                    "of {processor_id:?} it has lessons up to {found:?}, and not up to {latest}"
+                ),
+            ));
         }
     }
-    sync_dir(to)
-}
-
-/// Copies a file, durably.
-fn copy_file(from: &Path, to: &Path) -> Result<(), ServiceError> {
-    let copy = || -> io::Result<()> {
-        let mut file = File::create_new(to)?;
-        io::copy(&mut File::open(from)?, &mut file)?;
-        file.sync_all()
-    };
-    copy().map_err(ServiceError::io("copy to", to))
+    Ok(copied.bytes)
 }
 
 /// Lists the paths in a directory.
@@ -204,10 +291,4 @@ fn make_empty(dir: &Path) -> Result<(), ServiceError> {
             path: dir.to_owned(),
         }),
     }
-}
-
-/// Creates the directory that a path is in.
-fn make_parent(path: &Path) -> Result<(), ServiceError> {
-    let parent = path.parent().unwrap_or(path);
-    fs::create_dir_all(parent).map_err(ServiceError::io("create", parent))
 }

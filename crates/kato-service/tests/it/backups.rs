@@ -1,6 +1,7 @@
 //! Copies of a running service.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,6 +9,8 @@ use std::{fs, thread};
 
 use kato_engine::Observation;
 use kato_engine::node::Lesson;
+use kato_service::backups::{self, BackupState};
+use kato_service::figures::Loss;
 use kato_service::{Receipt, Service, ServiceError, ServiceOptions};
 
 use crate::support::{create, frequency, known, lesson, teach};
@@ -178,4 +181,128 @@ fn a_copy_goes_nowhere_where_something_is_and_an_unfinished_one_is_not_opened() 
     let late = service.backup(&dir.path().join("late"));
     assert!(matches!(late, Err(ServiceError::Closed)));
     assert!(service.clear_stm("none", None).map(Receipt::wait).is_err());
+}
+
+/// A service with folded nodes, each with one pattern; its directory and the pattern.
+fn folded(dir: &Path, nodes: &[&str]) -> (Service, String) {
+    let service = Service::open(dir, options()).unwrap();
+    let mut name = String::new();
+    for node in nodes {
+        name = teach(&service, &create(&service, node), ["a", "b"]);
+        service.maintain().unwrap();
+    }
+    (service, name)
+}
+
+/// The only segment of a knowledge base.
+fn segment(knowledge_base: &Path) -> PathBuf {
+    let mut segments = fs::read_dir(knowledge_base.join("segments")).unwrap();
+    segments.next().unwrap().unwrap().path()
+}
+
+#[test]
+fn one_damaged_node_and_what_is_none_keep_no_other_node_from_being_copied() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("service");
+    let names = ["whole", "manifest", "segment", "gone", "emptied"];
+    let (service, pattern) = folded(&data, &names);
+    service.close().unwrap();
+    drop(service);
+    let nodes = data.join("nodes");
+    let manifest = nodes.join("manifest_kato/MANIFEST");
+    let mut bytes = fs::read(&manifest).unwrap();
+    bytes[20] ^= 1;
+    fs::write(&manifest, bytes).unwrap();
+    fs::remove_file(segment(&nodes.join("segment_kato"))).unwrap();
+    fs::remove_dir_all(nodes.join("gone_kato")).unwrap();
+    fs::remove_file(nodes.join("emptied_kato/MANIFEST")).unwrap();
+    fs::write(nodes.join("letter"), "dear").unwrap();
+    fs::create_dir(nodes.join("photos")).unwrap();
+    fs::write(nodes.join("photos/sea"), "blue").unwrap();
+
+    let service = Service::open(&data, options()).unwrap();
+    let copy = dir.path().join("copy");
+    let report = service.backup(&copy).unwrap();
+    assert_eq!(report.foreign, ["letter", "photos"]);
+    let mut lost: Vec<_> = report.losses.iter().map(ToString::to_string).collect();
+    lost.sort();
+    assert_eq!(lost.len(), 4, "{lost:?}");
+    for (loss, (node, file)) in lost.iter().zip([
+        ("emptied", "emptied_kato/MANIFEST"),
+        ("gone", "gone_kato"),
+        ("manifest", "manifest_kato/MANIFEST"),
+        ("segment", "segment_kato/segments/"),
+    ]) {
+        let is_told = loss.contains(&format!("{node:?}")) && loss.contains(file);
+        assert!(is_told && !loss.contains("service/nodes"), "{loss}");
+    }
+    assert_eq!(report.knowledge_bases, 4);
+    // What is damaged is as good as the original.
+    let damaged = copy.join("nodes/manifest_kato");
+    assert_eq!(
+        fs::read(segment(&damaged)).unwrap(),
+        fs::read(segment(&nodes.join("manifest_kato"))).unwrap()
+    );
+    assert_eq!(fs::read(nodes.join("letter")).unwrap(), b"dear");
+    assert!(nodes.join("photos/sea").exists());
+
+    for dir in [&data, &copy] {
+        let is_copy = dir == &copy;
+        let opened = match is_copy {
+            true => Service::open(dir, options()).unwrap(),
+            false => service.clone(),
+        };
+        assert_eq!(frequency(&opened, "whole", &pattern), 1);
+        for node in &names[1..] {
+            assert!(opened.pattern(node, &pattern).is_err(), "{node}");
+            assert!(opened.symbols(node).is_err(), "{node}");
+        }
+        if is_copy {
+            let told = opened.losses();
+            let is_told = |loss: &Loss| matches!(loss, Loss::Earlier { count: 4, .. });
+            assert!(told.iter().any(is_told), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_leaves_room_and_is_counted_until_it_is_a_service() {
+    let dir = tempfile::tempdir().unwrap();
+    let (service, _) = folded(&dir.path().join("service"), &["n"]);
+    service.close().unwrap();
+    drop(service);
+    let strict = options().with_backup_reserve(Some(u64::MAX));
+    let service = Service::open(&dir.path().join("service"), strict).unwrap();
+    let copy = dir.path().join("copy");
+    let refused = service.backup(&copy).unwrap_err();
+    assert!(matches!(refused, ServiceError::NoRoom { .. }), "{refused}");
+    assert!(
+        refused.to_string().contains("--backup-reserve"),
+        "{refused}"
+    );
+    assert!(!copy.exists());
+    drop(service);
+
+    let service = Service::open(&dir.path().join("service"), options()).unwrap();
+    let report = service.backup(&copy).unwrap();
+    assert!(report.bytes > 0 && report.losses.is_empty() && report.foreign.is_empty());
+    assert_eq!(BackupState::of(&copy), BackupState::Whole);
+    assert_eq!(
+        BackupState::of(&dir.path().join("service")),
+        BackupState::Other
+    );
+    // As a kill leaves it.
+    fs::write(copy.join("UNFINISHED"), "").unwrap();
+    assert_eq!(BackupState::of(&copy), BackupState::BrokenOff);
+    backups::remove(&copy).unwrap();
+    assert!(!copy.exists());
+
+    service.backup(&copy).unwrap();
+    let copied = Service::open(&copy, options()).unwrap();
+    for dir in [&copy, &dir.path().join("service")] {
+        assert_eq!(BackupState::of(dir), BackupState::Other);
+        let refused = backups::remove(dir).unwrap_err();
+        assert!(matches!(refused, ServiceError::NotABackup { .. }));
+    }
+    drop(copied);
 }
