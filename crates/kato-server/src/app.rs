@@ -32,6 +32,8 @@ pub(crate) struct App {
     /// Held while something is copied that can only be paid for once it is there, so that there is
     /// one such copy at a time.
     pub(crate) copying: Mutex<()>,
+    /// Held while a backup is made.
+    pub(crate) backing_up: Mutex<()>,
     /// Bounds the log lines about requests that failed for a reason that only the log may name.
     pub(crate) failed_requests: LogThrottle,
     pub(crate) started: Instant,
@@ -60,6 +62,7 @@ impl App {
             request_memory: Budget::new(options.max_request_memory),
             answer_memory: Budget::new(options.max_answer_memory),
             copying: Mutex::default(),
+            backing_up: Mutex::default(),
             failed_requests: LogThrottle::default(),
             started: Instant::now(),
             openapi: OnceLock::new(),

@@ -14,6 +14,7 @@ mod access;
 mod api;
 mod app;
 mod auth;
+mod backups;
 mod bodies;
 mod budget;
 mod call;

@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use crate::access::Allowed;
 use crate::auth::Tokens;
+use crate::backups::BackupOptions;
 use crate::budget::largest_share;
 use crate::weight::BATCH_BYTE;
 
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     pub(crate) shutdown_timeout: Duration,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<crate::tls::TlsFiles>,
-    pub(crate) backups: Option<PathBuf>,
+    pub(crate) backups: BackupOptions,
     pub(crate) allowed: Allowed,
     pub(crate) cors: bool,
     pub(crate) docs: bool,
@@ -61,7 +61,7 @@ impl Default for Options {
             shutdown_timeout: Duration::from_secs(30),
             #[cfg(feature = "tls")]
             tls: None,
-            backups: None,
+            backups: BackupOptions::default(),
             allowed: Allowed::default(),
             cors: false,
             docs: true,

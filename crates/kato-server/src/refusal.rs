@@ -178,6 +178,15 @@ impl From<ServiceError> for Refusal {
             | ServiceError::Head(HeadError::TooManyNgrams | HeadError::TooManySymbols) => {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(&error))
             }
+            // Without its path, which concerns nobody but the operator.
+            ServiceError::NoRoom { .. } => {
+                let detail = "there is too little room for another backup: it would leave less free than `serve --backup-reserve` asks for; remove older ones; the log says how much there is";
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, detail).caused_by(error_chain(&error))
+            }
+            ServiceError::NotEmpty { .. } => {
+                let detail = "a backup of this name is there already; try again";
+                Self::new(StatusCode::CONFLICT, detail).caused_by(error_chain(&error))
+            }
             ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {
                 Self::overloaded(&error_chain(&error))
             }

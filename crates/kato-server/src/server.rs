@@ -165,11 +165,26 @@ impl ServerBuilder {
     }
 
     /// Enables `POST /admin/backups`, which copies the running service ([`Service::backup`]) into a
-    /// new directory below this one, named by the time. Whoever may use the server may then fill
-    /// the disk with copies, so use it with a token, or where only programs of your own reach the
-    /// server. Without it the path is answered with status 404.
+    /// new directory below this one, named by the time. Whoever may use the server may do so, as
+    /// often as [`with_max_backups`](Self::with_max_backups) allows. Without it the path is answered
+    /// with status 404.
     pub fn with_backups(mut self, dir: impl Into<PathBuf>) -> Self {
-        self.options.backups = Some(dir.into());
+        self.options.backups.dir = Some(dir.into());
+        self
+    }
+
+    /// Sets the number of copies in the directory of backups at which another one is refused, with
+    /// the name of the one to remove. Copies that a server was started on do not count. Default 7.
+    pub fn with_max_backups(mut self, max: usize) -> Self {
+        self.options.backups.max = max;
+        self
+    }
+
+    /// Sets whether the oldest copies are removed once a new one is whole, instead of refusing the
+    /// new one, and with them those that were broken off. Copies that a server was started on stay.
+    /// Default `false`.
+    pub fn with_pruned_backups(mut self, prunes: bool) -> Self {
+        self.options.backups.prunes = prunes;
         self
     }
 

@@ -93,6 +93,17 @@ pub(crate) struct Args {
     /// by the time. Whoever may use the server may do so.
     #[arg(long, value_name = "DIR", conflicts_with = "in_memory")]
     backups: Option<PathBuf>,
+    /// Refuse another backup where there are as many. Those that a server was started on do not
+    /// count.
+    #[arg(long, value_name = "N", default_value_t = 7, requires = "backups")]
+    max_backups: usize,
+    /// Remove the oldest backups instead, once a new one is whole.
+    #[arg(long, requires = "backups")]
+    prune_backups: bool,
+    /// Leave so much of the disk free when a backup is made, so that learning can go on. Default:
+    /// as much as the backup takes, 64 MiB at least and 4 GiB at most.
+    #[arg(long, value_name = "SIZE", requires = "backups")]
+    backup_reserve: Option<ByteSize>,
     /// Refuse requests larger than this.
     #[arg(long, value_name = "SIZE", default_value = "100MiB")]
     max_body: ByteSize,
@@ -228,6 +239,7 @@ fn open(args: &Args) -> Result<Service> {
         .with_max_head_memory(bytes("--max-head-memory", args.max_head_memory)?)
         .with_max_runs(args.max_runs)
         .with_accept_losses(args.accept_losses)
+        .with_backup_reserve(args.backup_reserve.map(|size| size.0))
         .with_max_session_memory(bytes("--max-session-memory", args.max_session_memory)?);
     Ok(match &args.data {
         Some(dir) => Service::open(dir, options)?,
@@ -270,7 +282,10 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
         server = server.with_tls(certificate, key);
     }
     if let Some(dir) = &args.backups {
-        server = server.with_backups(dir);
+        server = server
+            .with_backups(dir)
+            .with_max_backups(args.max_backups)
+            .with_pruned_backups(args.prune_backups);
     }
     let hosts = args.allow_host.iter();
     server = hosts.fold(server, ServerBuilder::with_allowed_host);

@@ -1,10 +1,14 @@
 //! Handlers for administrators: the list of sessions, and backups.
 
+use std::path::Path;
+use std::sync::TryLockError;
+
 use axum::http::StatusCode;
 use kato_service::answer::{ListedSession, SessionPage};
 use serde_json::json;
 
 use crate::app::App;
+use crate::backups::Backups;
 use crate::call::Call;
 use crate::compat::{query, timestamp};
 use crate::refusal::Refusal;
@@ -48,22 +52,78 @@ pub(crate) fn list_sessions(app: &App, call: &Call) -> Outcome {
 /// Handles `POST /admin/backups`: copies the running service into a new directory below the one
 /// that was set for backups.
 pub(crate) fn back_up(app: &App, _call: &Call) -> Outcome {
-    let Some(backups) = &app.options.backups else {
+    let options = &app.options.backups;
+    let Some(backups) = &options.dir else {
         let detail =
             "there is no directory for backups; start the server with one (`serve --backups DIR`)";
         return Err(Refusal::new(StatusCode::NOT_FOUND, detail));
     };
+    // One at a time: requests that are repeated must not pile up copies.
+    let _backing_up = match app.backing_up.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            let detail = "a backup is being made; wait for it";
+            return Err(Refusal::new(StatusCode::CONFLICT, detail));
+        }
+        Ok(turn) => turn,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+    };
+    let before = list(backups)?;
+    if before.len() >= options.max && !options.prunes {
+        return Err(too_many(&before, options.max));
+    }
     let at = app.service.options().clock.now();
     // Not all file systems allow colons in names.
     let name = timestamp::iso_z(at).replace(':', "-");
     let dir = backups.join(&name);
     // Should two copies get the same name, the second one is refused: the service copies into no
     // directory that holds anything.
-    app.service.backup(&dir)?;
+    let report = app.service.backup(&dir)?;
     tracing::info!(dir = %dir.display(), "copied");
+    for loss in &report.losses {
+        tracing::error!(dir = %dir.display(), %loss, "a part could not be copied");
+    }
+    if !report.foreign.is_empty() {
+        tracing::warn!(names = ?report.foreign, "passed over what is no knowledge base");
+    }
+    if options.prunes
+        && let Err(error) = list(backups)?.prune(options.max)
+    {
+        // The new one is there all the same.
+        tracing::warn!(%error, "an old backup cannot be removed");
+    }
     Ok(Reply::json(
         StatusCode::CREATED,
-        &json!({"backup": name, "created_at": timestamp::iso_z(at)}),
+        &json!({
+            "backup": name,
+            "created_at": timestamp::iso_z(at),
+            "bytes": report.bytes,
+            "knowledge_bases": report.knowledge_bases,
+            // They name nodes, and files below the directory of knowledge bases.
+            "losses": report.losses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "passed_over": report.foreign,
+            "backups": list(backups)?.len(),
+            "max_backups": options.max,
+        }),
     )
     .into())
+}
+
+/// Lists the backups in a directory.
+fn list(dir: &Path) -> Result<Backups, Refusal> {
+    Backups::list(dir).map_err(|error| {
+        let detail = "the directory of backups cannot be listed; the server's log says why";
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+            .caused_by(format!("list {}: {error}", dir.display()))
+    })
+}
+
+/// Refuses another backup where there are as many as there may be.
+fn too_many(found: &Backups, max: usize) -> Refusal {
+    let first = found.first_to_remove().and_then(|dir| dir.file_name());
+    let first = first.unwrap_or_default().to_string_lossy();
+    let detail = format!(
+        "there are {} backups already, and {max} may be there (`serve --max-backups`): remove {first:?} first, or have the oldest removed (`serve --prune-backups`)",
+        found.len(),
+    );
+    Refusal::new(StatusCode::INSUFFICIENT_STORAGE, detail)
 }

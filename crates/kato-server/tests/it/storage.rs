@@ -285,8 +285,95 @@ async fn a_copy_never_takes_the_place_of_another_one() {
     let server = Running::of(service, |builder| builder.with_backups(&backups)).await;
     let copied = server.post("/admin/backups", json!({})).await;
     assert_eq!(copied.status, 201, "{}", copied.text());
-    assert_eq!(server.post("/admin/backups", json!({})).await.status, 500);
+    assert_eq!(server.post("/admin/backups", json!({})).await.status, 409);
     let copy = backups.join(copied.json()["backup"].as_str().unwrap());
     let service = Service::open(&copy, ServiceOptions::default()).unwrap();
     assert!(service.losses().is_empty(), "{:?}", service.losses());
+}
+
+#[tokio::test]
+async fn backups_are_counted_and_the_oldest_are_removed_where_that_was_asked_for() {
+    let dirs = tempfile::tempdir().unwrap();
+    let (data, backups) = (dirs.path().join("data"), dirs.path().join("backups"));
+    let clock = Arc::new(kato_service::clock::ManualClock::at(UNIX_EPOCH));
+    let options = ServiceOptions::default().with_clock(Arc::clone(&clock) as _);
+    let names = || {
+        let entries = std::fs::read_dir(&backups).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let service = Service::open(&data, options.clone()).unwrap();
+    let server = Running::of(service, |builder| {
+        builder.with_backups(&backups).with_max_backups(2)
+    })
+    .await;
+    for count in 1..=2 {
+        clock.advance(Duration::from_secs(1));
+        let copied = server.post("/admin/backups", json!({})).await;
+        assert_eq!(copied.status, 201, "{}", copied.text());
+        let answer = copied.json();
+        assert_eq!(
+            (&answer["backups"], &answer["max_backups"]),
+            (&json!(count), &json!(2))
+        );
+        assert_eq!(
+            (&answer["losses"], &answer["passed_over"]),
+            (&json!([]), &json!([]))
+        );
+        assert!(answer["bytes"].is_u64());
+    }
+    let before = names();
+    clock.advance(Duration::from_secs(1));
+    let refused = server.post("/admin/backups", json!({})).await;
+    assert_eq!(refused.status, 507);
+    assert!(refused.text().contains(&before[0]), "{}", refused.text());
+    assert_eq!(names(), before);
+    // One that was broken off is the first to go.
+    let broken_off = backups.join(&before[1]).join("UNFINISHED");
+    std::fs::write(&broken_off, "").unwrap();
+    let refused = server.post("/admin/backups", json!({})).await;
+    assert!(refused.text().contains(&before[1]), "{}", refused.text());
+    std::fs::remove_file(broken_off).unwrap();
+    server.stop().await.unwrap().unwrap();
+
+    // One that a server was started on is none any more, and stays.
+    drop(Service::open(&backups.join(&before[0]), options.clone()).unwrap());
+    let service = Service::open(&data, options).unwrap();
+    let server = Running::of(service, |builder| {
+        builder
+            .with_backups(&backups)
+            .with_max_backups(2)
+            .with_pruned_backups(true)
+    })
+    .await;
+    for _ in 0..3 {
+        clock.advance(Duration::from_secs(1));
+        let copied = server.post("/admin/backups", json!({})).await;
+        assert_eq!(copied.status, 201, "{}", copied.text());
+    }
+    let after = names();
+    assert_eq!(after.len(), 3);
+    assert!(after[0] == before[0] && !after.contains(&before[1]), "{before:?} {after:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_node_is_told_by_the_answer_to_a_backup() {
+    let dirs = tempfile::tempdir().unwrap();
+    let (data, backups) = (dirs.path().join("data"), dirs.path().join("backups"));
+    let node = data.join("nodes/broken_kato");
+    std::fs::create_dir_all(&node).unwrap();
+    std::fs::write(node.join("MANIFEST"), "{").unwrap();
+    std::fs::write(data.join("nodes/letter"), "dear").unwrap();
+    let service = Service::open(&data, ServiceOptions::default()).unwrap();
+    let server = Running::of(service, |builder| builder.with_backups(&backups)).await;
+    let copied = server.post("/admin/backups", json!({})).await;
+    assert_eq!(copied.status, 201, "{}", copied.text());
+    let answer = copied.json();
+    assert_eq!(answer["passed_over"], json!(["letter"]));
+    let losses = answer["losses"].to_string();
+    assert!(losses.contains("broken_kato/MANIFEST"), "{losses}");
+    assert!(!losses.contains(data.to_str().unwrap()), "{losses}");
 }
