@@ -30,6 +30,26 @@ pub enum ServiceError {
     /// The engine refused it.
     #[error(transparent)]
     Engine(EngineError),
+    /// What a node has learned cannot be read. Other nodes are not concerned.
+    #[error("use node {node_id:?}, which cannot be read; other nodes are not concerned")]
+    Node {
+        /// The node.
+        node_id: String,
+        /// The cause.
+        source: EngineError,
+    },
+    /// An operation of a node ended half-way, and the node is loaded again, with what was
+    /// acknowledged. What this request was to do may have been done or not. Other nodes are not
+    /// concerned.
+    #[error(
+        "use node {node_id:?}: an operation ended half-way, and the node is loaded again; try again"
+    )]
+    NodeInterrupted {
+        /// The node.
+        node_id: String,
+        /// The cause.
+        source: StorageFailure,
+    },
     /// A prediction was ended before it was done, by [`Cancel`](kato_prediction::Cancel).
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -331,6 +351,21 @@ impl ServiceError {
     }
 }
 
+impl ServiceError {
+    /// Names the node of an error that says what the node has learned cannot be read.
+    pub(crate) fn of_node(self, node_id: &str) -> Self {
+        match self {
+            Self::Engine(source @ (EngineError::Store { .. } | EngineError::Load { .. })) => {
+                Self::Node {
+                    node_id: node_id.to_owned(),
+                    source,
+                }
+            }
+            other => other,
+        }
+    }
+}
+
 impl From<EngineError> for ServiceError {
     fn from(error: EngineError) -> Self {
         match error {
@@ -363,6 +398,14 @@ impl StorageFailure {
 }
 
 impl StorageFailure {
+    /// Makes the error of a node that must be loaded again.
+    pub(crate) fn into_interrupted(self, node_id: &str) -> ServiceError {
+        ServiceError::NodeInterrupted {
+            node_id: node_id.to_owned(),
+            source: self,
+        }
+    }
+
     /// Returns what the operating system said, such as `No space left on device (os error 28)`, if
     /// that was the cause. Unlike the whole text of the failure it names no files, so it can be
     /// shown to anybody.

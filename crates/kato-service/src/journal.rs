@@ -5,7 +5,6 @@ mod copy;
 mod log;
 mod mark;
 mod opening;
-mod operation_guard;
 mod record;
 mod tables;
 mod versions;
@@ -21,7 +20,6 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 
 pub(crate) use self::copy::copy;
-use self::operation_guard::OperationGuard;
 pub(crate) use self::record::{
     KeyRecord, LessonsRecord, NodeRecord, SessionHeader, StateRecord, StoredAnswer, key_of_key,
     key_of_lessons, key_of_time, old_key_of_key, sequence_of, time_of,
@@ -228,17 +226,6 @@ impl Journal {
         self.failure
             .get()
             .map_or(Ok(()), |failure| Err(failure.clone()))
-    }
-
-    /// Begins an operation, which ends all writing unless it is said to be done.
-    pub(crate) const fn begin_operation(&self) -> OperationGuard<'_> {
-        OperationGuard::new(self)
-    }
-
-    /// Ends all writing and returns what did so first: an operation was left half-way, so that only
-    /// opening again restores what was acknowledged.
-    pub(crate) fn fail(&self, failure: StorageFailure) -> StorageFailure {
-        self.failure.get_or_init(|| failure).clone()
     }
 
     /// Writes what is in the queue and takes no more.

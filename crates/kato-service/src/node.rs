@@ -1,6 +1,7 @@
 //! One node: its knowledge base, what of it is in the journal alone, and how it comes into memory
 //! and leaves it.
 
+mod failure;
 mod fold;
 mod indexing;
 mod lazy_store;
@@ -23,6 +24,7 @@ use crate::ServiceError;
 use crate::charge::Charge;
 use crate::clock::{Clock, Micros};
 use crate::compact_json::CompactJson;
+use crate::error::StorageFailure;
 use crate::index_writers::IndexWriters;
 use crate::journal::{Entry, Journal, NodeRecord, Table};
 use crate::loss::Losses;
@@ -46,6 +48,16 @@ pub(crate) struct NodeEntry {
     charge: Charge,
     /// Weak, because the registry holds the node while that is in memory.
     registry: Weak<Registry>,
+}
+
+/// Whether a node is in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Absent,
+    /// It is, or is just coming or going.
+    InMemory,
+    /// It is, and must be loaded again.
+    Failed,
 }
 
 /// The place that the knowledge of a node comes from.
@@ -191,7 +203,16 @@ impl NodeEntry {
         // Held while loading: others that need the node wait instead of loading it a second time.
         let mut loaded = self.lock();
         if let Some(node) = &*loaded {
-            return Ok(Arc::clone(node));
+            let Some((failure, journal)) = failure_of(node, source) else {
+                return Ok(Arc::clone(node));
+            };
+            // The lock on its store is free when nobody uses it any more.
+            if Arc::strong_count(node) > 1 {
+                return Err(failure.into_interrupted(&self.node_id));
+            }
+            // What was acknowledged is in the queue perhaps, and loading reads the tables.
+            journal.append_and_wait(Entry::default())?;
+            *loaded = None;
         }
         let registry = self.registry.upgrade();
         // Before it is loaded: one that is just coming counts among those in memory.
@@ -224,7 +245,7 @@ impl NodeEntry {
                 if let Some(registry) = &registry {
                     registry.leave(self);
                 }
-                Err(error)
+                Err(error.of_node(&self.node_id))
             }
         }
     }
@@ -256,6 +277,7 @@ impl NodeEntry {
             // meanwhile.
             Some(node) if Arc::strong_count(node) == 1 => {
                 let registry = self.registry.upgrade();
+                // Of one that must be loaded again nothing is folded before.
                 if let Some(unfolded) = node.unfolded() {
                     // Who loads it next reads the tables, and what is in the queue is not there yet.
                     // Waited for first: what is kept below is of a node that does leave.
@@ -280,16 +302,34 @@ impl NodeEntry {
 
     /// Returns whether it is in memory, or just coming or going.
     pub(crate) fn is_in_memory(&self) -> bool {
-        match self.loaded.try_lock() {
-            Ok(loaded) => loaded.is_some(),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().is_some(),
-            Err(TryLockError::WouldBlock) => true,
+        !matches!(self.presence(), Presence::Absent)
+    }
+
+    /// Returns whether it is in memory, and whether it must be loaded again.
+    pub(crate) fn presence(&self) -> Presence {
+        let loaded = match self.loaded.try_lock() {
+            Ok(loaded) => loaded,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Presence::InMemory,
+        };
+        match &*loaded {
+            Some(node) if node.failure().is_some() => Presence::Failed,
+            Some(_) => Presence::InMemory,
+            None => Presence::Absent,
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<LoadedNode>>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns why a node must be loaded again, and the journal that it is loaded from. While nothing can
+/// be written reads go on with what there is.
+fn failure_of<'a>(node: &LoadedNode, source: Source<'a>) -> Option<(StorageFailure, &'a Journal)> {
+    let journal = source.disk?.journal;
+    let failure = node.failure()?;
+    journal.check().is_ok().then(|| (failure.clone(), journal))
 }
 
 /// Returns the bytes that a node takes that is not in memory.

@@ -216,12 +216,16 @@ impl SessionEntry {
         entry: &mut Entry,
     ) -> Result<(), ServiceError> {
         let record = match &body.phase {
-            Phase::Loaded(loaded) => {
+            Phase::Loaded(loaded) if loaded.node.failure().is_none() => {
                 StateRecord::encode(self.expires(), Some(loaded.session.state()))
             }
             // Its memory is in the journal since it rests, and nothing in the queue can change it:
-            // what is read here is the latest.
-            Phase::Unloaded(_) => {
+            // what is read here is the latest. That of a node that must be loaded again may have
+            // what the journal lacks.
+            Phase::Loaded(_) | Phase::Unloaded(_) => {
+                if body.is_loaded() {
+                    journal.append_and_wait(Entry::default())?;
+                }
                 let stored = journal.tables().get(Table::States, self.id.as_bytes())?;
                 StateRecord::with_expiry(self.expires(), stored.as_deref())
             }
@@ -246,12 +250,22 @@ impl SessionEntry {
         }
     }
 
+    /// Puts the session to rest as the journal has it, if its node must be loaded again.
+    pub(crate) fn release_failed(body: &mut Body) {
+        if matches!(&body.phase, Phase::Loaded(loaded) if loaded.node.failure().is_some()) {
+            Self::deactivate(body);
+        }
+    }
+
     /// Returns the session in memory, brought there if it rests.
     pub(crate) fn activate<'a>(
         &self,
         body: &'a mut Body,
         source: Source<'_>,
     ) -> Result<&'a mut LoadedSession, ServiceError> {
+        if source.disk.is_some_and(|disk| disk.journal.check().is_ok()) {
+            Self::release_failed(body);
+        }
         if let Phase::Unloaded(config) = &body.phase {
             let node = self.node.load(source)?;
             let state = match source.disk {

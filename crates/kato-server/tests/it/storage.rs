@@ -356,7 +356,10 @@ async fn backups_are_counted_and_the_oldest_are_removed_where_that_was_asked_for
     }
     let after = names();
     assert_eq!(after.len(), 3);
-    assert!(after[0] == before[0] && !after.contains(&before[1]), "{before:?} {after:?}");
+    assert!(
+        after[0] == before[0] && !after.contains(&before[1]),
+        "{before:?} {after:?}"
+    );
 }
 
 #[tokio::test]

@@ -41,6 +41,10 @@ impl LoadedNode {
         let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
         let (pending, folded, latest, since) = {
             let mut gate = self.gate();
+            // Memory may have what the journal lacks.
+            if let Some(failure) = self.failure() {
+                return Err(failure.clone().into_interrupted(self.node().name()));
+            }
             if gate.folded == gate.latest {
                 return Ok(false);
             }
@@ -50,9 +54,9 @@ impl LoadedNode {
             (pending, gate.folded, gate.latest, gate.since.take())
         };
         let _changing = journal.changing_store();
-        // A panic in the store leaves open what it holds; an error does not, and the next fold
-        // tries again.
-        let guard = journal.begin_operation();
+        // A panic in the store leaves open what it holds, which loading shows; an error does not, and
+        // the next fold tries again.
+        let guard = self.begin_operation();
         // Flushed first: what the store has the journal must have, too, as it says what became of
         // the sessions and keys of these lessons.
         let written = journal
@@ -105,15 +109,16 @@ impl LoadedNode {
         }
         // Once more: the writing of one may have ended in between.
         self.forget_index();
-        let guard = journal.begin_operation();
+        let guard = self.begin_operation();
         // The journal before the store: a store that is emptied first would lack lessons that the
         // journal still counts on, were the next step never taken.
         gate.record_cleared(processor_id, &mut entry);
         journal.append_and_wait(entry)?;
         if let Err(error) = self.engine().clear(checkpoint(gate.latest)) {
             // The journal says that all is forgotten, and memory does not: only loading the node
-            // anew makes them one.
-            return Err(journal.fail(StorageFailure::new(error)).into());
+            // again makes them one.
+            let failure = self.fail(StorageFailure::new(error));
+            return Err(failure.into_interrupted(self.node().name()));
         }
         let mut done = Entry::default();
         done.remove(

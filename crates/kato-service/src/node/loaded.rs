@@ -2,7 +2,7 @@
 //! taken.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kato_engine::node::Lesson;
 use kato_engine::{Engine, Node};
@@ -17,6 +17,7 @@ use super::{Disk, Source};
 use crate::ServiceError;
 use crate::charge::Charge;
 use crate::clock::Micros;
+use crate::error::StorageFailure;
 use crate::heads::Listeners;
 use crate::journal::{Entry, LessonsRecord, Table, key_of_lessons, sequence_of};
 use crate::loss::Loss;
@@ -35,6 +36,8 @@ pub(crate) struct LoadedNode {
     charge: Charge,
     /// The heads that count what it is taught.
     listeners: Listeners,
+    /// Why it must be loaded again; see [`fail`](Self::fail).
+    pub(super) failure: OnceLock<StorageFailure>,
     /// Its store on the disk; `None` in memory.
     pub(super) store: Option<Arc<LazyStore>>,
     pub(super) indexing: Mutex<Indexing>,
@@ -143,6 +146,7 @@ impl LoadedNode {
             gate: Mutex::default(),
             charge,
             listeners: Listeners::default(),
+            failure: OnceLock::new(),
             store,
             indexing: Mutex::new(indexing),
             folding: Mutex::default(),
@@ -218,16 +222,15 @@ impl LoadedNode {
             // Committed at once: what there is becomes all that there ever was, so that the loss is
             // reported once.
             let _changing = disk.journal.changing_store();
-            let guard = disk.journal.begin_operation();
+            // Before the commit: told twice where that fails, and never not at all.
+            for loss in accepted {
+                disk.losses.write_down(loss, disk.clock.now())?;
+            }
             self.engine.begin_commit().finish(checkpoint(gate.latest))?;
             gate.folded = gate.latest;
             gate.since = None;
             stale.changes.append(&mut taught.changes);
             record_folded(processor_id, gate.latest, &mut stale);
-            for loss in accepted {
-                disk.losses.write_down(loss, disk.clock.now())?;
-            }
-            guard.done();
         }
         if !stale.changes.is_empty() {
             // Nobody waits for it: records that stay are skipped the next time, too.

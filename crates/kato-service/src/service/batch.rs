@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
+use kato_engine::LearnOutcome;
 use kato_engine::node::Lesson;
-use kato_engine::{EngineError, LearnOutcome};
 use kato_model::Event;
 
 use super::Service;
@@ -27,8 +27,8 @@ impl Service {
     ///
     /// [`ServiceError::BatchTooLarge`], [`ServiceError::EmptySequence`], and as
     /// [`observe`](Self::observe); everything is checked before the first sequence is learned.
-    /// Should the node turn out to be full on the way, it is [`ServiceError::StorageFailed`]: then
-    /// a restart restores the node without any of the batch.
+    /// Should the node turn out to be full or damaged on the way, it is
+    /// [`ServiceError::NodeInterrupted`]: the node is loaded again, without any of the batch.
     pub fn learn_batch(
         &self,
         id: &str,
@@ -91,18 +91,10 @@ impl Service {
                         let node_id = entry.node_id.clone();
                         (Ok(BatchOutcome { node_id, outcomes }), lessons)
                     }
-                    Err(error) => (Err(self.fail_journal(error)), Vec::new()),
+                    Err(error) => (Err(error), Vec::new()),
                 }
             },
         )
-    }
-
-    /// Ends all writing, as a part of a batch was taught: only opening again undoes it.
-    fn fail_journal(&self, error: EngineError) -> ServiceError {
-        match &self.shared.journal {
-            Some(journal) => journal.fail(StorageFailure::new(error)).into(),
-            None => ServiceError::Engine(error),
-        }
     }
 }
 
@@ -115,8 +107,22 @@ pub(super) fn sort(lesson: &mut Lesson) {
     }
 }
 
-/// Teaches lessons one after the other, up to the first that fails.
-fn teach(loaded: &LoadedSession, lessons: &[Lesson]) -> Result<Vec<LearnOutcome>, EngineError> {
-    let node = loaded.node.node();
-    lessons.iter().map(|lesson| node.teach(lesson)).collect()
+/// Teaches lessons one after the other, up to the first that fails. Where some were taught before, the
+/// node is loaded again without them: a batch is learned as a whole or not at all.
+fn teach(loaded: &LoadedSession, lessons: &[Lesson]) -> Result<Vec<LearnOutcome>, ServiceError> {
+    let node = &loaded.node;
+    let mut outcomes = Vec::with_capacity(lessons.len());
+    for lesson in lessons {
+        match node.node().teach(lesson) {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(error) if outcomes.iter().all(|outcome| outcome.name().is_none()) => {
+                return Err(error.into());
+            }
+            Err(error) => {
+                let failure = node.fail(StorageFailure::new(error));
+                return Err(failure.into_interrupted(node.node().name()));
+            }
+        }
+    }
+    Ok(outcomes)
 }

@@ -1,5 +1,6 @@
 //! Tests of what a service does when its journal cannot be written or flushed: it stops taking
-//! writes, says so, and loses nothing.
+//! writes, says so, and loses nothing; and when an operation of one node ends half-way: that node is
+//! loaded again.
 
 use std::path::Path;
 
@@ -154,4 +155,96 @@ fn a_cause_is_told_without_paths() {
     assert!(failure(28).system_error().unwrap().contains("os error 28"));
     let worded = crate::StorageFailure::new("/secret/path is damaged");
     assert_eq!(worded.system_error(), None);
+}
+
+/// Makes a node forget nothing and know too much, as an operation leaves it that ended half-way.
+fn leave_half_way(service: &Service, node_id: &str, word: &str) {
+    let shared = &service.shared;
+    let entry = shared.nodes.enter(node_id, shared.now());
+    let node = entry.in_memory().unwrap();
+    let gate = node.gate();
+    let guard = node.begin_operation();
+    for lesson in &batch(word) {
+        node.node().teach(lesson).unwrap();
+    }
+    drop(guard);
+    drop(gate);
+}
+
+#[test]
+fn a_node_that_was_left_half_way_is_loaded_again_and_no_other_one_is_concerned() {
+    for way in ["learn", "read", "fold", "close", "evict", "copy"] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = ServiceOptions::default()
+            .with_fold_interval(std::time::Duration::ZERO)
+            .with_max_loaded_nodes(usize::from(way != "evict"));
+        let data = dir.path().join("service");
+        let service = Service::open(&data, options.clone()).unwrap();
+        let (id, beside) = (create(&service), create(&service));
+        let made = service.create_session(NewSession::new("other")).unwrap();
+        let other = made.wait().unwrap().session_id;
+        learn(&service, &id, "before").unwrap();
+        for id in [&id, &beside] {
+            let observed = service.observe(id, Observation::strings(["seen"]), None);
+            observed.unwrap().wait().unwrap();
+        }
+        leave_half_way(&service, "n", "half");
+        learn(&service, &other, "beside").unwrap();
+        assert!(matches!(service.health(), Health::Healthy));
+        match way {
+            "learn" => learn(&service, &id, "after").unwrap(),
+            "fold" | "evict" => drop(service.maintain().unwrap()),
+            "close" => service.close().unwrap(),
+            "copy" => {
+                let report = service.backup(&dir.path().join("copy")).unwrap();
+                assert!(report.losses.is_empty(), "{report:?}");
+            }
+            _ => {}
+        }
+        assert_eq!(count(&service, "half"), 0, "{way}");
+        assert_eq!(count(&service, "before"), 2, "{way}");
+        for id in [&id, &beside] {
+            assert_eq!(service.stm(id).unwrap().len(), 1, "{way}");
+        }
+        if way != "close" {
+            learn(&service, &id, "half").unwrap();
+            assert_eq!(count(&service, "half"), 2, "{way}");
+            service.close().unwrap();
+        }
+        drop(service);
+        let open_again = |dir: &Path| Service::open(dir, options.clone()).unwrap();
+        let service = open_again(&data);
+        let expected = if way == "close" { 0 } else { 2 };
+        assert_eq!(count(&service, "half"), expected, "{way}");
+        assert_eq!(count(&service, "before"), 2, "{way}");
+        if way == "copy" {
+            let copy = open_again(&dir.path().join("copy"));
+            assert_eq!((count(&copy, "half"), count(&copy, "before")), (0, 2));
+        }
+    }
+}
+
+#[test]
+fn a_node_that_is_loaded_again_says_so_while_somebody_has_it_in_hand() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = open(dir.path());
+    let id = create(&service);
+    learn(&service, &id, "before").unwrap();
+    let shared = &service.shared;
+    let node = shared.nodes.enter("n", shared.now()).in_memory().unwrap();
+    let failure = node.fail(crate::StorageFailure::new("the node is full"));
+    drop(node);
+    assert!(failure.to_string().contains("full"));
+    // Somebody else has the node in hand: told, and over as soon as that ends.
+    let held = shared.nodes.enter("n", shared.now()).in_memory().unwrap();
+    let refused = learn(&service, &id, "during").unwrap_err();
+    let ServiceError::NodeInterrupted { node_id, source } = &refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(node_id, "n");
+    assert!(source.to_string().contains("full"));
+    drop(held);
+    learn(&service, &id, "during").unwrap();
+    assert_eq!(count(&service, "during"), 2);
+    assert_eq!(count(&service, "before"), 2);
 }

@@ -34,7 +34,7 @@ impl Service {
             if shared.index_writers.is_stopped() || disk.journal.check().is_err() {
                 break;
             }
-            let Some(node) = entry.in_memory() else {
+            let Some(node) = entry.in_memory().filter(|node| node.failure().is_none()) else {
                 continue;
             };
             let (node_id, now) = (entry.node_id(), shared.now());

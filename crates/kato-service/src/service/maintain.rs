@@ -9,7 +9,7 @@ use crate::ServiceError;
 use crate::clock::Micros;
 use crate::error::StorageFailure;
 use crate::journal::{Entry, Journal, KeyRecord, Table, time_of};
-use crate::node::NodeEntry;
+use crate::node::{NodeEntry, Presence};
 
 /// Keys that one round forgets at most.
 const FORGOTTEN_AT_ONCE: usize = 10_000;
@@ -110,10 +110,13 @@ impl Service {
     /// Folds a node that is in memory, if it is due; returns whether it did.
     fn fold_if_due(
         &self,
-        entry: &NodeEntry,
+        entry: &Arc<NodeEntry>,
         journal: &Journal,
         now: Micros,
     ) -> Result<bool, ServiceError> {
+        if entry.presence() == Presence::Failed {
+            entry.load(self.shared.source_for(entry))?;
+        }
         match entry.in_memory() {
             Some(node) if node.is_due(&self.shared.options, now) => {
                 let folded = node.fold(entry.processor_id(), journal)?;

@@ -104,8 +104,9 @@ impl Service {
             false => None,
         };
         // From here on memory may have what the journal lacks: a panic or an error that returns
-        // early drops this, which ends all writing.
-        let guard = shared.journal.as_ref().map(Journal::begin_operation);
+        // early drops this, and the node is loaded again. Without a journal there is nothing to load
+        // it from.
+        let guard = shared.journal.as_ref().map(|_| node.begin_operation());
         let (outcome, lessons) = act(loaded, &entry);
         if !lessons.is_empty() {
             node.measure();
@@ -140,7 +141,7 @@ impl Service {
                 if let Some(guard) = guard {
                     guard.done();
                 }
-                return Err(error);
+                return Err(error.of_node(entry.node.node_id()));
             }
         };
         entry.update_charge(&body);

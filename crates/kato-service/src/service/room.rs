@@ -8,7 +8,7 @@ use super::Shared;
 use crate::ServiceError;
 use crate::descriptors::Descriptors;
 use crate::journal::{Entry, Journal};
-use crate::node::{LoadedNode, NodeEntry, Source};
+use crate::node::{LoadedNode, NodeEntry, Presence, Source};
 use crate::session::SessionEntry;
 
 /// Share of the nodes in memory, as a divisor, that is kept free, so that who comes next finds room.
@@ -22,10 +22,17 @@ impl Shared {
     /// Returns where the knowledge of a node comes from that is about to be used, and makes room
     /// for it if it has to be loaded.
     pub(super) fn source_for(&self, node: &NodeEntry) -> Source<'_> {
-        if let Some(journal) = self.journal.as_ref().filter(|_| !node.is_in_memory()) {
+        match (&self.journal, node.presence()) {
             // Rarely any work: room is kept free beside the requests. Whoever has to wait for it
             // waits for one node and not for a share of all.
-            self.make_room(journal, 1, 1);
+            (Some(journal), Presence::Absent) => drop(self.make_room(journal, 1, 1)),
+            (Some(journal), Presence::Failed) if journal.check().is_ok() => {
+                // Its sessions keep it in memory. One that is in use lets go of it itself.
+                let sessions = self.sessions.of_node(node.processor_id());
+                let bodies = sessions.iter().filter_map(|session| session.try_lock());
+                bodies.for_each(|mut body| SessionEntry::release_failed(&mut body));
+            }
+            _ => {}
         }
         self.source()
     }
