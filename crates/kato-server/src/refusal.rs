@@ -153,6 +153,26 @@ impl From<ServiceError> for Refusal {
                 }),
             ),
             ServiceError::Engine(error) => engine(&error),
+            ServiceError::Node {
+                ref node_id,
+                ref source,
+            } => {
+                let why = cause_of(source);
+                let detail = format!(
+                    "node {node_id:?} cannot be read: {why}; other nodes are not concerned; the server's log says more, under the X-Trace-ID of this answer"
+                );
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(error_chain(&error))
+            }
+            ServiceError::NodeInterrupted {
+                ref node_id,
+                ref source,
+            } => {
+                let why = os_error_suffix(source);
+                let detail = format!(
+                    "an operation of node {node_id:?} ended half-way{why}, and the node is loaded again; other nodes are not concerned; try again"
+                );
+                Self::try_later(&detail, RETRY_SOON).caused_by(error_chain(&error))
+            }
             // Another server may soon take the place of this one, or the same after a restart.
             ServiceError::Closed => Self::try_later(&error.to_string(), RETRY_LATER),
             ServiceError::StorageFailed { ref source } => {
@@ -281,7 +301,7 @@ fn unreadable(error: &EngineError, status: StatusCode, node: &str, why: &str) ->
 /// Says why what a node has learned cannot be read. The whole text may name files and is for the log.
 fn cause_of(error: &EngineError) -> String {
     if let EngineError::LostPattern { .. } = error {
-        return "what it learned last is not yet in its knowledge base; after a restart the server has it again from its journal".to_owned();
+        return "what it learned last is not yet in its knowledge base; the server loads it again from its journal, within a minute".to_owned();
     }
     let mut cause: Option<&(dyn Error + 'static)> = error.source();
     while let Some(error) = cause {
