@@ -213,8 +213,7 @@ pub enum ServiceError {
     /// The service is shutting down.
     #[error("change anything: the service is shutting down; try again after its restart")]
     Closed,
-    /// The journal or a store cannot be written, or an operation ended half-way: no write is taken
-    /// any more. What this request was to do may have been done or not; opening the service again
+    /// The journal cannot be written: no write is taken any more. What this request was to do may have been done or not; opening the service again
     /// shows it.
     #[error(
         "make a change durable: storage has failed, and nothing is changed any more; free space or repair it, then restart"
@@ -355,12 +354,14 @@ impl ServiceError {
     /// Names the node of an error that says what the node has learned cannot be read.
     pub(crate) fn of_node(self, node_id: &str) -> Self {
         match self {
-            Self::Engine(source @ (EngineError::Store { .. } | EngineError::Load { .. })) => {
-                Self::Node {
-                    node_id: node_id.to_owned(),
-                    source,
-                }
-            }
+            Self::Engine(
+                source @ (EngineError::Store { .. }
+                | EngineError::Load { .. }
+                | EngineError::LostPattern { .. }),
+            ) => Self::Node {
+                node_id: node_id.to_owned(),
+                source,
+            },
             other => other,
         }
     }

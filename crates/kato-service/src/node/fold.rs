@@ -3,6 +3,8 @@
 
 use std::sync::PoisonError;
 
+use kato_engine::EngineError;
+
 use super::loaded::{LoadedNode, checkpoint, record_folded};
 use super::registry::Unfolded;
 use crate::ServiceError;
@@ -64,6 +66,10 @@ impl LoadedNode {
             .and_then(|()| Ok(pending.finish(checkpoint(latest))?));
         guard.done();
         if let Err(error) = written {
+            if let ServiceError::Engine(EngineError::LostPattern { .. }) = &error {
+                // The journal has it.
+                self.fail(StorageFailure::new(error.to_string()));
+            }
             let mut gate = self.gate();
             // The lessons are as old as before, so that the next round of maintenance tries again.
             gate.since = since.or(gate.since);

@@ -157,7 +157,7 @@ fn a_cause_is_told_without_paths() {
     assert_eq!(worded.system_error(), None);
 }
 
-/// Makes a node forget nothing and know too much, as an operation leaves it that ended half-way.
+/// Teaches a node what the journal does not have, as an operation that ends half-way does.
 fn leave_half_way(service: &Service, node_id: &str, word: &str) {
     let shared = &service.shared;
     let entry = shared.nodes.enter(node_id, shared.now());

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kato_engine::{EngineError, Node};
 use kato_model::{EmotiveMap, PatternName, PatternRecord};
 use kato_prediction::IndexedSymbolCounts;
 use serde_json::{Map, Value};
@@ -27,8 +28,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Engine`] when the node's knowledge base cannot be read. So for all looks at
-    /// a node.
+    /// [`ServiceError::Node`] or [`ServiceError::Engine`] when what the node has learned cannot be
+    /// read, [`ServiceError::Lost`] when some of it is gone. So for all looks at a node.
     pub fn pattern(
         &self,
         node_id: &str,
@@ -37,10 +38,8 @@ impl Service {
         let Ok(name) = name.parse::<PatternName>() else {
             return Ok(None);
         };
-        match self.node(node_id)? {
-            Some(node) => Ok(node.node().pattern(&name)?),
-            None => Ok(None),
-        }
+        let found = self.look(node_id, |node| node.pattern(&name))?;
+        Ok(found.flatten())
     }
 
     /// Returns the bytes of memory that the events of a [`pattern`](Self::pattern) take, about; 0 if
@@ -53,11 +52,8 @@ impl Service {
         let Ok(name) = name.parse::<PatternName>() else {
             return Ok(0);
         };
-        let node = self.node(node_id)?;
-        match node {
-            Some(node) => Ok(node.node().bytes_of_events(&name)?),
-            None => Ok(0),
-        }
+        let found = self.look(node_id, |node| node.bytes_of_events(&name))?;
+        Ok(found.unwrap_or(0))
     }
 
     /// Returns the number of distinct symbols of a node.
@@ -79,11 +75,8 @@ impl Service {
         &self,
         node_id: &str,
     ) -> Result<BTreeMap<String, IndexedSymbolCounts>, ServiceError> {
-        let node = self.node(node_id)?;
-        match node {
-            Some(node) => Ok(node.node().symbols()?),
-            None => Ok(BTreeMap::new()),
-        }
+        let found = self.look(node_id, Node::symbols)?;
+        Ok(found.unwrap_or_default())
     }
 
     /// Returns the affinities of all symbols that have any.
@@ -92,11 +85,8 @@ impl Service {
     ///
     /// As [`pattern`](Self::pattern).
     pub fn affinities(&self, node_id: &str) -> Result<BTreeMap<String, EmotiveMap>, ServiceError> {
-        let node = self.node(node_id)?;
-        match node {
-            Some(node) => Ok(node.node().affinities()?),
-            None => Ok(BTreeMap::new()),
-        }
+        let found = self.look(node_id, Node::affinities)?;
+        Ok(found.unwrap_or_default())
     }
 
     /// Returns the affinity of one symbol; empty if it has none.
@@ -105,11 +95,8 @@ impl Service {
     ///
     /// As [`pattern`](Self::pattern).
     pub fn affinity(&self, node_id: &str, symbol: &str) -> Result<EmotiveMap, ServiceError> {
-        let node = self.node(node_id)?;
-        match node {
-            Some(node) => Ok(node.node().affinity(symbol)?),
-            None => Ok(EmotiveMap::new()),
-        }
+        let found = self.look(node_id, |node| node.affinity(symbol))?;
+        Ok(found.unwrap_or_default())
     }
 
     /// Returns all genes of a node: what was set, over the defaults.
@@ -208,6 +195,21 @@ impl Service {
         };
         some.truncate(limit);
         some.iter().map(view).collect()
+    }
+
+    /// Looks at what a node has learned; `None` if there is nothing of it.
+    fn look<T>(
+        &self,
+        node_id: &str,
+        look: impl FnOnce(&Node) -> Result<T, EngineError>,
+    ) -> Result<Option<T>, ServiceError> {
+        let Some(node) = self.node(node_id)? else {
+            return Ok(None);
+        };
+        let found = look(node.node());
+        found
+            .map(Some)
+            .map_err(|error| ServiceError::from(error).of_node(node_id))
     }
 
     /// Returns the node in memory; `None` if there is nothing of it.

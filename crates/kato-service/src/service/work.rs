@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use kato_engine::session::Percept;
-use kato_engine::{EngineError, Observation, Sequence};
+use kato_engine::{EngineError, Observation, Sequence, SessionConfig};
 use kato_model::Event;
 use kato_prediction::{Cancel, Predictions};
 use serde_json::Value;
@@ -14,6 +14,7 @@ use super::operate::{BeginResult, Form, IdempotentRequest, OperationOutcome};
 use crate::answer::{Cognition, Finalized, Learned, ObserveOutcome, SequenceAnswer};
 use crate::journal::{Entry, StoredAnswer};
 use crate::keys::digest;
+use crate::node::LoadedNode;
 use crate::session::{LoadedSession, SessionEntry};
 use crate::{Receipt, ServiceError};
 
@@ -246,7 +247,7 @@ impl Service {
             (session.stm().to_vec(), session.config().clone(), node)
         })?;
         self.shared.counters.predictions.add(1);
-        Ok(node.node().predict_unless(&stm, &config, cancel)?)
+        predict(&node, &stm, &config, cancel)
     }
 
     /// Returns what was observed last; `None` before the first observation.
@@ -290,7 +291,7 @@ impl Service {
             // settings of the process and not with the session's.
             let defaults = &self.shared.options.defaults;
             let stm = &cognition.short_term_memory;
-            cognition.predictions = node.node().predict_unless(stm, defaults, cancel)?;
+            cognition.predictions = predict(&node, stm, defaults, cancel)?;
         }
         Ok(cognition)
     }
@@ -353,4 +354,16 @@ fn run_operation<O, T>(
 /// Makes a unique id.
 fn unique_id(prefix: &str) -> String {
     format!("{prefix}{}", Uuid::new_v4().simple())
+}
+
+/// Predicts from a short-term memory; an error names the node.
+fn predict(
+    node: &LoadedNode,
+    stm: &[Event],
+    config: &SessionConfig,
+    cancel: &Cancel,
+) -> Result<Predictions, ServiceError> {
+    let node = node.node();
+    let predictions = node.predict_unless(stm, config, cancel);
+    predictions.map_err(|error| ServiceError::from(error).of_node(node.name()))
 }
