@@ -213,8 +213,8 @@ pub enum ServiceError {
     /// The service is shutting down.
     #[error("change anything: the service is shutting down; try again after its restart")]
     Closed,
-    /// The journal cannot be written: no write is taken any more. What this request was to do may have been done or not; opening the service again
-    /// shows it.
+    /// The journal cannot be written: no write is taken any more. What this request was to do may
+    /// have been done or not; opening the service again shows it.
     #[error(
         "make a change durable: storage has failed, and nothing is changed any more; free space or repair it, then restart"
     )]

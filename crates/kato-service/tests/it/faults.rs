@@ -133,7 +133,6 @@ fn a_panic_at_any_step_leaves_no_lesson_without_its_key() {
         }),
     ];
     for (name, act) in acts {
-        let mut n_failed = 0;
         for step in 1.. {
             let dir = tempfile::tempdir().unwrap();
             let clock = Arc::new(FailingClock::default());
@@ -147,10 +146,12 @@ fn a_panic_at_any_step_leaves_no_lesson_without_its_key() {
             clock.left.store(step, Ordering::SeqCst);
             let ended = panic::catch_unwind(AssertUnwindSafe(|| act(&service, &id)));
             clock.left.store(0, Ordering::SeqCst);
-            let has_failed = matches!(service.health(), Health::Failed(_));
-            n_failed += usize::from(has_failed);
-            // Folds, if it still can.
-            let _ = service.close();
+            // Nothing but the node is concerned, and that is loaded again.
+            assert!(matches!(service.health(), Health::Healthy));
+            if step % 2 == 0 {
+                act(&service, &id).unwrap();
+            }
+            service.close().unwrap();
             drop(service);
 
             let service = Service::open(dir.path(), options).unwrap();
@@ -170,7 +171,5 @@ fn a_panic_at_any_step_leaves_no_lesson_without_its_key() {
                 break;
             }
         }
-        // The session, the key, and between teaching and writing.
-        assert!(n_failed > 0 || name == "clear-all", "{name}");
     }
 }
