@@ -6,11 +6,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
+use kato_map::Map;
+
 use crate::cache::{self, Origins};
 use crate::element::{Element, Number};
 use crate::embeddings::Embeddings;
 use crate::error::EmbeddingsError;
-use crate::map::Map;
 use crate::options::{Layout, OnBadLine, Options};
 use crate::report::{Origin, Report};
 use crate::source::SourceIdentity;
@@ -197,7 +198,7 @@ impl<E: Element> EmbeddingsBuilder<E> {
         }
         // Mapped even if there is a cache: its fingerprint decides whether the cache is of this
         // text.
-        let text = Map::of(&file).map_err(read(&self.path))?;
+        let text = Map::of(&self.path, &file).map_err(read(&self.path))?;
         let source = SourceIdentity::of(&metadata, &text);
         let Some(cache) = &self.cache else {
             let table = self.read(&text, &source, workers)?;

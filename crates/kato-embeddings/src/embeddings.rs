@@ -17,7 +17,8 @@ use crate::words::Words;
 ///
 /// Elements are `f32`, or `f64` when opened [with doubles](EmbeddingsBuilder::with_doubles). Shared
 /// between threads by reference. When opened from a cache, the vectors stay in the mapped file:
-/// only what is looked at takes memory.
+/// only what is looked at takes memory. Should somebody write to that file, searches fail, and the vectors
+/// themselves, which are borrowed from it, are what was written.
 ///
 /// # Examples
 ///
@@ -49,9 +50,8 @@ impl Embeddings {
     /// Creates a builder that opens a file of vectors in GloVe's or word2vec's text form, plain or
     /// compressed with gzip or Zstandard.
     ///
-    /// The file is mapped into memory while it is read: it must not be changed until
-    /// [`open`](EmbeddingsBuilder::open) returns. One that is cut off meanwhile ends the process on
-    /// most systems (`SIGBUS`).
+    /// The file is mapped into memory while it is read: [`open`](EmbeddingsBuilder::open) fails where it
+    /// is changed meanwhile. On other systems than Linux one that is cut off meanwhile ends the process.
     pub fn builder(path: impl AsRef<Path>) -> EmbeddingsBuilder {
         EmbeddingsBuilder::new(path.as_ref())
     }
@@ -138,7 +138,8 @@ impl<E: Element> Embeddings<E> {
     ///
     /// # Errors
     ///
-    /// When `vector` has another dimension, or elements that are not finite.
+    /// When `vector` has another dimension, or elements that are not finite;
+    /// [`QueryError::CacheChanged`].
     pub fn nearest(&self, vector: &[E], k: usize) -> Result<Vec<Neighbour<'_>>, QueryError> {
         if vector.len() != self.dims {
             return Err(QueryError::Dims {
@@ -150,7 +151,7 @@ impl<E: Element> Embeddings<E> {
         if let Some(element_idx) = vector.iter().position(|element| !element.is_finite()) {
             return Err(QueryError::NotFinite { element_idx });
         }
-        Ok(self.search(vector, norm(vector), k, None))
+        self.search(vector, norm(vector), k, None)
     }
 
     /// Returns the `k` words nearest to a word, itself left out; otherwise as
@@ -158,7 +159,7 @@ impl<E: Element> Embeddings<E> {
     ///
     /// # Errors
     ///
-    /// When the word has no vector.
+    /// When the word has no vector; [`QueryError::CacheChanged`].
     pub fn nearest_to(&self, word: &str, k: usize) -> Result<Vec<Neighbour<'_>>, QueryError> {
         let found = self
             .index_of(word)
@@ -166,7 +167,7 @@ impl<E: Element> Embeddings<E> {
         let (index, vector, norm) = found.ok_or_else(|| QueryError::UnknownWord {
             word: word.to_owned(),
         })?;
-        Ok(self.search(vector, norm, k, Some(index)))
+        self.search(vector, norm, k, Some(index))
     }
 
     /// Returns the nearest words to a vector with this norm, without the word of number `except`.
@@ -176,7 +177,7 @@ impl<E: Element> Embeddings<E> {
         norm: f64,
         k: usize,
         except: Option<usize>,
-    ) -> Vec<Neighbour<'_>> {
+    ) -> Result<Vec<Neighbour<'_>>, QueryError> {
         let searched = Searched {
             dims: self.dims,
             elements: self.matrix(),
@@ -187,10 +188,12 @@ impl<E: Element> Embeddings<E> {
             word: self.word(index).unwrap_or_default(),
             similarity,
         };
-        nearest(searched, vector, norm, k, except, self.workers)
-            .into_iter()
-            .map(neighbour)
-            .collect()
+        let found = nearest(searched, vector, norm, k, except, self.workers);
+        // At the end: what was read until now counts.
+        match self.vectors.have_changed() {
+            true => Err(QueryError::CacheChanged),
+            false => Ok(found.into_iter().map(neighbour).collect()),
+        }
     }
 
     /// Returns what opening the file has found.

@@ -135,4 +135,7 @@ pub enum QueryError {
         /// Which, from 0.
         element_idx: usize,
     },
+    /// The cache that holds the vectors was written to, or cannot be read any more.
+    #[error("the cache of the embeddings has changed since it was opened; open them again")]
+    CacheChanged,
 }

@@ -22,7 +22,6 @@ mod embeddings;
 mod error;
 mod head;
 mod line;
-mod map;
 mod nearest;
 pub mod options;
 mod ordered;

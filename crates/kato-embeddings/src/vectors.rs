@@ -1,11 +1,12 @@
 //! Matrix of all vectors and their norms, in memory or in a mapped cache.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
+use kato_map::{Map, MapState};
 
 use crate::element::Number;
-use crate::map::Map;
 
 /// Vectors one behind the other, and the norm of each.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct MappedVectors {
     map: Map,
     elements: Range<usize>,
     norms: Range<usize>,
+    /// Whether the cache was found to be another file than was checked when it was opened.
+    has_changed: AtomicBool,
 }
 
 impl MappedVectors {
@@ -37,11 +40,23 @@ impl MappedVectors {
             map,
             elements,
             norms,
+            has_changed: AtomicBool::new(false),
         })
     }
 }
 
 impl<E: Number> Vectors<E> {
+    /// Returns whether the cache that holds them was written to, or cannot be read any more.
+    pub(crate) fn have_changed(&self) -> bool {
+        let Self::Mapped(mapped) = self else {
+            return false;
+        };
+        if mapped.map.look() != MapState::Unchanged {
+            mapped.has_changed.store(true, Ordering::Relaxed);
+        }
+        mapped.has_changed.load(Ordering::Relaxed)
+    }
+
     /// Returns all vectors, one behind the other.
     pub(crate) fn elements(&self) -> &[E] {
         match self {

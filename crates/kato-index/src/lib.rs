@@ -16,9 +16,9 @@
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
 mod build;
+mod column;
 mod error;
 mod files;
-mod map;
 mod open;
 
 pub use build::{BuildOptions, BuildReport, build, remove_stale};

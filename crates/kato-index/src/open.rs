@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kato_map::{DirectoryWatch, Map};
 use kato_prediction::Cancel;
 use kato_prediction::frozen::{
     BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes,
@@ -13,8 +14,8 @@ use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::IndexFileError;
+use crate::column::{MappedColumn, WatchedDirectory};
 use crate::files::{CHECKSUMS, Header, column_path, content_dir, index_dir};
-use crate::map::Map;
 
 /// Columns of which a prediction reads a little here and there.
 const SCATTERED: [Column; 4] = [
@@ -177,6 +178,8 @@ fn open_index(
     let checksums = read_checksums(&dir, &header)?;
     let mut checksums = checksums.into_iter();
     let damage = Damage::default();
+    // Ahead of the maps, so that no write to one of them is missed.
+    damage.watch(WatchedDirectory(DirectoryWatch::new(&dir)));
     let mut index = StoreIndex {
         nodes: Vec::new(),
         columns: Vec::new(),
@@ -338,5 +341,5 @@ fn map(path: &Path, bytes: u64, is_scattered: bool) -> Result<SharedBytes, Index
     } else if found <= FETCHED {
         map.fetch_all();
     }
-    Ok(Arc::new(map))
+    Ok(Arc::new(MappedColumn(map)))
 }

@@ -9,9 +9,10 @@ use std::thread;
 
 use super::CHECKED_BYTES;
 use super::header::{HEADER_BYTES, Header, Origins, Sections};
+use kato_map::Map;
+
 use crate::bad_line::BadLine;
 use crate::element::Number;
-use crate::map::Map;
 use crate::report::CacheRefusal;
 use crate::vectors::MappedVectors;
 use crate::words::Words;
@@ -33,7 +34,7 @@ pub(crate) fn load<E: Number>(
     origins: &Origins,
     workers: NonZeroUsize,
 ) -> Result<Option<Loaded>, CacheRefusal> {
-    let map = match File::open(path).and_then(|file| Map::of(&file)) {
+    let map = match File::open(path).and_then(|file| Map::of(path, &file)) {
         Ok(map) => map,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {

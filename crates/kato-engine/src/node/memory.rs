@@ -132,6 +132,9 @@ impl NodeMemory {
         let stores = shared.store().is_some();
         if stores {
             self.pending.count(name);
+            if is_new && self.index.base().is_some() {
+                self.pending.keep_content(name, lesson.events);
+            }
             shared.count_learn();
         }
         for (vector, elements) in lesson.vectors {
@@ -167,14 +170,20 @@ impl NodeMemory {
         let mut windows = loaded.windows;
         // The store has neither of them: a part in flight is written only when its commit ends.
         let pending = [self.in_flight.as_deref(), Some(&self.pending)];
+        let mut kept = Vec::new();
         for (&name, learned) in pending.into_iter().flatten().flat_map(Pending::learned) {
-            // What is not in the store was learned above the index, and lies in memory, but for the
-            // texts of its symbols. Those are proved by the name, which is a digest of them.
+            // What is not in the store was learned above the index, which may be damaged. The name is a
+            // digest of the content, and proves it.
+            let content = learned.content.as_ref().map(|content| content.events());
             let events = index
                 .events(&name)
+                .or(content)
                 .or_else(|| self.index.events(&name))
                 .filter(|events| PatternName::of_events(events) == name)
                 .ok_or(EngineError::LostPattern { name })?;
+            if index.base().is_some() && learned.content.is_none() && index.frequency(&name) == 0 {
+                kept.push((name, events.clone()));
+            }
             for _ in 0..learned.count {
                 index
                     .learn_named(name, &events)
@@ -193,6 +202,9 @@ impl NodeMemory {
         if self.index.is_finalized() {
             // With the statistics of now: those of then were numbers of the index that is left.
             index.finalize();
+        }
+        for (name, events) in kept {
+            self.pending.keep_content(name, &events);
         }
         self.windows = windows;
         Ok(std::mem::replace(&mut self.index, Arc::new(index)))

@@ -260,6 +260,8 @@ impl NodeBuilder {
             too_large: Some(too_large),
         };
         let counted = lists.build()?;
+        // Before anything says that the lists are whole.
+        shapes.check_unchanged()?;
         drop(shapes);
         let removed = fs::remove_file(&self.shapes_path);
         removed.map_err(IndexFileError::io("remove", &self.shapes_path))?;

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
+use kato_map::{Map, MapState};
 use kato_prediction::Cancel;
 use kato_prediction::frozen::NodeLayout;
 
 use crate::IndexFileError;
-use crate::map::Map;
 
 /// Patterns between two marks.
 pub(super) const MARK_EVERY: u32 = 1 << 12;
@@ -75,6 +75,20 @@ impl Shapes {
         })
     }
 
+    /// Fails if the files were changed since they were opened, so that what was read of them is not what
+    /// was written.
+    pub(super) fn check_unchanged(&self) -> Result<(), IndexFileError> {
+        for map in [&self.symbols, &self.shapes] {
+            let reason = match map.look() {
+                MapState::Unchanged => continue,
+                MapState::Changed => "it was written to while the index was built".to_owned(),
+                MapState::Lost(reason) => reason,
+            };
+            return Err(IndexFileError::damaged(map.path(), reason));
+        }
+        Ok(())
+    }
+
     /// Divides the patterns into so many stretches at most, each from one mark to another.
     pub(super) fn stretches(&self, at_most: usize) -> Vec<Range<usize>> {
         let n_marks = self.marks.len();
@@ -114,7 +128,7 @@ impl Shapes {
         number_of: impl Fn([u8; N]) -> u32,
         mut visit: impl FnMut(u32, &Sought, &[u32]),
     ) -> Result<(), IndexFileError> {
-        let (all_numbers, _) = self.symbols.as_ref().as_chunks::<N>();
+        let (all_numbers, _) = self.symbols.as_chunks::<N>();
         let mut symbols = Vec::new();
         for mark_idx in stretch.clone() {
             cancel.check()?;
@@ -126,7 +140,7 @@ impl Shapes {
             let Some(mut numbers) = all_numbers.get(from(mark.n_symbols)..) else {
                 return Ok(());
             };
-            let Some(mut shapes) = self.shapes.as_ref().get(from(mark.shape_bytes)..) else {
+            let Some(mut shapes) = self.shapes.get(from(mark.shape_bytes)..) else {
                 return Ok(());
             };
             // There are no more marks than patterns.

@@ -13,7 +13,7 @@ use kato_store::EmbeddedStore;
 use crate::format::crc32;
 use crate::support::{build, engines, events, name, teach};
 
-const TEXTS: [&str; 6] = [
+pub(crate) const TEXTS: [&str; 6] = [
     "the cat sat on the",
     "the cat sat down",
     "a dog ran on",
@@ -23,7 +23,7 @@ const TEXTS: [&str; 6] = [
 ];
 
 /// Creates a small knowledge base in a directory of its own.
-fn small() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn small() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
     let lessons = TEXTS.map(|text| (events(text), 2));
@@ -32,7 +32,7 @@ fn small() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Returns the only index of a knowledge base.
-fn index_dir(kb: &Path) -> PathBuf {
+pub(crate) fn index_dir(kb: &Path) -> PathBuf {
     let entries = fs::read_dir(kb.join("index")).unwrap().flatten();
     let mut dirs = entries
         .map(|entry| entry.path())
@@ -43,7 +43,7 @@ fn index_dir(kb: &Path) -> PathBuf {
 }
 
 /// Asks both nodes of two engines all kinds of things, and compares.
-fn check([memory, disk]: &[Engine; 2]) {
+pub(crate) fn check([memory, disk]: &[Engine; 2]) {
     let config = SessionConfig::default();
     for (expected, found) in memory.nodes().zip(disk.nodes()) {
         let mut states: Vec<Vec<Event>> = TEXTS.map(events).to_vec();
@@ -279,7 +279,7 @@ fn replace(path: &Path, bytes: &[u8]) {
 }
 
 /// Overwrites everything that a knowledge base holds in segments.
-fn wipe_segments(kb: &Path) {
+pub(crate) fn wipe_segments(kb: &Path) {
     let mut n_wiped = 0;
     for entry in fs::read_dir(kb.join("segments")).unwrap().flatten() {
         let bytes = fs::metadata(entry.path()).unwrap().len();

@@ -11,5 +11,6 @@ mod damage;
 mod equivalence;
 mod format;
 mod large;
+mod living_damage;
 mod real_text;
 mod support;
