@@ -101,19 +101,13 @@ mod handler {
     /// Some slots, and those that were made after them.
     struct Slots {
         slots: [Slot; SLOTS],
-        next: AtomicPtr<Slots>,
+        next: AtomicPtr<Self>,
     }
 
     impl Slots {
         const fn new() -> Self {
-            const FREE: Slot = Slot {
-                version: AtomicUsize::new(0),
-                start: AtomicUsize::new(0),
-                len: AtomicUsize::new(0),
-                has_faulted: AtomicBool::new(false),
-            };
             Self {
-                slots: [FREE; SLOTS],
+                slots: [const { Slot::new() }; SLOTS],
                 next: AtomicPtr::new(ptr::null_mut()),
             }
         }
@@ -161,6 +155,15 @@ mod handler {
     }
 
     impl Slot {
+        const fn new() -> Self {
+            Self {
+                version: AtomicUsize::new(0),
+                start: AtomicUsize::new(0),
+                len: AtomicUsize::new(0),
+                has_faulted: AtomicBool::new(false),
+            }
+        }
+
         fn set(&self, start: usize, len: usize) {
             self.version.fetch_add(1, Ordering::SeqCst);
             self.start.store(start, Ordering::SeqCst);
@@ -176,7 +179,8 @@ mod handler {
                 self.start.load(Ordering::SeqCst),
                 self.len.load(Ordering::SeqCst),
             );
-            let is_whole = version % 2 == 0 && self.version.load(Ordering::SeqCst) == version;
+            let is_whole =
+                version.is_multiple_of(2) && self.version.load(Ordering::SeqCst) == version;
             (is_whole && found.0 != 0).then_some(found)
         }
     }

@@ -33,7 +33,7 @@ impl DirectoryWatch {
     }
 
     /// Returns a number that is greater as soon as somebody wrote to a file of the directory, or a map of
-    /// the process could not be read. Takes about 0.2 µs.
+    /// the process could not be read. Takes less than a microsecond.
     #[must_use]
     pub fn version(&self) -> u64 {
         n_faults().wrapping_add(self.n_writes())
