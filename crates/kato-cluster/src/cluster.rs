@@ -25,7 +25,7 @@ pub use self::generations::{GenerationDifference, LevelDifference};
 use crate::ClusterError;
 use crate::blocking;
 use crate::generation::Generation;
-use crate::marker::{TaskMarker, plan_key, task_key};
+use crate::marker::{PlanWitness, TaskMarker, plan_key, task_key, witness_key};
 use crate::moment::{Moment, Watch};
 use crate::plan::{Plan, PlanOptions};
 use crate::record::{Created, Pause, Record, decode, encode};
@@ -134,10 +134,40 @@ impl Cluster {
         let configuration = RunConfiguration::from_learner(learner).with_split(loader.split());
         let options = options.clone();
         let plan = blocking::run(move || Plan::make(loader, configuration, &options)).await?;
-        match self.record.create(&plan_key(0), encode(&plan)).await? {
-            Created::Own => Ok(Done::Now(plan)),
-            Created::Before(there) if there == encode(&plan) => Ok(Done::Before(plan)),
-            Created::Before(_) => Err(ClusterError::OtherPlan),
+        self.create_plan(plan).await?.ok_or(ClusterError::OtherPlan)
+    }
+
+    /// Creates the plan of a generation with its witness; `None` where another plan is there.
+    async fn create_plan(&self, plan: Plan) -> Result<Option<Done<Plan>>, ClusterError> {
+        let key = plan_key(plan.generation());
+        let done = match self.record.create_json(&key, &plan).await? {
+            Created::Own => Done::Now(plan),
+            Created::Before(there) if there == encode(&key, &plan) => Done::Before(plan),
+            Created::Before(there) => {
+                // Damage is told, and is no other plan.
+                decode::<Plan>(&key, &there)?;
+                return Ok(None);
+            }
+        };
+        self.witness(&done).await?;
+        Ok(Some(done))
+    }
+
+    /// Creates the witness of a plan that was made, unless it is there: whoever made the plan may have
+    /// died before.
+    async fn witness(&self, plan: &Done<Plan>) -> Result<(), ClusterError> {
+        let (Done::Now(plan) | Done::Before(plan)) = plan;
+        let key = witness_key(plan.generation());
+        let witness = PlanWitness {
+            plan: plan.digest(),
+        };
+        match self.record.create_json(&key, &witness).await? {
+            Created::Own => Ok(()),
+            Created::Before(there) if there == encode(&key, &witness) => Ok(()),
+            Created::Before(there) => {
+                decode::<PlanWitness>(&key, &there)?;
+                Err(foreign(key))
+            }
         }
     }
 
@@ -148,7 +178,8 @@ impl Cluster {
     /// [`ClusterError::NotPlanned`], [`ClusterError::UnknownGeneration`],
     /// [`ClusterError::NotPublished`], [`ClusterError::Damaged`].
     pub async fn read_plan(&self) -> Result<Plan, ClusterError> {
-        self.resolve(&self.generation).await
+        // On the heap: every command's future would hold it.
+        Box::pin(self.resolve(&self.generation)).await
     }
 
     /// Returns what is done of the plan.
@@ -227,7 +258,7 @@ impl Cluster {
 }
 
 /// Creates the error of a marker of another plan.
-fn foreign(key: String) -> ClusterError {
+pub(crate) fn foreign(key: String) -> ClusterError {
     ClusterError::Damaged {
         key,
         reason: "it belongs to another plan".to_owned(),

@@ -158,9 +158,21 @@ pub(crate) struct FailureNote {
     pub(crate) error: String,
 }
 
+/// A witness of which plan was made here, without which another one in its place would be believed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PlanWitness {
+    /// Digest of the plan.
+    pub(crate) plan: String,
+}
+
 /// Returns the key of the plan of a generation.
 pub(crate) fn plan_key(generation: u32) -> String {
     within(generation, "plan.json")
+}
+
+/// Returns the key of the witness of a plan.
+pub(crate) fn witness_key(generation: u32) -> String {
+    within(generation, "plan-digest.json")
 }
 
 pub(crate) fn task_key(task: u32) -> String {

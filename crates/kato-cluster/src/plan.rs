@@ -15,6 +15,11 @@ use crate::generation::{Base, within};
 /// Version of the plan and of everything below its prefix.
 pub(crate) const VERSION: u32 = 1;
 
+/// Tasks and ranges of a plan at most: far more than pay, and few enough that lists of them fit into
+/// any memory.
+const MOST_TASKS: u32 = 1_000_000;
+const MOST_RANGES: u32 = 1_000_000;
+
 /// Marks that are kept while a corpus is cut by position, for each task.
 const MARKS_A_TASK: usize = 16;
 
@@ -130,9 +135,8 @@ impl Plan {
     ) -> Result<Self, ClusterError> {
         let unplannable = |reason| Err(ClusterError::Unplannable { reason });
         let corpus = loader.identity();
-        if options.tasks == 0 {
-            return unplannable("there is at least one task");
-        }
+        check_numbers(options.tasks, options.ranges)
+            .map_err(|reason| ClusterError::Unplannable { reason })?;
         if corpus.is_shard() {
             return unplannable("the corpus is one shard of another: plan the whole");
         }
@@ -165,9 +169,8 @@ impl Plan {
     ) -> Result<Self, ClusterError> {
         let unplannable = |reason| Err(ClusterError::Unplannable { reason });
         let corpus = loader.identity();
-        if options.tasks == 0 {
-            return unplannable("there is at least one task");
-        }
+        check_numbers(options.tasks, self.ranges)
+            .map_err(|reason| ClusterError::Unplannable { reason })?;
         if !corpus.extends(&self.corpus) {
             return unplannable(
                 "an extension adds files behind those of the plan, to be read with the same options, and those of the plan must be there and be what they were",
@@ -186,6 +189,24 @@ impl Plan {
             max_records: None,
             base: Some(base),
         })
+    }
+
+    /// Refuses a plan whose numbers no plan has.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        check_numbers(self.tasks, self.ranges)?;
+        if self.levels() == 0 {
+            return Err("it has no levels");
+        }
+        match &self.cut {
+            Cut::Positions { starts } if starts.len() as u64 != u64::from(self.tasks) => {
+                Err("it does not say where each task begins")
+            }
+            Cut::Positions { .. } | Cut::Shards { .. } => Ok(()),
+        }
     }
 
     /// Refuses a plan whose corpus has no end to go on from.
@@ -267,7 +288,7 @@ impl Plan {
     /// Returns a name of the plan: 64 hexadecimal digits, which every marker carries.
     #[must_use]
     pub fn digest(&self) -> String {
-        blake3::hash(&crate::record::encode(self))
+        blake3::hash(&crate::record::plain(self))
             .to_hex()
             .to_string()
     }
@@ -322,6 +343,20 @@ impl Plan {
         };
         Ok(builder.build()?)
     }
+}
+
+/// Refuses numbers that no plan has.
+fn check_numbers(tasks: u32, ranges: NameRanges) -> Result<(), &'static str> {
+    if tasks == 0 {
+        return Err("there is at least one task");
+    }
+    if tasks > MOST_TASKS {
+        return Err("there are a million tasks at most");
+    }
+    if ranges.count() > MOST_RANGES {
+        return Err("there are a million ranges at most");
+    }
+    Ok(())
 }
 
 impl Cut {

@@ -105,9 +105,7 @@ pub(crate) async fn status(
         sealed_bytes: 0,
         tokens_per_worker_second: None,
         worker_seconds_left: None,
-        published: record
-            .read_json(&publication_key(plan.generation()))
-            .await?,
+        published: publication(record, plan).await?,
     };
     let mut done = vec![false; plan.tasks() as usize];
     let mut seconds = 0.0;
@@ -115,6 +113,7 @@ pub(crate) async fn status(
         let Some(marker) = record.read_json::<TaskMarker>(&key).await? else {
             continue;
         };
+        check_plan(&marker.plan, plan, &key)?;
         if let Some(done) = done.get_mut(marker.task as usize) {
             *done = true;
         }
@@ -130,12 +129,14 @@ pub(crate) async fn status(
     }
     for (key, _) in record.list(&plan.key("merged")).await? {
         if let Some(marker) = record.read_json::<MergeMarker>(&key).await? {
+            check_plan(&marker.plan, plan, &key)?;
             status.merges_done += 1;
             status.merged_bytes += marker.slice.file.bytes;
         }
     }
     for (key, _) in record.list(&plan.key("sealed")).await? {
         if let Some(marker) = record.read_json::<SealMarker>(&key).await? {
+            check_plan(&marker.plan, plan, &key)?;
             status.ranges_sealed += 1;
             status.sealed_bytes += marker.segment.bytes;
         }
@@ -151,6 +152,27 @@ pub(crate) async fn status(
     }
     status.tasks_open = in_words(&open);
     Ok(status)
+}
+
+/// Reads what was published of a plan; `None` if nothing was.
+pub(crate) async fn publication(
+    record: &Record,
+    plan: &Plan,
+) -> Result<Option<Publication>, ClusterError> {
+    let key = publication_key(plan.generation());
+    let publication: Option<Publication> = record.read_json(&key).await?;
+    if let Some(publication) = &publication {
+        check_plan(&publication.plan, plan, &key)?;
+    }
+    Ok(publication)
+}
+
+/// Refuses a record of another plan.
+pub(crate) fn check_plan(found: &str, plan: &Plan, key: &str) -> Result<(), ClusterError> {
+    match found == plan.digest() {
+        true => Ok(()),
+        false => Err(crate::cluster::foreign(key.to_owned())),
+    }
 }
 
 /// Returns the failures that were recorded of these tasks, each with its last; the first of them, and

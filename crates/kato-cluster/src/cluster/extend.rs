@@ -5,9 +5,8 @@ use kato_loader::StreamingDatasetLoaderBuilder;
 use super::{Cluster, Done};
 use crate::ClusterError;
 use crate::blocking;
-use crate::generation::{Base, Generation};
+use crate::generation::Base;
 use crate::plan::{ExtendOptions, Plan};
-use crate::record::{Created, encode};
 
 impl Cluster {
     /// Plans the next generation: the corpus of the last one with more behind it, of which only what
@@ -30,7 +29,7 @@ impl Cluster {
         + 'static,
         options: &ExtendOptions,
     ) -> Result<Done<Plan>, ClusterError> {
-        let last = self.resolve(&Generation::Last).await?;
+        let last = self.last_made().await?;
         // Asked for again, as a scheduler does that had no answer: nothing is added twice.
         if let Some(base) = last.base.clone() {
             let previous = self.plan_before(&base).await?;
@@ -41,12 +40,16 @@ impl Cluster {
                     return Ok(None);
                 }
                 let again = Plan::extend(&previous, base, loader, &options)?;
-                Ok(Some((encode(&again) == encode(&last), last)))
+                Ok(Some((again == last, last)))
             })
             .await?;
             match is_again {
                 None => {}
-                Some((true, last)) => return Ok(Done::Before(last)),
+                Some((true, last)) => {
+                    let done = Done::Before(last);
+                    self.witness(&done).await?;
+                    return Ok(done);
+                }
                 Some((false, _)) => return Err(ClusterError::OtherExtension),
             }
         }
@@ -65,11 +68,8 @@ impl Cluster {
             Plan::extend(&last, base, loader, &options)
         })
         .await?;
-        let key = crate::marker::plan_key(plan.generation());
-        match self.record.create(&key, encode(&plan)).await? {
-            Created::Own => Ok(Done::Now(plan)),
-            // Somebody has extended it otherwise meanwhile.
-            Created::Before(_) => Err(ClusterError::OtherExtension),
-        }
+        // Where another is there, somebody has extended it otherwise meanwhile.
+        let done = self.create_plan(plan).await?;
+        done.ok_or(ClusterError::OtherExtension)
     }
 }

@@ -10,9 +10,10 @@ use super::{Cluster, Done};
 use crate::ClusterError;
 use crate::blocking::{self, Scratch};
 use crate::generation::{Base, Generation, GenerationSummary, Tag, check_tag, is_digest};
-use crate::marker::{MergeMarker, Publication, plan_key, publication_key, tag_key};
+use crate::marker::{MergeMarker, PlanWitness, plan_key, tag_key, witness_key};
 use crate::plan::{Plan, VERSION};
 use crate::record::{Created, decode};
+use crate::status::{check_plan, publication};
 
 /// What two generations hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,12 +47,11 @@ impl Cluster {
     pub async fn generations(&self) -> Result<Vec<GenerationSummary>, ClusterError> {
         let mut generations = Vec::new();
         while let Some(plan) = self.find_plan(generations.len()).await? {
-            let key = publication_key(plan.generation());
             generations.push(GenerationSummary {
                 generation: plan.generation(),
                 plan: plan.digest(),
                 files: plan.corpus.files().len() as u64,
-                published: self.record.read(&key).await?.is_some(),
+                published: publication(&self.record, &plan).await?.is_some(),
                 tags: Vec::new(),
             });
         }
@@ -79,9 +79,7 @@ impl Cluster {
         check_tag(name)?;
         let plan = self.read_plan().await?;
         let generation = plan.generation();
-        let published: Option<Publication> =
-            self.record.read_json(&publication_key(generation)).await?;
-        if published.is_none() {
+        if publication(&self.record, &plan).await?.is_none() {
             return Err(ClusterError::NotPublished { generation });
         }
         let tag = Tag {
@@ -174,8 +172,7 @@ impl Cluster {
                 let mut plan = self.last_plan().await?;
                 loop {
                     let generation = plan.generation();
-                    let key = publication_key(generation);
-                    match (self.record.read(&key).await?, generation) {
+                    match (publication(&self.record, &plan).await?, generation) {
                         (Some(_), _) => return Ok(plan),
                         (None, 0) => return Err(ClusterError::NotPublished { generation }),
                         (None, number) => plan = self.plan_of(number - 1).await?,
@@ -187,8 +184,12 @@ impl Cluster {
         let unknown = || ClusterError::UnknownGeneration { name: name.clone() };
         if !is_digest(name) {
             check_tag(name).map_err(|_| unknown())?;
-            let tag: Option<Tag> = self.record.read_json(&tag_key(name)).await?;
-            return self.plan_of(tag.ok_or_else(unknown)?.generation).await;
+            let key = tag_key(name);
+            let tag: Option<Tag> = self.record.read_json(&key).await?;
+            let tag = tag.ok_or_else(unknown)?;
+            let plan = self.plan_of(tag.generation).await?;
+            check_plan(&tag.plan, &plan, &key)?;
+            return Ok(plan);
         }
         let wanted = name.to_ascii_lowercase();
         let mut found = None;
@@ -235,6 +236,44 @@ impl Cluster {
 
     /// Reads the plan of a generation; `None` if it is not there.
     async fn find_plan(&self, number: usize) -> Result<Option<Plan>, ClusterError> {
+        let Some(plan) = self.find_unwitnessed_plan(number).await? else {
+            return Ok(None);
+        };
+        let key = witness_key(plan.generation());
+        let damaged = |reason: &str| ClusterError::Damaged {
+            key: plan_key(plan.generation()),
+            reason: reason.to_owned(),
+        };
+        match self.record.read_json::<PlanWitness>(&key).await? {
+            Some(witness) if witness.plan == plan.digest() => Ok(Some(plan)),
+            Some(_) => Err(damaged(
+                "it is another plan than was made here: put that one back",
+            )),
+            None => Err(damaged(
+                "making it was cut off, or its witness plan-digest.json was lost: make the same plan again, as it was made",
+            )),
+        }
+    }
+
+    /// Reads the plan of the last generation, for those who make it, perhaps again: its witness may be
+    /// missing.
+    pub(super) async fn last_made(&self) -> Result<Plan, ClusterError> {
+        let mut last = self.find_unwitnessed_plan(0).await?;
+        while let Some(plan) = &last {
+            match self
+                .find_unwitnessed_plan(plan.generation() as usize + 1)
+                .await?
+            {
+                Some(next) => last = Some(next),
+                None => break,
+            }
+        }
+        last.ok_or(ClusterError::NotPlanned)
+    }
+
+    /// Reads the plan of a generation, whether or not it is the one that was made here; `None` if it is
+    /// not there.
+    async fn find_unwitnessed_plan(&self, number: usize) -> Result<Option<Plan>, ClusterError> {
         let Ok(number) = u32::try_from(number) else {
             return Ok(None);
         };
@@ -254,6 +293,7 @@ impl Cluster {
             )));
         }
         let plan: Plan = decode(&key, &bytes)?;
+        plan.check().map_err(|reason| damaged(reason.to_owned()))?;
         match plan.generation() == number {
             true => Ok(Some(plan)),
             false => Err(damaged("it is that of another generation".to_owned())),

@@ -17,6 +17,7 @@ use crate::marker::{
 };
 use crate::plan::{Cut, Plan};
 use crate::record::{Created, decode};
+use crate::status::publication;
 
 impl Cluster {
     /// Writes the knowledge base of the generation, with all before it, into a directory that does not
@@ -38,7 +39,7 @@ impl Cluster {
         let key = publication_key(plan.generation());
         let checkpoint = checkpoint(&plan, &tasks);
         if let Some(found) = checkpoint_of(dir).await? {
-            let record: Option<Publication> = self.record.read_json(&key).await?;
+            let record = publication(&self.record, &plan).await?;
             return match record {
                 Some(record) if found == checkpoint.to_json() => Ok(Done::Before(record)),
                 _ => Err(ClusterError::OtherKnowledge {

@@ -30,7 +30,7 @@ enum Piece {
 fn begin<'a>(cluster: &'a Cluster, place: &'a Place, piece: Piece) -> Work<'a> {
     Box::pin(async move {
         let outcome = match piece {
-            Piece::Task(task) => place.learn(cluster, task).await.map(drop),
+            Piece::Task(task) => Box::pin(place.learn(cluster, task)).await.map(drop),
             Piece::Merge(level, range) => {
                 cluster.merge(level, range, place.scratch()).await.map(drop)
             }

@@ -11,7 +11,7 @@ use kato_cluster::{Cluster, Moment, PlanOptions, Watch};
 use kato_store::slice::NameRanges;
 
 /// Returns all files below a directory.
-fn files(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

@@ -5,6 +5,9 @@
 mod chaos;
 #[cfg(test)]
 #[cfg(unix)]
+mod damage;
+#[cfg(test)]
+#[cfg(unix)]
 mod directory;
 #[cfg(test)]
 mod generations;

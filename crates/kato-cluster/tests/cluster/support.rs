@@ -196,7 +196,12 @@ impl Place {
         let first = block(cluster.publish(&kb)).unwrap().into_inner();
         let again = block(cluster.publish(&kb)).unwrap();
         assert_eq!(again, Done::Before(first));
-        let store = EmbeddedStore::open(&kb).unwrap();
+        Self::published(&kb)
+    }
+
+    /// Returns everything that a published knowledge base holds.
+    pub(crate) fn published(kb: &FilePath) -> String {
+        let store = EmbeddedStore::open(kb).unwrap();
         let published = everything(&store);
         // With the children of all ranges together.
         store.compact().unwrap();
