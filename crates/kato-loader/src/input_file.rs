@@ -165,7 +165,7 @@ impl InputFile {
             }
             Source::Pipe(path, interrupt) => {
                 let pipe = interrupt.open(path).map_err(Fault::unreadable)?;
-                Ok(RawBytes::Stream(Box::new(pipe)))
+                Ok(RawBytes::Stream(interrupt.reading(pipe)))
             }
             Source::Reader(reader) => {
                 let taken = reader.lock().unwrap_or_else(PoisonError::into_inner).take();

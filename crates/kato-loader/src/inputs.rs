@@ -78,7 +78,7 @@ pub(crate) fn resolve(
     for input in inputs {
         match input {
             Input::Path(path) if path.as_os_str() == "-" => {
-                listing.push_reader("-", Box::new(io::stdin()), selection)?;
+                listing.push_reader("-", interrupt.reading(io::stdin()), selection)?;
             }
             #[cfg(feature = "remote")]
             Input::Path(path) if remote::is_location(&path) => {

@@ -292,6 +292,34 @@ impl StreamingDatasetLoader {
         Ok(rows)
     }
 
+    /// Returns a function that ends reading, from any thread: what waits for a network, a pipe or
+    /// standard input gives up within a fraction of a second, and the stream ends with
+    /// [`LoadError::Interrupted`] behind what was read before. The
+    /// [`cursor`](Self::cursor) is where another loader goes on.
+    ///
+    /// A stream of the caller, given as a reader, cannot be given up while it waits.
+    ///
+    /// ```
+    /// use kato_loader::{LoadError, StreamingDatasetLoader};
+    ///
+    /// let mut loader = StreamingDatasetLoader::builder()
+    ///     .with_reader("tale.txt", "It was the best of times.".as_bytes())
+    ///     .build()?;
+    /// let interrupt = loader.interrupter();
+    /// interrupt();
+    /// assert!(matches!(loader.next(), Some(Err(LoadError::Interrupted))));
+    /// # Ok::<(), LoadError>(())
+    /// ```
+    pub fn interrupter(&self) -> impl Fn() + Send + Sync + use<> {
+        let interrupt = self.stream_options.interrupt.clone();
+        let cancel = self.canceller();
+        move || {
+            // In this order: a read that is cancelled is looked at as one that was interrupted.
+            interrupt.interrupt();
+            cancel();
+        }
+    }
+
     /// Returns a function that ends reads under way, from any thread.
     pub(crate) fn canceller(&self) -> Cancel {
         Arc::clone(&self.cancel)
@@ -328,6 +356,9 @@ impl StreamingDatasetLoader {
         while self.counts.documents < self.stream_options.max_documents
             && self.counts.records < last_record
         {
+            if self.stream_options.interrupt.is_interrupted() {
+                return Err(LoadError::Interrupted);
+            }
             if self.skip_records()? {
                 continue;
             }
