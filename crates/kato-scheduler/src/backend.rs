@@ -128,8 +128,10 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// Asks teachers that wait for something outside of this process to give up soon, because the
-    /// run ends with an error.
+    /// Asks everything here that waits for something outside of this process to give up within a
+    /// second or two, because the run was stopped or ends with an error. Called on any thread, and
+    /// perhaps before anything waits. What is given up is an error of
+    /// [`Interrupted`](crate::BackendErrorKind::Interrupted).
     fn interrupt(&self) {}
 
     /// Returns the bytes that the knowledge takes on the disk, where that is known.

@@ -20,6 +20,8 @@ pub enum BackendErrorKind {
     Conflict,
     /// The nodes know something else than they were taught: train into new ones.
     Miscounted,
+    /// Waiting was given up because the run was [interrupted](crate::Backend::interrupt): resume.
+    Interrupted,
     /// Anything else.
     Other,
 }

@@ -93,6 +93,8 @@ pub(crate) struct Dispatcher<'a, 'scope, 'env, B: Backend> {
     epochs: BTreeMap<u64, EpochInProgress<B::Part>>,
     bad_records: Vec<BadRecord>,
     is_ended: bool,
+    /// When work that was handed out is given up; set by a stop.
+    give_up_at: Option<Instant>,
     unreadable: Option<LoadError>,
     epoch_start: Instant,
     last_progress: Instant,
@@ -144,6 +146,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             epochs: BTreeMap::new(),
             bad_records: Vec::new(),
             is_ended: false,
+            give_up_at: None,
             unreadable: None,
             epoch_start: session.start,
             last_progress: session.start,
@@ -163,11 +166,17 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         reports: &Receiver<Report<B::Part>>,
         committer: &ScopedJoinHandle<'_, C>,
     ) -> Result<SessionCounts, TrainError> {
-        let worked = self.work(reports, committer);
+        let worked = match self.work(reports, committer) {
+            // A stop is no error. What was given up is learned again when the run is resumed.
+            Err(error) if error.is_interruption() && self.options.stop.is_stopped() => Ok(()),
+            worked => worked,
+        };
         if worked.is_err() {
             // Workers that wait for an answer from elsewhere would hold up the shutdown.
             self.backend.interrupt();
         }
+        // What is not committed by now will not be.
+        self.session.shared.give_up();
         self.report_progress_now();
         self.pool.shut_down();
         // An error of the run comes first. One of the corpus is returned only when everything in
@@ -197,11 +206,17 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             if self.is_ended && self.dispatch.is_done() {
                 return Ok(());
             }
-            if !self.is_ended && self.options.stop.is_stopped() {
-                // A stop ends the intake alone: what was handed out is learned and committed.
+            if self.give_up_at.is_none() && self.options.stop.is_stopped() {
+                // What was handed out is learned and committed, if that is soon done.
                 (self.on_event)(TrainingEvent::Stopping);
-                self.end();
-                continue;
+                self.give_up_at = Some(Instant::now() + self.options.stop_grace);
+                if !self.is_ended {
+                    self.end();
+                    continue;
+                }
+            }
+            if self.give_up_at.is_some_and(|at| Instant::now() >= at) {
+                return Ok(());
             }
             self.do_periodic_work()?;
             if !self.is_ended && self.dispatch.wants_work() {
@@ -408,10 +423,12 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         let position = self.loader.cursor().documents();
         let work_size = self.backend.work_size(position);
         let busy = kato_probe::thread::during(State::Busy);
+        self.session.reading.turn();
         let loaded = clock.time(|| match work_size {
             WorkSize::Bytes => self.loader.next_batch(self.batch_bytes),
             WorkSize::Documents(number) => self.loader.next_documents(number),
         });
+        self.session.reading.turn();
         drop(busy);
         self.bad_records.append(&mut self.loader.take_bad_records());
         match loaded {
@@ -438,7 +455,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             }
             Ok(None) => self.end(),
             // The reading was ended by the stop signal, which the loop looks at next.
-            Err(LoadError::Interrupted) if self.options.stop.is_stopped() => {}
+            Err(_) if self.options.stop.is_stopped() => {}
             Err(error) => {
                 // Everything in front of the error is learned and committed before the run ends
                 // with it.

@@ -6,7 +6,7 @@ use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_store::StoreError;
 
-use crate::BackendError;
+use crate::{BackendError, BackendErrorKind};
 
 /// The reason why a run ended early. What was committed before is safe and can be resumed, unless
 /// the message says otherwise.
@@ -138,4 +138,11 @@ pub enum TrainError {
     /// A thread could not be started.
     #[error("failed to start a worker thread: use fewer workers")]
     Spawn(#[source] std::io::Error),
+}
+
+impl TrainError {
+    /// Returns whether a backend gave up waiting because the run was stopped.
+    pub(crate) fn is_interruption(&self) -> bool {
+        matches!(self, Self::Backend(error) if error.kind() == BackendErrorKind::Interrupted)
+    }
 }

@@ -42,8 +42,11 @@ pub struct TrainingOptions {
     /// crashes and resumes. The file is the run's own: what its last commit does not count is cut
     /// off when a session begins.
     pub ledger: Option<PathBuf>,
-    /// Ends the run early, with everything committed.
+    /// Ends the run early, with everything committed that is done in time.
     pub stop: StopSignal,
+    /// Longest time after a stop for which work that was handed out is waited for. What is not done
+    /// by then is not committed, and is done again when the run is resumed. Default 2 s.
+    pub stop_grace: Duration,
     /// Shortest time between progress events. Default 100 ms.
     pub progress_interval: Duration,
     /// An observer of what the threads of the run are doing, by the stages in
@@ -77,6 +80,7 @@ impl Default for TrainingOptions {
             on_stall: OnStall::default(),
             ledger: None,
             stop: StopSignal::default(),
+            stop_grace: Duration::from_secs(2),
             progress_interval: Duration::from_millis(100),
             probe: Probe::off(),
         }

@@ -1,9 +1,12 @@
 //! A training session: the dispatcher reads, workers learn, the committer commits.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::unbounded;
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded, unbounded};
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 use kato_loader::{Counts, StreamingDatasetLoader};
 use kato_store::PatternStore;
@@ -18,7 +21,13 @@ use crate::stage_clock::StageClock;
 use crate::stages::{self, WorkerProbes};
 use crate::worker::{Shared, WorkerOptions};
 use crate::worker_pool::{WorkerContext, WorkerPool};
-use crate::{Checkpoint, Distribution, RunConfiguration, TrainError, TrainingOptions};
+use crate::{Checkpoint, Distribution, RunConfiguration, StopSignal, TrainError, TrainingOptions};
+
+/// Time between two looks at the stop signal.
+const STOP_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Time after which a read that a stop finds under way is taken to be waiting.
+const LONGEST_READ: Duration = Duration::from_millis(200);
 
 /// Learns all documents of a corpus into a store, on several threads, and commits as it goes.
 ///
@@ -73,6 +82,94 @@ pub fn train_parallel_with<B: Backend>(
     learner: &HierarchicalConceptLearner,
     backend: &B,
     options: &TrainingOptions,
+    on_event: impl FnMut(TrainingEvent),
+) -> Result<TrainingReport, TrainError> {
+    let reading = ReadingMark::default();
+    let interrupt_reading = loader.interrupter();
+    thread::scope(|scope| {
+        // Dropped at the end of the session, or of a panic.
+        let (_session, session_ends) = bounded(0);
+        let pass_on = StopRelay {
+            stop: &options.stop,
+            backend,
+            reading: reading.clone(),
+            interrupt_reading,
+            session_ends,
+        };
+        // On a thread of its own: the others may be waiting for what the stop is to end.
+        thread::Builder::new()
+            .name("stop".to_owned())
+            .spawn_scoped(scope, || pass_on.run())
+            .map_err(TrainError::Spawn)?;
+        train_session(loader, learner, backend, options, reading, on_event)
+    })
+}
+
+/// Passes a stop on to what waits for something outside of this process.
+struct StopRelay<'a, B, I> {
+    stop: &'a StopSignal,
+    backend: &'a B,
+    reading: ReadingMark,
+    interrupt_reading: I,
+    session_ends: Receiver<Infallible>,
+}
+
+impl<B: Backend, I: Fn()> StopRelay<'_, B, I> {
+    /// Runs until the session ends.
+    fn run(self) {
+        while !self.stop.is_stopped() {
+            if self.has_ended(STOP_INTERVAL) {
+                return;
+            }
+        }
+        self.backend.interrupt();
+        // A loader that only reads goes on to its next look at the stop, and can be read on later; one
+        // that waits cannot.
+        loop {
+            let before = self.reading.get();
+            if self.has_ended(LONGEST_READ) {
+                return;
+            }
+            if ReadingMark::is_reading(before) && self.reading.get() == before {
+                (self.interrupt_reading)();
+                return;
+            }
+        }
+    }
+
+    /// Waits for the end of the session; returns whether it came.
+    fn has_ended(&self, within: Duration) -> bool {
+        self.session_ends.recv_timeout(within) != Err(RecvTimeoutError::Timeout)
+    }
+}
+
+/// A mark of reads: odd while one is under way, another for each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReadingMark(Arc<AtomicU64>);
+
+impl ReadingMark {
+    /// Marks the beginning or the end of a read.
+    pub(crate) fn turn(&self) {
+        // Relaxed: the mark stands for itself.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    const fn is_reading(mark: u64) -> bool {
+        mark % 2 == 1
+    }
+}
+
+/// Trains a backend, whatever becomes of its waits.
+fn train_session<B: Backend>(
+    loader: &mut StreamingDatasetLoader,
+    learner: &HierarchicalConceptLearner,
+    backend: &B,
+    options: &TrainingOptions,
+    reading: ReadingMark,
     mut on_event: impl FnMut(TrainingEvent),
 ) -> Result<TrainingReport, TrainError> {
     let start = Instant::now();
@@ -92,6 +189,7 @@ pub fn train_parallel_with<B: Backend>(
     let session = Session {
         start,
         num_workers,
+        reading,
         shared: Shared::new(learner.nodes().len()),
         clocks: Clocks::default(),
         earlier: Earlier::load(backend, &checkpoint, learner)?,
@@ -121,7 +219,13 @@ pub fn train_parallel_with<B: Backend>(
         let (report_sender, reports) = unbounded();
         // The dispatcher sends no epoch before the one in front of it is committed.
         let (commits, epochs) = unbounded();
-        let pool = WorkerPool::start(scope, context, num_workers, report_sender.clone())?;
+        let pool = match WorkerPool::start(scope, context, num_workers, report_sender.clone()) {
+            // Stopped while it was being found out how far the nodes are.
+            Err(error) if error.is_interruption() && options.stop.is_stopped() => {
+                return Ok((checkpoint, SessionCounts::default()));
+            }
+            started => started?,
+        };
         let committer = Committer {
             backend,
             checkpoint,
@@ -153,13 +257,22 @@ pub fn train_parallel_with<B: Backend>(
     })?;
     // A run that was stopped is resumed; it is compared with what it taught when it is complete.
     if !options.stop.is_stopped() {
-        backend.conclude()?;
+        match backend.conclude() {
+            Err(error) if error.is_interruption() && options.stop.is_stopped() => {}
+            concluded => concluded?,
+        }
     }
     // Up to the last commit: counting patterns is work for the report alone.
     let seconds = start.elapsed().as_secs_f64();
     let merging = backend.merging_time().saturating_sub(merged_before);
-    on_event(TrainingEvent::Counting);
-    let levels = session.clocks.count.time(|| levels(learner, backend))?;
+    let counts_patterns = !options.stop.is_stopped();
+    if counts_patterns {
+        on_event(TrainingEvent::Counting);
+    }
+    let levels = session
+        .clocks
+        .count
+        .time(|| levels(learner, backend, counts_patterns))?;
     let outcome = Outcome {
         checkpoint,
         levels,
@@ -177,6 +290,7 @@ pub fn train_parallel_with<B: Backend>(
 pub(crate) struct Session {
     pub(crate) start: Instant,
     pub(crate) num_workers: usize,
+    pub(crate) reading: ReadingMark,
     pub(crate) shared: Shared,
     pub(crate) clocks: Clocks,
     pub(crate) earlier: Earlier,
@@ -281,17 +395,22 @@ fn join<T>(handle: ScopedJoinHandle<'_, Result<T, TrainError>>) -> Result<T, Tra
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Collects the levels of the report, counting distinct patterns where that is known.
+/// Collects the levels of the report, counting distinct patterns where there is time for it and that
+/// is known.
 fn levels(
     learner: &HierarchicalConceptLearner,
     backend: &impl Backend,
+    counts_patterns: bool,
 ) -> Result<Vec<LevelReport>, TrainError> {
     let level = |(node_idx, node): (usize, &kato_learner::HierarchicalNode)| {
         Ok(LevelReport {
             node: node.name.clone(),
             chunk_size: node.chunk_size,
             learns: backend.learns(node_idx)?,
-            unique_patterns: backend.count_patterns(node_idx)?,
+            unique_patterns: match counts_patterns {
+                true => backend.count_patterns(node_idx)?,
+                false => None,
+            },
         })
     };
     learner.nodes().iter().enumerate().map(level).collect()

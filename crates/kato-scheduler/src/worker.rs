@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender};
@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) tokens: AtomicU64,
     /// Learn calls by level.
     pub(crate) learns: Vec<AtomicU64>,
+    /// Set when what workers still have will not be committed.
+    is_given_up: AtomicBool,
     pub(crate) learn: StageClock,
     pub(crate) stage: StageClock,
     pub(crate) starved: StageClock,
@@ -88,6 +90,17 @@ impl Shared {
             learns: (0..n_nodes).map(|_| AtomicU64::new(0)).collect(),
             ..Self::default()
         }
+    }
+
+    /// Makes all workers end before their next sample.
+    pub(crate) fn give_up(&self) {
+        // Relaxed: the flag stands for itself.
+        self.is_given_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether workers are to end without finishing what they have.
+    fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Relaxed)
     }
 }
 
@@ -174,6 +187,9 @@ impl<P> Worker<'_, P> {
                 self.stage(reports)?;
                 return Ok(());
             };
+            if self.shared.is_given_up() {
+                return Ok(());
+            }
             self.probes.mail.popped(1);
             // A part is of one epoch, with whose commit all of it becomes final.
             if work.epoch != self.part.epoch && !self.stage(reports)? {
@@ -187,6 +203,10 @@ impl<P> Worker<'_, P> {
             }
             self.learn(&work)?;
             drop(work);
+            if self.shared.is_given_up() {
+                // Perhaps in the middle of it: nobody may take it for learned.
+                return Ok(());
+            }
             if reports.send(Report::Learned { worker, id }).is_err() {
                 return Ok(());
             }
@@ -217,6 +237,9 @@ impl<P> Worker<'_, P> {
             .map(|node_idx| self.teacher.learns(node_idx))
             .collect();
         for (at, document) in work.selection.select(&work.batch) {
+            if self.shared.is_given_up() {
+                return Ok(());
+            }
             if work.excluded.contains(&at) {
                 continue;
             }
