@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use kato_store::contract::StagedBatch;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::RemoteError;
 use crate::builder::RemoteBackendBuilder;
@@ -27,8 +27,8 @@ use crate::state::{State, StateFile};
 use crate::stock::Stock;
 use crate::teacher::RemoteTeacher;
 
-/// Time for which work that is under way is waited for when the run is to end.
-const GRACE: Duration = Duration::from_secs(5);
+/// Time for which requests that are under way are waited for when the run is to end.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// The nodes of a server, taught by [`train_parallel_with`](kato_scheduler::train_parallel_with).
 ///
@@ -44,7 +44,8 @@ pub struct RemoteBackend {
     pub(crate) probe: Probe,
     pub(crate) file: StateFile,
     pub(crate) kind: Kind,
-    pub(crate) interrupted: watch::Sender<bool>,
+    /// When everything that waits for the server gives up; `None` while the run goes on.
+    pub(crate) give_up_at: watch::Sender<Option<Instant>>,
     /// The state as of the last commit.
     pub(crate) state: Mutex<State>,
     pub(crate) nodes: Vec<String>,
@@ -161,27 +162,43 @@ impl RemoteBackend {
     }
 
     /// Waits for work; once the run is to end, only for a moment longer. Work that is under way is
-    /// not given up at once, because the sessions that it uses could not be closed.
+    /// not given up at once, because most answers are on their way.
     pub(crate) fn unless_interrupted<T>(
         &self,
         work: impl Future<Output = Result<T, RemoteError>>,
     ) -> Result<T, RemoteError> {
-        let mut interrupted = self.interrupted.subscribe();
+        let mut give_up_at = self.give_up_at.subscribe();
         self.block_on(async {
-            let mut work = pin!(work);
-            // `wait_for` also sees an interruption from before this call.
+            let time_is_up = async {
+                // `wait_for` also sees an interruption from before this call.
+                let at = give_up_at.wait_for(Option::is_some).await;
+                let at = at.ok().and_then(|at| *at);
+                tokio::time::sleep_until(at.unwrap_or_else(Instant::now)).await;
+            };
             tokio::select! {
-                done = &mut work => return done,
-                _ = interrupted.wait_for(|is_interrupted| *is_interrupted) => {}
+                // First, so that work that needs no waiting is done.
+                biased;
+                done = work => done,
+                () = time_is_up => Err(self.interruption()),
             }
-            let done = tokio::time::timeout(GRACE, work).await;
-            done.unwrap_or_else(|_| {
-                Err(RemoteError::Teach {
-                    node: self.run.to_string(),
-                    source: "the run ended while the server was waited for".into(),
-                })
-            })
         })
+    }
+
+    /// Creates the error of work that was given up because the run is to end.
+    pub(crate) fn interruption(&self) -> RemoteError {
+        RemoteError::Interrupted {
+            run: self.run.to_string(),
+        }
+    }
+
+    /// Replaces the record that the server keeps of the run, if it keeps one.
+    fn replace_record(&self, state: &State) -> Result<(), RemoteError> {
+        match &self.kind {
+            Kind::Idempotent(Some(records)) => {
+                self.unless_interrupted(records.replace(&self.client, state))
+            }
+            Kind::Idempotent(None) | Kind::Stock(_) => Ok(()),
+        }
     }
 
     /// Returns what all keys of a piece of work begin with: the same when the work is repeated
@@ -268,9 +285,7 @@ impl Backend for RemoteBackend {
         }
         let mut next = state.clone();
         next.cuts.insert(position, n_documents);
-        if let Kind::Idempotent(Some(records)) = &self.kind {
-            records.replace(&self.runtime, &self.client, &next)?;
-        }
+        self.replace_record(&next)?;
         // Written twice, so that the previous state, to which a damaged one goes back, knows the
         // cut as well.
         self.file.write(&next)?;
@@ -321,7 +336,14 @@ impl Backend for RemoteBackend {
     }
 
     fn interrupt(&self) {
-        self.interrupted.send_replace(true);
+        if let Kind::Stock(stock) = &self.kind {
+            stock.interrupt();
+        }
+        self.give_up_at.send_if_modified(|at| {
+            let is_first = at.is_none();
+            at.get_or_insert_with(|| Instant::now() + GRACE);
+            is_first
+        });
     }
 
     fn commit(&self, parts: Vec<RemotePart>, checkpoint: Value) -> Result<(), TrainError> {
@@ -359,17 +381,19 @@ impl Backend for RemoteBackend {
         self.file.write(&next)?;
         // Behind the file, so that a run that the server knows is known here, too. Between the two
         // the server's is the older one, and what is sent again acts once.
-        if let Kind::Idempotent(Some(records)) = &self.kind {
-            records.replace(&self.runtime, &self.client, &next)?;
-        }
+        let replaced = self.replace_record(&next);
         *state = next;
-        Ok(())
+        match replaced {
+            // The commit stands, as after a crash between the two.
+            Err(RemoteError::Interrupted { .. }) => Ok(()),
+            replaced => Ok(replaced?),
+        }
     }
 
     fn conclude(&self) -> Result<(), TrainError> {
         match &self.kind {
             Kind::Idempotent(_) => Ok(()),
-            Kind::Stock(stock) => Ok(self.block_on(stock.compare())?),
+            Kind::Stock(stock) => Ok(self.unless_interrupted(stock.compare())?),
         }
     }
 

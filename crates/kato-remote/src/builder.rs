@@ -407,7 +407,7 @@ impl RemoteBackendBuilder {
             probe: self.probe,
             file,
             kind,
-            interrupted: watch::Sender::new(false),
+            give_up_at: watch::Sender::new(None),
             nodes: state.nodes.clone(),
             configuration: state.configuration.clone(),
             run_id: state.run_id.clone(),

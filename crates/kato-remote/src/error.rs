@@ -124,6 +124,14 @@ pub enum RemoteError {
         "failed to start the threads that talk to the server: end other programs, then start again or resume"
     )]
     Spawn(#[source] io::Error),
+    /// The run was stopped while it waited for the server.
+    #[error(
+        "run {run} was stopped while its server was waited for; everything committed is safe: resume, which finds out what arrived of the rest"
+    )]
+    Interrupted {
+        /// The run.
+        run: String,
+    },
     /// Another error of training, of the position or of the store beside the state, for example.
     #[error(transparent)]
     Train(#[from] TrainError),
@@ -143,6 +151,7 @@ impl RemoteError {
             }
             Self::State { .. } => BackendErrorKind::State,
             Self::Provenance => BackendErrorKind::Unsupported,
+            Self::Interrupted { .. } => BackendErrorKind::Interrupted,
             Self::Spawn(_) | Self::Train(_) => BackendErrorKind::Other,
         }
     }

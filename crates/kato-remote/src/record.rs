@@ -1,7 +1,7 @@
 //! The record of a run that a server of ours keeps beside the run's nodes, so that it cannot be
 //! lost without them.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kato_client::KatoClient;
 use kato_model::RunName;
@@ -55,29 +55,27 @@ impl Records {
         self.found.as_ref()
     }
 
-    /// Replaces the record, durably.
-    pub(crate) fn replace(
+    /// Replaces the record, durably. Called by one at a time.
+    pub(crate) async fn replace(
         &self,
-        runtime: &Runtime,
         client: &KatoClient,
         state: &State,
     ) -> Result<(), RemoteError> {
         let record = serde_json::to_value(state).map_err(unreadable_position)?;
-        let mut version = self.version.lock().unwrap_or_else(PoisonError::into_inner);
         let teach = |source: Box<dyn std::error::Error + Send + Sync>| RemoteError::Teach {
             node: self.run.to_string(),
             source,
         };
-        let replaced =
-            runtime.block_on(client.replace_run_record(self.run.as_str(), *version, &record));
-        match replaced {
-            Ok(replaced) => *version = replaced,
+        let version = *self.version();
+        let replaced = client.replace_run_record(self.run.as_str(), version, &record);
+        let replaced = match replaced.await {
+            Ok(replaced) => replaced,
             Err(error) if error.status() == Some(409) => {
                 // The record may be ours, by an attempt whose answer was lost. Versions keep a
                 // second trainer of the run from replacing what it has not seen.
-                let found = runtime.block_on(client.run_record(self.run.as_str()));
+                let found = client.run_record(self.run.as_str()).await;
                 match found.map_err(|error| teach(error.into()))? {
-                    Some(found) if found.record == record => *version = found.version,
+                    Some(found) if found.record == record => found.version,
                     _ => {
                         let reason = "another process has trained this run meanwhile: let one of them end, and resume";
                         return Err(teach(reason.into()));
@@ -85,7 +83,12 @@ impl Records {
                 }
             }
             Err(error) => return Err(teach(error.into())),
-        }
+        };
+        *self.version() = replaced;
         Ok(())
+    }
+
+    fn version(&self) -> MutexGuard<'_, u64> {
+        self.version.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

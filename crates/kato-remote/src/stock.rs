@@ -104,6 +104,8 @@ pub(crate) struct Stock {
     /// Set once it is known what a process before this one left behind.
     begun: OnceCell<()>,
     counts: DoubtCounts,
+    /// Set when the run is to end: nothing more is sent then.
+    is_interrupted: AtomicBool,
     /// Whether the user was warned that the server is slow.
     has_warned_slow: AtomicBool,
     /// What the user is to be told, oldest first.
@@ -205,6 +207,7 @@ impl Stock {
             ended: Notify::new(),
             begun: OnceCell::new(),
             counts: DoubtCounts::default(),
+            is_interrupted: AtomicBool::new(false),
             has_warned_slow: AtomicBool::new(false),
             messages: Mutex::default(),
             reteaching: AtomicBool::new(is_reteaching),
@@ -215,6 +218,17 @@ impl Stock {
     pub(crate) fn is_left_over(dir: &Path) -> Result<bool, RemoteError> {
         let store = EmbeddedStore::open_read_only(dir).map_err(TrainError::Store)?;
         Ok(store.checkpoint().is_null())
+    }
+
+    /// Ends the teaching: what is under way may be answered, and nothing more is sent.
+    pub(crate) fn interrupt(&self) {
+        // Relaxed: the flag stands for itself. Those who wait for their turn look at it now.
+        self.is_interrupted.store(true, Ordering::Relaxed);
+        self.ended.notify_waiters();
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.is_interrupted.load(Ordering::Relaxed)
     }
 
     /// Returns the run's state as of the last commit; `null` before the first.

@@ -33,6 +33,8 @@ pub(crate) struct RemoteTeacher<'a> {
     new_patterns: Option<Vec<u64>>,
     /// One a level.
     probes: Vec<NodeProbe>,
+    /// Whether requests were given up: the server may still be at work on them.
+    has_given_up: bool,
 }
 
 /// The part of the learning that is done on this side as well.
@@ -56,8 +58,10 @@ impl<'a> RemoteTeacher<'a> {
             Kind::Stock(stock) => {
                 let sizes = learner.nodes().iter().map(|node| node.chunk_size);
                 let sessions = clients.iter().zip(sizes).map(|(client, chunk_size)| {
-                    let session = backend.block_on(client.learn_session(chunk_size));
-                    session.map_err(|source| teach(client, source))
+                    backend.unless_interrupted(async {
+                        let session = client.learn_session(chunk_size).await;
+                        session.map_err(|source| teach(client, source))
+                    })
                 });
                 Some(LocalCounts {
                     stock,
@@ -79,6 +83,7 @@ impl<'a> RemoteTeacher<'a> {
                 .iter()
                 .map(|name| backend.probe.node(name))
                 .collect(),
+            has_given_up: false,
         })
     }
 
@@ -105,7 +110,13 @@ impl<'a> RemoteTeacher<'a> {
                     let lane = Lane { stock, probe };
                     lane.teach(session, (documents.start, node_idx), items, activity)
                 });
-            return backend.unless_interrupted(try_join_all(taught));
+            let taught = backend.unless_interrupted(try_join_all(taught))?;
+            // Only now, as the others had their answers until here.
+            return match taught.into_iter().all(|is_taught| is_taught) {
+                // Stock servers do not report which patterns are new.
+                true => Ok(vec![None; probes.len()]),
+                false => Err(backend.interruption()),
+            };
         }
         let (clients, nodes) = (&self.clients, self.learner.nodes());
         let level = |(node_idx, items): (usize, Vec<Item>)| async move {
@@ -134,19 +145,21 @@ struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    /// Teaches a level's items, and takes the time. Stock servers do not report which patterns are
-    /// new.
+    /// Teaches a level's items, and takes the time; returns `false` when the run was interrupted
+    /// before all were taught.
     async fn teach(
         self,
         session: &mut LearnSession,
         key: (u64, usize),
         items: &[Item],
         activity: &Activity,
-    ) -> Result<Option<u64>, RemoteError> {
+    ) -> Result<bool, RemoteError> {
         let start = Instant::now();
-        self.stock.teach(session, key, items, activity).await?;
-        self.probe.timed(items.len() as u64, start.elapsed());
-        Ok(None)
+        let is_taught = self.stock.teach(session, key, items, activity).await?;
+        if is_taught {
+            self.probe.timed(items.len() as u64, start.elapsed());
+        }
+        Ok(is_taught)
     }
 }
 
@@ -190,7 +203,9 @@ impl Teacher for RemoteTeacher<'_> {
         let fresh = std::iter::repeat_with(Vec::new).take(n_nodes).collect();
         let levels = std::mem::replace(&mut self.levels, fresh);
         let planned: Vec<u64> = levels.iter().map(|items| items.len() as u64).collect();
-        let new_patterns = self.send(levels, &documents, activity)?;
+        let sent = self.send(levels, &documents, activity);
+        self.has_given_up |= sent.is_err();
+        let new_patterns = sent?;
         for (node_idx, new) in new_patterns.into_iter().enumerate() {
             self.observations[node_idx] += planned[node_idx];
             self.new_patterns = match (self.new_patterns.take(), new) {
@@ -239,13 +254,22 @@ impl Drop for RemoteTeacher<'_> {
         for client in &self.clients {
             self.backend.add_calls(&client.calls());
         }
-        // Closing takes as long as the client waits at most; sessions that the server does not
-        // learn of expire there.
-        if let Some(local_counts) = self.local_counts.take() {
-            let closing = local_counts.sessions.into_iter().map(LearnSession::close);
-            self.backend.block_on(join_all(closing));
+        // A session whose request may be at work says when that ends: it is kept, and expires there.
+        if self.has_given_up {
+            return;
         }
-        let closing = self.clients.drain(..).map(KatoClient::close);
-        let _ = self.backend.block_on(join_all(closing));
+        let (backend, local_counts) = (self.backend, self.local_counts.take());
+        let clients = self.clients.drain(..).map(KatoClient::close);
+        let closing = async {
+            if let Some(local_counts) = local_counts {
+                let sessions = local_counts.sessions.into_iter();
+                join_all(sessions.map(LearnSession::close)).await;
+            }
+            join_all(clients).await;
+            Ok(())
+        };
+        // Takes as long as the client waits at most, and less when the run is to end; sessions that the
+        // server does not learn of expire there.
+        let _ = backend.unless_interrupted(closing);
     }
 }

@@ -37,6 +37,16 @@ impl Drop for RequestSlot<'_> {
     }
 }
 
+/// What became of a request.
+enum Sent {
+    /// Its learn calls are carried out.
+    Learned,
+    /// Nobody knows.
+    Unanswered,
+    /// The run was interrupted before.
+    Not,
+}
+
 /// A lock that keeps a node from being settled while a request is under way.
 enum Guard<'a> {
     #[expect(dead_code, reason = "held, not read")]
@@ -46,14 +56,15 @@ enum Guard<'a> {
 }
 
 impl Stock {
-    /// Teaches all of a work's items that have not arrived yet.
+    /// Teaches all of a work's items that have not arrived yet; returns `false` when the run was
+    /// interrupted before.
     pub(crate) async fn teach(
         &self,
         session: &mut LearnSession,
         key: WorkKey,
         items: &[Item],
         activity: &Activity,
-    ) -> Result<(), RemoteError> {
+    ) -> Result<bool, RemoteError> {
         // First of all: other documents under these keys would be taken for what was sent before.
         self.check_plan(key, items)?;
         let level = &self.levels[key.1];
@@ -62,15 +73,19 @@ impl Stock {
         loop {
             let missing = self.missing(key, items.len());
             let Some(first) = missing.first() else {
-                return Ok(());
+                return Ok(true);
             };
+            if self.is_interrupted() {
+                return Ok(false);
+            }
             level.check_new(items).await?;
             let node = level.client.node_id();
             let _teaching =
                 activity.enter(format!("teaching {node}, {first} of {} done", items.len()));
             let (places, batch) = self.request(session, &missing, items);
-            if !self.send(session, key, items, &places, &batch).await? {
-                self.settle_level(key.1).await?;
+            match self.send(session, key, items, &places, &batch).await? {
+                Sent::Learned | Sent::Not => {}
+                Sent::Unanswered => self.settle_level(key.1).await?,
             }
             self.check_in_between(key.1).await?;
             // The learn calls of other workers say as well that the node gets on.
@@ -106,7 +121,7 @@ impl Stock {
         (places, batch.into_iter().take(n).collect())
     }
 
-    /// Sends one request; returns `false` when nobody knows what became of it.
+    /// Sends one request, unless the run is interrupted before its turn comes.
     async fn send(
         &self,
         session: &mut LearnSession,
@@ -114,11 +129,13 @@ impl Stock {
         items: &[Item],
         places: &[usize],
         batch: &[BatchItem],
-    ) -> Result<bool, RemoteError> {
+    ) -> Result<Sent, RemoteError> {
         let level = &self.levels[key.1];
         // The slot comes before the lock: whoever waits for a slot must not keep the node from
         // being settled.
-        let mut slot = self.acquire_slot(batch.len()).await;
+        let Some(mut slot) = self.acquire_slot(batch.len()).await else {
+            return Ok(Sent::Not);
+        };
         // In the older generation observed metadata belongs to the node for a moment, and a pattern
         // that another session learns then would get it.
         let alone = self.generation == ServerGeneration::October2025
@@ -162,7 +179,7 @@ impl Stock {
                     let names = || places.iter().map(|place| items[*place].name);
                     remember(level, names());
                     self.confirm(key.1, names()).await?;
-                    return Ok(true);
+                    return Ok(Sent::Learned);
                 }
                 // The session was lost before the request came: nothing was learned. What was
                 // learned before may be lost as well.
@@ -180,27 +197,31 @@ impl Stock {
                         session: id,
                     });
                     drop(guard);
-                    return Ok(false);
+                    return Ok(Sent::Unanswered);
                 }
                 Err(error) => return Err(teach(&level.client, error)),
             }
         }
     }
 
-    /// Waits until a request of so many learn calls does not make the queue too long.
-    async fn acquire_slot(&self, calls: usize) -> RequestSlot<'_> {
+    /// Waits until a request of so many learn calls does not make the queue too long; returns
+    /// `None` when the run is interrupted.
+    async fn acquire_slot(&self, calls: usize) -> Option<RequestSlot<'_>> {
         loop {
             let ended = self.ended.notified();
             tokio::pin!(ended);
             // Registered before looking: a request that ends between looking and waiting would go
             // unnoticed.
             ended.as_mut().enable();
+            if self.is_interrupted() {
+                return None;
+            }
             if let Some(begun) = self.sizer().begin(calls) {
-                return RequestSlot {
+                return Some(RequestSlot {
                     stock: self,
                     begun,
                     took: None,
-                };
+                });
             }
             ended.await;
         }
