@@ -119,7 +119,9 @@ settings! {
     /// ends. Default 60 s.
     with_write_timeout write_timeout: Duration;
     /// Sets how long clients may wait for their answers when the server stops; then they are cut
-    /// off. What has begun for them still runs to its end, except for predictions. Default 30 s.
+    /// off. What has begun for them still runs to its end, except for predictions. For half as long
+    /// again, and at most, the service is folded into its stores; the rest stays in the journal. Default
+    /// 30 s.
     with_shutdown_timeout shutdown_timeout: Duration;
     /// Sets whether every web page may use the server, as KATO allows. That opens all of the server
     /// to all pages that anybody visits whose browser reaches it: they read what was learned,
@@ -316,9 +318,13 @@ impl BoundServer {
         connections.accept(listener, shutdown).await;
         let stopping = Instant::now();
         tracing::info!("stopping");
-        // Nothing is lost by it, and a request may be waiting for one.
-        app.service.stop_writing_indexes();
-        let n_cut_off = connections.finish(app.options.shutdown_timeout).await;
+        // Nothing is lost by it, and a request may be waiting for an index that is written no more.
+        let within = app.options.shutdown_timeout;
+        match stopping.checked_add(within.saturating_mul(3) / 2) {
+            Some(deadline) => app.service.close_by(deadline),
+            None => app.service.stop_writing_indexes(),
+        }
+        let n_cut_off = connections.finish(within).await;
         // Writes run to their end, also for clients that were cut off: they must be in the journal
         // before the service is closed.
         app.workers.finish().await;

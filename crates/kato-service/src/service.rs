@@ -18,7 +18,8 @@ mod work;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
 
 pub use self::maintain::Maintained;
 use crate::clock::Micros;
@@ -81,6 +82,8 @@ struct Shared {
     /// Read by writes while they run, written by closing.
     writing: RwLock<()>,
     is_closed: AtomicBool,
+    /// When closing ends to fold, once it was announced.
+    close_by: OnceLock<Instant>,
     /// Held while maintaining.
     maintenance: Mutex<()>,
     /// Released after the journal, which is declared, and so dropped, before it.
@@ -149,6 +152,7 @@ impl Service {
             indexing: Mutex::default(),
             writing: RwLock::default(),
             is_closed: AtomicBool::new(false),
+            close_by: OnceLock::new(),
             maintenance: Mutex::default(),
             _directory: directory,
             copying: Mutex::default(),
@@ -206,6 +210,16 @@ impl Service {
         let synced = journal.sync();
         journal.close();
         folded.and(synced)
+    }
+
+    /// Announces that the service is closed soon, and that its closing may fold until then: no
+    /// index is written any more, a round of maintenance ends with the node that it is at, and what is
+    /// not folded in time stays in the journal, from which the next opening reads it. Without this
+    /// call closing folds everything. To be called first of all when a program ends.
+    pub fn close_by(&self, deadline: Instant) {
+        self.stop_writing_indexes();
+        // The first deadline stands.
+        let _ = self.shared.close_by.set(deadline);
     }
 
     /// Returns the state of the service. Costs nothing, whatever the disk does.
@@ -275,6 +289,17 @@ impl Service {
 }
 
 impl Shared {
+    /// Returns whether the service is closed soon.
+    fn is_closing(&self) -> bool {
+        self.close_by.get().is_some()
+    }
+
+    /// Returns whether closing has folded for as long as it may.
+    fn is_out_of_time(&self) -> bool {
+        let deadline = self.close_by.get();
+        deadline.is_some_and(|deadline| Instant::now() >= *deadline)
+    }
+
     /// Returns the present time.
     fn now(&self) -> Micros {
         Micros::from_system_time(self.options.clock.now())

@@ -94,6 +94,7 @@ impl Service {
         let nodes = self.shared.nodes.registry().in_memory();
         let folded = nodes
             .iter()
+            .take_while(|_| !self.shared.is_closing())
             .map(|entry| self.fold_if_due(entry, journal, now))
             .map(|folded| folded.map(|folded| done.nodes_folded += usize::from(folded)))
             // All of them, whatever becomes of one: a store that cannot be written must not hold up
@@ -138,6 +139,7 @@ impl Service {
         let latest = now.minus(self.shared.options.fold_interval);
         let due = self.shared.nodes.registry().unfolded_before(latest);
         due.iter()
+            .take_while(|_| !self.shared.is_closing())
             .map(|entry| self.fold_unless_lost(entry, journal))
             .map(|folded| folded.map(|folded| done.nodes_folded += usize::from(folded)))
             .fold(Ok(()), Result::and)
@@ -198,7 +200,7 @@ impl Service {
         Ok(())
     }
 
-    /// Folds all nodes, those included that are not in memory.
+    /// Folds all nodes, those included that are not in memory, as far as there is time.
     pub(super) fn fold_everything(&self, journal: &Journal) -> Result<(), ServiceError> {
         // What is in the queue may be the first that a node was taught, and is not in the tables
         // yet.
@@ -206,6 +208,7 @@ impl Service {
         let unfolded = self.shared.nodes.unfolded(journal);
         unfolded
             .iter()
+            .take_while(|_| !self.shared.is_out_of_time())
             .map(|entry| self.fold_unless_lost(entry, journal).map(drop))
             .fold(Ok(()), Result::and)
     }
