@@ -1,52 +1,165 @@
-//! Ctrl-C and termination: the first signal asks the run to commit and end, the second ends the
-//! process at once.
+//! Ctrl-C and SIGTERM: the first asks the command to stop, and ends the process where the command
+//! does not stop in time; the second ends the process at once.
+//!
+//! Ending the process is always safe: a commit is a rename, and everything else is made again. So a
+//! command that has nothing to put in order needs no code for signals, and a wait that cannot be cut
+//! short costs seconds and no data.
 
-use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::io::{self, IsTerminal, Write, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use kato_prediction::Cancel;
 use kato_scheduler::StopSignal;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::exit;
 
-/// Exit code of a run that was interrupted and can be resumed: 128 + SIGINT, as shells report it.
+/// Exit code after Ctrl-C and SIGTERM: 128 + SIGINT, as shells report it. The same for both, so that
+/// one number says that a run can be resumed.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Makes SIGINT and SIGTERM stop the run.
-///
-/// # Errors
-///
-/// When the operating system refuses to register the handlers.
-pub(crate) fn stop_on_interrupt(stop: StopSignal) -> io::Result<()> {
-    on_interrupt(move || stop.stop())
+/// Time from the first signal until the process ends, whatever it is doing.
+const LONGEST_STOP: Duration = Duration::from_secs(4);
+
+/// Whether a signal has come: set by the handler itself, before any thread knows.
+static HAS_COME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// How the command stops; `None` while the process may end at once.
+static ORDERLY_STOP: Mutex<Option<OrderlyStop>> = Mutex::new(None);
+
+/// What the user is told on standard error.
+pub(crate) enum Told {
+    /// A line.
+    Line(String),
+    /// An entry of the log, in its form.
+    Logged(&'static str),
 }
 
-/// Calls `act` on SIGINT and SIGTERM, on a thread of its own.
+impl From<&str> for Told {
+    fn from(line: &str) -> Self {
+        Self::Line(line.to_owned())
+    }
+}
+
+impl From<String> for Told {
+    fn from(line: String) -> Self {
+        Self::Line(line)
+    }
+}
+
+/// The way in which a command stops.
+struct OrderlyStop {
+    /// What the user is told at once.
+    announcement: Told,
+    /// What the user is told when the command does not stop in time.
+    given_up: Told,
+    ask: Box<dyn FnMut() + Send>,
+}
+
+/// Listens for SIGINT and SIGTERM from now on. To be called once, before anything else: a signal
+/// that comes earlier ends the process as the system does it.
 ///
 /// # Errors
 ///
 /// When the operating system refuses to register the handlers.
-pub(crate) fn on_interrupt(mut act: impl FnMut() + Send + 'static) -> io::Result<()> {
-    let interrupted = Arc::new(AtomicBool::new(false));
+pub(crate) fn listen() -> io::Result<()> {
+    let has_come = HAS_COME.get_or_init(Arc::default);
     for signal in [SIGINT, SIGTERM] {
         // In this order: the second signal finds the flag that the first one set.
-        flag::register_conditional_shutdown(
-            signal,
-            i32::from(INTERRUPTED),
-            Arc::clone(&interrupted),
-        )?;
-        flag::register(signal, Arc::clone(&interrupted))?;
+        flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(has_come))?;
+        flag::register(signal, Arc::clone(has_come))?;
     }
     // A signal handler may do next to nothing, so a thread waits for the signals and acts.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            for _signal in signals.forever() {
-                act();
+            if signals.forever().next().is_some() {
+                stop_process()
             }
         })?;
     Ok(())
+}
+
+/// Stops the command in its way, if it has one, and ends the process where that takes too long.
+fn stop_process() -> ! {
+    let came = Instant::now();
+    let mut stop = orderly_stop();
+    let Some(stop) = stop.as_mut() else {
+        end(&"interrupted".into());
+    };
+    tell(&stop.announcement);
+    (stop.ask)();
+    while let Some(left) = LONGEST_STOP.checked_sub(came.elapsed()) {
+        // Wakes up now and then without a reason.
+        thread::park_timeout(left);
+    }
+    end(&stop.given_up);
+}
+
+/// Ends the process with a last word.
+fn end(word: &Told) -> ! {
+    tell(word);
+    exit(INTERRUPTED.into())
+}
+
+/// Tells the user something.
+fn tell(told: &Told) {
+    match told {
+        Told::Line(line) => {
+            // A terminal shows ^C, and perhaps a bar, where the line would begin.
+            let begin = if stderr().is_terminal() { "\n" } else { "" };
+            // A closed standard error must not keep the process.
+            drop(writeln!(stderr(), "{begin}{line}"));
+        }
+        Told::Logged(entry) => tracing::warn!("{entry}"),
+    }
+}
+
+/// Locks the way in which the command stops.
+fn orderly_stop() -> MutexGuard<'static, Option<OrderlyStop>> {
+    ORDERLY_STOP.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the first signal call `ask` from now on, on a thread of its own, instead of ending the
+/// process. The user is told `announcement` at once, and `given_up` if the process must be ended.
+pub(crate) fn on_interrupt(
+    announcement: impl Into<Told>,
+    given_up: impl Into<Told>,
+    ask: impl FnMut() + Send + 'static,
+) {
+    // Where the signal has come already, its thread holds the lock until the process ends.
+    *orderly_stop() = Some(OrderlyStop {
+        announcement: announcement.into(),
+        given_up: given_up.into(),
+        ask: Box::new(ask),
+    });
+}
+
+/// Makes the first signal stop work that keeps nothing.
+pub(crate) fn stop_on_interrupt(stop: StopSignal) {
+    on_interrupt("stopping", "interrupted", move || stop.stop());
+}
+
+/// Returns a flag that the first signal sets, for work that removes what it made when it is
+/// cancelled.
+#[must_use]
+pub(crate) fn cancel_on_interrupt() -> Cancel {
+    let cancel = Cancel::new();
+    let cancelled = cancel.clone();
+    on_interrupt("stopping", "interrupted", move || cancelled.cancel());
+    cancel
+}
+
+/// Returns whether a signal has come.
+#[must_use]
+pub(crate) fn is_interrupted() -> bool {
+    // Relaxed, as no other memory is published by the flag.
+    HAS_COME
+        .get()
+        .is_some_and(|has_come| has_come.load(Ordering::Relaxed))
 }

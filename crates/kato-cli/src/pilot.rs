@@ -7,9 +7,11 @@
 mod place;
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use kato_loader::StreamingDatasetLoader;
@@ -25,6 +27,9 @@ pub(crate) use place::{PilotPlace, PilotStore, kb_in};
 /// Text that is taken from a loader at once, in bytes: one document, as what is left of a batch
 /// would be lost to what is drawn next from the same loader.
 const BATCH_BYTES: usize = 1;
+
+/// Time between two looks whether a pilot is to be ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A random part of a corpus in a file of its own, for runs over its beginnings.
 #[derive(Debug)]
@@ -192,20 +197,58 @@ pub(crate) fn answer_of(
 ) -> Result<Value> {
     ensure!(!stop.is_stopped(), "interrupted");
     let program = std::env::current_exe().context("failed to find this program")?;
-    let output = Command::new(program)
+    let mut pilot = Command::new(program)
         .args(arguments)
         // A file of settings is for the command that was given, not for its pilots.
         .env_remove(crate::settings::VARIABLE)
         .envs(environment.iter().copied())
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .context("failed to start a pilot")?;
-    // Ctrl-C reaches the pilots as well, so the stop comes before their failure.
-    ensure!(!stop.is_stopped(), "interrupted");
-    if !output.status.success() {
-        let told = String::from_utf8_lossy(&output.stderr);
-        let told = told.trim().trim_start_matches("error: ");
-        bail!("a pilot failed ({}): {told}", output.status);
+    // Both are read at once: a pilot whose words nobody takes waits for ever.
+    let answer = read_beside(pilot.stdout.take())?;
+    let told = read_beside(pilot.stderr.take())?;
+    while !answer.is_finished() || !told.is_finished() {
+        if stop.is_stopped() {
+            // Nothing that a pilot makes is kept. Ctrl-C may have reached it as well.
+            drop(pilot.kill());
+            break;
+        }
+        thread::park_timeout(POLL_INTERVAL);
     }
-    serde_json::from_slice(&output.stdout).context("a pilot printed no JSON")
+    let status = pilot.wait().context("failed to wait for a pilot")?;
+    let (answer, told) = (text_of(answer)?, text_of(told)?);
+    // The stop comes before the failure of a pilot that it ended.
+    ensure!(!stop.is_stopped(), "interrupted");
+    if !status.success() {
+        let told = told.trim().trim_start_matches("error: ");
+        bail!("a pilot failed ({status}): {told}");
+    }
+    serde_json::from_str(&answer).context("a pilot printed no JSON")
+}
+
+/// Reads all of a pilot's output on a thread of its own, which wakes this one when it is done.
+fn read_beside(
+    output: Option<impl Read + Send + 'static>,
+) -> Result<JoinHandle<io::Result<Vec<u8>>>> {
+    let mut output = output.context("a pilot has no output")?;
+    let waiting = thread::current();
+    let read = move || {
+        let mut bytes = Vec::new();
+        let read = output.read_to_end(&mut bytes);
+        waiting.unpark();
+        read.map(|_| bytes)
+    };
+    let builder = thread::Builder::new().name("pilot".to_owned());
+    builder.spawn(read).context("failed to listen to a pilot")
+}
+
+/// Returns what a thread has read.
+fn text_of(reading: JoinHandle<io::Result<Vec<u8>>>) -> Result<String> {
+    let bytes = reading.join();
+    let bytes = bytes.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let bytes = bytes.context("failed to listen to a pilot")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

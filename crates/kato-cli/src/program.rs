@@ -14,7 +14,7 @@ use crate::commands::{
 };
 use crate::exit::failed;
 use crate::logging::LogArgs;
-use crate::settings;
+use crate::{interrupt, settings};
 
 /// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs,
 /// hierarchical concept learning with KATO.
@@ -23,7 +23,12 @@ use crate::settings;
 /// with `kato inspect`, ask it with `kato predict`, let it write with `kato generate`, or serve it
 /// to KATO's clients with `kato serve`.
 ///
-/// Exit codes of all commands: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+/// Ctrl-C and SIGTERM are obeyed within 5 seconds, and a second one at once. What is committed stays,
+/// and the same command, with --resume or --journal where it has that, goes on from there.
+///
+/// Exit codes of all commands: 0 done, 1 error, 2 wrong usage, 130 interrupted by Ctrl-C or SIGTERM, even
+/// if the work was done by then. `kato train` has 3 as well, and `kato serve` ends with 0 when a
+/// signal stops it.
 #[derive(Debug, Parser)]
 #[command(name = "kato", version, subcommand_value_name = "COMMAND")]
 struct Program {
@@ -68,6 +73,10 @@ enum Command {
 
 /// Runs the command that the process's arguments name.
 pub(crate) fn main() -> ExitCode {
+    // First of all, so that a signal in the first moments has the exit code of all others.
+    if let Err(error) = interrupt::listen() {
+        return failed(&anyhow::Error::from(error).context("failed to listen for signals"));
+    }
     let given: Vec<OsString> = std::env::args_os().collect();
     // Settings become arguments before the real parsing, so that required flags may stand in the
     // file and all checks hold for both.

@@ -15,7 +15,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use kato_analysis::{Comparison, Snapshot, SnapshotOptions};
-use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
 use crate::inspect::show;
@@ -38,7 +37,7 @@ use crate::program;
 /// same knowledge, whatever kind of store held it. With --json either is one JSON object on
 /// standard output; a snapshot is what --snapshot writes.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage.
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -75,7 +74,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
         let checked = args.knowledge_base.check();
         checked.unwrap_or_else(|error| error.format(&mut program::subcommand("analyze")).exit());
     }
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Takes a snapshot, or compares two.

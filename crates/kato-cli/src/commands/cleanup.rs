@@ -13,7 +13,6 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use kato_analysis::cleanup::References;
 use kato_analysis::{CleanupOptions, CleanupPlan};
-use kato_scheduler::StopSignal;
 
 use crate::analysis::Cleanup;
 use crate::exit::exit_code;
@@ -75,7 +74,7 @@ enum Policy {
 pub(crate) fn main(args: &Args) -> ExitCode {
     let checked = args.knowledge_base.check();
     checked.unwrap_or_else(|error| error.format(&mut program::subcommand("cleanup")).exit());
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Plans a clean-up, shows it, and applies it if the user agrees.

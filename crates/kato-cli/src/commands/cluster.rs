@@ -15,6 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
@@ -23,13 +24,15 @@ use kato_cluster::{
 };
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{Split, StreamingDatasetLoaderBuilder};
-use kato_scheduler::{StopSignal, TrainingOptions, Workers};
+use kato_scheduler::{TrainingOptions, Workers};
 use kato_store::slice::NameRanges;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use self::forecast::ForecastArgs;
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
+use crate::interrupt::on_interrupt;
 use crate::learning::{LearningArgs, RecordingArgs};
 use crate::output::stdout;
 use crate::remote;
@@ -37,6 +40,13 @@ use crate::source::{SOURCE_HELP, Source, SourceArgs};
 
 /// For tests: the process dies at this moment of a task or a merge.
 const ABORT_AT: &str = "KATO_CLUSTER_ABORT_AT";
+
+/// What the user is told of a step that was interrupted.
+const INTERRUPTED: &str =
+    "interrupted: what has a marker is done, and the same command does the rest";
+
+/// Longest time for which threads are waited for when the command ends.
+const WORK_ENDS: Duration = Duration::from_secs(3);
 
 /// Learns one knowledge base on any number of machines, with an object store as the record and any
 /// scheduler: Kubernetes, Slurm, GNU parallel, a shell loop.
@@ -56,7 +66,7 @@ const ABORT_AT: &str = "KATO_CLUSTER_ABORT_AT";
 /// left. diff: patterns and learn calls of each level. gc: objects and bytes.
 ///
 /// Exit codes: 0 done, 1 error, which includes tasks, merges or seals that must be done before, 2 wrong
-/// usage.
+/// usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -222,7 +232,7 @@ struct ExtendArgs {
 
 /// Runs `kato cluster` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Runs a subcommand and shows its answer.
@@ -252,7 +262,19 @@ fn run(args: &Args) -> Result<()> {
     }
     let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let runtime = tokio::runtime::Runtime::new().context("failed to start the runtime")?;
-    let (text, value) = runtime.block_on(answer_to(&args.command, cluster, &scratch))?;
+    let stop = Arc::new(Notify::new());
+    let stopping = Arc::clone(&stop);
+    // Only to clear away working files: nothing counts before its marker is there.
+    on_interrupt("stopping", INTERRUPTED, move || stop.notify_one());
+    let answer = runtime.block_on(async {
+        tokio::select! {
+            answer = answer_to(&args.command, cluster, &scratch) => answer,
+            () = stopping.notified() => bail!(INTERRUPTED),
+        }
+    });
+    // Work on other threads ends soon once nobody waits for it; a read from a network may not.
+    runtime.shutdown_timeout(WORK_ENDS);
+    let (text, value) = answer?;
     let line = if args.json { value.to_string() } else { text };
     Ok(writeln!(stdout(), "{line}")?)
 }

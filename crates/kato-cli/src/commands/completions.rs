@@ -8,7 +8,6 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap_complete::Shell;
-use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
 use crate::output::stdout;
@@ -27,5 +26,5 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program::command(), "kato", &mut script);
     let written = stdout().write_all(&script);
-    exit_code(written.map_err(Into::into), &StopSignal::default())
+    exit_code(written.map_err(Into::into))
 }

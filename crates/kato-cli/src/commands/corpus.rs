@@ -11,7 +11,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use kato_corpus::{CorpusError, CorpusModel, CorpusStats, write_corpus};
-use kato_scheduler::StopSignal;
 
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
@@ -43,7 +42,7 @@ pub(crate) struct Args {
 
 /// Runs `kato corpus` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Writes the corpus and says on standard error how large it is.

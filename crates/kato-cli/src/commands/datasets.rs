@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Subcommand;
 use indicatif::ProgressBar;
 use kato_scheduler::StopSignal;
@@ -149,7 +149,7 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
         error.exit();
     }
     let stop = StopSignal::default();
-    exit_code(run(&args.command, &stop), &stop)
+    exit_code(run(&args.command, &stop))
 }
 
 impl Command {
@@ -194,7 +194,7 @@ fn run(command: &Command, stop: &StopSignal) -> Result<()> {
         Command::Head(HeadArgs { from, shown }) => documents(from, shown),
         Command::Sample(SampleArgs { from, shown, .. }) => documents(from, shown),
         Command::Stats(StatsArgs { from, quiet }) => {
-            stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+            stop_on_interrupt(stop.clone());
             let sources = from.args.resolve(&from.sources)?;
             let mut meter = Meter::new(*quiet);
             // The outcome is looked at after the bar is gone, so that an error stands on a line of

@@ -151,12 +151,12 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     let checked = args.source.check(&mut program::subcommand("estimate"));
     checked.unwrap_or_else(|error| error.exit());
     let stop = StopSignal::default();
-    exit_code(run(args, &stop), &stop)
+    exit_code(run(args, &stop))
 }
 
 /// Estimates, and shows the estimate.
 fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
-    stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+    stop_on_interrupt(stop.clone());
     let learner = args.learning.learner(Recording::default())?;
     let is_sampled = args.from_run.is_empty();
     let (model, observed) = match (args.model, is_sampled) {

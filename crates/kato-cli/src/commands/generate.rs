@@ -14,7 +14,6 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use kato_hierarchy::head::{WriteOptions, WriteStrategy};
 use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
-use kato_scheduler::StopSignal;
 
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
@@ -104,7 +103,7 @@ enum Choose {
 
 /// Runs `kato generate` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Generates a text and shows it.

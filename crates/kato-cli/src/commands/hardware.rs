@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use kato_hardware::prediction::{Backend, Workload};
 use kato_hardware::step::StepEvent;
 use kato_hardware::{Cancellation, HardwareAnalyzer};
@@ -82,7 +82,7 @@ const STEPS: u64 = 11;
 /// Runs `kato hardware` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     let stop = StopSignal::default();
-    exit_code(run(args, &stop), &stop)
+    exit_code(run(args, &stop))
 }
 
 /// Measures the machine and shows its profile.
@@ -90,11 +90,10 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     let cancellation = Cancellation::new();
     // Both: the cancellation ends the step under way, the signal decides the exit code.
     let (stopping, cancelling) = (stop.clone(), cancellation.clone());
-    on_interrupt(move || {
+    on_interrupt("stopping", "interrupted", move || {
         stopping.stop();
         cancelling.cancel();
-    })
-    .context("failed to listen for Ctrl-C")?;
+    });
 
     let n_steps = STEPS + u64::from(args.mongodb.is_some()) + u64::from(args.kato.is_some());
     // The listener is an `Fn`, so what it changes is behind a lock.

@@ -16,7 +16,6 @@ use std::process::ExitCode;
 use anyhow::Context;
 #[cfg(feature = "history")]
 use clap::Subcommand;
-use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
 
@@ -33,7 +32,7 @@ use crate::exit::exit_code;
 /// memory_bytes, each with runs, mean_percent, median_percent, bias_percent, intervals, covered and
 /// trend, or null. forecast: seconds with value, low and high.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage.
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -164,7 +163,7 @@ pub(crate) struct Args {
 
 /// Runs `kato history` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 #[cfg(not(feature = "history"))]

@@ -12,7 +12,6 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar};
 use kato_index::{BuildOptions, BuildReport};
-use kato_scheduler::StopSignal;
 use kato_store::EmbeddedStore;
 use serde::Serialize;
 
@@ -20,6 +19,7 @@ use crate::backend::warn_of_recovery;
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::{View, show};
+use crate::interrupt::cancel_on_interrupt;
 
 /// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
 /// whatever its size.
@@ -32,7 +32,7 @@ use crate::inspect::{View, show};
 /// With --json one object on standard output: kb, content (the digest of what was indexed),
 /// patterns, bytes, seconds, and was_there.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage.
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory of the knowledge base.
@@ -49,11 +49,12 @@ pub(crate) struct Args {
 
 /// Runs `kato index` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Writes the index and says what became of it.
 fn run(args: &Args) -> Result<()> {
+    let cancel = cancel_on_interrupt();
     let store = EmbeddedStore::open_read_only(&args.kb)?;
     warn_of_recovery(&store);
     let indexing = format!("indexing {}", args.kb.display());
@@ -61,7 +62,10 @@ fn run(args: &Args) -> Result<()> {
     spinner.enable_steady_tick(Duration::from_millis(100));
     // More than a process can address is as much as it can.
     let sort_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
-    let built = kato_index::build(&store, &BuildOptions::default().with_sort_bytes(sort_bytes));
+    let options = BuildOptions::default()
+        .with_sort_bytes(sort_bytes)
+        .with_cancel(cancel);
+    let built = kato_index::build(&store, &options);
     spinner.finish_and_clear();
     show(&Built::new(args, &built?), args.json)
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::error::ErrorKind;
 use indicatif::ProgressBar;
 use kato_scheduler::{RunConfiguration, StopSignal};
@@ -80,13 +80,13 @@ pub(crate) fn main(args: &Args) -> ExitCode {
             .exit();
     }
     let stop = StopSignal::default();
-    exit_code(run(args, &stop), &stop)
+    exit_code(run(args, &stop))
 }
 
 /// Shows the view that was asked for, or exports or imports.
 fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     if let Some(file) = &args.import {
-        stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+        stop_on_interrupt(stop.clone());
         // The only view that changes something, and so the only one that needs the store for
         // itself.
         let store = EmbeddedStore::open(&args.kb)?;
@@ -96,7 +96,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     let store = EmbeddedStore::open_read_only(&args.kb)?;
     warn_of_recovery(&store);
     if let Some(file) = &args.export {
-        stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+        stop_on_interrupt(stop.clone());
         let exported = export(&one_node(&store, args)?, file, stop)?;
         // Standard output has the patterns then, and nothing else.
         return if file == Path::new("-") {

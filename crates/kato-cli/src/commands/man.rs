@@ -12,7 +12,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap_mangen::Man;
-use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
 use crate::output::stdout;
@@ -29,7 +28,7 @@ pub(crate) struct Args {
 
 /// Runs `kato man` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Prints the page of the program, or writes all pages into a directory.

@@ -11,7 +11,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use kato_hierarchy::HeadOptions;
 use kato_hierarchy::head::Expert;
-use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
 use crate::head::NextView;
@@ -29,7 +28,7 @@ use crate::open::open_head;
 /// With --json one object on standard output: next (token, text and probability of each) and
 /// explanation.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage.
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory of the knowledge base.
@@ -58,7 +57,7 @@ pub(crate) struct Args {
 
 /// Runs `kato next` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 fn run(args: &Args) -> Result<()> {

@@ -163,7 +163,7 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     let checked = args.source.check(&mut program::subcommand("plan"));
     checked.unwrap_or_else(|error| error.exit());
     let stop = StopSignal::default();
-    exit_code(run(args, &stop), &stop)
+    exit_code(run(args, &stop))
 }
 
 /// Plans, and shows the plan.
@@ -171,7 +171,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     if args.legacy {
         return show(&LegacyView(legacy_answer(args)?), args.json);
     }
-    stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+    stop_on_interrupt(stop.clone());
     let catalogue = catalogue(args)?;
     let (plan, time) = plan(args, &catalogue, stop)?;
     if let Some(file) = &args.out {

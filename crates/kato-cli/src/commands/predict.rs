@@ -11,7 +11,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ArgGroup;
-use kato_scheduler::StopSignal;
 
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
@@ -67,7 +66,7 @@ pub(crate) struct Args {
 
 /// Runs `kato predict` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Asks the node and shows its answer.

@@ -13,7 +13,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 use kato_model::RunName;
-use kato_scheduler::StopSignal;
 
 use crate::backend::Backend;
 use crate::exit::exit_code;
@@ -33,7 +32,7 @@ use crate::runs::{Deleted, Exported, RunList, RunView, confirm, runs_in};
 /// is_recorded, disk_bytes and problem. export: exported, the directory, and manifest. delete:
 /// deleted, the run as it was.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage.
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -115,7 +114,7 @@ enum Command {
 
 /// Runs `kato runs` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Runs the subcommand and shows its answer.

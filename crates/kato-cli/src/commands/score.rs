@@ -10,7 +10,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use kato_hierarchy::HeadOptions;
-use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
 use crate::head::{ScoreView, Scored};
@@ -27,7 +26,7 @@ use crate::open::open_head;
 /// each with name, tokens (a count), bits, bits_per_token and perplexity, and with --tokens also
 /// scored: token, text, probability and bits of each.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage.
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The files, as UTF-8.
@@ -55,7 +54,7 @@ pub(crate) struct Args {
 
 /// Runs `kato score` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 fn run(args: &Args) -> Result<()> {

@@ -15,20 +15,22 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use kato_scheduler::StopSignal;
 use kato_server::{Server, ServerBuilder};
 use kato_service::{Service, ServiceOptions};
 use tokio::sync::Notify;
 
 use crate::byte_size::ByteSize;
-use crate::exit::exit_code;
-use crate::interrupt::on_interrupt;
+use crate::exit::failed;
+use crate::interrupt::{Told, on_interrupt};
 use crate::memory_limit::memory_limit;
 use crate::tokens::read_tokens;
 
 /// Bytes of memory that writing an index takes for sorting, at least and at most.
 const LEAST_SORT_MEMORY: usize = 1 << 20;
 const MOST_SORT_MEMORY: usize = 256 << 20;
+
+/// Time for which requests are answered when the server stops.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs a server that speaks KATO's HTTP API (3.10.1, and what the 2025-10 generation has beyond
 /// it) over the engine.
@@ -37,11 +39,13 @@ const MOST_SORT_MEMORY: usize = 256 << 20;
 /// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
 /// DIR/nodes/… with `kato inspect`.
 ///
-/// Ctrl-C or SIGTERM stops it: running requests are answered, and everything acknowledged is in the
-/// stores. A second one ends the process at once, and so may a kill: what was acknowledged is there
-/// at the next start.
+/// Ctrl-C or SIGTERM stops it within 5 seconds: requests have 2 of them to be answered, and what was
+/// acknowledged is put into the stores as far as time allows. The rest is in the journal, and in the
+/// stores at the next start. A second signal ends the process at once, and so may a kill: what was
+/// acknowledged is there at the next start.
 ///
-/// Exit codes: 0 stopped, 1 error, 2 wrong usage, 130 ended by a second signal.
+/// Exit codes: 0 stopped by a signal, 1 error, 2 wrong usage, 130 ended by a signal before it listened,
+/// by a second one, or because it did not stop in time.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory of sessions and knowledge; made if it is not there. One server at a time.
@@ -183,23 +187,33 @@ enum Durability {
 
 /// Runs `kato serve` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    match run(args) {
+        // Being stopped is how a server ends well.
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
 }
 
 /// Opens the service and serves it until a signal comes.
 fn run(args: &Args) -> Result<()> {
-    // Before the signals are taken: until the service is open, Ctrl-C ends the process at once.
+    // Until the service is open, Ctrl-C ends the process at once.
     let service = open(args)?;
     let server = configure(Server::builder(service), args)?;
     let stop = Arc::new(Notify::new());
     let stopping = Arc::clone(&stop);
     // A permit is kept, so a signal before the server waits for it is not lost.
-    on_interrupt(move || stop.notify_one()).context("failed to listen for signals")?;
+    on_interrupt(
+        Told::Logged("stopping: requests have 2 seconds to be answered"),
+        Told::Logged(
+            "stopped before everything was in the stores: the journal has it, and the next start reads it",
+        ),
+        move || stop.notify_one(),
+    );
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("failed to start the threads of the server")?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         // The line on standard output is a promise: clients that wait for it can connect, and with
         // port 0 it is how they learn the port.
         let server = server.bind().await?;
@@ -214,7 +228,10 @@ fn run(args: &Args) -> Result<()> {
             .serve(async move { stopping.notified().await })
             .await?;
         Ok(())
-    })
+    });
+    // Everything is closed by now: threads that only read are not waited for.
+    runtime.shutdown_background();
+    served
 }
 
 /// Opens the sessions and the knowledge, or begins empty in memory.
@@ -269,6 +286,7 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
         .with_cors(args.allow_all_origins)
         .with_max_concurrent_requests(args.max_requests)
         .with_prediction_timeout(Duration::from_secs(args.prediction_timeout))
+        .with_shutdown_timeout(SHUTDOWN_TIMEOUT)
         .with_extensions(!args.no_extensions);
     if let Some(workers) = args.workers {
         server = server.with_workers(workers.get());

@@ -14,25 +14,28 @@
 //! ```
 
 use std::io::{Write, stderr};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use indicatif::{HumanBytes, HumanDuration};
+use kato_index::BuildOptions;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_prediction::Cancel;
 use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::{
-    Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, Workers,
-    loader_at_checkpoint,
+    Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, TrainingReport,
+    Workers, loader_at_checkpoint,
 };
 use serde_json::{Value, json};
 
 use crate::byte_size::ByteSize;
-use crate::exit::failed;
+use crate::exit::{failed, unless_interrupted};
 use crate::forecast::Forecast;
 use crate::history::{HistoryArgs, Recorder, RunFacts};
-use crate::interrupt::{INTERRUPTED, stop_on_interrupt};
+use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt};
 use crate::learning::{LearningArgs, RecordingArgs};
 use crate::output::{stdout, unless_reader_gone};
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
@@ -62,7 +65,8 @@ use crate::{machine, program, repository};
 /// Progress goes to standard error.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 3 done but samples failed (with --fail-on-errors),
-/// 130 interrupted and ready to be resumed.
+/// 130 interrupted by Ctrl-C or SIGTERM, and ready to be resumed. A stop takes 5 seconds at most: work
+/// that is not done by then, such as requests to a slow server, is left to --resume.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -128,6 +132,13 @@ pub(crate) struct Args {
     source: SourceArgs,
 }
 
+/// The last word of a run that was stopped.
+const STOPPED: &str =
+    "interrupted; everything learned is safe. Go on with the same command and --resume.";
+
+/// The last word of a run that did not stop in time.
+const GIVEN_UP: &str = "interrupted, and ended in the middle of its work; everything committed is safe. Go on with the same command and --resume.";
+
 /// Exit code of a run that is done although samples failed.
 const FAILED_SAMPLES: u8 = 3;
 
@@ -146,7 +157,7 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     match run(args) {
         Ok(code) => code,
         // The libraries name their methods in errors; users know options.
-        Err(error) => failed(&flags::named(&error)),
+        Err(error) => unless_interrupted(failed(&flags::named(&error))),
     }
 }
 
@@ -184,8 +195,6 @@ fn run(args: &Args) -> Result<ExitCode> {
     let mut options = options(args)?;
     options.probe = probe.clone();
     options.stop = stop;
-    // Until here Ctrl-C ends the process at once, which is right, as nothing was made yet.
-    stop_on_interrupt(options.stop.clone()).context("failed to listen for Ctrl-C")?;
 
     let resumed = |checkpoint: &Value| -> Result<StreamingDatasetLoader> {
         let builder = match Checkpoint::from_json(checkpoint)? {
@@ -206,6 +215,13 @@ fn run(args: &Args) -> Result<ExitCode> {
     // A position is in the destination, so a loader that goes on from one can only be made after
     // it.
     let mut loader = opened.map_or_else(|| resumed(&destination.checkpoint()), Ok)?;
+    // Until here Ctrl-C ends the process at once: what was made so far can be resumed.
+    let cancel_index = Cancel::new();
+    let (stop, cancel) = (options.stop.clone(), cancel_index.clone());
+    on_interrupt(announcement(args), GIVEN_UP, move || {
+        stop.stop();
+        cancel.cancel();
+    });
     let facts = facts(args, &configuration, &loader);
     let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
     let mut reporter = Reporter::new(match args.quiet {
@@ -230,9 +246,10 @@ fn run(args: &Args) -> Result<ExitCode> {
     let report = report?;
     let profile = profile.transpose()?;
     let index = match report.complete {
-        true => args
-            .destination
-            .index(&destination, args.memory, report.num_workers)?,
+        true => {
+            let options = index_options(args, &report, cancel_index);
+            args.destination.index(&destination, &options)?
+        }
         false => None,
     };
     let note = args.history.note.as_deref().unwrap_or_default();
@@ -288,19 +305,34 @@ fn run(args: &Args) -> Result<ExitCode> {
     };
     // The run is done, and its exit code is not for want of a reader.
     unless_reader_gone(stdout().write_all(result.as_bytes()).map_err(Into::into))?;
-    // A run whose corpus ended before the stop was noticed is done.
-    if options.stop.is_stopped() && !report.complete {
-        let next = "Go on with the same command and --resume.";
-        drop(writeln!(
-            stderr(),
-            "interrupted; everything learned is safe. {next}"
-        ));
+    if is_interrupted() {
+        // Also for a run that was complete by then: resuming finds that out, and does what is left
+        // behind the corpus.
+        drop(writeln!(stderr(), "{STOPPED}"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     if args.errors.fail_on_errors && report.errors > 0 {
         return Ok(ExitCode::from(FAILED_SAMPLES));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what the user is told at once after Ctrl-C.
+fn announcement(args: &Args) -> String {
+    match args.progress {
+        ProgressMode::Json if !args.quiet => json!({"event": "stopping"}).to_string(),
+        _ => "stopping: committing what was learned".to_owned(),
+    }
+}
+
+/// Returns the options of writing the index of a run.
+fn index_options(args: &Args, report: &TrainingReport, cancel: Cancel) -> BuildOptions {
+    // More than a process can address is as much as it can.
+    let sort_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
+    BuildOptions::default()
+        .with_sort_bytes(sort_bytes)
+        .with_threads(NonZeroUsize::new(report.num_workers).unwrap_or(NonZeroUsize::MIN))
+        .with_cancel(cancel)
 }
 
 /// Returns what a run is trained with, for its record.

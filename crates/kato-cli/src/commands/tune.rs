@@ -124,12 +124,12 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     let checked = args.source.check(&mut program::subcommand("tune"));
     checked.unwrap_or_else(|error| error.exit());
     let stop = StopSignal::default();
-    exit_code(run(args, &stop), &stop)
+    exit_code(run(args, &stop))
 }
 
 /// Tries all, and shows the ranking.
 fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
-    stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+    stop_on_interrupt(stop.clone());
     let configurations = configurations(args)?;
     let mut trials = trials(args, stop)?;
     let criteria = match args.weight.is_empty() {

@@ -11,7 +11,7 @@ use clap::Args;
 use clap::error::{Error, ErrorKind};
 use indicatif::HumanCount;
 use kato_client::{KatoClient, RetryPolicy, SessionOptions};
-use kato_index::{BuildOptions, BuildReport};
+use kato_index::{BuildOptions, BuildReport, IndexFileError};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
@@ -28,7 +28,6 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::backend::{Backend, warn_of_recovery};
-use crate::byte_size::ByteSize;
 use crate::report;
 use crate::tokens::read_tokens;
 use crate::training::manifest::Manifest;
@@ -224,8 +223,8 @@ impl DestinationArgs {
         }
     }
 
-    /// Writes the index of what was learned with so many threads, if that is wanted and the
-    /// destination has one.
+    /// Writes the index of what was learned, if that is wanted and the destination has one; `None`
+    /// also when it was cancelled.
     ///
     /// # Errors
     ///
@@ -233,8 +232,7 @@ impl DestinationArgs {
     pub(crate) fn index(
         &self,
         destination: &Destination,
-        memory: ByteSize,
-        workers: usize,
+        options: &BuildOptions,
     ) -> Result<Option<BuildReport>> {
         let Destination::Embedded { store, .. } = destination else {
             return Ok(None);
@@ -242,15 +240,12 @@ impl DestinationArgs {
         if !self.index {
             return Ok(None);
         }
-        // More than a process can address is as much as it can.
-        let sort_bytes = usize::try_from(memory.0).unwrap_or(usize::MAX);
-        let options = BuildOptions::default()
-            .with_sort_bytes(sort_bytes)
-            .with_threads(NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN));
-        let built = kato_index::build(store, &options);
-        built
-            .context("everything learned is safe; `kato index` writes the index")
-            .map(Some)
+        match kato_index::build(store, options) {
+            Err(IndexFileError::Cancelled(_)) => Ok(None),
+            built => built
+                .context("everything learned is safe; `kato index` writes the index")
+                .map(Some),
+        }
     }
 
     /// Opens the run, or begins it.

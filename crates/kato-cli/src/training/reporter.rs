@@ -81,10 +81,8 @@ impl Reporter {
         }
         match event {
             TrainingEvent::Progress(progress) => self.progress(progress),
-            TrainingEvent::Stopping => {
-                self.is_stopping = true;
-                self.meter.say("stopping: committing what was learned");
-            }
+            // The user was told when the signal came.
+            TrainingEvent::Stopping => self.is_stopping = true,
             TrainingEvent::Counting => self.meter.message("counting distinct patterns"),
             TrainingEvent::Committed { documents } if self.mode == ProgressMode::Detailed => {
                 let documents = HumanCount(*documents);
@@ -116,6 +114,10 @@ impl Reporter {
     /// Writes an event for machines; of progress, at most one line for each interval. What was
     /// foretold stands before the first.
     fn show_json(&mut self, event: &TrainingEvent) {
+        if matches!(event, TrainingEvent::Stopping) {
+            // Machines were told when the signal came.
+            return;
+        }
         if let Some(forecast) = self.forecast.filter(|_| !self.is_foretold) {
             self.is_foretold = true;
             let mut value = serde_json::to_value(forecast).unwrap_or_default();
@@ -253,7 +255,6 @@ fn to_json(event: &TrainingEvent) -> Value {
             json!({"event": "slowed", "resident": resident, "ceiling": ceiling})
         }
         TrainingEvent::Notice { text } => json!({"event": "notice", "text": text}),
-        TrainingEvent::Stopping => json!({"event": "stopping"}),
         TrainingEvent::Counting => json!({"event": "counting"}),
         // The enum is open: kinds of events that are not known here are not hidden.
         _ => json!({"event": "other"}),
