@@ -47,6 +47,7 @@ mod runs;
 mod service;
 mod session;
 mod sessions;
+mod steps;
 
 pub use descriptors::Descriptors;
 pub use error::{ServiceError, StorageFailure};

@@ -13,6 +13,8 @@ mod packed;
 mod room;
 mod runs;
 mod sessions;
+#[cfg(test)]
+mod simulation;
 mod work;
 
 use std::fs;

@@ -8,6 +8,7 @@ use super::record::{key_of_lessons, sequence_of};
 use super::tables::{TABLES, Table, TablesSnapshot};
 use crate::ServiceError;
 use crate::disk_room::DiskRoom;
+use crate::steps::{self, Step};
 
 /// Bytes that are written at a time.
 const PART_BYTES: usize = if cfg!(test) { 16 << 10 } else { 4 << 20 };
@@ -64,12 +65,14 @@ pub(crate) fn copy(
             // In parts, so that memory is bounded. That they are several writes does no harm: the
             // directory is marked as unfinished until all of them are there.
             if bytes >= PART_BYTES {
+                steps::reach(Step::CopyPart);
                 room.check_again()?;
                 tables.write_all(part.drain(..)).map_err(written())?;
                 bytes = 0;
             }
         }
         if !part.is_empty() {
+            steps::reach(Step::CopyPart);
             tables.write_all(part.into_iter()).map_err(written())?;
         }
     }

@@ -12,6 +12,7 @@ use crate::clock::Micros;
 use crate::error::StorageFailure;
 use crate::journal::{Entry, Journal, Table, key_of_lessons};
 use crate::options::ServiceOptions;
+use crate::steps::{self, Step};
 
 /// Records that one entry removes at most.
 const REMOVED_AT_ONCE: usize = 10_000;
@@ -63,6 +64,7 @@ impl LoadedNode {
         // the sessions and keys of these lessons.
         let written = journal
             .sync()
+            .inspect(|()| steps::reach(Step::CommitFold))
             .and_then(|()| Ok(pending.finish(checkpoint(latest))?));
         guard.done();
         if let Err(error) = written {
@@ -76,6 +78,7 @@ impl LoadedNode {
             return Err(error);
         }
         self.gate().folded = latest;
+        steps::reach(Step::RemoveFolded);
         // What is in the store takes less memory than what is not.
         self.measure();
         let sequences: Vec<u64> = (folded + 1..=latest).collect();
@@ -120,6 +123,7 @@ impl LoadedNode {
         // journal still counts on, were the next step never taken.
         gate.record_cleared(processor_id, &mut entry);
         journal.append_and_wait(entry)?;
+        steps::reach(Step::ClearStore);
         if let Err(error) = self.engine().clear(checkpoint(gate.latest)) {
             // The journal says that all is forgotten, and memory does not: only loading the node
             // again makes them one.

@@ -18,6 +18,7 @@ use crate::files::{remove_file, sync_dir};
 use crate::journal::{self, Journal, TablesSnapshot};
 use crate::loss::{self, Loss, Losses};
 use crate::node::directory_of;
+use crate::steps::{self, Step};
 
 /// The state of a service at the moment of which a copy is made.
 struct Moment<'a> {
@@ -116,6 +117,7 @@ impl Service {
             .losses
             .extend(unread.map(|(path, error)| self.not_copied(&staged.dir, path, error)));
         self.list_losses(&report.losses, to)?;
+        steps::reach(Step::FinishCopy);
         unfinished.finish(to)?;
         Ok(report)
     }

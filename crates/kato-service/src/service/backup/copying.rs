@@ -8,6 +8,7 @@ use super::entries;
 use crate::ServiceError;
 use crate::disk_room::{DiskRoom, LOOK_EVERY};
 use crate::files::sync_dir;
+use crate::steps::{self, Step};
 
 /// Bytes that are read at a time.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -51,6 +52,7 @@ impl<'a> Copying<'a> {
 
     /// Copies a file, durably. One that cannot be read is left out.
     pub(super) fn file(&mut self, from: &Path, to: &Path) -> Result<(), ServiceError> {
+        steps::reach(Step::CopyPart);
         self.room.check_again()?;
         let write = ServiceError::io("write", to);
         let mut source = match File::open(from) {

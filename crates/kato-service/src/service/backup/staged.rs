@@ -20,8 +20,11 @@ const STAGED: &str = "STAGED";
 /// Name of the directory of indexes in a knowledge base: a copy has none.
 const INDEX: &str = "index";
 
+/// Name of the directory of segments in a knowledge base.
+const SEGMENTS: &str = "segments";
+
 /// Files in the directory of a knowledge base that was never committed.
-const OF_NO_COMMIT: [&str; 3] = ["LOCK", "MANIFEST.tmp", "segments"];
+const OF_NO_COMMIT: [&str; 3] = ["LOCK", "MANIFEST.tmp", SEGMENTS];
 
 /// The second names; they are removed when it is dropped.
 #[derive(Debug)]
@@ -94,6 +97,9 @@ impl Staged {
                 continue;
             };
             self.names.insert(name.into());
+            // Also where it holds nothing, as behind a clearing: a store is not opened without it.
+            let segments = self.dir.join(name).join(SEGMENTS);
+            fs::create_dir_all(&segments).map_err(ServiceError::io("create", &segments))?;
             for file in files {
                 match link(&from.join(&file), &self.dir.join(name).join(&file))? {
                     Ok(bytes) => self.bytes += bytes,
@@ -158,7 +164,7 @@ fn all_files(dir: &Path) -> Vec<PathBuf> {
 
 /// Returns whether a directory has segments, as a knowledge base has whose manifests are gone.
 fn has_segments(dir: &Path) -> bool {
-    let segments = entries(&dir.join("segments")).unwrap_or_default();
+    let segments = entries(&dir.join(SEGMENTS)).unwrap_or_default();
     let mut extensions = segments.iter().map(|path| path.extension());
     extensions.any(|extension| extension == Some(OsStr::new("seg")))
 }
