@@ -438,22 +438,44 @@ impl LogReader {
     /// Returns the bytes of the file without the zeros at its end.
     fn used(&self) -> io::Result<u64> {
         let mut reader = File::open(&self.path)?;
-        reader.seek(SeekFrom::Start(self.whole))?;
         let (mut at, mut used) = (self.whole, self.whole);
-        let mut buffer = vec![0; BUFFER_BYTES];
+        let (mut buffer, zeros) = (vec![0; BUFFER_BYTES], vec![0; BUFFER_BYTES]);
         loop {
+            let Some(data) = next_data(&reader, at) else {
+                return Ok(used);
+            };
+            at = data;
+            reader.seek(SeekFrom::Start(at))?;
             let n = match reader.read(&mut buffer) {
                 Ok(0) => return Ok(used),
                 Ok(n) => n,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            if let Some(last) = buffer[..n].iter().rposition(|&byte| byte != 0) {
+            // Compared as a whole first: a log file begins as 64 MiB of zeros, and not every file
+            // system knows holes.
+            if buffer[..n] != zeros[..n]
+                && let Some(last) = buffer[..n].iter().rposition(|&byte| byte != 0)
+            {
                 used = at + last as u64 + 1;
             }
             at += n as u64;
         }
     }
+}
+
+/// Returns the next position from one on at which a file may have something other than a hole, which
+/// is zeros; `None` if there is none.
+fn next_data(file: &File, at: u64) -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(at)) {
+        Ok(data) => return Some(data),
+        Err(rustix::io::Errno::NXIO) => return None,
+        // A file system that does not tell: everything is read.
+        Err(_) => {}
+    }
+    let _ = file;
+    Some(at)
 }
 
 #[cfg(test)]
@@ -476,6 +498,31 @@ mod tests {
                 }
             }
             assert_eq!(found, ends, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn zeros_at_the_end_and_holes_are_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("0.jnl");
+        let mut bytes = vec![0; 3 * BUFFER_BYTES];
+        for at in [
+            None,
+            Some(0),
+            Some(1),
+            Some(BUFFER_BYTES),
+            Some(3 * BUFFER_BYTES - 1),
+        ] {
+            if let Some(at) = at {
+                bytes[at] = 7;
+            }
+            fs::write(&path, &bytes).unwrap();
+            for hole in [0, 1 << 20] {
+                let file = File::options().write(true).open(&path).unwrap();
+                file.set_len(bytes.len() as u64 + hole).unwrap();
+                let used = LogReader::open(&path).unwrap().used().unwrap();
+                assert_eq!(used, at.map_or(0, |at| at as u64 + 1));
+            }
         }
     }
 
