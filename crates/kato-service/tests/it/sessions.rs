@@ -411,3 +411,51 @@ fn steps_of_a_sequence_have_ids() {
     assert_ne!(ids[1], ids[2]);
     assert_eq!(service.figures().observations, 3);
 }
+
+/// Vectors that were observed wait for the learn of their own session. In KATO 3.10.1 they wait in the
+/// node, for whoever learns next; see `docs/compatibility.md`.
+#[test]
+fn observed_vectors_belong_to_their_session_until_it_learns() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let see = |service: &Service, id: &str, element: f64| {
+        let seen = Observation::vectors(vec![vec![element, 1.0]]);
+        service.observe(id, seen, None).unwrap().wait().unwrap();
+        // Its own name, and those of stored ones.
+        service.stm(id).unwrap().last().unwrap().len()
+    };
+    let learn = |service: &Service, id: &str| {
+        for word in ["a", "b"] {
+            let seen = Observation::strings([word]);
+            service.observe(id, seen, None).unwrap().wait().unwrap();
+        }
+        service.learn(id, None).unwrap().wait().unwrap();
+    };
+    let own = create(&service, "n");
+    let look = create(&service, "n");
+    // Of a session that is deleted, of one that is cleared, and of one that learns nothing by it.
+    let deleted = create(&service, "n");
+    see(&service, &deleted, 1.0);
+    service.delete_session(&deleted).unwrap().wait().unwrap();
+    see(&service, &own, 2.0);
+    service.clear_stm(&own, None).unwrap().wait().unwrap();
+    see(&service, &own, 3.0);
+    service.learn(&own, None).unwrap().wait().unwrap();
+    // Of one that waits, while another one of the node learns.
+    let waiting = create(&service, "n");
+    see(&service, &waiting, 4.0);
+    learn(&service, &own);
+    assert_eq!(see(&service, &look, 5.0), 1, "nothing is stored");
+
+    // Its own learn stores them, also after a restart.
+    drop(service);
+    service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    learn(&service, &waiting);
+    assert_eq!(see(&service, &look, 5.0), 2);
+    // Clearing all forgets those that are stored, and those that wait in the session that asks.
+    see(&service, &own, 6.0);
+    service.clear_all(&own, None).unwrap().wait().unwrap();
+    learn(&service, &own);
+    service.clear_stm(&look, None).unwrap().wait().unwrap();
+    assert_eq!(see(&service, &look, 5.0), 1);
+}
