@@ -98,6 +98,11 @@ impl Entry {
 }
 
 impl Journal {
+    /// Returns whether there is anything of a journal in the directory of a service.
+    pub(crate) fn exists(dir: &Path) -> bool {
+        dir.join(opening::JOURNAL).exists() || dir.join(witness::FILE).exists()
+    }
+
     /// Opens the journal in the directory of a service, or creates one.
     pub(crate) fn open(
         dir: &Path,

@@ -10,7 +10,7 @@ use kato_store::EmbeddedStore;
 use crate::ServiceError;
 use crate::clock::Micros;
 use crate::journal::{Journal, NodeRecord, Table, key_of_lessons};
-use crate::loss::Losses;
+use crate::loss::{Loss, Losses};
 use crate::node::{NodeEntry, Registry, directory_of, sequence_of_store};
 use crate::options::ServiceOptions;
 
@@ -76,8 +76,21 @@ impl Nodes {
         Ok(())
     }
 
+    /// Returns the loss of a journal that has fed knowledge bases and is not there; `None` where none
+    /// has.
+    pub(crate) fn without_journal(&self) -> Option<Loss> {
+        let fed = self.count_fed();
+        let dir = self.dir().filter(|_| fed > 0)?;
+        Some(Loss::Unwitnessed {
+            path: dir.to_owned(),
+            reason: format!(
+                "{fed} knowledge bases here were fed by a journal, and that is not there: sessions, keys and lessons that were in it alone are lost"
+            ),
+        })
+    }
+
     /// Counts the knowledge bases that a journal has fed.
-    pub(crate) fn count_fed(&self) -> usize {
+    fn count_fed(&self) -> usize {
         let listed = self.dir().and_then(|dir| std::fs::read_dir(dir).ok());
         let found = listed.into_iter().flatten().flatten();
         // One that cannot be read does not count: it is reported when it is used.

@@ -125,8 +125,15 @@ impl Service {
         Self::check_copies(dir)?;
         Descriptors::of_process().limit_segments();
         let losses = Losses::open(dir)?;
-        let (journal, report) = Journal::open(dir, options.accept_losses)?;
         let nodes = Nodes::new(options.service_name.clone(), Some(nodes_dir));
+        // Before a new journal is made, beside which nothing would be missed at the next opening.
+        if !options.accept_losses
+            && !Journal::exists(dir)
+            && let Some(loss) = nodes.without_journal()
+        {
+            return Err(ServiceError::Lost { loss });
+        }
+        let (journal, report) = Journal::open(dir, options.accept_losses)?;
         let service = Self::from_parts(options, Some((journal, lock)), nodes, losses);
         service.shared.restore(report)?;
         Ok(service)
@@ -318,20 +325,12 @@ impl Shared {
         for loss in report.losses {
             self.losses.write_down(loss, clock_now)?;
         }
-        // Only beside a new journal: looking reads the checkpoint of every knowledge base.
-        let fed = if report.is_new {
-            self.nodes.count_fed()
-        } else {
-            0
-        };
-        // A journal that was given up as lost explains why this one is new.
-        if let Some(dir) = self.nodes.dir().filter(|_| fed > 0 && !was_lost) {
-            let loss = Loss::Unwitnessed {
-                path: dir.to_owned(),
-                reason: format!(
-                    "{fed} knowledge bases here were fed by a journal, and the journal beside them is new: sessions, keys and lessons that were in the old one alone are not there"
-                ),
-            };
+        // Only beside a new journal: looking reads the checkpoint of every knowledge base. A journal
+        // that was given up as lost explains why this one is new.
+        if report.is_new
+            && !was_lost
+            && let Some(loss) = self.nodes.without_journal()
+        {
             self.losses.write_down(loss, clock_now)?;
         }
         // Nodes before sessions: a session enters its node, which must not be taken for a new one.

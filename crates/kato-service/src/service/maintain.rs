@@ -158,10 +158,11 @@ impl Service {
         let surplus = nodes
             .len()
             .saturating_sub(self.shared.options.max_loaded_nodes);
-        for entry in &nodes[..surplus] {
-            done.nodes_evicted += usize::from(entry.evict(journal)?);
-        }
-        Ok(())
+        nodes[..surplus]
+            .iter()
+            .map(|entry| entry.evict(journal))
+            .map(|gone| gone.map(|gone| done.nodes_evicted += usize::from(gone)))
+            .fold(Ok(()), Result::and)
     }
 
     /// Forgets keys whose time is over.

@@ -25,7 +25,7 @@ use crate::{ServiceError, ServiceOptions};
 const NODES: [&str; 3] = ["n0", "n1", "n2"];
 
 /// Schedules of a plain `cargo test`.
-const FEW: u64 = 12;
+const FEW: u64 = 8;
 
 /// Operations of a schedule.
 const OPERATIONS: u64 = 24;
@@ -333,5 +333,6 @@ fn every_copy_has_what_was_acknowledged_whatever_comes_between() {
         all.stops_in_copies += tally.stops_in_copies;
     }
     println!("{all:?}");
-    assert!(all.copies > 0);
+    // A single schedule may have had none.
+    assert!(all.copies > 0 || number("KATO_CHAOS_SEED").is_some());
 }

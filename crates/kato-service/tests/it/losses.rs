@@ -296,16 +296,22 @@ fn a_journal_that_is_gone_can_be_gone_on_without() {
 }
 
 #[test]
-fn a_new_journal_beside_knowledge_bases_of_an_old_one_is_told() {
+fn knowledge_bases_of_a_journal_that_is_gone_as_a_whole_are_not_served_without_it() {
     let filled = Filled::new();
     remove(&filled.path().join("journal"));
     remove(&filled.path().join("WITNESS"));
-    let service = open(filled.path()).unwrap();
+    // However often it is tried: nothing is made that would hide it.
+    for _ in 0..2 {
+        let loss = loss_of(open(filled.path()));
+        assert!(
+            matches!(&loss, Loss::Unwitnessed { reason, .. } if reason.contains("1 knowledge base")),
+            "{loss:?}"
+        );
+    }
+    let service = accept(filled.path());
     let told = service.losses();
-    assert!(
-        matches!(&told[..], [Loss::Unwitnessed { reason, .. }] if reason.contains("1 knowledge base")),
-        "{told:?}"
-    );
+    assert!(matches!(&told[..], [Loss::Unwitnessed { .. }]), "{told:?}");
+    assert_eq!(frequency(&service, "n", &filled.pattern), 1);
 }
 
 #[test]
