@@ -3,6 +3,7 @@
 mod background;
 mod compaction;
 mod count;
+mod damage;
 mod directory;
 mod flusher;
 mod forget;
@@ -15,6 +16,7 @@ mod numbering;
 mod options;
 mod ordered;
 mod query;
+mod recovery;
 mod replacement;
 mod segment;
 mod staged;
@@ -33,12 +35,13 @@ use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use serde_json::Value;
 
 use self::background::{BackgroundMerge, StageTime};
+pub use self::damage::{Commit, Damage, DamagedFile, Held, Recovery};
 use self::directory::{
-    FileAccess, ensure_unoccupied, manifest_entry, parent_dir, segment_dir, segment_path,
+    FileAccess, ensure_unoccupied, holds_knowledge_base, manifest_entry, parent_dir, segment_dir,
+    segment_path,
 };
 use self::flusher::Flusher;
-use self::generation::OpenedGeneration;
-pub use self::generation::Recovery;
+use self::generation::{Manifests, OpenedGeneration, Twin};
 use self::lock::WriteLock;
 use self::manifest::{Manifest, SegmentEntry, sync_dir};
 pub use self::options::{DamagePolicy, EmbeddedOptions, Merging};
@@ -59,9 +62,10 @@ use crate::{PatternStore, PatternVisitor, Place, StoreError, StoredPattern};
 /// * **Crash-safe**: a commit writes and flushes new files, then replaces the manifest; after a
 ///   crash at any moment the directory holds the last commit. Every block, index and footer has a
 ///   checksum.
-/// * **Two generations**: the commit before the last one stays, with its files, until the next.
-///   When the newest is found damaged, opening [goes back](DamagePolicy) to it and [reports
-///   it](Self::recovered).
+/// * **Damage is told**: opening refuses a newest commit that is not whole and says what is lost.
+///   The manifest has a twin, so one damaged copy loses nothing. The commit before the last one
+///   stays, with its files, until the next: opening [goes back](DamagePolicy) to it where that is
+///   asked for, and [reports it](Self::recovered).
 /// * **One writer**: a second one gets [`StoreError::Locked`]. Readers need no lock and see the
 ///   commit they opened.
 /// * **Bounded memory**: 0.1 bytes a pattern for the block indexes of the segments that are read,
@@ -175,7 +179,9 @@ impl EmbeddedStore {
         // Makes the entry of `segments` durable before a manifest relies on it; a commit flushes
         // only what is in that directory.
         sync_dir(dir)?;
-        manifest.commit(dir)?;
+        // The twin comes second here: a creation that is killed half-way leaves nothing that looks
+        // like a knowledge base which has lost its manifest.
+        manifest.replace_both(dir)?;
         // The directory itself must survive as well.
         sync_dir(&parent_dir(dir))?;
         let opened = OpenedGeneration {
@@ -183,6 +189,7 @@ impl EmbeddedStore {
             segments: Vec::new(),
             previous: Vec::new(),
             recovery: None,
+            twin: Twin::Same,
         };
         Ok(Self::from_opened(dir, opened, options, Some(lock)))
     }
@@ -220,13 +227,14 @@ impl EmbeddedStore {
     /// Opens an existing knowledge base for writing and removes what a crashed writer left
     /// unfinished.
     ///
-    /// When the newest commit is damaged and the one before is whole, it goes back to that one for
-    /// good: see [`recovered`](Self::recovered).
+    /// A newest commit that is damaged is refused, and no file is changed. With
+    /// [`open_with`](Self::open_with) and a [`DamagePolicy`] it goes back to the commit before for
+    /// good; what is whole of the newer one is moved aside. See [`recovered`](Self::recovered).
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`], [`StoreError::Locked`], [`StoreError::Corrupt`],
-    /// [`StoreError::Version`], I/O errors.
+    /// [`StoreError::Missing`], [`StoreError::Locked`], [`StoreError::Corrupt`] with what is whole,
+    /// what is lost and what to do, [`StoreError::Version`], I/O errors.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         Self::open_with(dir, EmbeddedOptions::default())
     }
@@ -245,31 +253,81 @@ impl EmbeddedStore {
         }
         let lock = WriteLock::acquire(dir)?;
         // Under the lock, so that no other writer changes the files before recovery is finished.
-        let opened =
-            generation::open_newest_or_previous(dir, options.damage_policy, FileAccess::Exclusive)?;
-        generation::finish_recovery(dir, &opened)?;
+        let mut opened = generation::open(dir, options.damage_policy, FileAccess::Exclusive)?;
+        recovery::finish(dir, &mut opened)?;
         Ok(Self::from_opened(dir, opened, options, Some(lock)))
     }
 
     /// Opens an existing knowledge base for reading, also beside a writer.
     ///
-    /// It sees the last commit, or the one before when the last is damaged. It changes no file.
+    /// It sees the last commit, and refuses one that is damaged. It changes no file.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open), without [`StoreError::Locked`].
     pub fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
-        let options = EmbeddedOptions::default();
-        // Without the lock: a writer may go on meanwhile, so the files are held open from now on.
-        let opened =
-            generation::open_newest_or_previous(dir, options.damage_policy, FileAccess::Shared)?;
-        Ok(Self::from_opened(dir, opened, options, None))
+        Self::open_read_only_with(dir, DamagePolicy::Refuse)
     }
 
-    /// Returns whether a directory holds a knowledge base.
+    /// Opens a knowledge base as [`open_read_only`](Self::open_read_only) does, and may go back to
+    /// the commit before the last one: see [`recovered`](Self::recovered).
+    ///
+    /// # Errors
+    ///
+    /// As [`open_read_only`](Self::open_read_only).
+    ///
+    /// ```
+    /// # use kato_model::{LearnBatch, PatternName, batch::BatchSymbol};
+    /// # use kato_store::{EmbeddedStore, PatternStore};
+    /// # use serde_json::json;
+    /// use kato_store::embedded::DamagePolicy;
+    /// # let dir = tempfile::tempdir()?;
+    /// # let kb = dir.path().join("kb");
+    /// # let store = EmbeddedStore::create(&kb, &["node0"], json!(null))?;
+    /// # for commit in ["a", "b"] {
+    /// #     let mut batch = LearnBatch::new(1);
+    /// #     let symbol = batch.literal(commit);
+    /// #     batch.learn(0, PatternName::of_events(&[[commit]]), [BatchSymbol::Literal(symbol)]);
+    /// #     store.commit(vec![store.stage(batch.seal())?], json!(commit))?;
+    /// # }
+    /// # drop(store);
+    ///
+    /// // The segment of the second commit is lost: that is an error, and nothing older instead.
+    /// std::fs::remove_file(kb.join("segments/0000000001.seg"))?;
+    /// assert!(EmbeddedStore::open_read_only(&kb).is_err());
+    ///
+    /// let store = EmbeddedStore::open_read_only_with(&kb, DamagePolicy::GoBack)?;
+    /// let recovery = store.recovered().expect("it went back");
+    /// assert_eq!((recovery.n_commits, recovery.lost_commits), (1, Some(1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_read_only_with(dir: &Path, policy: DamagePolicy) -> Result<Self, StoreError> {
+        // Without the lock: a writer may go on meanwhile, so the files are held open from now on.
+        let opened = generation::open(dir, policy, FileAccess::Shared)?;
+        Ok(Self::from_opened(
+            dir,
+            opened,
+            EmbeddedOptions::default(),
+            None,
+        ))
+    }
+
+    /// Returns the damage of a directory's newest commit, with what is whole and what is lost;
+    /// `None` if it opens. It changes no file.
+    ///
+    /// Blocks of patterns are not read: damage inside them is found when they are.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`], [`StoreError::Version`], I/O errors.
+    pub fn damage(dir: &Path) -> Result<Option<Damage>, StoreError> {
+        generation::damage(dir)
+    }
+
+    /// Returns whether a directory holds a knowledge base, whole or damaged.
     #[must_use]
     pub fn exists(dir: &Path) -> bool {
-        Manifest::exists(dir)
+        holds_knowledge_base(dir)
     }
 
     /// Returns the checkpoint of a directory's newest commit, without opening its knowledge base;
@@ -279,8 +337,8 @@ impl EmbeddedStore {
     ///
     /// [`StoreError::Corrupt`], [`StoreError::Version`], I/O errors.
     pub fn checkpoint_of(dir: &Path) -> Result<Option<Value>, StoreError> {
-        let manifest = Manifest::read(dir, manifest::FILE)?;
-        Ok(manifest.map(|manifest| manifest.checkpoint))
+        let newest = newest_manifest(dir)?;
+        Ok(newest.map(|(manifest, _)| manifest.checkpoint))
     }
 
     /// Returns the files that a copy of a directory's newest commit consists of; `None` if it holds
@@ -295,15 +353,16 @@ impl EmbeddedStore {
     ///
     /// As [`checkpoint_of`](Self::checkpoint_of).
     pub fn files_of(dir: &Path) -> Result<Option<Vec<PathBuf>>, StoreError> {
-        let Some(manifest) = Manifest::read(dir, manifest::FILE)? else {
+        let Some((manifest, file)) = newest_manifest(dir)? else {
             return Ok(None);
         };
         let segments = segment_dir(Path::new(""));
         let files = manifest.files().map(|file| segments.join(file));
-        Ok(Some(files.chain([manifest::FILE.into()]).collect()))
+        Ok(Some(files.chain([file.into()]).collect()))
     }
 
-    /// Returns what opening found damaged, if it went back to the commit before the newest one.
+    /// Returns what opening found damaged and opened all the same: nothing is lost, or it went back
+    /// to the commit before the newest one, as its [`DamagePolicy`] allows.
     #[must_use]
     pub fn recovered(&self) -> Option<&Recovery> {
         self.recovery.as_ref()
@@ -339,6 +398,7 @@ impl EmbeddedStore {
             segments,
             previous,
             recovery,
+            twin: _,
         } = opened;
         // The limits were fixed when the knowledge base was created. With other ones merging would
         // no longer be associative.
@@ -655,6 +715,19 @@ impl Generation {
         self.manifest
             .segments
             .retain(|_| is_kept_of_each.next().is_none_or(|is_kept| *is_kept));
+    }
+}
+
+/// Returns the newest manifest of a directory, and the file that holds it; `None` if it holds no
+/// knowledge base.
+fn newest_manifest(dir: &Path) -> Result<Option<(Manifest, &'static str)>, StoreError> {
+    let manifests = match Manifests::read(dir) {
+        Err(StoreError::Missing { .. }) => return Ok(None),
+        manifests => manifests?,
+    };
+    match manifests.best() {
+        Some((manifest, file, true)) => Ok(Some((manifest.clone(), file))),
+        _ => Err(manifests.damaged(dir).swap_remove(0).into_error()),
     }
 }
 

@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::lock;
-use super::manifest::{self, Manifest, SegmentEntry};
+use super::manifest::{FILE, Manifest, NEW_FILE, PREVIOUS_FILE, SegmentEntry, TWIN_FILE};
 use super::segment::{Segment, WrittenSegment};
 use crate::{Place, StoreError};
 
@@ -24,6 +24,45 @@ pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
     segment_dir(dir).join(format!("{number:010}.{SEGMENT_EXTENSION}"))
 }
 
+/// Returns whether a directory holds a knowledge base, whole or damaged: a manifest, or segments that
+/// have lost theirs.
+pub(super) fn holds_knowledge_base(dir: &Path) -> bool {
+    let manifests = [FILE, TWIN_FILE, PREVIOUS_FILE];
+    manifests.iter().any(|file| dir.join(file).exists())
+        || segment_files(dir).is_ok_and(|files| !files.is_empty())
+}
+
+/// Lists the names of the segment files in a directory, in order; other files are the user's.
+pub(super) fn segment_files(dir: &Path) -> Result<Vec<String>, StoreError> {
+    let dir = segment_dir(dir);
+    let entries = match fs::read_dir(&dir) {
+        Err(error) if is_missing(&error) => return Ok(Vec::new()),
+        entries => entries.map_err(|source| StoreError::io("list", &dir, source))?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let name = entry
+            .map_err(|source| StoreError::io("list", &dir, source))?
+            .file_name();
+        let extension = Path::new(&name).extension();
+        if extension.is_some_and(|extension| extension == SEGMENT_EXTENSION)
+            && let Some(name) = name.to_str()
+        {
+            files.push(name.to_owned());
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Returns whether a path leads to nothing: a part of it is not there, or is a file.
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
 /// Returns the directory that holds a directory.
 pub(super) fn parent_dir(dir: &Path) -> PathBuf {
     match dir.parent() {
@@ -37,20 +76,20 @@ pub(super) fn parent_dir(dir: &Path) -> PathBuf {
 
 /// Refuses a directory that holds a knowledge base or anything else.
 pub(super) fn ensure_unoccupied(dir: &Path) -> Result<(), StoreError> {
-    if Manifest::exists(dir) {
+    if holds_knowledge_base(dir) {
         return Err(StoreError::Exists {
             place: Place::from_path(dir),
         });
     }
     let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(|source| StoreError::io("list", dir, source))?,
     };
     for entry in entries {
         let entry = entry.map_err(|source| StoreError::io("list", dir, source))?;
         let name = entry.file_name();
         // What a creation that was killed half-way leaves behind.
-        let is_ours = [lock::FILE, SEGMENT_DIR, manifest::NEW_FILE]
+        let is_ours = [lock::FILE, SEGMENT_DIR, NEW_FILE]
             .iter()
             .any(|ours| name == *ours);
         if !is_ours {
@@ -71,19 +110,9 @@ pub(super) enum FileAccess {
     Shared,
 }
 
-/// Opens the segments that the manifest names.
-pub(super) fn open_segments(
-    dir: &Path,
-    manifest: &Manifest,
-    access: FileAccess,
-) -> Result<Vec<Arc<Segment>>, StoreError> {
-    let open = |entry| open_segment(dir, manifest, entry, access).map(Arc::new);
-    manifest.segments.iter().map(open).collect()
-}
-
 /// Opens a segment and compares it with its entry in the manifest: it may be the segment of another
 /// knowledge base.
-fn open_segment(
+pub(super) fn open_segment(
     dir: &Path,
     manifest: &Manifest,
     entry: &SegmentEntry,
@@ -107,17 +136,6 @@ fn open_segment(
         ));
     }
     Ok(segment)
-}
-
-/// Turns the error of a segment that the manifest names and the directory lacks into damage,
-/// however the system words it.
-pub(super) fn missing_is_corrupt(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            StoreError::corrupt(&path, "the manifest names it and it is not there")
-        }
-        other => other,
-    }
 }
 
 /// Returns the manifest's entry for a segment.
@@ -145,18 +163,11 @@ pub(super) fn remove_files<'a>(dir: &Path, files: impl Iterator<Item = &'a str>)
 
 /// Removes segment files that no commit names; other files stay.
 pub(super) fn remove_orphans(dir: &Path, referenced: &HashSet<&str>) -> Result<(), StoreError> {
-    let dir = segment_dir(dir);
-    let entries = fs::read_dir(&dir).map_err(|source| StoreError::io("list", &dir, source))?;
-    for entry in entries {
-        let entry = entry.map_err(|source| StoreError::io("list", &dir, source))?;
-        let (path, name) = (entry.path(), entry.file_name());
-        let is_segment = path
-            .extension()
-            .is_some_and(|extension| extension == SEGMENT_EXTENSION);
-        let is_referenced = name.to_str().is_some_and(|name| referenced.contains(name));
-        // Other files are the user's. A segment that cannot be removed is an error, because the
-        // next one to be written may have its number and is created only where no file is.
-        if is_segment && !is_referenced {
+    for file in segment_files(dir)? {
+        // A segment that cannot be removed is an error, because the next one to be written may have
+        // its number and is created only where no file is.
+        if !referenced.contains(file.as_str()) {
+            let path = segment_dir(dir).join(file);
             fs::remove_file(&path).map_err(|source| StoreError::io("remove", &path, source))?;
         }
     }

@@ -1,13 +1,14 @@
-//! Generations: the newest commit and the one before it, which opening goes back to when the newest
-//! is damaged.
+//! Generations: the newest commit, which two manifests describe, and the one before it. Opening
+//! takes the newest or says what is damaged; it goes back only where it is asked to.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::{fmt, io};
 
-use super::directory::{FileAccess, missing_is_corrupt, open_segments, remove_orphans};
-use super::manifest::{FILE, Manifest, PREVIOUS_FILE, SegmentEntry};
+use super::damage::{Commit, Damage, DamagedFile, Recovery};
+use super::directory::{
+    FileAccess, holds_knowledge_base, is_missing, open_segment, segment_dir, segment_files,
+};
+use super::manifest::{FILE, Manifest, ManifestFile, PREVIOUS_FILE, SegmentEntry, TWIN_FILE};
 use super::options::DamagePolicy;
 use super::segment::Segment;
 use crate::{Place, StoreError};
@@ -15,37 +16,6 @@ use crate::{Place, StoreError};
 /// Number of times that the newest commit is looked for while a writer merges away what its
 /// manifest names.
 const ATTEMPTS: usize = 10;
-
-/// A report that opening went back to the commit before the newest one, because the newest was
-/// damaged.
-///
-/// What was opened is an earlier state of the run, whole and with the checkpoint that belongs to
-/// it: training that goes on from there comes to the same result. `Display` says what was damaged
-/// and where it went back to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Recovery {
-    /// The file that is damaged, or missing.
-    pub path: PathBuf,
-    /// The inconsistency that was found.
-    pub reason: String,
-    /// Number of the commit that opening went back to.
-    pub n_commits: u64,
-    /// Commits that were given up: 0 when the newest only had merged segments, `None` when its
-    /// number cannot be read.
-    pub lost_commits: Option<u64>,
-}
-
-impl fmt::Display for Recovery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, reason) = (self.path.display(), &self.reason);
-        write!(
-            f,
-            "{path} is damaged: {reason}; went back to commit {}, the last one that is whole",
-            self.n_commits
-        )
-    }
-}
 
 /// The commit that was opened in a directory.
 #[derive(Debug)]
@@ -56,120 +26,347 @@ pub(super) struct OpenedGeneration {
     /// Segments of the commit before, which stay until the next one.
     pub(super) previous: Vec<SegmentEntry>,
     pub(super) recovery: Option<Recovery>,
+    pub(super) twin: Twin,
 }
 
-/// Opens the newest commit of a directory, or the one before it.
-pub(super) fn open_newest_or_previous(
+/// How the manifest's twin agrees with what was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Twin {
+    /// It is the same.
+    Same,
+    /// It is the newer one: a writer was killed between the two, after the commit.
+    Ahead,
+    /// It is not there, or of an earlier commit: an older program wrote here.
+    Behind,
+}
+
+/// The manifests of a directory.
+#[derive(Debug)]
+pub(super) struct Manifests {
+    pub(super) newest: ManifestFile,
+    pub(super) twin: ManifestFile,
+    pub(super) previous: ManifestFile,
+}
+
+impl Manifests {
+    /// Reads the manifests of a directory.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] where nothing of a knowledge base is, and those of
+    /// [`ManifestFile::read`].
+    pub(super) fn read(dir: &Path) -> Result<Self, StoreError> {
+        let manifests = Self {
+            newest: ManifestFile::read(dir, FILE)?,
+            twin: ManifestFile::read(dir, TWIN_FILE)?,
+            previous: ManifestFile::read(dir, PREVIOUS_FILE)?,
+        };
+        if manifests.are_missing() && !holds_knowledge_base(dir) {
+            return Err(StoreError::Missing {
+                place: Place::from_path(dir),
+            });
+        }
+        Ok(manifests)
+    }
+
+    fn are_missing(&self) -> bool {
+        let files = [&self.newest, &self.twin, &self.previous];
+        files
+            .iter()
+            .all(|file| matches!(file, ManifestFile::Missing))
+    }
+
+    /// Returns the twin, if it describes the newest commit as far as the others show.
+    ///
+    /// A program of a version that writes no twin leaves an old one behind. Its first commit makes
+    /// the manifest that is the twin's the previous one, its later ones make that newer.
+    fn believed_twin(&self) -> Option<&Manifest> {
+        let twin = self.twin.whole()?;
+        let is_behind = match (self.newest.whole(), self.previous.whole()) {
+            (Some(newest), _) => twin.n_commits < newest.n_commits,
+            (None, Some(previous)) => twin.n_commits < previous.n_commits || twin == previous,
+            (None, None) => false,
+        };
+        (!is_behind).then_some(twin)
+    }
+
+    /// Returns the manifests that describe the newest commit, the better one first; none when all
+    /// that do are lost. Commits of one number have the same content, in other segments.
+    fn of_newest(&self) -> Vec<&Manifest> {
+        let written = self.newest.whole().into_iter().chain(self.believed_twin());
+        let mut found: Vec<&Manifest> = written.collect();
+        let number = found.iter().map(|manifest| manifest.n_commits).max();
+        found.retain(|manifest| Some(manifest.n_commits) == number);
+        let previous = self.previous.whole();
+        found.extend(previous.filter(|previous| Some(previous.n_commits) == number));
+        found
+    }
+
+    /// Returns the newest manifest that is whole, with the file that holds it, and whether it is of
+    /// the newest commit.
+    pub(super) fn best(&self) -> Option<(&Manifest, &'static str, bool)> {
+        let newest = self.of_newest().into_iter().next();
+        let is_newest = newest.is_some();
+        let best = newest.or_else(|| self.previous.whole())?;
+        let is_in = |file: &ManifestFile| file.whole().is_some_and(|it| std::ptr::eq(it, best));
+        let file = match (is_in(&self.newest), is_in(&self.twin)) {
+            (true, _) => FILE,
+            (_, true) => TWIN_FILE,
+            _ => PREVIOUS_FILE,
+        };
+        Some((best, file, is_newest))
+    }
+
+    /// Returns how the twin agrees with a manifest that was opened.
+    fn twin_of(&self, opened: &Manifest) -> Twin {
+        let newest = self.newest.whole();
+        match self.twin.whole() {
+            Some(twin) if twin != opened => Twin::Behind,
+            Some(_) if newest.is_some_and(|newest| newest != opened) => Twin::Ahead,
+            Some(_) => Twin::Same,
+            None => Twin::Behind,
+        }
+    }
+
+    /// Returns the manifest files that are damaged, and the newest one if it is missing where it
+    /// should be.
+    pub(super) fn damaged(&self, dir: &Path) -> Vec<DamagedFile> {
+        let mut found = Vec::new();
+        if matches!(self.newest, ManifestFile::Missing) {
+            let path = dir.join(FILE);
+            found.push(DamagedFile::new(path, "it is not there", None));
+        }
+        for file in [&self.newest, &self.twin, &self.previous] {
+            if let ManifestFile::Damaged(path, reason) = file {
+                found.push(DamagedFile::new(path.clone(), reason, None));
+            }
+        }
+        found
+    }
+}
+
+/// Opens the newest commit of a directory, or what the policy allows where it is damaged.
+pub(super) fn open(
     dir: &Path,
     policy: DamagePolicy,
     access: FileAccess,
 ) -> Result<OpenedGeneration, StoreError> {
-    let mut newest = open_newest(dir, access);
+    let mut found = open_newest(dir, access)?;
     for _ in 1..ATTEMPTS {
         // A writer may remove segments between reading the manifest and opening them; the next
         // manifest names others.
-        if !is_missing_file(&newest.result) {
-            break;
+        match &found {
+            Err(unopened) if unopened.is_missing => found = open_newest(dir, access)?,
+            _ => break,
         }
-        newest = open_newest(dir, access);
     }
     // A file that is missing after as many attempts is not one that a writer is replacing: it is
     // lost.
-    let damage = match newest.result.map_err(missing_is_corrupt) {
-        Ok((manifest, segments)) => {
-            // Only the newest counts: whatever is wrong with the one before is no reason to
-            // complain.
-            let previous = Manifest::read(dir, PREVIOUS_FILE).ok().flatten();
-            return Ok(OpenedGeneration {
-                manifest,
-                segments,
-                previous: previous.map_or_else(Vec::new, |previous| previous.segments),
-                recovery: None,
-            });
-        }
-        Err(error) => error,
+    let manifests = match found {
+        Ok(opened) => return Ok(opened),
+        Err(unopened) => unopened.manifests,
     };
-    // Only damage leads back. A later format or an error of the system does not show that the
-    // newest commit is lost, and going back would give it up.
-    let (
-        StoreError::Corrupt {
-            place: Place::Path(path),
-            reason,
-        },
-        DamagePolicy::GoBack,
-    ) = (&damage, policy)
+    let damage = examine(dir, &manifests)?;
+    let is_taken = |older: &Commit| match policy {
+        DamagePolicy::Refuse => false,
+        DamagePolicy::GoBack => !older.held.is_nothing(),
+        DamagePolicy::Relearn => true,
+    };
+    let Some((manifest, older)) = manifests
+        .previous
+        .whole()
+        .zip(damage.older.as_ref().filter(|older| is_taken(older)))
     else {
-        return Err(damage);
+        return Err(damage.into_error());
     };
-    // If the commit before is not whole either, the damage of the newest one is what the caller has
-    // to know.
-    let Ok(Some(previous)) = Manifest::read(dir, PREVIOUS_FILE) else {
-        return Err(damage);
-    };
-    let Ok(segments) = open_segments(dir, &previous, access) else {
-        return Err(damage);
-    };
-    let lost = |newest: u64| newest.saturating_sub(previous.n_commits);
+    let segments = open_segments(dir, manifest, access).map_err(Unopened::into_error)?;
+    let newest = damage.newest.as_ref();
+    let lost_commits = |newest: &Commit| newest.n_commits.saturating_sub(older.n_commits);
     Ok(OpenedGeneration {
         recovery: Some(Recovery {
-            path: path.clone(),
-            reason: reason.clone(),
-            n_commits: previous.n_commits,
-            lost_commits: newest.n_commits.map(lost),
+            n_commits: older.n_commits,
+            lost_commits: newest.map(lost_commits),
+            lost: newest.map(|newest| newest.held.without(older.held)),
+            files: damage.files,
+            moved_to: None,
         }),
         // Until the next commit the one gone back to is both generations.
-        previous: previous.segments.clone(),
-        manifest: previous,
+        previous: manifest.segments.clone(),
+        manifest: manifest.clone(),
         segments,
+        twin: Twin::Behind,
     })
 }
 
-/// Makes what was opened the newest commit and removes all other segments; for the one writer,
-/// before anything else is written.
-pub(super) fn finish_recovery(dir: &Path, opened: &OpenedGeneration) -> Result<(), StoreError> {
-    if opened.recovery.is_some() {
-        // In place of the damaged one: the next commit keeps what is there as the previous
-        // generation.
-        opened.manifest.replace(dir, FILE)?;
+/// Returns the damage of a knowledge base whose newest commit is not whole; `None` if it is.
+pub(super) fn damage(dir: &Path) -> Result<Option<Damage>, StoreError> {
+    match open_newest(dir, FileAccess::Shared)? {
+        Ok(_) => Ok(None),
+        Err(unopened) => examine(dir, &unopened.manifests).map(Some),
     }
-    let previous = opened.previous.iter().map(|entry| entry.file.as_str());
-    let referenced: HashSet<&str> = opened.manifest.files().chain(previous).collect();
-    remove_orphans(dir, &referenced)
 }
 
-/// A manifest and its segments, opened.
-type Opened = (Manifest, Vec<Arc<Segment>>);
-
-/// The outcome of opening the newest commit.
-struct NewestCommit {
-    result: Result<Opened, StoreError>,
-    /// Its number, if that much can be read.
-    n_commits: Option<u64>,
+/// A newest commit that could not be opened.
+struct NotWhole {
+    manifests: Manifests,
+    /// Whether a file that a manifest names is missing, as while a writer replaces it.
+    is_missing: bool,
 }
 
 /// Opens the newest commit of a directory.
-fn open_newest(dir: &Path, access: FileAccess) -> NewestCommit {
-    let manifest = match Manifest::read(dir, FILE) {
-        Ok(Some(manifest)) => Ok(manifest),
-        // The previous manifest alone: the newest was lost, where a knowledge base was.
-        Ok(None) if Manifest::exists(dir) => {
-            Err(StoreError::corrupt(&dir.join(FILE), "it is not there"))
+fn open_newest(
+    dir: &Path,
+    access: FileAccess,
+) -> Result<Result<OpenedGeneration, NotWhole>, StoreError> {
+    let manifests = Manifests::read(dir)?;
+    let mut damaged = manifests.damaged(dir);
+    let mut is_missing = false;
+    for manifest in manifests.of_newest() {
+        match open_segments(dir, manifest, access) {
+            Ok(segments) => {
+                let recovery = (!damaged.is_empty()).then(|| Recovery {
+                    n_commits: manifest.n_commits,
+                    lost_commits: Some(0),
+                    lost: Some(super::damage::Held::default()),
+                    files: damaged,
+                    moved_to: None,
+                });
+                let previous = manifests.previous.whole();
+                return Ok(Ok(OpenedGeneration {
+                    twin: manifests.twin_of(manifest),
+                    previous: previous.map_or_else(Vec::new, |it| it.segments.clone()),
+                    manifest: manifest.clone(),
+                    segments,
+                    recovery,
+                }));
+            }
+            Err(Unopened::Damaged(file, file_is_missing)) => {
+                is_missing |= file_is_missing;
+                damaged.push(file);
+            }
+            // A later format or an error of the system does not show that anything is lost.
+            Err(Unopened::Other(error)) => return Err(error),
         }
-        Ok(None) => Err(StoreError::Missing {
-            place: Place::from_path(dir),
-        }),
-        Err(error) => Err(error),
-    };
-    NewestCommit {
-        n_commits: manifest.as_ref().ok().map(|manifest| manifest.n_commits),
-        result: manifest.and_then(|manifest| {
-            let segments = open_segments(dir, &manifest, access)?;
-            Ok((manifest, segments))
-        }),
+    }
+    Ok(Err(NotWhole {
+        manifests,
+        is_missing,
+    }))
+}
+
+/// The reason why a segment cannot be opened.
+enum Unopened {
+    /// Damage, and whether the file is missing.
+    Damaged(DamagedFile, bool),
+    /// Nothing that says anything about the file.
+    Other(StoreError),
+}
+
+impl Unopened {
+    /// Sorts the error of a segment that a manifest names.
+    fn new(error: StoreError, entry: &SegmentEntry) -> Self {
+        let held = Some(entry.held());
+        match error {
+            StoreError::Corrupt {
+                place: Place::Path(path),
+                reason,
+            } => Self::Damaged(DamagedFile::new(path, reason, held), false),
+            StoreError::Io { path, source, .. } if is_missing(&source) => {
+                let reason = "the manifest names it and it is not there";
+                Self::Damaged(DamagedFile::new(path, reason, held), true)
+            }
+            StoreError::Io { path, .. } if path.is_dir() => {
+                Self::Damaged(DamagedFile::new(path, "it is a directory", held), false)
+            }
+            error => Self::Other(error),
+        }
+    }
+
+    fn into_error(self) -> StoreError {
+        match self {
+            Self::Damaged(file, _) => file.into_error(),
+            Self::Other(error) => error,
+        }
     }
 }
 
-/// Returns whether a file was not there.
-fn is_missing_file<T>(result: &Result<T, StoreError>) -> bool {
-    matches!(result, Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound)
+/// Opens the segments that a manifest names.
+fn open_segments(
+    dir: &Path,
+    manifest: &Manifest,
+    access: FileAccess,
+) -> Result<Vec<Arc<Segment>>, Unopened> {
+    let open = |entry: &SegmentEntry| {
+        let opened = open_segment(dir, manifest, entry, access).map(Arc::new);
+        opened.map_err(|error| Unopened::new(error, entry))
+    };
+    manifest.segments.iter().map(open).collect()
+}
+
+/// Opens each of the segments that a manifest names, or says what is wrong with it.
+pub(super) fn open_each(
+    dir: &Path,
+    manifest: &Manifest,
+) -> Result<Vec<Result<Arc<Segment>, DamagedFile>>, StoreError> {
+    let mut found = Vec::new();
+    for entry in &manifest.segments {
+        // Held open: a writer may remove files meanwhile.
+        let opened = open_segment(dir, manifest, entry, FileAccess::Shared);
+        found.push(match opened.map_err(|error| Unopened::new(error, entry)) {
+            Ok(segment) => Ok(Arc::new(segment)),
+            Err(Unopened::Damaged(file, _)) => Err(file),
+            Err(Unopened::Other(error)) => return Err(error),
+        });
+    }
+    Ok(found)
+}
+
+/// Finds out what is whole and what is lost.
+fn examine(dir: &Path, manifests: &Manifests) -> Result<Damage, StoreError> {
+    let mut files = manifests.damaged(dir);
+    let (best, is_newest) = match manifests.best() {
+        Some((best, _, is_newest)) => (Some(best), is_newest),
+        None => (None, false),
+    };
+    let mut whole = Vec::new();
+    if let Some(best) = best {
+        for (entry, opened) in best.segments.iter().zip(open_each(dir, best)?) {
+            match opened {
+                Ok(_) => whole.push(entry.held()),
+                Err(file) => files.push(file),
+            }
+        }
+    }
+    let older = match manifests.previous.whole() {
+        Some(previous) if open_each(dir, previous)?.iter().all(Result::is_ok) => {
+            Some(commit_of(previous))
+        }
+        _ => None,
+    };
+    let all = [&manifests.newest, &manifests.twin, &manifests.previous];
+    let is_named = |file: &String| {
+        let mut whole = all.iter().filter_map(|manifest| manifest.whole());
+        whole.any(|manifest| manifest.files().any(|named| named == file))
+    };
+    let mut unnamed = segment_files(dir)?;
+    unnamed.retain(|file| !is_named(file));
+    Ok(Damage {
+        files,
+        newest: best.filter(|_| is_newest).map(commit_of),
+        whole: whole.into_iter().sum(),
+        older,
+        unnamed: unnamed
+            .into_iter()
+            .map(|file| segment_dir(dir).join(file))
+            .collect(),
+    })
+}
+
+/// Returns what a manifest says of its commit.
+fn commit_of(manifest: &Manifest) -> Commit {
+    Commit {
+        n_commits: manifest.n_commits,
+        checkpoint: manifest.checkpoint.clone(),
+        held: manifest.held(),
+    }
 }

@@ -1,14 +1,15 @@
 //! The manifest: the one file that says what a knowledge base consists of. Replacing it *is* a
-//! commit; the one before is kept.
+//! commit; a twin of it and the one before are kept.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kato_model::AttributeLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::damage::Held;
 use super::segment::NodeTotals;
 use crate::{Place, StoreError};
 
@@ -18,10 +19,14 @@ pub(crate) const FORMAT_VERSION: u64 = 2;
 
 /// The newest manifest.
 pub(super) const FILE: &str = "MANIFEST";
+/// A second copy of the newest manifest: one damaged byte of either loses nothing.
+pub(super) const TWIN_FILE: &str = "MANIFEST.twin";
 /// The manifest before it.
 pub(super) const PREVIOUS_FILE: &str = "MANIFEST.previous";
 /// A manifest being written.
 pub(super) const NEW_FILE: &str = "MANIFEST.tmp";
+/// A twin being written.
+const NEW_TWIN_FILE: &str = "MANIFEST.twin.tmp";
 /// A second name for the newest manifest, on its way to being the previous one.
 const NEW_PREVIOUS_FILE: &str = "MANIFEST.previous.tmp";
 
@@ -50,20 +55,61 @@ pub(crate) struct SegmentEntry {
     pub(crate) nodes: Vec<NodeTotals>,
 }
 
-impl Manifest {
-    /// Returns whether a directory holds a manifest.
-    pub(crate) fn exists(dir: &Path) -> bool {
-        [FILE, PREVIOUS_FILE]
-            .iter()
-            .any(|file| dir.join(file).exists())
+impl SegmentEntry {
+    /// Returns what the segment holds.
+    pub(super) fn held(&self) -> Held {
+        let sum = |count: fn(&NodeTotals) -> u64| {
+            self.nodes.iter().map(count).fold(0, u64::saturating_add)
+        };
+        Held {
+            segments: 1,
+            patterns: sum(|node| node.patterns),
+            learns: sum(|node| node.observations),
+        }
+    }
+}
+
+/// What one of the manifest files of a directory is.
+#[derive(Debug)]
+pub(super) enum ManifestFile {
+    Whole(Manifest),
+    /// The file and the inconsistency that was found.
+    Damaged(PathBuf, String),
+    Missing,
+}
+
+impl ManifestFile {
+    /// Returns the manifest, if it is whole.
+    pub(super) fn whole(&self) -> Option<&Manifest> {
+        match self {
+            Self::Whole(manifest) => Some(manifest),
+            Self::Damaged(..) | Self::Missing => None,
+        }
     }
 
+    /// Reads one of the manifest files of a directory.
+    ///
+    /// # Errors
+    ///
+    /// Those that say nothing about the content: a later format, a refusal of the system.
+    pub(super) fn read(dir: &Path, file: &str) -> Result<Self, StoreError> {
+        match Manifest::read(dir, file) {
+            Ok(Some(manifest)) => Ok(Self::Whole(manifest)),
+            Ok(None) => Ok(Self::Missing),
+            Err(StoreError::Corrupt { reason, .. }) => Ok(Self::Damaged(dir.join(file), reason)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Manifest {
     /// Reads one of the manifests of a directory; `None` if it is not there.
-    pub(crate) fn read(dir: &Path, file: &str) -> Result<Option<Self>, StoreError> {
+    fn read(dir: &Path, file: &str) -> Result<Option<Self>, StoreError> {
         let path = dir.join(file);
         match fs::read(&path) {
             Ok(bytes) => Self::decode(&path, &bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(_) if path.is_dir() => Err(StoreError::corrupt(&path, "it is a directory")),
             Err(source) => Err(StoreError::io("read", &path, source)),
         }
     }
@@ -104,41 +150,68 @@ impl Manifest {
     ///
     /// At every moment there is a newest manifest, and it is whole.
     pub(crate) fn commit(&self, dir: &Path) -> Result<(), StoreError> {
-        // Steps 3 to 6 of the commit protocol in docs/file-format.md; renaming to `FILE` is the
+        // Steps 3 to 7 of the commit protocol in docs/file-format.md; renaming the twin is the
         // commit. Before it the directory holds the last commit, after it this one.
-        self.write_new(dir)?;
+        let text = self.encode();
+        write_new(dir, &text)?;
+        replace_twin(dir, &text)?;
         link_as_previous(dir)?;
         rename(dir, NEW_FILE, FILE)?;
         sync_dir(dir)
     }
 
-    /// Replaces one of the manifests of a directory, atomically and durably.
-    pub(crate) fn replace(&self, dir: &Path, file: &str) -> Result<(), StoreError> {
-        self.write_new(dir)?;
-        rename(dir, NEW_FILE, file)?;
+    /// Makes this the twin of the newest manifest.
+    pub(super) fn renew_twin(&self, dir: &Path) -> Result<(), StoreError> {
+        replace_twin(dir, &self.encode())
+    }
+
+    /// Writes the newest manifest and its twin where both may be missing, durably.
+    pub(super) fn replace_both(&self, dir: &Path) -> Result<(), StoreError> {
+        let text = self.encode();
+        write_new(dir, &text)?;
+        rename(dir, NEW_FILE, FILE)?;
+        replace_twin(dir, &text)?;
         sync_dir(dir)
     }
 
-    /// Writes the manifest under its temporary name and flushes it.
-    fn write_new(&self, dir: &Path) -> Result<(), StoreError> {
+    /// Returns the number of learn calls, patterns and segments that the manifest names.
+    pub(super) fn held(&self) -> Held {
+        self.segments.iter().map(SegmentEntry::held).sum()
+    }
+
+    /// Returns the content of the file.
+    fn encode(&self) -> String {
         let body = serde_json::to_string_pretty(self).expect("the manifest is plain data");
-        let text = format!("{body}\ncrc32 {}\n", checksum(&body));
-        let new = dir.join(NEW_FILE);
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&new)?;
-            file.write_all(text.as_bytes())?;
-            // Flushed before it is renamed: otherwise a power cut could leave the final name with
-            // only a part of the content.
-            let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Disk);
-            file.sync_all()
-        };
-        write().map_err(|source| StoreError::io("write", &new, source))
+        format!("{body}\ncrc32 {}\n", checksum(&body))
     }
 
     /// Returns the segment files that the manifest names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().map(|segment| segment.file.as_str())
     }
+}
+
+/// Writes a manifest under its temporary name and flushes it.
+fn write_new(dir: &Path, text: &str) -> Result<(), StoreError> {
+    let new = dir.join(NEW_FILE);
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&new)?;
+        file.write_all(text.as_bytes())?;
+        // Flushed before it is renamed: otherwise a power cut could leave the final name with
+        // only a part of the content.
+        let _waiting = kato_probe::thread::waiting(kato_probe::Wait::Disk);
+        file.sync_all()
+    };
+    write().map_err(|source| StoreError::io("write", &new, source))
+}
+
+/// Replaces the twin of the newest manifest, atomically.
+///
+/// It is not flushed: the manifest is, so a power cut that takes the twin takes no commit.
+fn replace_twin(dir: &Path, text: &str) -> Result<(), StoreError> {
+    let new = dir.join(NEW_TWIN_FILE);
+    fs::write(&new, text).map_err(|source| StoreError::io("write", &new, source))?;
+    rename(dir, NEW_TWIN_FILE, TWIN_FILE)
 }
 
 /// Gives the newest manifest, if there is one, the name of the previous one as well.

@@ -23,7 +23,7 @@ pub struct EmbeddedOptions {
     /// Limits on the attributes kept of a pattern; used when a knowledge base is created, ignored
     /// afterwards.
     pub attribute_limits: AttributeLimits,
-    /// Reaction of opening to a damaged newest commit. Default: go back to the one before.
+    /// Reaction of opening to a damaged newest commit. Default: refuse.
     pub damage_policy: DamagePolicy,
 }
 
@@ -43,17 +43,23 @@ pub enum Merging {
 }
 
 /// The reaction of opening to a newest commit that is damaged, where the one before it is whole.
+///
+/// What is damaged and has a second copy, such as the manifest, is no loss, and opens under every
+/// policy; [`EmbeddedStore::recovered`](crate::EmbeddedStore::recovered) tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DamagePolicy {
-    /// Goes back to the commit before and says so
-    /// ([`EmbeddedStore::recovered`](crate::EmbeddedStore::recovered)). Right for training, which
-    /// goes on from the checkpoint that it finds.
+    /// Refuses with [`StoreError::Corrupt`](crate::StoreError::Corrupt), which says what is whole,
+    /// what is lost and what to do, and leaves the files alone.
     #[default]
-    GoBack,
-    /// Refuses with [`StoreError::Corrupt`](crate::StoreError::Corrupt) and leaves the files alone.
-    /// Right where others rely on the newest commit, as a journal does that was cut off behind it.
     Refuse,
+    /// Goes back to the commit before and says so
+    /// ([`EmbeddedStore::recovered`](crate::EmbeddedStore::recovered)), unless that holds nothing.
+    /// What was learned since is missing from every answer.
+    GoBack,
+    /// Goes back, also to a commit that holds nothing. Right for training alone, whose corpus is at
+    /// hand: from the checkpoint that it finds it learns again what is lost.
+    Relearn,
 }
 
 impl EmbeddedOptions {
@@ -61,6 +67,13 @@ impl EmbeddedOptions {
     #[must_use]
     pub fn with_merging(mut self, merging: Merging) -> Self {
         self.merging = merging;
+        self
+    }
+
+    /// Sets the reaction of opening to a damaged newest commit.
+    #[must_use]
+    pub fn with_damage_policy(mut self, policy: DamagePolicy) -> Self {
+        self.damage_policy = policy;
         self
     }
 }

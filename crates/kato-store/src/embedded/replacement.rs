@@ -1,6 +1,7 @@
 //! Replacing the newest generation by another one, and removing the files that no generation names.
 
 use std::collections::HashSet;
+use std::fs;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -44,11 +45,13 @@ impl EmbeddedStore {
     /// at once.
     pub(super) fn drop_previous_generation(&self, _writing: &Writing<'_>) {
         // Best effort, as what was asked for is done: if it fails, the files are removed with the
-        // next commit.
-        let manifest = self.newest().manifest;
-        if manifest.replace(&self.dir, PREVIOUS_FILE).is_ok() {
+        // next commit. The newest manifest has its twin, so it is not alone.
+        let removed = fs::remove_file(self.dir.join(PREVIOUS_FILE));
+        let is_gone = removed.is_ok_and(|()| sync_dir(&self.dir).is_ok());
+        if is_gone {
             let mut state = self.state();
-            let dropped = std::mem::replace(&mut state.previous, manifest.segments);
+            let segments = state.newest.manifest.segments.clone();
+            let dropped = std::mem::replace(&mut state.previous, segments);
             self.remove_unreferenced(&mut state, &dropped);
         }
     }

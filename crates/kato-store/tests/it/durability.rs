@@ -3,6 +3,7 @@
 mod crashes;
 mod damage;
 mod generations;
+mod losses;
 mod occupied;
 mod processes;
 
@@ -124,13 +125,19 @@ fn small_sealed(dir: &Path) -> Lessons {
     let lessons = without_vectors(8);
     let batches = [vec![0, 1, 2, 3, 8, 9], vec![0, 4, 5, 6, 7, 10, 11]];
     drop(sealed(dir, &lessons, &batches, 3));
-    fs::remove_file(dir.join("MANIFEST.previous")).unwrap();
+    leave_one_manifest(dir);
     lessons
 }
 
-/// The same without the commit before the newest one to go back to.
+/// The same with one manifest: no twin that takes its place, no commit to go back to.
 fn small_alone(dir: &Path) -> Lessons {
     let lessons = small(dir);
-    fs::remove_file(dir.join("MANIFEST.previous")).unwrap();
+    leave_one_manifest(dir);
     lessons
+}
+
+fn leave_one_manifest(dir: &Path) {
+    for name in ["MANIFEST.twin", "MANIFEST.previous"] {
+        fs::remove_file(dir.join(name)).unwrap();
+    }
 }
