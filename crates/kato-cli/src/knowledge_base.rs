@@ -1,12 +1,14 @@
 //! The options that name the knowledge base of a command, and opening it.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::error::{Error, ErrorKind};
 use kato_model::RunName;
 use kato_mongodb::MongoStore;
+use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::backend::{Backend, warn_of_recovery};
@@ -20,6 +22,61 @@ pub(crate) enum Access {
     Write,
 }
 
+/// What happens where a knowledge base is damaged.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct DamageArgs {
+    /// Where the newest commit of the knowledge base is damaged, use the one before it, if that holds
+    /// anything. Default: an error that says what is whole and what is lost. Commands that write go
+    /// back for good and move aside what they give up.
+    #[arg(long)]
+    go_back: bool,
+}
+
+impl DamageArgs {
+    /// Opens a directory, and warns on standard error of what is damaged and what is lost.
+    ///
+    /// # Errors
+    ///
+    /// When there is no knowledge base, it is damaged or cannot be read, or another process writes to
+    /// it.
+    pub(crate) fn open(self, dir: &Path, access: Access) -> Result<EmbeddedStore> {
+        let policy = match self.go_back {
+            true => DamagePolicy::GoBack,
+            false => DamagePolicy::Refuse,
+        };
+        let store = match access {
+            Access::Read => EmbeddedStore::open_read_only_with(dir, policy)?,
+            Access::Write => {
+                let options = EmbeddedOptions::default().with_damage_policy(policy);
+                EmbeddedStore::open_with(dir, options)?
+            }
+        };
+        warn_of_recovery(&store);
+        Ok(store)
+    }
+}
+
+/// The directory of a trained knowledge base.
+#[derive(Debug, Args)]
+pub(crate) struct DirectoryArgs {
+    /// Directory of the knowledge base.
+    #[arg(long = "kb", value_name = "DIR", default_value = "kato-kb")]
+    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    damage: DamageArgs,
+}
+
+impl DirectoryArgs {
+    /// Opens it; see [`DamageArgs::open`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`DamageArgs::open`].
+    pub(crate) fn open(&self, access: Access) -> Result<EmbeddedStore> {
+        self.damage.open(&self.dir, access)
+    }
+}
+
 /// Which knowledge base a program looks into.
 #[derive(Debug, Args)]
 pub(crate) struct KnowledgeBaseArgs {
@@ -30,6 +87,8 @@ pub(crate) struct KnowledgeBaseArgs {
     /// Which run of a MongoDB; `kato runs list` shows them.
     #[arg(long, value_name = "NAME")]
     run: Option<RunName>,
+    #[command(flatten)]
+    damage: DamageArgs,
 }
 
 impl KnowledgeBaseArgs {
@@ -47,6 +106,9 @@ impl KnowledgeBaseArgs {
             (Backend::Embedded(_), Some(_)) => {
                 "--run is for mongodb: a directory holds one knowledge base"
             }
+            (Backend::Mongodb(_), _) if self.damage.go_back => {
+                "--go-back is for a directory: a MongoDB has no commit before the newest one"
+            }
             _ => return Ok(()),
         };
         Err(Error::raw(ErrorKind::ArgumentConflict, format!("{text}\n")))
@@ -54,7 +116,7 @@ impl KnowledgeBaseArgs {
 
     /// Opens the knowledge base.
     ///
-    /// When it had to go back to an older commit, a warning on standard error says so.
+    /// What is damaged and opened all the same is told on standard error.
     ///
     /// # Errors
     ///
@@ -62,14 +124,7 @@ impl KnowledgeBaseArgs {
     /// [`check`](Self::check) refuses it.
     pub(crate) fn open(&self, access: Access) -> Result<Box<dyn PatternStore>> {
         Ok(match (&self.kb, &self.run) {
-            (Backend::Embedded(dir), None) => {
-                let store = match access {
-                    Access::Read => EmbeddedStore::open_read_only(dir)?,
-                    Access::Write => EmbeddedStore::open(dir)?,
-                };
-                warn_of_recovery(&store);
-                Box::new(store)
-            }
+            (Backend::Embedded(dir), None) => Box::new(self.damage.open(dir, access)?),
             (Backend::Mongodb(uri), Some(run)) => {
                 let builder = MongoStore::builder(uri, run.clone());
                 match access {

@@ -1,7 +1,6 @@
 //! Opens a trained knowledge base for questions.
 
 use std::io::{IsTerminal, Write, stderr};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -14,8 +13,8 @@ use kato_engine::Node;
 use kato_hierarchy::{HeadOptions, Hierarchy, TextHead};
 use kato_store::EmbeddedStore;
 
-use crate::backend::warn_of_recovery;
 use crate::byte_size::ByteSize;
+use crate::knowledge_base::{Access, DirectoryArgs};
 
 /// Time that opening may take before standard error says that it goes on.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -29,14 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// When there is none, it cannot be read, its tokenizer is not at hand, or it fits into memory neither with
 /// an index nor without.
-pub(crate) fn open(kb: &Path, memory: Option<ByteSize>) -> Result<Hierarchy> {
+pub(crate) fn open(kb: &DirectoryArgs, memory: Option<ByteSize>) -> Result<Hierarchy> {
     let mut options = OpenOptions::default();
     // More than a process can address is as much as it can.
     options.max_memory = memory.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
-    let store = EmbeddedStore::open_read_only(kb)?;
-    warn_of_recovery(&store);
+    let store = kb.open(Access::Read)?;
     warn_of_index(&store);
-    let kb_name = kb.display();
+    let kb_name = kb.dir.display();
     let line = match memory {
         None => format!("loading {kb_name}; with `kato index` it opens at once"),
         Some(_) => format!("loading {kb_name}, or writing its index where it does not fit"),
@@ -52,15 +50,18 @@ pub(crate) fn open(kb: &Path, memory: Option<ByteSize>) -> Result<Hierarchy> {
 /// # Errors
 ///
 /// As [`open`].
-pub(crate) fn open_head(kb: &Path, options: HeadOptions) -> Result<TextHead> {
-    let store = EmbeddedStore::open_read_only(kb)?;
-    warn_of_recovery(&store);
-    let line = format!("counting the patterns of {}", kb.display());
+pub(crate) fn open_head(kb: &DirectoryArgs, options: HeadOptions) -> Result<TextHead> {
+    let store = kb.open(Access::Read)?;
+    let line = format!("counting the patterns of {}", kb.dir.display());
     patiently(kb, &line, || kato::head_of(Arc::new(store), options))
 }
 
 /// Opens something, and says a line on standard error when that takes its time.
-fn patiently<T>(kb: &Path, line: &str, open: impl FnOnce() -> Result<T, kato::Error>) -> Result<T> {
+fn patiently<T>(
+    kb: &DirectoryArgs,
+    line: &str,
+    open: impl FnOnce() -> Result<T, kato::Error>,
+) -> Result<T> {
     let opened = thread::scope(|scope| {
         // Nothing is ever sent: dropping the sender ends the other thread, also when opening fails
         // or panics. The scope waits for it.
@@ -73,7 +74,7 @@ fn patiently<T>(kb: &Path, line: &str, open: impl FnOnce() -> Result<T, kato::Er
     opened.map_err(|error| match error {
         kato::Error::NotTrained { source } => Error::from(source).context(format!(
             "{} does not tell how it was trained: train it with `kato train`",
-            kb.display()
+            kb.dir.display()
         )),
         error => error.into(),
     })

@@ -29,6 +29,7 @@ use kato_model::PatternName;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::{Checkpoint, TrainError};
 use kato_store::contract::StagedBatch;
+use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::Value;
 use tokio::sync::{Notify, OnceCell, RwLock};
@@ -176,13 +177,19 @@ impl Stock {
         settings: StockSettings,
     ) -> Result<Self, RemoteError> {
         let store = match EmbeddedStore::exists(dir) {
-            true => EmbeddedStore::open(dir),
+            // What was sent since the commit before is asked about, as after a crash.
+            true => {
+                let options = EmbeddedOptions::default().with_damage_policy(DamagePolicy::GoBack);
+                EmbeddedStore::open_with(dir, options)
+            }
             false => EmbeddedStore::create(dir, nodes, configuration.clone()),
         };
         if !is_reteaching {
             // A crash may have come between the end of that and this.
             journal.forget_from(reteach::FIRST_WORK)?;
         }
+        let recovery = store.as_ref().ok().and_then(EmbeddedStore::recovered);
+        let messages = recovery.map(ToString::to_string).into_iter().collect();
         let level = |client| Level {
             client,
             teaching_lock: RwLock::new(()),
@@ -209,7 +216,7 @@ impl Stock {
             counts: DoubtCounts::default(),
             is_interrupted: AtomicBool::new(false),
             has_warned_slow: AtomicBool::new(false),
-            messages: Mutex::default(),
+            messages: Mutex::new(messages),
             reteaching: AtomicBool::new(is_reteaching),
         })
     }

@@ -112,14 +112,28 @@ pub fn loader_at_checkpoint(
     builder: StreamingDatasetLoaderBuilder,
     checkpoint: &Value,
 ) -> Result<StreamingDatasetLoader, TrainError> {
-    let builder = match Checkpoint::from_json(checkpoint)? {
-        // The identity is compared before the first document is read: the position means nothing in
-        // another corpus.
-        Some(checkpoint) => builder
-            .with_cursor(checkpoint.cursor)
-            .with_identity(checkpoint.corpus),
-        None => builder,
-    };
+    loader_at_position(builder, checkpoint, checkpoint)
+}
+
+/// Builds a loader as [`loader_at_checkpoint`] does, of the corpus that one checkpoint names and at
+/// the position of another: that of a commit before any document names no corpus.
+///
+/// # Errors
+///
+/// As [`loader_at_checkpoint`].
+pub fn loader_at_position(
+    mut builder: StreamingDatasetLoaderBuilder,
+    corpus: &Value,
+    position: &Value,
+) -> Result<StreamingDatasetLoader, TrainError> {
+    // The identity is compared before the first document is read: the position means nothing in
+    // another corpus.
+    if let Some(checkpoint) = Checkpoint::from_json(corpus)? {
+        builder = builder.with_identity(checkpoint.corpus);
+    }
+    if let Some(checkpoint) = Checkpoint::from_json(position)? {
+        builder = builder.with_cursor(checkpoint.cursor);
+    }
     builder.build().map_err(|error| match error {
         // Reported as the error of the run, whose text says what to do about its knowledge base.
         LoadError::OtherCorpus { differences } => TrainError::OtherCorpus { differences },

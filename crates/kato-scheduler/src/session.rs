@@ -336,7 +336,7 @@ impl Earlier {
 }
 
 /// Compares store, learner and loader, and returns the checkpoint to go on from.
-fn check_resumable(
+pub(crate) fn check_resumable(
     loader: &StreamingDatasetLoader,
     learner: &HierarchicalConceptLearner,
     backend: &impl Backend,

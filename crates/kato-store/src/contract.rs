@@ -8,6 +8,7 @@ use kato_model::{AttributeLimits, Attributes, PatternName, SealedBatch, Symbol, 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::embedded::Recovery;
 use crate::visit::ContentDigest;
 use crate::{PatternVisitor, StoreError, StoredPattern};
 
@@ -225,6 +226,13 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     ///
     /// `None` where it takes none, and where a server that knows the number does not answer.
     fn disk_bytes(&self) -> Option<u64>;
+
+    /// Returns what opening found damaged and opened all the same, as it was allowed to.
+    ///
+    /// By default there is no such thing.
+    fn recovered(&self) -> Option<&Recovery> {
+        None
+    }
 
     /// Returns how long threads of the store's own have merged what was committed, since it was opened.
     ///

@@ -18,6 +18,7 @@ mod ordered;
 mod query;
 mod recovery;
 mod replacement;
+mod salvage;
 mod segment;
 mod staged;
 mod symbol_counts;
@@ -45,6 +46,7 @@ use self::generation::{Manifests, OpenedGeneration, Twin};
 use self::lock::WriteLock;
 use self::manifest::{Manifest, SegmentEntry, sync_dir};
 pub use self::options::{DamagePolicy, EmbeddedOptions, Merging};
+pub use self::salvage::{SalvageReport, is_salvaged, salvage};
 use self::segment::Segment;
 pub use self::segment::set_max_open_segments;
 pub(crate) use self::segment::{
@@ -690,6 +692,10 @@ impl PatternStore for EmbeddedStore {
                 .map(|segment| segment.bytes)
                 .sum(),
         )
+    }
+
+    fn recovered(&self) -> Option<&Recovery> {
+        self.recovery.as_ref()
     }
 
     fn merging_time(&self) -> Duration {

@@ -10,6 +10,7 @@ use kato_head::{Expert, HeadOptions};
 use kato_hierarchy::{Hierarchy, TextHead};
 use kato_index::{BuildOptions, StoreIndex};
 use kato_scheduler::RunConfiguration;
+use kato_store::embedded::DamagePolicy;
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::Tokenizer;
 
@@ -27,9 +28,13 @@ const MOST_SORT_BYTES: usize = 256 << 20;
 /// holds, it is asked over that: opening takes milliseconds, and only what is asked for is read. What
 /// was learned after the index was written is loaded into memory; without an index, all of it is.
 ///
+/// A knowledge base that is damaged is refused: what it would answer without the lost part is not
+/// what was learned. [`OpenOptions::damage_policy`] allows the commit before. Damage that loses
+/// nothing is told by [`PatternStore::recovered`] of the engine's store.
+///
 /// # Errors
 ///
-/// [`Error::Store`] when there is none or it cannot be read, [`Error::NotTrained`],
+/// [`Error::Store`] when there is none, it is damaged or cannot be read, [`Error::NotTrained`],
 /// [`Error::Tokenizer`] and [`Error::OtherTokenizer`] when what it needs for asking is missing.
 ///
 /// # Examples
@@ -59,6 +64,8 @@ pub struct OpenOptions {
     /// levels. The parts of an index that the system keeps in memory are given back when others need
     /// it, and are not counted. Levels that learned emotives are in no index. Default: no limit.
     pub max_memory: Option<usize>,
+    /// Reaction to a newest commit that is damaged. Default: refuse.
+    pub damage_policy: DamagePolicy,
 }
 
 impl OpenOptions {
@@ -66,6 +73,27 @@ impl OpenOptions {
     #[must_use]
     pub fn with_max_memory(mut self, bytes: usize) -> Self {
         self.max_memory = Some(bytes);
+        self
+    }
+
+    /// Sets the reaction to a newest commit that is damaged.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+    /// # std::fs::write(&text, "It was the best of times, it was the worst of times.")?;
+    /// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+    /// use kato::store::embedded::DamagePolicy;
+    ///
+    /// let options = kato::OpenOptions::default().with_damage_policy(DamagePolicy::GoBack);
+    /// let opened = kato::open_with(&kb, options)?;
+    /// let recovery = opened.engine().store().and_then(|store| store.recovered());
+    /// assert_eq!(recovery, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_damage_policy(mut self, policy: DamagePolicy) -> Self {
+        self.damage_policy = policy;
         self
     }
 }
@@ -91,7 +119,7 @@ impl OpenOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open_with(kb: impl AsRef<Path>, options: OpenOptions) -> Result<Hierarchy, Error> {
-    let store = EmbeddedStore::open_read_only(kb.as_ref())?;
+    let store = EmbeddedStore::open_read_only_with(kb.as_ref(), options.damage_policy)?;
     with_embedded_store(Arc::new(store), options)
 }
 

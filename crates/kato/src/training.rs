@@ -9,10 +9,10 @@ use kato_learner::config::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{
     RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
-    loader_at_checkpoint, train_parallel,
+    loader_at_position, open_to_resume, train_parallel,
 };
+use kato_store::EmbeddedStore;
 use kato_store::embedded::{EmbeddedOptions, Merging};
-use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::Tokenizer;
 
 use crate::Error;
@@ -158,6 +158,9 @@ impl<'a> Training<'a> {
     /// Trains until the corpus is read, [`with_stop`](Self::with_stop) says so, or something goes
     /// wrong. A run that is complete learns nothing more.
     ///
+    /// Where the newest commit of the knowledge base is damaged and the one before is whole, it goes
+    /// back to that one, tells a [`TrainingEvent::Notice`], and learns again what is lost.
+    ///
     /// # Errors
     ///
     /// [`Error::Settings`] and [`Error::Source`] before anything is written; [`Error::Train`] also
@@ -184,8 +187,10 @@ impl<'a> Training<'a> {
         // Learning goes on meanwhile.
         let options = EmbeddedOptions::default().with_merging(Merging::Beside);
         let (mut loader, store) = if EmbeddedStore::exists(&self.kb) {
-            let store = EmbeddedStore::open_with(&self.kb, options)?;
-            (loader_at_checkpoint(corpus, &store.checkpoint())?, store)
+            let (store, loader) = open_to_resume(&self.kb, options, &learner, |of, position| {
+                loader_at_position(corpus, of, position).map_err(Error::from)
+            })?;
+            (loader, store)
         } else {
             // First, so that a source that is not there leaves no empty knowledge base behind.
             let loader = corpus.build()?;
@@ -196,6 +201,12 @@ impl<'a> Training<'a> {
             (loader, store)
         };
         let mut listeners = self.listeners;
+        if let Some(recovery) = store.recovered() {
+            let text = recovery.to_string();
+            for listener in &mut listeners {
+                listener(TrainingEvent::Notice { text: text.clone() });
+            }
+        }
         let on_event = |event: TrainingEvent| {
             for listener in &mut listeners {
                 listener(event.clone());

@@ -19,6 +19,7 @@ use crate::evaluate::{EvaluationReporter, TrainedRun};
 use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
+use crate::knowledge_base::DirectoryArgs;
 
 /// Evaluates a knowledge base on documents that it has not seen: those that `kato train --hold-out`
 /// left out, or others.
@@ -40,9 +41,8 @@ pub(crate) struct Args {
     /// Where the training corpus lies now, if it was moved. Default: where it was.
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Directory of the knowledge base.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: PathBuf,
+    #[command(flatten)]
+    kb: DirectoryArgs,
     /// Evaluate this file or directory instead, which must be no part of the corpus; can be given
     /// several times.
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,6 @@
 //! kato generate --kb my-kb --prompt "The" --strategy sample --seed 7 --bridge
 //! ```
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -20,6 +19,7 @@ use crate::exit::exit_code;
 use crate::generation::GenerationView;
 use crate::head::WritingView;
 use crate::inspect::show;
+use crate::knowledge_base::DirectoryArgs;
 use crate::open::{open, open_head};
 
 /// Continues a text with what a trained knowledge base learned, and tells where every word is from.
@@ -36,9 +36,8 @@ use crate::open::{open, open_head};
 /// Exit codes: 0 done, also with an empty answer; 1 error, 2 wrong usage.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directory of the knowledge base.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: PathBuf,
+    #[command(flatten)]
+    kb: DirectoryArgs,
     /// The text to continue.
     #[arg(long, value_name = "TEXT")]
     prompt: String,

@@ -5,21 +5,19 @@
 //! kato index --kb my-kb --memory 1GiB --json
 //! ```
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar};
 use kato_index::{BuildOptions, BuildReport};
-use kato_store::EmbeddedStore;
 use serde::Serialize;
 
-use crate::backend::warn_of_recovery;
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::{View, show};
 use crate::interrupt::cancel_on_interrupt;
+use crate::knowledge_base::{Access, DirectoryArgs};
 
 /// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
 /// whatever its size.
@@ -35,9 +33,8 @@ use crate::interrupt::cancel_on_interrupt;
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directory of the knowledge base.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: PathBuf,
+    #[command(flatten)]
+    kb: DirectoryArgs,
     /// Memory for sorting, such as 1GiB; 4 bytes for each pattern of the largest node come on top.
     /// The more, the faster.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
@@ -55,9 +52,8 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 /// Writes the index and says what became of it.
 fn run(args: &Args) -> Result<()> {
     let cancel = cancel_on_interrupt();
-    let store = EmbeddedStore::open_read_only(&args.kb)?;
-    warn_of_recovery(&store);
-    let indexing = format!("indexing {}", args.kb.display());
+    let store = args.kb.open(Access::Read)?;
+    let indexing = format!("indexing {}", args.kb.dir.display());
     let spinner = ProgressBar::new_spinner().with_message(indexing);
     spinner.enable_steady_tick(Duration::from_millis(100));
     // More than a process can address is as much as it can.
@@ -84,7 +80,7 @@ struct Built {
 impl Built {
     fn new(args: &Args, report: &BuildReport) -> Self {
         Self {
-            kb: args.kb.display().to_string(),
+            kb: args.kb.dir.display().to_string(),
             content: report.content.to_string(),
             patterns: report.patterns,
             bytes: report.bytes,

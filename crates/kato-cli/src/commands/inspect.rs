@@ -17,10 +17,10 @@ use indicatif::ProgressBar;
 use kato_scheduler::{RunConfiguration, StopSignal};
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 
-use crate::backend::warn_of_recovery;
 use crate::exit::exit_code;
 use crate::inspect::{Decoder, Histograms, Overview, PatternView, export, find, import, show};
 use crate::interrupt::stop_on_interrupt;
+use crate::knowledge_base::{Access, DirectoryArgs};
 use crate::program;
 
 /// Looks into a knowledge base: how often its patterns were learned, what they say, and what they
@@ -41,9 +41,8 @@ use crate::program;
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directory of the knowledge base.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: PathBuf,
+    #[command(flatten)]
+    kb: DirectoryArgs,
     /// Node to look at, such as node0. Default: all; the lowest for --export and --import.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
@@ -89,12 +88,10 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
         stop_on_interrupt(stop.clone());
         // The only view that changes something, and so the only one that needs the store for
         // itself.
-        let store = EmbeddedStore::open(&args.kb)?;
-        warn_of_recovery(&store);
+        let store = args.kb.open(Access::Write)?;
         return show(&import(&one_node(&store, args)?, file, stop)?, args.json);
     }
-    let store = EmbeddedStore::open_read_only(&args.kb)?;
-    warn_of_recovery(&store);
+    let store = args.kb.open(Access::Read)?;
     if let Some(file) = &args.export {
         stop_on_interrupt(stop.clone());
         let exported = export(&one_node(&store, args)?, file, stop)?;

@@ -5,7 +5,6 @@
 //! kato next --kb my-kb --text "The cat sat" --explain
 //! ```
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -15,6 +14,7 @@ use kato_hierarchy::head::Expert;
 use crate::exit::exit_code;
 use crate::head::NextView;
 use crate::inspect::show;
+use crate::knowledge_base::DirectoryArgs;
 use crate::open::open_head;
 
 /// Says which token comes next after a text, with which probability, and why.
@@ -31,9 +31,8 @@ use crate::open::open_head;
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directory of the knowledge base.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: PathBuf,
+    #[command(flatten)]
+    kb: DirectoryArgs,
     /// The text.
     #[arg(long, value_name = "TEXT")]
     text: String,

@@ -6,7 +6,6 @@
 //! kato predict --kb my-kb --node node0 --stm '[["The"],["Ġcat"]]' --json
 //! ```
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -15,6 +14,7 @@ use clap::ArgGroup;
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::show;
+use crate::knowledge_base::DirectoryArgs;
 use crate::open::open;
 use crate::prediction::{PredictionView, Question, configured};
 
@@ -32,9 +32,8 @@ use crate::prediction::{PredictionView, Question, configured};
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("question").required(true)))]
 pub(crate) struct Args {
-    /// Directory of the knowledge base.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: PathBuf,
+    #[command(flatten)]
+    kb: DirectoryArgs,
     /// Node to ask.
     #[arg(long, value_name = "NAME", default_value = "node0")]
     node: String,

@@ -14,6 +14,7 @@ use kato_hierarchy::HeadOptions;
 use crate::exit::exit_code;
 use crate::head::{ScoreView, Scored};
 use crate::inspect::show;
+use crate::knowledge_base::DirectoryArgs;
 use crate::open::open_head;
 
 /// Says how surprising texts are: perplexity, bits for each token, and the most surprising tokens.
@@ -32,9 +33,8 @@ pub(crate) struct Args {
     /// The files, as UTF-8.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Directory of the knowledge base.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: PathBuf,
+    #[command(flatten)]
+    kb: DirectoryArgs,
     /// Take every line as a text of its own.
     #[arg(long)]
     lines: bool,

@@ -27,7 +27,7 @@ use kato_prediction::Cancel;
 use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::{
     Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, TrainingReport,
-    Workers, loader_at_checkpoint,
+    Workers, loader_at_position,
 };
 use serde_json::{Value, json};
 
@@ -80,7 +80,8 @@ pub(crate) struct Args {
     recording: RecordingArgs,
     #[command(flatten)]
     destination: DestinationArgs,
-    /// Go on where an interrupted run ended.
+    /// Go on where an interrupted run ended. What is lost of a knowledge base that is damaged is
+    /// learned again, where the commit before it is whole and the corpus is at hand.
     #[arg(long)]
     resume: bool,
     /// Learning threads: a number, or auto: in this process one per core, over a network as many
@@ -196,25 +197,29 @@ fn run(args: &Args) -> Result<ExitCode> {
     options.probe = probe.clone();
     options.stop = stop;
 
-    let resumed = |checkpoint: &Value| -> Result<StreamingDatasetLoader> {
-        let builder = match Checkpoint::from_json(checkpoint)? {
+    let resumed = |corpus: &Value, position: &Value| -> Result<StreamingDatasetLoader> {
+        let builder = match Checkpoint::from_json(corpus)? {
             // Without sources the run's own files are read again, at the revisions that they had.
             // With sources the corpus is opened again, and the checkpoint refuses another one.
             Some(run) if args.sources.is_empty() => limited(args, args.source.again(&run.corpus)?),
             _ => loader(args)?,
         };
         let builder = builder.with_interrupt(is_stopped.clone());
-        Ok(loader_at_checkpoint(
-            builder.with_probe(probe.clone()),
-            checkpoint,
-        )?)
+        let builder = builder.with_probe(probe.clone());
+        Ok(loader_at_position(builder, corpus, position)?)
     };
-    let mut destination = args
-        .destination
-        .open(&learner, &configuration, args.resume, &probe)?;
+    let (mut destination, at_position) =
+        args.destination
+            .open(&learner, &configuration, args.resume, &probe, &resumed)?;
     // A position is in the destination, so a loader that goes on from one can only be made after
     // it.
-    let mut loader = opened.map_or_else(|| resumed(&destination.checkpoint()), Ok)?;
+    let mut loader = opened.or(at_position).map_or_else(
+        || {
+            let checkpoint = destination.checkpoint();
+            resumed(&checkpoint, &checkpoint)
+        },
+        Ok,
+    )?;
     // Until here Ctrl-C ends the process at once: what was made so far can be resumed.
     let cancel_index = Cancel::new();
     let (stop, cancel) = (options.stop.clone(), cancel_index.clone());

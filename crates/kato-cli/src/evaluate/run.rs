@@ -1,6 +1,6 @@
 //! A training run as its knowledge base remembers it, with the documents that it held out.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,7 @@ use kato_loader::{
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, PatternStore};
 
-use crate::backend::warn_of_recovery;
+use crate::knowledge_base::{Access, DirectoryArgs};
 use crate::remote::{self, Fetcher, Location};
 
 /// A knowledge base with all that is needed to ask it about documents.
@@ -31,13 +31,12 @@ impl TrainedRun {
     /// # Errors
     ///
     /// When it cannot be read, nothing was trained into it, or its tokenizer has changed.
-    pub(crate) fn open(kb: &Path) -> Result<Self> {
-        let store = Arc::new(EmbeddedStore::open_read_only(kb)?);
-        warn_of_recovery(&store);
+    pub(crate) fn open(kb: &DirectoryArgs) -> Result<Self> {
+        let store = Arc::new(kb.open(Access::Read)?);
         let run = RunConfiguration::from_json(store.configuration())
             .context("the knowledge base does not say how it was trained")?;
         let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {
-            bail!("nothing was trained into {} yet", kb.display());
+            bail!("nothing was trained into {} yet", kb.dir.display());
         };
         let tokenizer = kato::tokenizer_of(&run)?;
         let learner = HierarchicalConceptLearner::builder(tokenizer)

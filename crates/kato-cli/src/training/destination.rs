@@ -2,7 +2,7 @@
 //! took.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use kato_mongodb::{MongoStore, MongoStoreBuilder};
 use kato_probe::Probe;
 use kato_remote::{RemoteBackend, TornLearns};
 use kato_scheduler::{
-    Backend as _, RunConfiguration, TrainingEvent, TrainingOptions, TrainingReport, train_parallel,
-    train_parallel_with,
+    Backend as _, RunConfiguration, TrainingEvent, TrainingOptions, TrainingReport, open_to_resume,
+    train_parallel, train_parallel_with,
 };
 use kato_store::embedded::{EmbeddedOptions, Merging};
-use kato_store::{EmbeddedStore, PatternStore};
+use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -248,7 +248,9 @@ impl DestinationArgs {
         }
     }
 
-    /// Opens the run, or begins it.
+    /// Opens the run, or begins it. Where it opens a directory that is there, it returns the loader at
+    /// its position as well, which `loader_at` makes of the corpus of one checkpoint at the position of
+    /// another.
     ///
     /// # Errors
     ///
@@ -259,9 +261,11 @@ impl DestinationArgs {
         configuration: &RunConfiguration,
         resume: bool,
         probe: &Probe,
-    ) -> Result<Destination> {
+        loader_at: &dyn Fn(&Value, &Value) -> Result<StreamingDatasetLoader>,
+    ) -> Result<(Destination, Option<StreamingDatasetLoader>)> {
         let nodes = learner.node_names();
-        Ok(match self.backend() {
+        let mut loader = None;
+        let destination = match self.backend() {
             Backend::Embedded(dir) => {
                 // Learning goes on meanwhile.
                 let options = EmbeddedOptions::default().with_merging(Merging::Beside);
@@ -274,7 +278,11 @@ impl DestinationArgs {
                     // A run that was killed before it made its knowledge base starts from the
                     // beginning.
                     true if !EmbeddedStore::exists(&dir) => create()?,
-                    true => EmbeddedStore::open_with(&dir, options)?,
+                    true => {
+                        let (store, opened) = open_at_position(&dir, options, learner, loader_at)?;
+                        loader = Some(opened);
+                        store
+                    }
                 };
                 warn_of_recovery(&store);
                 // After the store: a run that cannot be begun or opened leaves no manifest behind.
@@ -344,8 +352,35 @@ impl DestinationArgs {
                 let manifest = Manifest::of_mongodb(&store, configuration)?;
                 Destination::Mongodb { store, manifest }
             }
-        })
+        };
+        Ok((destination, loader))
     }
+}
+
+/// Opens a knowledge base to train on. What is lost of a damaged one is learned again, if the corpus is
+/// at hand.
+///
+/// # Errors
+///
+/// When it cannot be opened, or its loader cannot be made.
+fn open_at_position(
+    dir: &Path,
+    options: EmbeddedOptions,
+    learner: &HierarchicalConceptLearner,
+    loader_at: &dyn Fn(&Value, &Value) -> Result<StreamingDatasetLoader>,
+) -> Result<(EmbeddedStore, StreamingDatasetLoader)> {
+    let mut missing = None;
+    let opened = open_to_resume(dir, options, learner, |corpus, position| {
+        let loader = loader_at(corpus, position);
+        loader.inspect_err(|error| missing = Some(format!("{error:#}")))
+    });
+    opened.map_err(|error: anyhow::Error| match missing {
+        // The damage alone would not say why it is not learned again.
+        Some(missing) if error.downcast_ref::<StoreError>().is_some() => error.context(format!(
+            "what is lost cannot be learned again, as the corpus is not at hand: {missing}"
+        )),
+        _ => error,
+    })
 }
 
 /// The shortest time-out of an answer: a patience shorter than this bounds attempts, not an answer.

@@ -158,8 +158,10 @@ fn batches_are_cut_the_same_way_whatever_happened() {
             damaged[at] ^= 4;
             fs::write(&state, damaged).unwrap();
             if !extensions {
-                let manifest = state.with_added_extension("taught").join("MANIFEST");
-                fs::write(&manifest, b"damaged").unwrap();
+                for name in ["MANIFEST", "MANIFEST.twin"] {
+                    let manifest = state.with_added_extension("taught").join(name);
+                    fs::write(&manifest, b"damaged").unwrap();
+                }
             }
             let short = train(16, batch);
             if let Err(error) = short {

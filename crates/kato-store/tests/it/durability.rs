@@ -6,6 +6,7 @@ mod generations;
 mod losses;
 mod occupied;
 mod processes;
+mod salvage;
 
 use std::collections::BTreeMap;
 use std::fs;
