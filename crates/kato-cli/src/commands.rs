@@ -20,6 +20,7 @@ pub(crate) mod next;
 pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod runs;
+pub(crate) mod salvage;
 pub(crate) mod score;
 pub(crate) mod serve;
 pub(crate) mod train;

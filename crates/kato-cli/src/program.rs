@@ -10,7 +10,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::commands::cluster;
 use crate::commands::{
     analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
-    history, index, inspect, man, next, plan, predict, runs, score, serve, train, tune,
+    history, index, inspect, man, next, plan, predict, runs, salvage, score, serve, train, tune,
 };
 use crate::exit::failed;
 use crate::logging::LogArgs;
@@ -48,6 +48,7 @@ enum Command {
     Train(Box<train::Args>),
     Inspect(inspect::Args),
     Index(index::Args),
+    Salvage(salvage::Args),
     Predict(predict::Args),
     Generate(generate::Args),
     Next(next::Args),
@@ -98,6 +99,7 @@ impl Program {
             Command::Train(mut args) => train::main(&mut args),
             Command::Inspect(args) => inspect::main(&args),
             Command::Index(args) => index::main(&args),
+            Command::Salvage(args) => salvage::main(&args),
             Command::Predict(args) => predict::main(&args),
             Command::Generate(args) => generate::main(&args),
             Command::Next(args) => next::main(&args),

@@ -4,6 +4,7 @@ use kato_learner::Dropped;
 use kato_loader::{
     CorpusIdentity, Cursor, LoadError, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
+use kato_store::embedded::is_salvaged;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -84,10 +85,14 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// [`TrainError::Checkpoint`] when it was written by something else.
+    /// [`TrainError::Checkpoint`] when it was written by something else, [`TrainError::Salvaged`] when it
+    /// is that of a knowledge base which lacks a part.
     pub fn from_json(checkpoint: &Value) -> Result<Option<Self>, TrainError> {
         if checkpoint.is_null() {
             return Ok(None);
+        }
+        if is_salvaged(checkpoint) {
+            return Err(TrainError::Salvaged);
         }
         Self::deserialize(checkpoint)
             .map(Some)

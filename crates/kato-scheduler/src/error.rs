@@ -43,6 +43,11 @@ pub enum TrainError {
         /// The error of reading it.
         source: serde_json::Error,
     },
+    /// The knowledge base was [salvaged](kato_store::embedded::salvage) from a damaged one.
+    #[error(
+        "the knowledge base was salvaged and lacks a part of what was learned, so no position in a corpus belongs to it: ask it, or train into another directory"
+    )]
+    Salvaged,
     /// The settings join documents, so that the result would depend on timing.
     #[error(
         "the tail policy `carry` joins documents, and parallel training must not: use `drop` or `promote`"

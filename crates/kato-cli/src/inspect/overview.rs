@@ -6,6 +6,7 @@ use indicatif::{HumanBytes, HumanCount};
 use kato_model::PatternName;
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::contract::Totals;
+use kato_store::embedded::is_salvaged;
 use kato_store::statistics::FrequencyStatistics;
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 use serde::Serialize;
@@ -22,6 +23,9 @@ pub(crate) struct Overview {
     pub(crate) kb: String,
     /// Whether the corpus was read to its end; `None` where nothing was trained.
     pub(crate) complete: Option<bool>,
+    /// Whether it was salvaged and lacks a part.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) salvaged: bool,
     /// Commits so far.
     pub(crate) commits: u64,
     /// Bytes of all nodes on the disk.
@@ -128,6 +132,7 @@ impl Overview {
         Ok(Self {
             kb: store.dir().display().to_string(),
             complete: checkpoint.as_ref().map(|checkpoint| checkpoint.complete),
+            salvaged: is_salvaged(&store.checkpoint()),
             commits: store.n_commits(),
             disk_bytes,
             bytes_per_pattern: (patterns > 0).then(|| disk_bytes as f64 / patterns as f64),
@@ -144,6 +149,7 @@ impl Overview {
     /// Returns the lines about the run, each with its label.
     fn summary(&self) -> Vec<(&str, String)> {
         let state = match self.complete {
+            _ if self.salvaged => "salvaged: a part of what was learned is missing",
             None => "nothing was trained into it yet",
             Some(true) => "complete",
             Some(false) => {
