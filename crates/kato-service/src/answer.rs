@@ -185,6 +185,30 @@ pub struct NodeView {
     pub last_accessed: SystemTime,
     /// Numbers of what it knows; `None` while it is not in memory.
     pub totals: Option<NodeTotals>,
+    /// The state of its knowledge base.
+    pub storage: NodeStorage,
+}
+
+/// The state of a node's knowledge base, as far as it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NodeStorage {
+    /// It is not in memory, and its last use, if any, was well.
+    Unread,
+    /// What it knows is in memory and in the journal alone.
+    Unwritten,
+    /// It is served as of this commit, with what the journal has beyond it.
+    Whole {
+        /// The number of the commit.
+        commit: u64,
+        /// What was damaged when it was opened, and had a second copy; names files.
+        healed: Option<String>,
+    },
+    /// It is damaged and not served.
+    Damaged {
+        /// What is whole, and what is lost; names no file.
+        reason: String,
+    },
 }
 
 /// A question what comes next in a session.

@@ -10,6 +10,7 @@ use kato_engine::config::ConfigError;
 use kato_head::HeadError;
 use kato_index::IndexFileError;
 use kato_prediction::Cancelled;
+use kato_store::StoreError;
 
 use crate::loss::Loss;
 
@@ -324,6 +325,17 @@ fn mib(bytes: u64) -> f64 {
 }
 
 impl ServiceError {
+    /// Returns what is damaged of a node's knowledge base, without names of files.
+    pub(crate) fn damage(&self) -> Option<&str> {
+        match self {
+            Self::Engine(EngineError::Store {
+                source: StoreError::Corrupt { reason, .. },
+                ..
+            }) => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Makes the error of a journal that cannot be read, from an error of its database.
     pub(crate) fn journal(action: &'static str) -> impl FnOnce(fjall::Error) -> Self {
         move |source| Self::Journal {

@@ -21,6 +21,7 @@ pub(crate) use self::lineage::sequence_of_store;
 pub(crate) use self::loaded::LoadedNode;
 pub(crate) use self::registry::Registry;
 use crate::ServiceError;
+use crate::answer::NodeStorage;
 use crate::charge::Charge;
 use crate::clock::{Clock, Micros};
 use crate::compact_json::CompactJson;
@@ -45,6 +46,8 @@ pub(crate) struct NodeEntry {
     is_recorded: AtomicBool,
     genes: Mutex<CompactJson>,
     loaded: Mutex<Option<Arc<LoadedNode>>>,
+    /// What was damaged when it was last to be loaded.
+    damage: Mutex<Option<Box<str>>>,
     charge: Charge,
     /// Weak, because the registry holds the node while that is in memory.
     registry: Weak<Registry>,
@@ -124,6 +127,7 @@ impl NodeEntry {
             is_recorded: AtomicBool::new(is_recorded),
             genes: Mutex::new(genes),
             loaded: Mutex::default(),
+            damage: Mutex::default(),
         }
     }
 
@@ -239,9 +243,11 @@ impl NodeEntry {
                 }
                 let node = Arc::new(node);
                 *loaded = Some(Arc::clone(&node));
+                *self.damage() = None;
                 Ok(node)
             }
             Err(error) => {
+                *self.damage() = error.damage().map(Box::from);
                 if let Some(registry) = &registry {
                     registry.leave(self);
                 }
@@ -317,6 +323,22 @@ impl NodeEntry {
             Some(_) => Presence::InMemory,
             None => Presence::Absent,
         }
+    }
+
+    /// Returns the state of its knowledge base, without looking at the disk.
+    pub(crate) fn storage(&self) -> NodeStorage {
+        if let Some(reason) = &*self.damage() {
+            let reason = reason.to_string();
+            return NodeStorage::Damaged { reason };
+        }
+        match self.in_memory() {
+            Some(node) => node.storage(),
+            None => NodeStorage::Unread,
+        }
+    }
+
+    fn damage(&self) -> MutexGuard<'_, Option<Box<str>>> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<LoadedNode>>> {

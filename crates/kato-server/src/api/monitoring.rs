@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use axum::http::StatusCode;
 use kato_protocol::session::Root;
+use kato_service::answer::NodeStorage;
 use serde_json::{Map, Value, json};
 
 use super::health::{HealthReport, health_report};
@@ -56,6 +57,23 @@ pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
+/// Returns the state of a node's knowledge base, without names of files.
+fn storage(storage: &NodeStorage) -> Value {
+    match storage {
+        NodeStorage::Whole { commit, healed } => {
+            let state = if healed.is_some() {
+                "healed"
+            } else {
+                "healthy"
+            };
+            json!({"state": state, "commit": commit})
+        }
+        NodeStorage::Damaged { reason } => json!({"state": "damaged", "reason": reason}),
+        NodeStorage::Unwritten => json!({"state": "unwritten"}),
+        _ => json!({"state": "unread"}),
+    }
+}
+
 /// Most nodes that an answer lists.
 const LISTED_NODES: usize = 1000;
 
@@ -77,6 +95,7 @@ fn processors(app: &App) -> Value {
             // KATO never counts it up.
             "access_count": 1,
             "idle_seconds": idle.as_secs_f64(),
+            "storage": storage(&node.storage),
         })
     };
     json!({

@@ -163,6 +163,16 @@ async fn a_knowledge_base_that_cannot_be_opened_is_an_error_that_names_the_node_
             "{detail}"
         );
     }
+    // What each node serves is told, without its path.
+    let processors = server.get("/status").await.json()["processors"].clone();
+    let listed = processors["processors"].as_array().unwrap().clone();
+    let broken = listed.iter().find(|it| it["node_id"] == "broken").unwrap();
+    assert_eq!(broken["storage"]["state"], "damaged", "{broken}");
+    let reason = broken["storage"]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("Lost") && !reason.contains("nodes/"),
+        "{reason}"
+    );
     // The others are as if nothing was wrong.
     let other = server.session("whole").await;
     let observed = server

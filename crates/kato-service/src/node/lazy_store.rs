@@ -58,7 +58,7 @@ impl LazyStore {
         options.damage_policy = DamagePolicy::Refuse;
         let embedded = OnceLock::new();
         if EmbeddedStore::exists(dir) {
-            let store = EmbeddedStore::open_with(dir, options)?;
+            let store = EmbeddedStore::open_with(dir, options).map_err(|error| told(dir, error))?;
             embedded.get_or_init(|| store);
         }
         let configuration = json!({"node_id": node_id});
@@ -101,6 +101,18 @@ impl LazyStore {
         let nodes = self.empty.nodes();
         let store = EmbeddedStore::create_with(&self.dir, nodes, configuration, self.options)?;
         Ok(self.embedded.get_or_init(|| store))
+    }
+}
+
+/// Returns the error of a damaged knowledge base as the operator of a server needs it: a node does not
+/// go back.
+fn told(dir: &Path, error: StoreError) -> StoreError {
+    match (error, EmbeddedStore::damage(dir)) {
+        (StoreError::Corrupt { place, .. }, Ok(Some(damage))) => StoreError::Corrupt {
+            place,
+            reason: format!("{damage}. `kato salvage` saves what is whole"),
+        },
+        (error, _) => error,
     }
 }
 

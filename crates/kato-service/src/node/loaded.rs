@@ -15,6 +15,7 @@ use super::lazy_store::{LazyStore, directory_of};
 use super::lineage::{self, Lineage};
 use super::{Disk, Source};
 use crate::ServiceError;
+use crate::answer::NodeStorage;
 use crate::charge::Charge;
 use crate::clock::Micros;
 use crate::error::StorageFailure;
@@ -128,6 +129,15 @@ impl LoadedNode {
         disk.losses.mended(&dir);
         loaded.measure();
         Ok(loaded)
+    }
+
+    /// Returns the commit of its knowledge base that is served.
+    pub(super) fn storage(&self) -> NodeStorage {
+        let embedded = self.store.as_ref().and_then(|store| store.embedded());
+        embedded.map_or(NodeStorage::Unwritten, |store| NodeStorage::Whole {
+            commit: store.n_commits(),
+            healed: store.recovered().map(ToString::to_string),
+        })
     }
 
     /// Creates a node in memory from its engine.

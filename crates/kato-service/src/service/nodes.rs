@@ -229,5 +229,6 @@ fn view(entry: &Arc<NodeEntry>) -> NodeView {
         created_at: entry.created().into(),
         last_accessed: entry.accessed().into(),
         totals: entry.in_memory().map(|node| node.node().totals()),
+        storage: entry.storage(),
     }
 }

@@ -137,45 +137,49 @@ impl Damage {
 
     /// Returns the error of opening, which says what is whole, what is lost and what to do.
     pub(super) fn into_error(self) -> StoreError {
-        let reason = format!("{}. {}", self.files[0].reason, self.story());
+        let ways = self.ways().join("; ");
+        let reason = format!("{self}. Nothing was changed. {ways}");
         StoreError::corrupt(&self.files[0].path, reason)
     }
 
-    /// Says what is lost, what is whole and what can be done.
-    fn story(&self) -> String {
-        let others = match self.files.len() - 1 {
-            0 => String::new(),
-            n => format!("{n} more damaged. "),
-        };
-        let lost = match &self.newest {
-            Some(newest) => format!("Lost of commit {}: {}", newest.n_commits, self.lost()),
-            None => "Lost: the newest commit, whose number no manifest tells".to_owned(),
-        };
-        let unnamed = match (&self.newest, self.unnamed.len()) {
-            (Some(_), _) | (None, 0) => String::new(),
-            (None, n) => format!(", and {n} segments that no manifest names"),
-        };
+    /// Returns what can be done.
+    fn ways(&self) -> Vec<String> {
         let mut ways = Vec::new();
-        match &self.older {
-            Some(older) if older.held.is_nothing() => ways.push(format!(
-                "commit {} before it is whole, but holds nothing",
-                older.n_commits
-            )),
-            Some(older) => ways.push(format!(
-                "--go-back (`DamagePolicy::GoBack`) opens commit {} before it: {}",
-                older.n_commits, older.held
-            )),
-            None => {}
-        }
-        if self.older.is_some() {
-            ways.push("`kato train --resume` with its corpus learns again what is lost".to_owned());
+        if let Some(Commit {
+            n_commits, held, ..
+        }) = &self.older
+        {
+            ways.push(match held.is_nothing() {
+                true => format!("commit {n_commits} before it is whole, but holds nothing"),
+                false => format!(
+                    "--go-back (`DamagePolicy::GoBack`) opens commit {n_commits} before it: {held}"
+                ),
+            });
+            let resume = "`kato train --resume` with its corpus learns again what is lost";
+            ways.push(resume.to_owned());
         }
         ways.push("`kato salvage` saves what is whole".to_owned());
-        format!(
-            "{others}{lost}. Whole: {}{unnamed}. Nothing was changed. {}",
-            self.whole,
-            ways.join("; ")
-        )
+        ways
+    }
+}
+
+/// Says what is wrong, what is lost and what is whole, without names of files.
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.files[0].reason)?;
+        match self.files.len() - 1 {
+            0 => {}
+            n => write!(f, ", and {n} more damaged")?,
+        }
+        match &self.newest {
+            Some(newest) => write!(f, ". Lost of commit {}: {}", newest.n_commits, self.lost())?,
+            None => f.write_str(". Lost: the newest commit, whose number no manifest tells")?,
+        }
+        write!(f, ". Whole: {}", self.whole)?;
+        match (&self.newest, self.unnamed.len()) {
+            (Some(_), _) | (None, 0) => Ok(()),
+            (None, n) => write!(f, ", and segments that no manifest names: {n}"),
+        }
     }
 }
 
