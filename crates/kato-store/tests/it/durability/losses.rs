@@ -154,7 +154,8 @@ fn check_every_damage(dir: &Path, lessons: &Lessons, history: &[Everything]) {
             fs::write(dir.join(name), "{").unwrap();
         }
     };
-    let damages: [(&str, &dyn Fn(&Path)); 4] = [
+    type Make<'a> = &'a dyn Fn(&Path);
+    let damages: [(&str, Make<'_>); 4] = [
         ("the segments are gone", &all_segments),
         ("the segments are a file", &segments_a_file),
         ("all manifests are gone", &all_manifests),
