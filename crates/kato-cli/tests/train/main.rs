@@ -9,6 +9,7 @@
 
 mod backends;
 mod bench;
+mod damage;
 mod failures;
 mod manifests;
 mod mongodb;
