@@ -219,6 +219,7 @@ fn no_command_takes_damage_for_an_absence_or_an_older_state() {
         }),
     ];
     let place = Place::new();
+    let mut n_cases = 0;
     for original in ["one", "many"] {
         match original {
             "one" => drop(place.trained("corpus.jsonl", &["--kb", original])),
@@ -237,6 +238,11 @@ fn no_command_takes_damage_for_an_absence_or_an_older_state() {
         for file in files(&place.path(original)) {
             let file = file.strip_prefix(place.path(original)).unwrap().to_owned();
             for (damage, make) in damages {
+                // Each of them takes a process for each command.
+                n_cases += 1;
+                if n_cases % 3 != 0 && std::env::var_os("KATO_THOROUGH_TESTS").is_none() {
+                    continue;
+                }
                 let what = format!("{original}, {}: {damage}", file.display());
                 let kb = "damaged";
                 let _ = fs::remove_dir_all(place.path(kb));
