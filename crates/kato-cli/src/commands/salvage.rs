@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use kato_scheduler::StopSignal;
 use kato_store::embedded::{Held, SalvageReport, salvage};
 use serde::Serialize;
 
@@ -31,7 +30,7 @@ use crate::inspect::{View, show};
 /// it held, null for a manifest), unnamed (segments that were saved though no manifest names them) and
 /// left_out.
 ///
-/// Exit codes: 0 done, also where a part is lost, 1 error, 2 wrong usage.
+/// Exit codes: 0 done, also where a part is lost, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory of the damaged knowledge base.
@@ -47,7 +46,7 @@ pub(crate) struct Args {
 
 /// Runs `kato salvage` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    exit_code(run(args), &StopSignal::default())
+    exit_code(run(args))
 }
 
 /// Salvages and says what was saved and what is lost.
