@@ -38,8 +38,8 @@ const LOOKS: u32 = 4;
 /// Patterns of each kind that a comparison on the way asks for at most.
 const ASKED: usize = 16;
 
-/// Patterns that a control asks for at most.
-const CONTROLS: usize = 8;
+/// Patterns of each kind that a control asks for at most.
+const CONTROLS: usize = 4;
 
 /// The time of a comparison on the way, as a part of all time, is one in so many.
 const SHARE: u32 = 50;
@@ -121,7 +121,7 @@ impl Stock {
     /// Checks that a node knows some patterns that it certainly knew, so that one that it does not
     /// know is missing and not out of reach.
     pub(super) async fn control(&self, level_idx: usize) -> Result<(), RemoteError> {
-        let names = self.landmarks(level_idx, CONTROLS / 2)?;
+        let names = self.landmarks(level_idx, CONTROLS)?;
         self.check_patterns(level_idx, names).await
     }
 
