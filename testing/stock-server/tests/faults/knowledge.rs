@@ -26,15 +26,19 @@ pub(crate) struct Node {
     pub(crate) symbols: BTreeMap<String, (u64, u64)>,
 }
 
-pub(crate) fn learner() -> HierarchicalConceptLearner {
-    HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
-        .with_chunk_sizes([4, 3, 2])
-        .with_recording(Recording {
-            provenance: false,
-            metadata: true,
-        })
-        .build()
-        .unwrap()
+/// The learner of all runs, since loading its tokenizer takes longer than a run.
+pub(crate) fn learner() -> &'static HierarchicalConceptLearner {
+    static LEARNER: OnceLock<HierarchicalConceptLearner> = OnceLock::new();
+    LEARNER.get_or_init(|| {
+        HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+            .with_chunk_sizes([4, 3, 2])
+            .with_recording(Recording {
+                provenance: false,
+                metadata: true,
+            })
+            .build()
+            .unwrap()
+    })
 }
 
 /// Documents of a few short paragraphs over few words, so that patterns repeat.
@@ -64,13 +68,13 @@ pub(crate) fn undisturbed() -> &'static [Node] {
     static UNDISTURBED: OnceLock<Vec<Node>> = OnceLock::new();
     UNDISTURBED.get_or_init(|| {
         let learner = learner();
-        let configuration = RunConfiguration::from_learner(&learner).to_json();
+        let configuration = RunConfiguration::from_learner(learner).to_json();
         let store = MemoryStore::new(&learner.node_names(), configuration);
         let mut options = TrainingOptions::default();
         options.num_workers = Workers::Exactly(std::num::NonZeroUsize::MIN);
         options.commit_interval = Duration::from_secs(1);
         let mut loader = documents().build().unwrap();
-        train_parallel(&mut loader, &learner, &store, &options, |_event| {}).unwrap();
+        train_parallel(&mut loader, learner, &store, &options, |_event| {}).unwrap();
         let levels = 0..learner.nodes().len();
         levels.map(|level| taught(&store, level)).collect()
     })

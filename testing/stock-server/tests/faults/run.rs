@@ -126,12 +126,12 @@ fn finished(
 fn teach_again(schedule: &Schedule, server: &mut StockServer, dir: &Path, end: &mut End) {
     const ANOTHER: &str = "fault_run_again";
     let learner = learner();
-    let configuration = RunConfiguration::from_learner(&learner);
+    let configuration = RunConfiguration::from_learner(learner);
     let builder = || builder(schedule, server.url(), ANOTHER, &dir.join("again.json"));
     let old = dir.join("state.json");
     let created = builder()
         .with_reteaching(&old)
-        .create(&learner, &configuration);
+        .create(learner, &configuration);
     let backend = match created {
         Ok(backend) => backend,
         // Nothing was committed, so there is nothing to be taught again.
@@ -143,7 +143,7 @@ fn teach_again(schedule: &Schedule, server: &mut StockServer, dir: &Path, end: &
     };
     // As if the process had ended before it taught anything.
     drop(backend);
-    let backend = builder().open(&learner).unwrap();
+    let backend = builder().open(learner).unwrap();
     let outcome = go_on(schedule, &backend, DOCUMENTS);
     outcome.unwrap_or_else(|error| panic!("{}", in_full(&error)));
     assert!(server.wait_idle(LONGEST), "it is still at work");
@@ -223,8 +223,8 @@ fn train(schedule: &Schedule, url: String, dir: &Path, limit: u64) -> Session {
     let builder = builder(schedule, url, RUN, &state);
     let learner = learner();
     let backend = match state.exists() {
-        true => builder.open(&learner),
-        false => builder.create(&learner, &RunConfiguration::from_learner(&learner)),
+        true => builder.open(learner),
+        false => builder.create(learner, &RunConfiguration::from_learner(learner)),
     };
     let backend = match backend {
         Ok(backend) => backend,
@@ -252,7 +252,7 @@ fn go_on(schedule: &Schedule, backend: &RemoteBackend, limit: u64) -> Result<(),
     options.commit_interval = schedule.commit_interval;
     let documents = documents().with_max_documents(limit);
     let mut loader = loader_at_checkpoint(documents, &backend.checkpoint())?;
-    train_parallel_with(&mut loader, &learner(), backend, &options, |_event| {}).map(drop)
+    train_parallel_with(&mut loader, learner(), backend, &options, |_event| {}).map(drop)
 }
 
 /// A run's builder, with times as short as the server is quick.
