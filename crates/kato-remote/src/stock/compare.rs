@@ -294,6 +294,8 @@ impl Stock {
         let mut differing = names;
         loop {
             let taught = self.known(level_idx, differing.iter().copied())?;
+            // Before the questions: answers that take long may be older than the settling time.
+            let elapsed = start.elapsed();
             let found = patterns(level, differing).await?;
             let mut wrong: BTreeMap<PatternName, Option<PatternBody>> = BTreeMap::new();
             for (name, pattern) in found {
@@ -307,7 +309,7 @@ impl Stock {
             // What was learned last may not show yet, and a database may be away.
             let is_any_known = wrong.values().any(Option::is_some) || wrong.len() < taught.len();
             let patience = self.settings.patience_for(is_any_known);
-            if start.elapsed() >= patience {
+            if elapsed >= patience {
                 return self.judge(level_idx, &wrong, &taught);
             }
             tokio::time::sleep(self.settings.settle / LOOKS).await;

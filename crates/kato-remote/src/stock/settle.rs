@@ -295,6 +295,8 @@ impl Stock {
         let mut is_any_known = false;
         loop {
             let mut short = Vec::new();
+            // Before the questions: answers that take long may be older than the settling time.
+            let elapsed = start.elapsed();
             for (name, pattern) in patterns(level, names).await? {
                 is_any_known |= pattern.is_some();
                 let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
@@ -311,7 +313,7 @@ impl Stock {
             if short.is_empty() {
                 return Ok(found);
             }
-            if start.elapsed() >= settings.patience_for(is_any_known) {
+            if elapsed >= settings.patience_for(is_any_known) {
                 let doubted = self.doubted(level_idx);
                 let is_torn = |(name, frequency, _): &(PatternName, u64, u64)| {
                     *frequency == 0 && doubted.contains(name)

@@ -53,10 +53,12 @@ impl Stock {
             if asked.is_empty() {
                 return Ok(());
             }
+            // Before the question: an answer that takes long may be older than the settling time.
+            let is_last = start.elapsed() >= self.settings.settle;
             let found = patterns(level, asked).await?.into_iter();
             let missing = found.filter(|(_, pattern)| pattern.is_none());
             asked = missing.map(|(name, _)| name).collect();
-            if start.elapsed() >= self.settings.settle {
+            if is_last {
                 break;
             }
             tokio::time::sleep(self.settings.settle / LOOKS).await;
@@ -65,8 +67,14 @@ impl Stock {
             return Ok(());
         }
         // Patterns that are certainly known must be there, or the database is away, or has lost
-        // them.
+        // them. Once they are, the question is asked for the last time.
         self.control(level_idx).await?;
+        let found = patterns(level, asked).await?.into_iter();
+        let missing = found.filter(|(_, pattern)| pattern.is_none());
+        let asked: Vec<PatternName> = missing.map(|(name, _)| name).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
         if self.can_tear() {
             return self.tear(level_idx, asked);
         }
