@@ -129,9 +129,10 @@ fn teach_again(schedule: &Schedule, server: &mut StockServer, dir: &Path, end: &
     let configuration = RunConfiguration::from_learner(learner);
     let builder = || builder(schedule, server.url(), ANOTHER, &dir.join("again.json"));
     let old = dir.join("state.json");
-    let created = builder()
-        .with_reteaching(&old)
-        .create(learner, &configuration);
+    let created = unlocked(|| {
+        let builder = builder().with_reteaching(&old);
+        builder.create(learner, &configuration)
+    });
     let backend = match created {
         Ok(backend) => backend,
         // Nothing was committed, so there is nothing to be taught again.
@@ -143,7 +144,7 @@ fn teach_again(schedule: &Schedule, server: &mut StockServer, dir: &Path, end: &
     };
     // As if the process had ended before it taught anything.
     drop(backend);
-    let backend = builder().open(learner).unwrap();
+    let backend = unlocked(|| builder().open(learner)).unwrap();
     let outcome = go_on(schedule, &backend, DOCUMENTS);
     outcome.unwrap_or_else(|error| panic!("{}", in_full(&error)));
     assert!(server.wait_idle(LONGEST), "it is still at work");
@@ -217,15 +218,34 @@ fn guarded(
     })
 }
 
+/// Begins or opens a run that is not locked. A server that another thread is about to start shares
+/// the open files of this process for a moment, locks included.
+fn unlocked(
+    begin: impl Fn() -> Result<RemoteBackend, RemoteError>,
+) -> Result<RemoteBackend, RemoteError> {
+    let start = Instant::now();
+    loop {
+        match begin() {
+            Err(RemoteError::State { action: "lock", .. }) if start.elapsed() < LONGEST => {
+                thread::park_timeout(Duration::from_millis(20));
+            }
+            begun => return begun,
+        }
+    }
+}
+
 /// Trains up to so many documents, as a process of its own would.
 fn train(schedule: &Schedule, url: String, dir: &Path, limit: u64) -> Session {
     let state = dir.join("state.json");
-    let builder = builder(schedule, url, RUN, &state);
     let learner = learner();
-    let backend = match state.exists() {
-        true => builder.open(learner),
-        false => builder.create(learner, &RunConfiguration::from_learner(learner)),
+    let begin = || {
+        let builder = builder(schedule, url.clone(), RUN, &state);
+        match state.exists() {
+            true => builder.open(learner),
+            false => builder.create(learner, &RunConfiguration::from_learner(learner)),
+        }
     };
+    let backend = unlocked(begin);
     let backend = match backend {
         Ok(backend) => backend,
         Err(error) => {
