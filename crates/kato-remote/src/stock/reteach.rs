@@ -7,12 +7,14 @@
 use std::sync::atomic::Ordering;
 
 use futures_util::future::try_join_all;
+use kato_client::LearnSession;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::TrainError;
 use kato_scheduler::activity::Activity;
 use kato_store::{PatternStore as _, StoredPattern};
 use serde_json::{Map, Value};
 
+use super::journal::WorkKey;
 use super::{Item, Stock};
 use crate::RemoteError;
 use crate::error::teach;
@@ -35,8 +37,6 @@ impl Stock {
         let level = &self.levels[level_idx];
         let session = level.client.learn_session(chunk_size).await;
         let mut session = session.map_err(|error| teach(&level.client, error))?;
-        // Nobody looks at it: what is waited for is told by the worker that waits for all levels.
-        let activity = Activity::default();
         let mut work = FIRST_WORK;
         let mut items = Vec::new();
         let mut patterns = self.store.scan(level_idx).map_err(TrainError::Store)?;
@@ -44,18 +44,35 @@ impl Stock {
         while let Some(pattern) = patterns.next().transpose().map_err(TrainError::Store)? {
             append(&pattern, &mut items);
             if items.len() >= WORK {
-                self.teach(&mut session, (work, level_idx), &items, &activity)
+                self.teach_all(&mut session, (work, level_idx), &items)
                     .await?;
                 work += 1;
                 items.clear();
             }
         }
         if !items.is_empty() {
-            self.teach(&mut session, (work, level_idx), &items, &activity)
+            self.teach_all(&mut session, (work, level_idx), &items)
                 .await?;
         }
         session.close().await;
         Ok(())
+    }
+
+    /// Teaches a work, or says that the run was interrupted before all of it was taught.
+    async fn teach_all(
+        &self,
+        session: &mut LearnSession,
+        key: WorkKey,
+        items: &[Item],
+    ) -> Result<(), RemoteError> {
+        // Nobody looks at it: what is waited for is told by the worker that waits for all levels.
+        let activity = Activity::default();
+        match self.teach(session, key, items, &activity).await? {
+            true => Ok(()),
+            false => Err(RemoteError::Interrupted {
+                run: self.levels[key.1].client.node_id().to_owned(),
+            }),
+        }
     }
 
     /// Returns whether the nodes are still to be taught what is in the store.
