@@ -67,7 +67,9 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
     let mut limit = limits.next().unwrap();
     for _ in 0..RESUMED {
         let url = server.url();
-        let session = guarded(schedule, server, || train(schedule, url, dir.path(), limit));
+        let session = guarded(schedule, server, || {
+            train(schedule, &url, dir.path(), limit)
+        });
         end.doubts.push(session.doubts);
         match session.outcome {
             Ok(()) => {
@@ -127,8 +129,8 @@ fn teach_again(schedule: &Schedule, server: &mut StockServer, dir: &Path, end: &
     const ANOTHER: &str = "fault_run_again";
     let learner = learner();
     let configuration = RunConfiguration::from_learner(learner);
-    let builder = || builder(schedule, server.url(), ANOTHER, &dir.join("again.json"));
-    let old = dir.join("state.json");
+    let (url, old) = (server.url(), dir.join("state.json"));
+    let builder = || builder(schedule, &url, ANOTHER, &dir.join("again.json"));
     let created = unlocked(|| {
         let builder = builder().with_reteaching(&old);
         builder.create(learner, &configuration)
@@ -170,7 +172,7 @@ fn twins(schedule: &Schedule, server: &mut StockServer) -> End {
                 if idx == 1 {
                     thread::park_timeout(schedule.later);
                 }
-                train(schedule, url, dir, DOCUMENTS)
+                train(schedule, &url, dir, DOCUMENTS)
             })
         };
         let trainers = [begin(0), begin(1)];
@@ -235,11 +237,11 @@ fn unlocked(
 }
 
 /// Trains up to so many documents, as a process of its own would.
-fn train(schedule: &Schedule, url: String, dir: &Path, limit: u64) -> Session {
+fn train(schedule: &Schedule, url: &str, dir: &Path, limit: u64) -> Session {
     let state = dir.join("state.json");
     let learner = learner();
     let begin = || {
-        let builder = builder(schedule, url.clone(), RUN, &state);
+        let builder = builder(schedule, url, RUN, &state);
         match state.exists() {
             true => builder.open(learner),
             false => builder.create(learner, &RunConfiguration::from_learner(learner)),
@@ -276,7 +278,7 @@ fn go_on(schedule: &Schedule, backend: &RemoteBackend, limit: u64) -> Result<(),
 }
 
 /// A run's builder, with times as short as the server is quick.
-fn builder(schedule: &Schedule, url: String, run: &str, state: &Path) -> RemoteBackendBuilder {
+fn builder(schedule: &Schedule, url: &str, run: &str, state: &Path) -> RemoteBackendBuilder {
     let retry = RetryPolicy::default()
         .with_attempts(u32::MAX)
         .with_patience(Duration::from_secs(4))
