@@ -9,6 +9,7 @@ mod backups;
 mod batches;
 mod bounds;
 mod crashes;
+mod damage;
 mod descriptors;
 mod durability;
 mod faults;
