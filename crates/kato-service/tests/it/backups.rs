@@ -194,6 +194,17 @@ fn folded(dir: &Path, nodes: &[&str]) -> (Service, String) {
     (service, name)
 }
 
+/// The manifests of a knowledge base.
+fn manifests(knowledge_base: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(knowledge_base).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let is_manifest = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("MANIFEST")
+    };
+    paths.filter(is_manifest).collect()
+}
+
 /// The only segment of a knowledge base.
 fn segment(knowledge_base: &Path) -> PathBuf {
     let mut segments = fs::read_dir(knowledge_base.join("segments")).unwrap();
@@ -209,13 +220,17 @@ fn one_damaged_node_and_what_is_none_keep_no_other_node_from_being_copied() {
     service.close().unwrap();
     drop(service);
     let nodes = data.join("nodes");
-    let manifest = nodes.join("manifest_kato/MANIFEST");
-    let mut bytes = fs::read(&manifest).unwrap();
-    bytes[20] ^= 1;
-    fs::write(&manifest, bytes).unwrap();
+    // All of them: one alone has a twin.
+    for path in manifests(&nodes.join("manifest_kato")) {
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[20] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
+    for path in manifests(&nodes.join("emptied_kato")) {
+        fs::remove_file(path).unwrap();
+    }
     fs::remove_file(segment(&nodes.join("segment_kato"))).unwrap();
     fs::remove_dir_all(nodes.join("gone_kato")).unwrap();
-    fs::remove_file(nodes.join("emptied_kato/MANIFEST")).unwrap();
     fs::write(nodes.join("letter"), "dear").unwrap();
     fs::create_dir(nodes.join("photos")).unwrap();
     fs::write(nodes.join("photos/sea"), "blue").unwrap();

@@ -24,7 +24,7 @@ const INDEX: &str = "index";
 const SEGMENTS: &str = "segments";
 
 /// Files in the directory of a knowledge base that was never committed.
-const OF_NO_COMMIT: [&str; 3] = ["LOCK", "MANIFEST.tmp", SEGMENTS];
+const OF_NO_COMMIT: [&str; 4] = ["LOCK", "MANIFEST.tmp", "MANIFEST.twin.tmp", SEGMENTS];
 
 /// The second names; they are removed when it is dropped.
 #[derive(Debug)]
