@@ -10,7 +10,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Subcommand;
 use kato_model::RunName;
 
@@ -124,7 +124,16 @@ fn run(args: &Args) -> Result<()> {
     match &args.command {
         Command::List => show(&RunList::new(runs.list()?), json),
         Command::Discover => show(&RunList::new(runs.discover()?), json),
-        Command::Show { run } => show(&RunView(runs.show(run)?), json),
+        Command::Show { run } => {
+            let run = runs.show(run)?;
+            let problem = run.problem.clone();
+            show(&RunView(run), json)?;
+            // What is shown of a run that cannot be read is little, and no answer.
+            match problem {
+                Some(problem) => bail!("{problem}"),
+                None => Ok(()),
+            }
+        }
         Command::Record { run } => show(&RunView(runs.record(run)?), json),
         Command::Rename { run, name } => show(&RunView(runs.rename(run, name)?), json),
         Command::Clone { run, name } => show(&RunView(runs.clone_run(run, name)?), json),
