@@ -169,6 +169,9 @@ impl Opening {
         }
         // Read again behind a gap, without the files that were put away.
         let bytes_cut_off = self.check_writes(&log, Some(record.flushed))?;
+        if let Some(last) = &log.last {
+            self.check_tail(last.number, &record, bytes_cut_off)?;
+        }
         self.check_oldest(&log, &record)?;
         let db = self.database(1)?;
         self.check_tables(&db)?;
@@ -182,16 +185,12 @@ impl Opening {
         }
         let mut opened = self.tables(db, witness, log.last, bytes_cut_off)?;
         let number = opened.tables.position().number;
-        // What a power cut takes, the end of the log, is reported and not refused: nothing can
-        // bring it back.
-        if number < record.written {
-            opened.losses.push(Loss::Tail {
-                path: opened.tables.dir.clone(),
-                bytes: bytes_cut_off,
-                writes: record.written - number,
-                were_flushed: number < record.flushed,
-            });
-        }
+        opened.losses.extend(tail_loss(
+            &opened.tables.dir,
+            number,
+            &record,
+            bytes_cut_off,
+        ));
         opened.upgrade_and_record(journal)?;
         Ok(opened)
     }
@@ -343,6 +342,25 @@ impl Opening {
             return Ok(0);
         }
         Ok(fault.bytes)
+    }
+
+    /// Refuses a log that ends before a write which was on the disk, unless losses are accepted.
+    ///
+    /// A power cut takes what was not on the disk yet: that is reported, as nothing can bring it
+    /// back. What was on the disk is gone by damage, and may be in a copy.
+    fn check_tail(
+        &self,
+        number: u64,
+        record: &WitnessRecord,
+        bytes_cut_off: u64,
+    ) -> Result<(), ServiceError> {
+        match tail_loss(&self.dir, number, record, bytes_cut_off) {
+            Some(loss) if number < record.flushed && !self.accepts_losses => {
+                Err(ServiceError::Lost { loss })
+            }
+            // It is reported once it is known what the tables have.
+            _ => Ok(()),
+        }
     }
 
     /// Checks that the oldest log files are gone because the tables have what they held.
@@ -568,6 +586,16 @@ impl Opened {
 fn id_of(meta: &Keyspace) -> Result<Option<[u8; 16]>, ServiceError> {
     let found = meta.get(ID_KEY).map_err(ServiceError::journal(ACTION))?;
     Ok(found.and_then(|bytes| <[u8; 16]>::try_from(&*bytes).ok()))
+}
+
+/// Returns the loss of the writes behind a number, if some of them were acknowledged.
+fn tail_loss(dir: &Path, number: u64, record: &WitnessRecord, bytes_cut_off: u64) -> Option<Loss> {
+    (number < record.written).then(|| Loss::Tail {
+        path: dir.to_owned(),
+        bytes: bytes_cut_off,
+        writes: record.written - number,
+        were_flushed: number < record.flushed,
+    })
 }
 
 /// Reads the mark of the last write that the files of the table `meta` have, without the log; `None`
