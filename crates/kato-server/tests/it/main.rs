@@ -8,6 +8,7 @@
 
 mod access;
 mod cors;
+mod damaged_nodes;
 mod documents;
 mod events;
 mod extensions;
