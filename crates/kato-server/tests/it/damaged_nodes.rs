@@ -57,8 +57,9 @@ async fn what_cannot_be_read_of_a_node_is_an_error_and_the_server_lives() {
     let server = Running::of(service, |builder| builder).await;
     let name = lesson_name(&lesson);
     let id = server.session("n").await;
+    let target = format!("/sessions/{id}/observe-sequence");
     let observed = server.post(
-        &format!("/sessions/{id}/observe-sequence"),
+        &target,
         json!({"observations": [
         {"strings": ["a"]}, {"strings": ["b"]}]}),
     );
