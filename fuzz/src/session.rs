@@ -99,10 +99,12 @@ impl World {
     /// Opens the store again, and checks that predictions do not depend on how the node came to its
     /// knowledge.
     fn reopen(&mut self) {
-        let before = self
-            .sessions
-            .each_ref()
-            .map(|observer| observer.session.predict().unwrap());
+        let before = self.sessions.each_ref().map(|observer| {
+            observer
+                .session
+                .predict()
+                .expect("a node in memory can be read")
+        });
         if self.store.is_none() {
             return;
         }
@@ -112,7 +114,13 @@ impl World {
             // What `finalize_training` has computed is not kept, and affinities are sums of
             // doubles, whose last bits depend on the order.
             if !self.finalized && observer.session.config().affinity_emotive.is_none() {
-                assert_eq!(observer.session.predict().unwrap(), before);
+                assert_eq!(
+                    observer
+                        .session
+                        .predict()
+                        .expect("a node in memory can be read"),
+                    before
+                );
             }
         }
         self.finalized = false;

@@ -7,6 +7,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::print_stderr,
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
@@ -16,11 +17,13 @@ mod commands;
 mod corpus;
 mod files;
 mod harm;
+#[expect(dead_code, reason = "the tests of `serve` use the rest")]
 #[path = "../serve/http.rs"]
 mod http;
 mod place;
 #[path = "../support/program.rs"]
 mod program;
+#[expect(dead_code, reason = "nothing is killed at a random moment here")]
 #[path = "../support/random.rs"]
 mod random;
 #[path = "../support/server.rs"]

@@ -202,7 +202,8 @@ fn no_command_takes_damage_for_an_absence_or_an_older_state() {
         ("analyze", &["--json"]),
         ("index", &["--json"]),
     ];
-    let damages: [(&str, fn(&Path)); 4] = [
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 4] = [
         ("flipped", |path| {
             let mut bytes = fs::read(path).unwrap();
             let at = bytes.len() - 9;
