@@ -207,12 +207,12 @@ impl View for RunView {
 
 /// Returns the run's id, with what to do where it is not recorded.
 fn id(run: &Run) -> String {
+    let id = &run.manifest.id;
     match run.is_recorded {
-        true => run.manifest.id.to_string(),
-        false => format!(
-            "{} (not recorded; `kato runs record` does)",
-            run.manifest.id
-        ),
+        true => id.to_string(),
+        // Such as databases that a KATO wrote: nothing tells how they were trained.
+        false if run.manifest.configuration.is_null() => format!("{id} (not a run of ours)"),
+        false => format!("{id} (not recorded; `kato runs record` does)"),
     }
 }
 

@@ -21,7 +21,7 @@ const LIST_PATIENCE: Duration = Duration::from_secs(2);
 const BY_NAME: &str =
     "its databases are named after it; clone it under the other name and delete this one";
 const NOT_OURS: &str =
-    "no run of ours has its databases; adopt them with the store's builder first";
+    "no run of ours has its databases, so they can be listed, shown and exported only";
 
 /// The runs of a MongoDB, each in databases of its own.
 pub(crate) struct MongoPlace {

@@ -70,7 +70,7 @@ pub enum StoreError {
         place: Place,
     },
     /// The place holds something that is not a knowledge base's.
-    #[error("{place} {}", place.choose("is not empty and holds no knowledge base: choose an empty or a new directory", "holds patterns that belong to no run: choose another name for the run, or adopt them"))]
+    #[error("{place} {}", place.choose("is not empty and holds no knowledge base: choose an empty or a new directory", "holds patterns that belong to no run, such as a KATO's: choose another name for the run"))]
     NotAKnowledgeBase {
         /// The directory or address.
         place: Place,

@@ -346,7 +346,7 @@ impl DestinationArgs {
                     true => builder.open()?,
                     false => builder
                         .create(&nodes, configuration.to_json())
-                        .context("--resume goes on with an existing run")?,
+                        .map_err(resume_if_it_exists)?,
                 };
                 let store = Arc::new(store);
                 let manifest = Manifest::of_mongodb(&store, configuration)?;
@@ -354,6 +354,16 @@ impl DestinationArgs {
             }
         };
         Ok((destination, loader))
+    }
+}
+
+/// Adds the option that goes on with a run to the error that there is one.
+fn resume_if_it_exists(error: StoreError) -> anyhow::Error {
+    let exists = matches!(error, StoreError::Exists { .. });
+    let error = anyhow::Error::from(error);
+    match exists {
+        true => error.context("--resume goes on with an existing run"),
+        false => error,
     }
 }
 
