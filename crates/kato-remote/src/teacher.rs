@@ -110,9 +110,10 @@ impl<'a> RemoteTeacher<'a> {
                     let lane = Lane { stock, probe };
                     lane.teach(session, (documents.start, node_idx), items, activity)
                 });
-            let taught = backend.unless_interrupted(try_join_all(taught))?;
+            let taught = backend.unless_interrupted(try_join_all(taught));
+            self.has_given_up |= taught.is_err();
             // Only now, as the others had their answers until here.
-            return match taught.into_iter().all(|is_taught| is_taught) {
+            return match taught?.into_iter().all(|is_taught| is_taught) {
                 // Stock servers do not report which patterns are new.
                 true => Ok(vec![None; probes.len()]),
                 false => Err(backend.interruption()),
@@ -134,7 +135,9 @@ impl<'a> RemoteTeacher<'a> {
         // If one level fails, the others are dropped in the middle. That is safe: sent again, they
         // carry the same keys.
         let levels = try_join_all(levels.into_iter().enumerate().map(level));
-        backend.unless_interrupted(levels)
+        let learned = backend.unless_interrupted(levels);
+        self.has_given_up |= learned.is_err();
+        learned
     }
 }
 
@@ -203,9 +206,7 @@ impl Teacher for RemoteTeacher<'_> {
         let fresh = std::iter::repeat_with(Vec::new).take(n_nodes).collect();
         let levels = std::mem::replace(&mut self.levels, fresh);
         let planned: Vec<u64> = levels.iter().map(|items| items.len() as u64).collect();
-        let sent = self.send(levels, &documents, activity);
-        self.has_given_up |= sent.is_err();
-        let new_patterns = sent?;
+        let new_patterns = self.send(levels, &documents, activity)?;
         for (node_idx, new) in new_patterns.into_iter().enumerate() {
             self.observations[node_idx] += planned[node_idx];
             self.new_patterns = match (self.new_patterns.take(), new) {
