@@ -266,15 +266,11 @@ fn a_torn_learn_is_told_and_has_two_ways_out() {
         .train("corpus.jsonl", &arguments(&backend, &more))
         .output();
     let kept = report(&output.unwrap());
-    let told = kept["server"]["torn"].as_array().unwrap();
-    assert!(!told.is_empty(), "{kept}");
-    for torn in told {
-        let node = &server.learned().nodes[torn["node"].as_str().unwrap()];
-        assert!(
-            node.patterns
-                .contains_key(torn["pattern"].as_str().unwrap())
-        );
-    }
+    assert_eq!(
+        kept["server"]["torn"].as_array().map(Vec::len),
+        Some(1),
+        "{kept}"
+    );
 }
 
 /// A database that restarts behind a living server is waited for.

@@ -440,7 +440,11 @@ impl Stock {
                 format!("it counts {total} occurrences of symbols and was taught {least} at least");
             return Err(lost(&level.client, vec![difference]));
         }
-        if let Some(torn) = differences.explained_by(self.suspects(level_idx)?) {
+        let known_torn = self.ledger().journal.torn(level_idx).clone();
+        let suspects = &self.doubted(level_idx) - &known_torn;
+        let known_torn = self.with_symbols(level_idx, known_torn)?;
+        let suspects = self.with_symbols(level_idx, suspects)?;
+        if let Some(torn) = differences.explained_by(known_torn, suspects) {
             return self.tear(level_idx, torn);
         }
         let words = differences.in_words();
@@ -450,21 +454,20 @@ impl Stock {
         })
     }
 
-    /// Returns the patterns of a node that a kill may have torn, with their symbols.
-    fn suspects(
+    /// Returns patterns that a node was taught, with their symbols.
+    fn with_symbols(
         &self,
         level_idx: usize,
+        names: impl IntoIterator<Item = PatternName>,
     ) -> Result<Vec<(PatternName, Vec<kato_model::Symbol>)>, RemoteError> {
-        let mut names = self.doubted(level_idx);
-        names.extend(self.ledger().journal.torn(level_idx));
-        let mut suspects = Vec::new();
+        let mut patterns = Vec::new();
         for name in names {
             let pattern = self.store.pattern(level_idx, &name);
             if let Some(pattern) = pattern.map_err(TrainError::Store)? {
-                suspects.push((name, pattern.symbols));
+                patterns.push((name, pattern.symbols));
             }
         }
-        Ok(suspects)
+        Ok(patterns)
     }
 
     /// Returns the patterns of a node that were in doubt.

@@ -143,56 +143,42 @@ impl Differences {
             .any(|difference| difference.is_loss())
     }
 
-    /// Returns some few of the patterns such that one learn call of each, counted in part only,
-    /// explains all differences; `None` where there are none such.
+    /// Returns some few of the suspects such that one learn call of each, counted in part only,
+    /// explains all differences that those known to be torn leave; `None` where there are none such.
     pub(crate) fn explained_by(
         &self,
-        patterns: Vec<(PatternName, Vec<Symbol>)>,
+        torn: Vec<(PatternName, Vec<Symbol>)>,
+        suspects: Vec<(PatternName, Vec<Symbol>)>,
     ) -> Option<Vec<PatternName>> {
         let gaps = self.by_symbol.iter();
-        let mut left: HashMap<&str, Counts> = gaps
-            .map(|(symbol, difference)| (symbol.as_str(), difference.gap()))
-            .collect();
-        let mut patterns: Vec<(PatternName, Vec<(String, u64)>)> = patterns
-            .into_iter()
-            .map(|(name, symbols)| {
-                let symbols = counted(symbols).into_iter();
-                let symbols = symbols.map(|(symbol, n)| (symbol.to_string(), n));
-                (name, symbols.collect())
-            })
+        let gaps = gaps.map(|(symbol, difference)| (symbol.clone(), difference.gap()));
+        let mut left = Unexplained(gaps.collect());
+        // Several patterns may have the same symbols: the ones that are known come first.
+        for (_, symbols) in torn {
+            left.take_call(&counted_texts(symbols));
+        }
+        let suspects = suspects.into_iter();
+        let mut suspects: Vec<(PatternName, Vec<(String, u64)>)> = suspects
+            .map(|(name, symbols)| (name, counted_texts(symbols)))
             .collect();
         // By name, so that the answer is the same whenever it is asked for.
-        patterns.sort();
-        let mut torn = Vec::new();
-        while !left.is_empty() {
-            let covers = |(_, symbols): &(PatternName, Vec<(String, u64)>)| {
-                let known = symbols
-                    .iter()
-                    .filter(|(symbol, _)| left.contains_key(&**symbol));
-                known.count()
-            };
-            // The pattern that explains most; the first of equals.
-            let best = patterns
-                .iter()
-                .rev()
-                .max_by_key(|pattern| covers(pattern))?;
-            if covers(best) == 0 || torn.len() == MOST_TORN {
+        suspects.sort();
+        let mut found = Vec::new();
+        while !left.0.is_empty() {
+            // The one that explains most and has the fewest other symbols; the first of equals.
+            let best = suspects.iter().rev().max_by_key(|(_, symbols)| {
+                let covered = left.n_covered(symbols);
+                (covered, std::cmp::Reverse(symbols.len() - covered))
+            })?;
+            if left.n_covered(&best.1) == 0 || found.len() == MOST_TORN {
                 return None;
             }
-            for (symbol, n) in &best.1 {
-                if let Some(gap) = left.get_mut(&**symbol) {
-                    gap.occurrences = gap.occurrences.saturating_sub(*n);
-                    gap.patterns = gap.patterns.saturating_sub(1);
-                    if *gap == Counts::default() {
-                        left.remove(&**symbol);
-                    }
-                }
-            }
-            torn.push(best.0);
+            left.take_call(&best.1);
+            found.push(best.0);
         }
-        torn.sort_unstable();
-        torn.dedup();
-        Some(torn)
+        found.sort_unstable();
+        found.dedup();
+        Some(found)
     }
 
     /// Describes the differences, the largest first.
@@ -225,6 +211,37 @@ impl Differences {
             named.join(", ")
         )]
     }
+}
+
+/// The parts of differences that no torn learn call explains yet, by symbol.
+#[derive(Debug)]
+struct Unexplained(HashMap<String, Counts>);
+
+impl Unexplained {
+    /// Returns how many of the symbols still differ.
+    fn n_covered(&self, symbols: &[(String, u64)]) -> usize {
+        let differs = |(symbol, _): &&(String, u64)| self.0.contains_key(symbol);
+        symbols.iter().filter(differs).count()
+    }
+
+    /// Takes off what one learn call with these symbols counts.
+    fn take_call(&mut self, symbols: &[(String, u64)]) {
+        for (symbol, n) in symbols {
+            if let Some(gap) = self.0.get_mut(symbol) {
+                gap.occurrences = gap.occurrences.saturating_sub(*n);
+                gap.patterns = gap.patterns.saturating_sub(1);
+                if *gap == Counts::default() {
+                    self.0.remove(symbol);
+                }
+            }
+        }
+    }
+}
+
+/// Returns how often each symbol stands in a pattern, as text.
+fn counted_texts(symbols: Vec<Symbol>) -> Vec<(String, u64)> {
+    let counts = counted(symbols).into_iter();
+    counts.map(|(symbol, n)| (symbol.to_string(), n)).collect()
 }
 
 /// Returns how often each symbol stands in a pattern.
@@ -297,8 +314,8 @@ mod tests {
                 let differences = whole.compare(&found, is_exact);
                 prop_assert!(differences.is_loss());
                 let candidates = torn.iter().map(|at| (name(*at), patterns[*at].clone())).collect();
-                prop_assert!(differences.explained_by(candidates).is_some());
-                prop_assert!(differences.explained_by(Vec::new()).is_none());
+                prop_assert!(differences.explained_by(Vec::new(), candidates).is_some());
+                prop_assert!(differences.explained_by(Vec::new(), Vec::new()).is_none());
             }
             // The other way round it is too much, which only an exact comparison sees.
             let less = expected(&rest);
@@ -309,15 +326,35 @@ mod tests {
     }
 
     #[test]
+    fn a_torn_learn_call_is_not_taken_for_another_with_the_same_symbols() {
+        let patterns = [
+            pattern(&[1, 2, 1]),
+            pattern(&[2, 1, 1]),
+            pattern(&[1, 2, 3]),
+        ];
+        let whole = expected(&patterns);
+        let differences = whole.compare(&told(&expected(&patterns[1..])), true);
+        let named = |at: usize| (name(at), patterns[at].clone());
+        for known in 0..2 {
+            let others = (0..3).filter(|at| *at != known).map(named).collect();
+            let explained = differences.explained_by(vec![named(known)], others);
+            assert_eq!(explained, Some(Vec::new()));
+        }
+        // Nobody is known: one of those that fit exactly.
+        let found = differences.explained_by(Vec::new(), vec![named(2), named(1)]);
+        assert_eq!(found, Some(vec![name(1)]));
+    }
+
+    #[test]
     fn a_loss_is_not_explained_by_the_few_that_were_in_doubt() {
         let patterns: Vec<Vec<Symbol>> = (0..60).map(|n| pattern(&[n, n + 1, n + 2])).collect();
         let whole = expected(&patterns);
         let differences = whole.compare(&BTreeMap::new(), false);
         let few = (0..40).map(|n| (name(n), patterns[n].clone())).collect();
-        assert_eq!(differences.explained_by(few), None);
+        assert_eq!(differences.explained_by(Vec::new(), few), None);
         // All of them would be too many for kills.
         let all = (0..60).map(|n| (name(n), patterns[n].clone())).collect();
-        assert_eq!(differences.explained_by(all), None);
+        assert_eq!(differences.explained_by(Vec::new(), all), None);
         let words = differences.in_words();
         assert!(
             words[0].starts_with(
