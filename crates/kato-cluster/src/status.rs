@@ -113,7 +113,7 @@ pub(crate) async fn status(
         let Some(marker) = record.read_json::<TaskMarker>(&key).await? else {
             continue;
         };
-        check_plan(&marker.plan, plan, &key)?;
+        check_plan(&marker.plan, &status.plan, &key)?;
         if let Some(done) = done.get_mut(marker.task as usize) {
             *done = true;
         }
@@ -129,14 +129,14 @@ pub(crate) async fn status(
     }
     for (key, _) in record.list(&plan.key("merged")).await? {
         if let Some(marker) = record.read_json::<MergeMarker>(&key).await? {
-            check_plan(&marker.plan, plan, &key)?;
+            check_plan(&marker.plan, &status.plan, &key)?;
             status.merges_done += 1;
             status.merged_bytes += marker.slice.file.bytes;
         }
     }
     for (key, _) in record.list(&plan.key("sealed")).await? {
         if let Some(marker) = record.read_json::<SealMarker>(&key).await? {
-            check_plan(&marker.plan, plan, &key)?;
+            check_plan(&marker.plan, &status.plan, &key)?;
             status.ranges_sealed += 1;
             status.sealed_bytes += marker.segment.bytes;
         }
@@ -162,14 +162,14 @@ pub(crate) async fn publication(
     let key = publication_key(plan.generation());
     let publication: Option<Publication> = record.read_json(&key).await?;
     if let Some(publication) = &publication {
-        check_plan(&publication.plan, plan, &key)?;
+        check_plan(&publication.plan, &plan.digest(), &key)?;
     }
     Ok(publication)
 }
 
-/// Refuses a record of another plan.
-pub(crate) fn check_plan(found: &str, plan: &Plan, key: &str) -> Result<(), ClusterError> {
-    match found == plan.digest() {
+/// Refuses a record that names another plan than the one of this digest.
+pub(crate) fn check_plan(found: &str, digest: &str, key: &str) -> Result<(), ClusterError> {
+    match found == digest {
         true => Ok(()),
         false => Err(crate::cluster::foreign(key.to_owned())),
     }

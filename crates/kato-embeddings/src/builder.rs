@@ -198,7 +198,7 @@ impl<E: Element> EmbeddingsBuilder<E> {
         }
         // Mapped even if there is a cache: its fingerprint decides whether the cache is of this
         // text.
-        let text = Map::of(&self.path, &file).map_err(read(&self.path))?;
+        let text = Map::from_file(&self.path, &file).map_err(read(&self.path))?;
         let source = SourceIdentity::of(&metadata, &text);
         let Some(cache) = &self.cache else {
             let table = self.read(&text, &source, workers)?;

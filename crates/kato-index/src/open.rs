@@ -329,7 +329,7 @@ fn read_checksums(dir: &Path, header: &Header) -> Result<Vec<u32>, IndexFileErro
 fn map(path: &Path, bytes: u64, is_scattered: bool) -> Result<SharedBytes, IndexFileError> {
     let open = || {
         let file = File::open(path)?;
-        Ok((file.metadata()?.len(), Map::of(path, &file)?))
+        Ok((file.metadata()?.len(), Map::from_file(path, &file)?))
     };
     let (found, map) = open().map_err(IndexFileError::io("map", path))?;
     if found != bytes {

@@ -29,7 +29,7 @@ mod handler {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         fs::write(&path, [7; 10_000]).unwrap();
-        let map = Map::of(&path, &File::open(&path).unwrap()).unwrap();
+        let map = Map::from_file(&path, &File::open(&path).unwrap()).unwrap();
         File::create(&path).unwrap();
         assert_eq!(map[9_999], 0);
         assert!(matches!(map.look(), MapState::Lost(_)));

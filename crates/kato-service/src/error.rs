@@ -336,6 +336,21 @@ impl ServiceError {
         }
     }
 
+    /// Names the node of an error that says what the node has learned cannot be read.
+    pub(crate) fn of_node(self, node_id: &str) -> Self {
+        match self {
+            Self::Engine(
+                source @ (EngineError::Store { .. }
+                | EngineError::Load { .. }
+                | EngineError::LostPattern { .. }),
+            ) => Self::Node {
+                node_id: node_id.to_owned(),
+                source,
+            },
+            other => other,
+        }
+    }
+
     /// Makes the error of a journal that cannot be read, from an error of its database.
     pub(crate) fn journal(action: &'static str) -> impl FnOnce(fjall::Error) -> Self {
         move |source| Self::Journal {
@@ -358,23 +373,6 @@ impl ServiceError {
         Self::Journal {
             action,
             source: StorageFailure::new(Damaged(reason.to_string())),
-        }
-    }
-}
-
-impl ServiceError {
-    /// Names the node of an error that says what the node has learned cannot be read.
-    pub(crate) fn of_node(self, node_id: &str) -> Self {
-        match self {
-            Self::Engine(
-                source @ (EngineError::Store { .. }
-                | EngineError::Load { .. }
-                | EngineError::LostPattern { .. }),
-            ) => Self::Node {
-                node_id: node_id.to_owned(),
-                source,
-            },
-            other => other,
         }
     }
 }

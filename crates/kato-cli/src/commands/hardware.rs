@@ -14,12 +14,11 @@ use anyhow::{Result, ensure};
 use kato_hardware::prediction::{Backend, Workload};
 use kato_hardware::step::StepEvent;
 use kato_hardware::{Cancellation, HardwareAnalyzer};
-use kato_scheduler::StopSignal;
 
 use crate::exit::exit_code;
 use crate::hardware::{Analysis, show_step};
 use crate::inspect::show;
-use crate::interrupt::on_interrupt;
+use crate::interrupt::{is_interrupted, on_interrupt};
 use crate::meter::Meter;
 
 /// Finds out what this machine can do, and predicts the speed of a training and what bounds it.
@@ -81,19 +80,14 @@ const STEPS: u64 = 11;
 
 /// Runs `kato hardware` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    let stop = StopSignal::default();
-    exit_code(run(args, &stop))
+    exit_code(run(args))
 }
 
 /// Measures the machine and shows its profile.
-fn run(args: &Args, stop: &StopSignal) -> Result<()> {
+fn run(args: &Args) -> Result<()> {
     let cancellation = Cancellation::new();
-    // Both: the cancellation ends the step under way, the signal decides the exit code.
-    let (stopping, cancelling) = (stop.clone(), cancellation.clone());
-    on_interrupt("stopping", "interrupted", move || {
-        stopping.stop();
-        cancelling.cancel();
-    });
+    let cancelling = cancellation.clone();
+    on_interrupt("stopping", "interrupted", move || cancelling.cancel());
 
     let n_steps = STEPS + u64::from(args.mongodb.is_some()) + u64::from(args.kato.is_some());
     // The listener is an `Fn`, so what it changes is behind a lock.
@@ -122,7 +116,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     }
     let profile = analyzer.build()?.analyze_full();
     // A cancelled analysis has a profile, too, in which the rest is unknown.
-    ensure!(!stop.is_stopped(), "interrupted before all was measured");
+    ensure!(!is_interrupted(), "interrupted before all was measured");
 
     let workload = Workload::new(args.samples, args.chunk_size, args.levels)
         .with_tokens_per_sample(args.tokens);

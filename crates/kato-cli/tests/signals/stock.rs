@@ -14,16 +14,6 @@ fn arguments<'a>(backend: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&fixed, more].concat()
 }
 
-/// Learn calls of the corpus, as this process counts them.
-fn taught(place: &Place) -> u64 {
-    let report = place.trained("corpus.jsonl", &["--kb", "here", "--metadata"]);
-    let levels = report["levels"].as_array().unwrap();
-    levels
-        .iter()
-        .map(|level| level["learns"].as_u64().unwrap())
-        .sum()
-}
-
 #[test]
 fn a_run_that_is_interrupted_at_any_moment_teaches_everything_once() {
     let mut random = Random::from_seed(39);
@@ -34,7 +24,7 @@ fn a_run_that_is_interrupted_at_any_moment_teaches_everything_once() {
             false => Generation::October2025,
         };
         let place = Place::new();
-        let expected = taught(&place);
+        let expected = place.learns();
         let options = StockOptions::default().generation(generation);
         let server = StockServer::start(options.data(&place.path("data")));
         let backend = format!("kato:{}", server.url());
@@ -68,7 +58,7 @@ fn a_run_that_is_interrupted_at_any_moment_teaches_everything_once() {
 #[test]
 fn requests_without_an_end_are_given_up_and_found_again() {
     let place = Place::new();
-    let expected = taught(&place);
+    let expected = place.learns();
     let data = place.path("data");
     let mut server = StockServer::start(StockOptions::default().data(&data).hang_after(40));
     let backend = format!("kato:{}", server.url());
@@ -100,7 +90,7 @@ fn requests_without_an_end_are_given_up_and_found_again() {
 #[test]
 fn a_server_that_goes_on_with_what_was_given_up_is_waited_for_when_the_run_is_resumed() {
     let place = Place::new();
-    let expected = taught(&place);
+    let expected = place.learns();
     let data = place.path("data");
     let slow = StockOptions::default().learn_ms(Millis::from(900..=1_100));
     let server = StockServer::start(slow.data(&data));

@@ -69,13 +69,8 @@ fn a_run_that_waits_for_input_commits_what_it_was_given() {
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     assert!(sent.elapsed() < LONGEST, "{:?}", sent.elapsed());
-    assert_eq!(
-        output.status.code(),
-        Some(INTERRUPTED),
-        "{}",
-        stderr(&output)
-    );
     let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(INTERRUPTED), "{told}");
     assert!(told.starts_with("stopping: "), "{told}");
     assert!(told.contains("everything learned is safe"), "{told}");
     let committed = place.committed("kb").unwrap();
@@ -112,13 +107,8 @@ fn machines_are_told_in_their_form() {
     place.wait_for("kb", 0, &mut child);
     signal(&child, "TERM");
     let output = child.wait_with_output().unwrap();
-    assert_eq!(
-        output.status.code(),
-        Some(INTERRUPTED),
-        "{}",
-        stderr(&output)
-    );
     let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(INTERRUPTED), "{told}");
     let stopping = told
         .lines()
         .filter(|line| *line == r#"{"event":"stopping"}"#);

@@ -51,6 +51,16 @@ fn damage(place: &Place, kb: &str, is_segment: bool) {
     }
 }
 
+/// Resumes a damaged run, which sets aside what is damaged and ends as one that nothing happened to.
+fn assert_is_learned_again(place: &Place, kb: &str) {
+    let arguments = ["--kb", kb, "--resume", "--quiet"];
+    let output = place.train("corpus.jsonl", &arguments).output().unwrap();
+    let told = stderr(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("set-aside/1"), "{told}");
+    assert_eq!(place.exported(kb), place.exported("whole"));
+}
+
 #[test]
 fn a_damaged_newest_commit_is_refused_and_trained_again() {
     let place = Place::new();
@@ -100,14 +110,7 @@ fn a_damaged_newest_commit_is_refused_and_trained_again() {
         assert_eq!(refused.status.code(), Some(1));
         assert!(!place.path(&kb).join("set-aside").exists());
 
-        let output = place.train("corpus.jsonl", &arguments).output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        assert!(
-            stderr(&output).contains("set-aside/1"),
-            "{}",
-            stderr(&output)
-        );
-        assert_eq!(place.exported(&kb), place.exported("whole"));
+        assert_is_learned_again(&place, &kb);
         assert_eq!(place.run(&kb)["manifest"]["state"], json!("complete"));
     }
 }
@@ -126,15 +129,7 @@ fn the_only_commit_of_a_run_is_never_an_empty_one_and_is_trained_again() {
             assert_eq!(asked.status.code(), Some(1), "{asked:?}");
             assert!(asked.stdout.is_empty(), "{asked:?}");
         }
-        let arguments = ["--kb", &kb, "--resume", "--quiet"];
-        let output = place.train("corpus.jsonl", &arguments).output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        assert!(
-            stderr(&output).contains("set-aside/1"),
-            "{}",
-            stderr(&output)
-        );
-        assert_eq!(place.exported(&kb), place.exported("whole"));
+        assert_is_learned_again(&place, &kb);
     }
 }
 

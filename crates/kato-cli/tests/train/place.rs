@@ -101,6 +101,16 @@ impl Place {
         object(&output)
     }
 
+    /// Learn calls of the corpus with its metadata, as this process counts them.
+    pub(crate) fn learns(&self) -> u64 {
+        let report = self.trained("corpus.jsonl", &["--kb", "here", "--metadata"]);
+        let levels = report["levels"].as_array().unwrap();
+        levels
+            .iter()
+            .map(|level| level["learns"].as_u64().unwrap())
+            .sum()
+    }
+
     /// What another program prints with `--json`.
     pub(crate) fn json(&self, name: &str, arguments: &[&str]) -> Value {
         let arguments = [arguments, &["--json"]].concat();

@@ -11,16 +11,6 @@ use serde_json::Value;
 use crate::place::Place;
 use crate::report::stderr;
 
-/// Learn calls of the corpus, as this process counts them.
-fn taught(place: &Place) -> u64 {
-    let report = place.trained("corpus.jsonl", &["--kb", "here", "--metadata"]);
-    let levels = report["levels"].as_array().unwrap();
-    levels
-        .iter()
-        .map(|level| level["learns"].as_u64().unwrap())
-        .sum()
-}
-
 fn arguments<'a>(backend: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let fixed = ["--backend", backend, "--run", "r", "--quiet", "--metadata"];
     [&fixed, more].concat()
@@ -36,7 +26,7 @@ fn report(output: &Output) -> Value {
 fn slowness_alone_counts_nothing_twice() {
     for generation in [Generation::V3_10, Generation::October2025] {
         let place = Place::new();
-        let expected = taught(&place);
+        let expected = place.learns();
         let options = StockOptions::default()
             .generation(generation)
             .stall(40, 900);
@@ -59,7 +49,7 @@ fn slowness_alone_counts_nothing_twice() {
 #[test]
 fn a_server_that_dies_in_the_middle_and_comes_back_counts_nothing_twice() {
     let place = Place::new();
-    let expected = taught(&place);
+    let expected = place.learns();
     let data = place.path("data");
     let options = || StockOptions::default().data(&data);
     let mut server = StockServer::start(options().die_after(47));
@@ -77,7 +67,7 @@ fn a_server_that_dies_in_the_middle_and_comes_back_counts_nothing_twice() {
 #[test]
 fn a_trainer_that_is_killed_and_resumed_at_once_counts_nothing_twice() {
     let place = Place::new();
-    let expected = taught(&place);
+    let expected = place.learns();
     let server = StockServer::start(StockOptions::default().data(&place.path("data")));
     let backend = format!("kato:{}", server.url());
     let more = ["--workers", "4", "--settle", "1"];
@@ -111,7 +101,7 @@ fn a_trainer_that_is_killed_and_resumed_at_once_counts_nothing_twice() {
 #[test]
 fn a_run_that_is_resumed_before_its_patterns_show_goes_on() {
     let place = Place::new();
-    let expected = taught(&place);
+    let expected = place.learns();
     let options = StockOptions::quick().visible_ms(3_000);
     let server = StockServer::start(options.data(&place.path("data")));
     let backend = format!("kato:{}", server.url());
@@ -217,7 +207,7 @@ fn a_server_that_loses_what_it_was_taught_ends_the_run_with_an_error() {
 #[test]
 fn a_torn_learn_is_told_and_has_two_ways_out() {
     let place = Place::new();
-    let expected = taught(&place);
+    let expected = place.learns();
     let options = || StockOptions::quick().data(&place.path("data"));
     let mut server = StockServer::start(options().tear_after(90));
     let backend = format!("kato:{}", server.url());
@@ -278,7 +268,7 @@ fn a_torn_learn_is_told_and_has_two_ways_out() {
 fn a_database_that_restarts_is_waited_for() {
     for generation in [Generation::V3_10, Generation::October2025] {
         let place = Place::new();
-        let expected = taught(&place);
+        let expected = place.learns();
         let options = StockOptions::quick()
             .generation(generation)
             .outage(30, 2_500);

@@ -188,7 +188,7 @@ impl Cluster {
             let tag: Option<Tag> = self.record.read_json(&key).await?;
             let tag = tag.ok_or_else(unknown)?;
             let plan = self.plan_of(tag.generation).await?;
-            check_plan(&tag.plan, &plan, &key)?;
+            check_plan(&tag.plan, &plan.digest(), &key)?;
             return Ok(plan);
         }
         let wanted = name.to_ascii_lowercase();

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use super::CHECKED_BYTES;
-use super::header::{HEADER_BYTES, Header, Origins, Sections};
 use kato_map::Map;
 
+use super::CHECKED_BYTES;
+use super::header::{HEADER_BYTES, Header, Origins, Sections};
 use crate::bad_line::BadLine;
 use crate::element::Number;
 use crate::report::CacheRefusal;
@@ -34,7 +34,7 @@ pub(crate) fn load<E: Number>(
     origins: &Origins,
     workers: NonZeroUsize,
 ) -> Result<Option<Loaded>, CacheRefusal> {
-    let map = match File::open(path).and_then(|file| Map::of(path, &file)) {
+    let map = match File::open(path).and_then(|file| Map::from_file(path, &file)) {
         Ok(map) => map,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {

@@ -60,7 +60,7 @@ impl Shapes {
         layout: &NodeLayout,
     ) -> Result<Self, IndexFileError> {
         let map = |path: &Path| {
-            let map = File::open(path).and_then(|file| Map::of(path, &file));
+            let map = File::open(path).and_then(|file| Map::from_file(path, &file));
             let map = map.map_err(IndexFileError::io("map", path))?;
             map.advise_sequential();
             Ok::<Map, IndexFileError>(map)

@@ -18,7 +18,7 @@ fn sevens() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn map(path: &Path) -> Map {
-    Map::of(path, &File::open(path).unwrap()).unwrap()
+    Map::from_file(path, &File::open(path).unwrap()).unwrap()
 }
 
 fn write_at(path: &Path, at: u64, bytes: &[u8]) {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use kato_engine::Observation;
 use kato_engine::node::Lesson;
 use kato_model::Event;
+use kato_random::SplitMix64;
 
 use super::Service;
 use crate::answer::NewSession;
@@ -54,7 +55,7 @@ struct Tally {
 
 /// The state of a schedule.
 struct World {
-    seed: u64,
+    random: SplitMix64,
     dir: PathBuf,
     service: Option<Service>,
     sessions: Vec<String>,
@@ -66,25 +67,10 @@ struct World {
     tally: Tally,
 }
 
-fn options(seed: u64) -> ServiceOptions {
-    let durability = match seed % 3 {
-        0 => Durability::Disk,
-        _ => Durability::Os,
-    };
-    ServiceOptions::default()
-        .with_durability(durability)
-        // Every round of maintenance folds, and takes all nodes but one out of memory.
-        .with_fold_interval(Duration::ZERO)
-        .with_max_loaded_nodes(1)
-        .with_index_after_patterns(1)
-        .with_index_after_percent(1)
-        .with_backup_reserve(Some(0))
-}
-
 impl World {
     fn new(seed: u64, dir: &Path) -> Self {
         let mut world = Self {
-            seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            random: SplitMix64::from_seed(seed),
             dir: dir.to_owned(),
             service: None,
             sessions: Vec::new(),
@@ -107,16 +93,19 @@ impl World {
         self.service.clone().expect("it is open between operations")
     }
 
-    fn options(&self) -> ServiceOptions {
-        options(self.seed)
-    }
-
-    /// The next random number below a bound.
-    fn below(&mut self, bound: u64) -> u64 {
-        self.seed ^= self.seed << 13;
-        self.seed ^= self.seed >> 7;
-        self.seed ^= self.seed << 17;
-        self.seed % bound
+    fn options(&mut self) -> ServiceOptions {
+        let durability = match self.random.below(3) {
+            0 => Durability::Disk,
+            _ => Durability::Os,
+        };
+        ServiceOptions::default()
+            .with_durability(durability)
+            // Every round of maintenance folds, and takes all nodes but one out of memory.
+            .with_fold_interval(Duration::ZERO)
+            .with_max_loaded_nodes(1)
+            .with_index_after_patterns(1)
+            .with_index_after_percent(1)
+            .with_backup_reserve(Some(0))
     }
 
     fn open(&mut self) {
@@ -127,20 +116,20 @@ impl World {
 
     /// Learns or observes something, folds, clears, or writes indexes.
     fn operate(&mut self) {
-        let node = self.below(NODES.len() as u64) as usize;
+        let node = self.random.below(NODES.len());
         let (service, id) = (self.service(), self.sessions[node].clone());
-        match self.below(12) {
+        match self.random.below(12) {
             0..=5 => {
                 self.n_keys += 1;
                 let key = format!("k{}", self.n_keys);
                 // Long, so that the journal's tables are written to files all the while.
-                let word = format!("{key}-{}", "w".repeat(self.below(600) as usize));
-                let count = 1 + self.below(12);
+                let word = format!("{key}-{}", "w".repeat(self.random.below(600)));
+                let count = 1 + self.random.below(12) as u64;
                 let lesson = |n| Lesson::new([Event::new([format!("x{n}")]), Event::new([&word])]);
                 let lessons: Vec<_> = (0..count).map(lesson).collect();
                 let learn = || service.learn_batch(&id, lessons.clone(), Some(&key));
                 learn().unwrap().wait().unwrap();
-                if self.below(4) == 0 {
+                if self.random.below(4) == 0 {
                     assert!(learn().unwrap().replayed());
                 }
                 self.known.words[node].insert(word, count);
@@ -179,7 +168,7 @@ impl World {
     /// Checks a copy that was made when so much was known, in one of several ways to use it.
     fn check_copy(&mut self, copy: &Path, known: &Known) {
         assert_eq!(BackupState::of(copy), BackupState::Whole);
-        let way = self.below(3);
+        let way = self.random.below(3);
         for round in 0..=way {
             let service = Service::open(copy, self.options()).unwrap();
             assert!(service.losses().is_empty(), "{:?}", service.losses());
@@ -196,7 +185,7 @@ impl World {
 fn at_step(world: &Rc<RefCell<World>>, step: Step) {
     let mut world = world.borrow_mut();
     match step {
-        Step::CopyPart | Step::FinishCopy if world.in_copy => match world.below(40) {
+        Step::CopyPart | Step::FinishCopy if world.in_copy => match world.random.below(40) {
             0 => {
                 world.tally.killed_copies += 1;
                 drop(world);
@@ -216,7 +205,7 @@ fn at_step(world: &Rc<RefCell<World>>, step: Step) {
             }
             _ => {}
         },
-        Step::CommitFold | Step::RemoveFolded if world.below(12) == 0 => {
+        Step::CommitFold | Step::RemoveFolded if world.random.below(12) == 0 => {
             world.tally.killed_folds += 1;
             drop(world);
             panic::panic_any(Killed);
@@ -240,7 +229,7 @@ fn run(seed: u64) -> Tally {
     let dir = dir.unwrap();
     let world = Rc::new(RefCell::new(World::new(seed, dir.path())));
     for _ in 0..OPERATIONS {
-        let choice = world.borrow_mut().below(8);
+        let choice = world.borrow_mut().random.below(8);
         let service = world.borrow().service();
         let at = Rc::clone(&world);
         let is_killed = match choice {

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kato_random::SplitMix64;
 use kato_service::{Service, ServiceError, ServiceOptions};
 
-use crate::support::{copy, create, known, lesson, teach};
+use crate::support::{copy, create, files, known, lesson, teach};
 
 /// Cases of a plain `cargo test`; `KATO_CHAOS_SCHEDULES` is another number.
 const FEW: u64 = 12;
@@ -40,32 +41,8 @@ fn filled(dir: &Path) -> [String; 2] {
     ["a", "b"].map(|node| known(&service, node))
 }
 
-fn files(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(files(&path)),
-            false => found.push(path),
-        }
-    }
-    found.sort();
-    found
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 /// Damages a file in one of several ways; says how.
-fn damage(path: &Path, random: &mut Random) -> &'static str {
+fn damage(path: &Path, random: &mut SplitMix64) -> &'static str {
     let mut bytes = fs::read(path).unwrap();
     // Of a log file that is mostly zeros, what was written.
     let used = bytes
@@ -76,7 +53,7 @@ fn damage(path: &Path, random: &mut Random) -> &'static str {
         fs::remove_file(path).unwrap();
         return "removed";
     }
-    let at = random.below(used as u64) as usize;
+    let at = random.below(used);
     let way = match random.below(3) {
         0 => {
             bytes[at] ^= 1 << random.below(8);
@@ -105,7 +82,7 @@ fn damage_is_an_error_of_its_node_and_never_an_absence() {
     let all = files(whole.path());
     let (mut refused, mut told, mut of_no_consequence) = (0, 0, 0);
     for case in 0..number("KATO_CHAOS_SCHEDULES").unwrap_or(FEW) {
-        let mut random = Random((case + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = SplitMix64::from_seed(case);
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         copy(whole.path(), &data);
@@ -116,7 +93,7 @@ fn damage_is_an_error_of_its_node_and_never_an_absence() {
             _ => !path.starts_with(whole.path().join("nodes/b_kato")),
         };
         let concerned: Vec<_> = all.iter().filter(is_concerned).collect();
-        let victim = concerned[random.below(concerned.len() as u64) as usize];
+        let victim = concerned[random.below(concerned.len())];
         let relative = victim.strip_prefix(whole.path()).unwrap();
         let is_of_node = victim.starts_with(&below_a);
         let way = damage(&data.join(relative), &mut random);

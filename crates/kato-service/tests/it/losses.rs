@@ -8,7 +8,7 @@ use kato_engine::Observation;
 use kato_service::figures::Loss;
 use kato_service::{Service, ServiceError, ServiceOptions};
 
-use crate::support::{copy, create, frequency, is_thorough, known, lesson, teach};
+use crate::support::{copy, create, files, frequency, is_thorough, known, lesson, teach};
 
 fn open(dir: &Path) -> Result<Service, ServiceError> {
     Service::open(dir, ServiceOptions::default())
@@ -207,20 +207,6 @@ fn a_gap_in_a_nodes_lessons_is_told() {
     drop(service);
     let service = accept(copied.path());
     assert_eq!(service.symbols("n").unwrap().len(), 4);
-}
-
-/// All files below a directory.
-fn files(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(files(&path)),
-            false => found.push(path),
-        }
-    }
-    found.sort();
-    found
 }
 
 fn remove(path: &Path) {

@@ -1,7 +1,7 @@
 //! What the tests share.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -90,4 +90,18 @@ pub(crate) fn copy(from: &Path, to: &Path) {
             false => drop(fs::copy(entry.path(), target).unwrap()),
         }
     }
+}
+
+/// All files below a directory.
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push(path),
+        }
+    }
+    found.sort();
+    found
 }

@@ -2,7 +2,6 @@
 //! while they are copied, though the service replaces and removes them.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -77,11 +76,6 @@ impl Staged {
             let files = match EmbeddedStore::files_of(&from) {
                 _ if !from.is_dir() => None,
                 Ok(Some(files)) => Some(files),
-                Ok(None) if EmbeddedStore::exists(&from) || has_segments(&from) => {
-                    self.losses
-                        .push(lost(Path::new("MANIFEST"), "it is gone".to_owned()));
-                    Some(all_files(&from))
-                }
                 Ok(None) => match is_never_committed(&from) {
                     true => continue,
                     false => None,
@@ -160,13 +154,6 @@ fn all_files(dir: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found
-}
-
-/// Returns whether a directory has segments, as a knowledge base has whose manifests are gone.
-fn has_segments(dir: &Path) -> bool {
-    let segments = entries(&dir.join(SEGMENTS)).unwrap_or_default();
-    let mut extensions = segments.iter().map(|path| path.extension());
-    extensions.any(|extension| extension == Some(OsStr::new("seg")))
 }
 
 /// Returns whether a directory is empty but for what is left of a creation that was broken off.
