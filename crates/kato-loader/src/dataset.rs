@@ -205,7 +205,7 @@ impl Dataset {
     /// other files.
     pub(crate) fn count_rows(&self) -> Result<Option<u64>, (usize, Fault)> {
         let Corpus { files, selection } = &self.corpus;
-        if files.iter().any(|file| file.format != Format::Parquet) {
+        if files.iter().any(|file| file.format() != Format::Parquet) {
             return Ok(None);
         }
         let mut rows = 0_u64;
@@ -295,6 +295,6 @@ impl Corpus {
     /// Returns whether records are counted from the beginning of a part of the file, and not from
     /// that of the file.
     fn counts_from_part(&self, file: usize) -> bool {
-        self.files[file].format != Format::Parquet
+        self.files[file].format() != Format::Parquet
     }
 }

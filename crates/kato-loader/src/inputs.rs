@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
@@ -217,26 +217,16 @@ impl Listing {
         size: Option<u64>,
         selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
-        let path = Path::new(&name);
-        let compression = selection
-            .compression
-            .unwrap_or_else(|| compression_of(path));
-        let known = selection.format.or_else(|| known_format(path));
-        // What the caller names is read as text where its extension says nothing; directories leave
-        // such files out before.
-        let format = known.unwrap_or(Format::Text);
-        let is_parquet = || match known {
-            Some(known) => known == Format::Parquet,
-            None => begins_as_parquet(&source),
-        };
-        if cfg!(not(feature = "parquet")) && is_parquet() {
-            return Err(LoadError::Unsupported {
-                name,
-                reason: "this build does not read Parquet; enable the feature `parquet`",
-            });
-        }
-        if format == Format::Parquet {
-            let reason = if compression != Compression::None {
+        let path = Path::new(path_of(&name));
+        let named = (compression_of(path), known_format(path));
+        let mut file = InputFile::new(name, source, size, selection, named);
+        // What is neither told nor known by its name is looked at: now where that costs little,
+        // since a file that can be sought in may be cut.
+        file.settle(selection);
+        if file.format() == Format::Parquet {
+            let reason = if cfg!(not(feature = "parquet")) {
+                Some("this build does not read Parquet; enable the feature `parquet`")
+            } else if !file.has_compression(Compression::None) {
                 Some("Parquet must not be compressed again; decompress the file first")
             } else if size.is_none() {
                 Some("Parquet cannot be read from a stream; store it in a file first")
@@ -244,11 +234,11 @@ impl Listing {
                 None
             };
             if let Some(reason) = reason {
+                let name = file.name.to_string();
                 return Err(LoadError::Unsupported { name, reason });
             }
         }
-        self.files
-            .push(InputFile::new(name, source, size, format, compression));
+        self.files.push(file);
         Ok(())
     }
 
@@ -292,38 +282,41 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-/// Returns whether a file on the disk begins as Parquet does, whatever its name.
-fn begins_as_parquet(source: &Source) -> bool {
-    let Source::File(path) = source else {
-        return false;
-    };
-    let mut magic = [0; 4];
-    // What cannot be read is reported when it is read.
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && magic == *b"PAR1"
+/// Returns the part of a name that says what a file is: of a web address, the path.
+fn path_of(name: &str) -> &str {
+    let is_web = ["http://", "https://"].iter().any(|scheme| {
+        let beginning = name.get(..scheme.len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(scheme))
+    });
+    match name.find(['?', '#']).filter(|_| is_web) {
+        Some(end) => &name[..end],
+        None => name,
+    }
 }
 
-/// Returns the compression that an extension stands for.
-fn compression_of(path: &Path) -> Compression {
+/// Returns the compression that an extension stands for; none where it stands for no compression.
+fn compression_of(path: &Path) -> Option<Compression> {
     match extension(path).as_deref() {
-        Some("gz" | "gzip") => Compression::Gzip,
-        Some("zst" | "zstd") => Compression::Zstd,
-        _ => Compression::None,
+        Some("gz" | "gzip") => Some(Compression::Gzip),
+        Some("zst" | "zstd") => Some(Compression::Zstd),
+        Some("bz2" | "bzip2") => Some(Compression::Bzip2),
+        Some("xz") => Some(Compression::Xz),
+        _ => None,
     }
 }
 
 /// Returns the format that an extension stands for, or `None` when it stands for none.
 fn known_format(path: &Path) -> Option<Format> {
     let inner = match compression_of(path) {
-        Compression::None => path,
-        Compression::Gzip | Compression::Zstd => Path::new(path.file_stem()?),
+        None => path,
+        Some(_) => Path::new(path.file_stem()?),
     };
     match extension(inner)?.as_str() {
         "txt" | "text" | "md" | "markdown" | "rst" | "tex" | "log" => Some(Format::Text),
-        "jsonl" | "ndjson" | "json" => Some(Format::JsonLines),
+        "jsonl" | "ndjson" | "jsonlines" | "json" => Some(Format::JsonLines),
         "csv" => Some(Format::Csv),
         "tsv" | "tab" => Some(Format::Tsv),
-        "parquet" => Some(Format::Parquet),
+        "parquet" | "pq" => Some(Format::Parquet),
         _ => None,
     }
 }

@@ -38,6 +38,7 @@ mod interrupt;
 #[cfg(feature = "parquet")]
 mod laws;
 mod loader;
+mod looks;
 mod mixture;
 pub mod options;
 mod order;

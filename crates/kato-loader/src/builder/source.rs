@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::StreamingDatasetLoaderBuilder;
 use crate::inputs::Input;
 use crate::mixture::WhenExhausted;
-use crate::options::{Compression, Format, TextUnit};
+use crate::options::{Compression, Format, Quoting, TextUnit};
 #[cfg(feature = "remote")]
 use crate::remote;
 
@@ -20,7 +20,7 @@ impl StreamingDatasetLoaderBuilder {
     ///
     /// A directory stands for all files below it with a known [`Format`] extension (`.txt`,
     /// `.text`, `.md`, `.markdown`, `.rst`, `.tex`, `.log`, and those of the other formats, each
-    /// also with `.gz` or `.zst` where text is compressed), sorted by path; the others are listed
+    /// also with that of a [`Compression`] behind it), sorted by path; the others are listed
     /// by [`ignored_files`](crate::StreamingDatasetLoader::ignored_files). With an explicit format,
     /// all files are taken. Hidden files are not looked at. A name with `*`, `?`, `[` or `{` is a
     /// glob unless a file has that very name; `**` crosses directories.
@@ -110,17 +110,37 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Reads all inputs in one format, whatever their extensions. Default: by extension.
+    /// Reads all inputs in one format, whatever their names and first bytes. Default: by extension,
+    /// and by first bytes where a name says nothing.
     #[must_use]
     pub fn with_format(mut self, format: Format) -> Self {
         self.selection.format = Some(format);
         self
     }
 
-    /// Decompresses all inputs in one way, whatever their extensions. Default: by extension.
+    /// Decompresses all inputs in one way, whatever their names. Default: by extension, and by first
+    /// bytes where a name says nothing.
     #[must_use]
     pub fn with_compression(mut self, compression: Compression) -> Self {
         self.selection.compression = Some(compression);
+        self
+    }
+
+    /// Sets whether fields of tables may be quoted. Default: those of comma-separated values may,
+    /// those of tab-separated values may not.
+    #[must_use]
+    pub fn with_quoting(mut self, quoting: Quoting) -> Self {
+        self.selection.quoting = Some(quoting);
+        self
+    }
+
+    /// Sets the largest window that a decompressor may hold, in bytes. Default: 128 MiB.
+    ///
+    /// A file that needs a larger one is refused, and says what it needs: `zstd --ultra --long=31`
+    /// asks for 2 GiB. Each thread that decompresses holds one window.
+    #[must_use]
+    pub fn with_max_window_bytes(mut self, bytes: u64) -> Self {
+        self.selection.max_window_bytes = bytes;
         self
     }
 

@@ -158,7 +158,7 @@ impl Sequential {
                     let is_short = part.end == u64::MAX || read_to.byte_offset < part.end;
                     self.current = None;
                     self.is_between = true;
-                    if corpus.files[file].format == Format::Parquet {
+                    if corpus.files[file].format() == Format::Parquet {
                         // Its ends are rows. Whether the file has changed was checked when it was
                         // opened.
                         *position = at(
@@ -211,7 +211,7 @@ impl Sequential {
         // In a shard, rows that belong to others lie between those that count; and with a part
         // open, its reader would stay behind the position.
         while let Some((file, mark)) = in_file(corpus, *position)
-            && corpus.files[file].format == Format::Parquet
+            && corpus.files[file].format() == Format::Parquet
             && corpus.selection.shard.is_none()
             && self.current.is_none()
             && passed < records
@@ -255,7 +255,7 @@ impl Sequential {
         let is_between = std::mem::take(&mut self.is_between);
         let is_parallel = workers.is_some();
         let parts = self.parts_of(corpus, file, is_parallel)?;
-        let reached = match corpus.files[file].format {
+        let reached = match corpus.files[file].format() {
             Format::Parquet => mark.record,
             _ => mark.byte_offset,
         };

@@ -11,6 +11,7 @@ mod formats;
 mod hostile;
 mod identity;
 mod inputs;
+mod looks;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod registry;
