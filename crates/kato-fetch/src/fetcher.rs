@@ -10,7 +10,7 @@ use crate::builder::FetcherBuilder;
 use crate::cache::Cache;
 use crate::client::Client;
 use crate::hub;
-use crate::location::{invalid, is_store_scheme, redacted};
+use crate::location::{invalid, is_store_scheme, percent_decoded, redacted};
 use crate::read::Opened;
 use crate::remote_file::{Listing, RemoteFile, natural};
 use crate::runtime::Runtime;
@@ -177,6 +177,8 @@ impl Shared {
             size: file.size,
             validator: file.validator,
             has_ranges: file.has_ranges,
+            content_type: file.content_type,
+            served_name: file.served_name,
         };
         // The listings of the Hub and the stores say both. A file that is known by its name and
         // size alone is asked about, since not every web server has ranges.
@@ -281,6 +283,8 @@ fn with_facts(mut file: RemoteFile, facts: Facts) -> RemoteFile {
     file.size = facts.size;
     file.validator = facts.validator;
     file.has_ranges = facts.has_ranges;
+    file.content_type = facts.content_type;
+    file.served_name = facts.served_name;
     file
 }
 
@@ -297,55 +301,10 @@ fn bucket_and_key(url: &Url) -> Result<(String, String), FetchError> {
     Ok((format!("{}://{user}{host}", url.scheme()), key))
 }
 
-/// Returns a text with its `%XX` escapes resolved; `None` if that is not UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, others)) = rest.split_first() {
-        match others.split_first_chunk::<2>() {
-            Some((code, behind)) if first == b'%' && code.iter().all(u8::is_ascii_hexdigit) => {
-                let digit = |digit: u8| match digit {
-                    b'0'..=b'9' => digit - b'0',
-                    letter => letter.to_ascii_lowercase() - b'a' + 10,
-                };
-                bytes.push(digit(code[0]) << 4 | digit(code[1]));
-                rest = behind;
-            }
-            _ => {
-                // A `%` without two digits behind it stands for itself, as in the URL standard.
-                bytes.push(first);
-                rest = others;
-            }
-        }
-    }
-    String::from_utf8(bytes).ok()
-}
-
 impl fmt::Debug for Fetcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fetcher")
             .field("client", &self.shared.client)
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_two_hexadecimal_digits_are_an_escape() {
-        for (text, expected) in [
-            ("a%20b", Some("a b")),
-            ("%c3%A9", Some("é")),
-            ("100%", Some("100%")),
-            ("%2", Some("%2")),
-            ("%+1x", Some("%+1x")),
-            ("%-1x", Some("%-1x")),
-            ("%25%zz", Some("%%zz")),
-            ("%ff", None),
-        ] {
-            assert_eq!(percent_decoded(text).as_deref(), expected, "{text}");
-        }
     }
 }

@@ -257,15 +257,16 @@ fn listing(
         .map(|entry| entry.path.clone())
         .collect();
     ignored.sort_unstable_by(|a, b| natural(a, b));
-    let file = |entry: &&Entry| RemoteFile {
-        name: format!(
+    let file = |entry: &&Entry| {
+        let name = format!(
             "hf://{}@{}/{}",
             repository.dataset, repository.commit, entry.path
-        ),
-        size: Some(entry.size),
-        validator: Some(entry.content_id().to_owned()),
-        has_ranges: Some(true),
-        access: None,
+        );
+        let mut file = RemoteFile::new(name)
+            .with_size(entry.size)
+            .with_validator(entry.content_id());
+        file.has_ranges = Some(true);
+        file
     };
     Listing {
         files: sorted.iter().map(file).collect(),

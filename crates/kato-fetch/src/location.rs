@@ -256,6 +256,30 @@ fn parse_url(text: &str) -> Result<Url, FetchError> {
     Url::parse(text).map_err(|error| invalid(text, error.to_string()))
 }
 
+/// Returns a text with its `%XX` escapes resolved; `None` if that is not UTF-8.
+pub(crate) fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, others)) = rest.split_first() {
+        match others.split_first_chunk::<2>() {
+            Some((code, behind)) if first == b'%' && code.iter().all(u8::is_ascii_hexdigit) => {
+                let digit = |digit: u8| match digit {
+                    b'0'..=b'9' => digit - b'0',
+                    letter => letter.to_ascii_lowercase() - b'a' + 10,
+                };
+                bytes.push(digit(code[0]) << 4 | digit(code[1]));
+                rest = behind;
+            }
+            _ => {
+                // A `%` without two digits behind it stands for itself, as in the URL standard.
+                bytes.push(first);
+                rest = others;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// Parses what follows `hf://` in `text`.
 fn parse_hub(text: &str, rest: &str) -> Result<HubLocation, FetchError> {
     // The parts are cut off from the end: a revision may hold slashes (`refs/pr/1`), but Git allows
@@ -474,5 +498,21 @@ mod tests {
         );
         check("https://x.org/a?file=b&sig=1#top", "https://x.org/a?file=b");
         check("https://x.org/a?file=b", "https://x.org/a?file=b");
+    }
+
+    #[test]
+    fn only_two_hexadecimal_digits_are_an_escape() {
+        for (text, expected) in [
+            ("a%20b", Some("a b")),
+            ("%c3%A9", Some("é")),
+            ("100%", Some("100%")),
+            ("%2", Some("%2")),
+            ("%+1x", Some("%+1x")),
+            ("%-1x", Some("%-1x")),
+            ("%25%zz", Some("%%zz")),
+            ("%ff", None),
+        ] {
+            assert_eq!(percent_decoded(text).as_deref(), expected, "{text}");
+        }
     }
 }

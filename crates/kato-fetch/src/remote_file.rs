@@ -6,6 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::location::percent_decoded;
+
 /// Remote file, pinned as far as its server allows: another process can open it later, without
 /// listing, and reads the same bytes or an error.
 ///
@@ -23,6 +25,14 @@ pub struct RemoteFile {
     pub validator: Option<String>,
     /// Whether any range can be read; not known yet if `None`.
     pub has_ranges: Option<bool>,
+    /// Media type that a web server says the file has, in lower case and without parameters; no
+    /// part of equality.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Name that a web server gives the file: that of `Content-Disposition`, else the end of the
+    /// URL that it redirects to; no part of equality.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_name: Option<String>,
     /// The URL with its secrets, for this process only.
     #[serde(skip)]
     pub(crate) access: Option<Url>,
@@ -37,8 +47,36 @@ impl RemoteFile {
             size: None,
             validator: None,
             has_ranges: None,
+            content_type: None,
+            served_name: None,
             access: None,
         }
+    }
+
+    /// Returns the last part of the path in the name, without query and fragment, as the format is
+    /// told by it; empty where the name ends in a `/`.
+    ///
+    /// ```
+    /// use kato_fetch::RemoteFile;
+    ///
+    /// let name = |name| RemoteFile::new(name).path_name();
+    /// assert_eq!(name("https://x.org/a%20b.jsonl.gz?download=1#top"), "a b.jsonl.gz");
+    /// assert_eq!(name("hf://me/corpus@0a1b/data/a?b.txt"), "a?b.txt");
+    /// assert_eq!(name("s3://bucket/a/100%25.csv"), "100%25.csv");
+    /// ```
+    #[must_use]
+    pub fn path_name(&self) -> String {
+        let is_url = ["http://", "https://"].iter().any(|scheme| {
+            let start = self.name.get(..scheme.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        });
+        // Only in URLs do `?`, `#` and `%` mean something; in the names of objects and of files of
+        // the Hub they stand for themselves.
+        if is_url && let Ok(url) = Url::parse(&self.name) {
+            return end_of_path(&url);
+        }
+        let path = self.name.split_once("://").map_or("", |(_, path)| path);
+        path.rsplit_once('/').map_or("", |(_, end)| end).to_owned()
     }
 
     /// Sets the size; opening the file fails if it has another one.
@@ -72,8 +110,16 @@ impl fmt::Debug for RemoteFile {
             .field("size", &self.size)
             .field("validator", &self.validator)
             .field("has_ranges", &self.has_ranges)
+            .field("content_type", &self.content_type)
+            .field("served_name", &self.served_name)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the last segment of a URL's path, decoded where that gives text.
+pub(crate) fn end_of_path(url: &Url) -> String {
+    let end = url.path().rsplit_once('/').map_or("", |(_, end)| end);
+    percent_decoded(end).unwrap_or_else(|| end.to_owned())
 }
 
 /// The files of a location.

@@ -1,6 +1,7 @@
 //! Sources of a file's bytes: what can be asked of any server.
 
 mod http;
+mod labels;
 mod store;
 
 use std::time::Duration;
@@ -20,6 +21,10 @@ pub(crate) struct Facts {
     pub(crate) size: Option<u64>,
     pub(crate) validator: Option<String>,
     pub(crate) has_ranges: Option<bool>,
+    /// Media type that the server says, in lower case and without parameters.
+    pub(crate) content_type: Option<String>,
+    /// Name that the server gives the file.
+    pub(crate) served_name: Option<String>,
 }
 
 /// The body of an answer whose head was checked: it begins at the byte asked for.

@@ -142,9 +142,15 @@ pub(crate) struct RemoteSource {
 }
 
 impl RemoteSource {
+    /// Returns what is known of the file, by which its format can be told: its name, and what its
+    /// server calls it.
+    pub(crate) fn file(&self) -> &RemoteFile {
+        &self.file
+    }
+
     /// Returns the location of the file.
     pub(crate) fn name(&self) -> &str {
-        &self.file.name
+        &self.file().name
     }
 
     /// Returns the size in bytes, where it is known.

@@ -10,7 +10,7 @@ use reqwest::header::{
 use reqwest::{Response, StatusCode};
 use url::Url;
 
-use super::{Body, Facts, compare, is_strong, within};
+use super::{Body, Facts, compare, is_strong, labels, within};
 use crate::FetchError;
 use crate::client::{Ask, Client, Followed, connection, text, wrong};
 use crate::location::redacted;
@@ -143,6 +143,8 @@ impl HttpSource {
             size,
             validator,
             has_ranges,
+            content_type: labels::content_type(headers),
+            served_name: labels::served_name(headers, answer.target.as_ref()),
         }
     }
 
@@ -251,7 +253,7 @@ impl HttpSource {
                 let is = Facts {
                     size: answer.linked_size,
                     validator: self.facts(&answer).validator,
-                    has_ranges: None,
+                    ..Facts::default()
                 };
                 compare(&self.shown, known, &is)?;
             }

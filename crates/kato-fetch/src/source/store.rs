@@ -209,6 +209,7 @@ pub(crate) fn facts(meta: &ObjectMeta) -> Facts {
         size: Some(meta.size),
         validator: meta.e_tag.clone(),
         has_ranges: Some(true),
+        ..Facts::default()
     }
 }
 
