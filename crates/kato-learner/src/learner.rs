@@ -5,6 +5,7 @@ mod planning;
 mod runs;
 mod timing;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +76,8 @@ pub struct HierarchicalConceptLearner {
 pub struct LearnScratch {
     plan: DocumentPlan,
     names: NameScratch,
+    /// Runs of tokens of the document that is being planned.
+    runs: Vec<Range<usize>>,
     state: CallState,
     occurrences: [Vec<Occurrence>; 2],
     /// Occurrences of the level below and of the level that is being counted, in turn.

@@ -163,6 +163,8 @@ pub enum BadReason {
         /// What is allowed, in bytes.
         limit_bytes: u64,
     },
+    /// The file, or the last of several that one input stands for, ends and no text was found.
+    NoText,
     /// The operating system refused to open or read the file.
     Unreadable {
         /// What it said.
@@ -187,6 +189,7 @@ impl BadReason {
                 "say what it is with `with_format` and `with_compression`, or leave it out"
             }
             Self::Unsupported { instead, .. } => instead,
+            Self::NoText => "check where it comes from, or allow it with `allow_empty`",
             Self::WindowTooLarge { .. } => "allow it with `with_max_window_bytes`",
             Self::PageTooLarge { .. } => {
                 "raise `with_max_record_bytes`: a page may have four times as many"
@@ -243,6 +246,7 @@ impl fmt::Display for BadReason {
                 "was to be read as {read_as}, and looks like {looks_like}"
             ),
             Self::Unsupported { what, .. } => write!(f, "this is {what}, which is not read"),
+            Self::NoText => f.write_str("no text is in it"),
             Self::WindowTooLarge {
                 needed_bytes: Some(needed),
                 limit_bytes,

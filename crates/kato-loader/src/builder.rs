@@ -176,6 +176,7 @@ impl StreamingDatasetLoaderBuilder {
             // Each dataset is cut into the shards of the mixture by itself, so that together they
             // hold each of its records once.
             dataset.selection.shard = self.selection.shard;
+            dataset.selection.allows_empty |= self.selection.allows_empty;
             dataset.interrupt = self.interrupt.clone();
             #[cfg(feature = "remote")]
             dataset.remote.inherit(&self.remote);

@@ -292,6 +292,12 @@ impl Corpus {
         }))
     }
 
+    /// Returns whether a file is the last of the input that it was found by.
+    fn is_last_of_input(&self, file: usize) -> bool {
+        let input = |file: &Arc<InputFile>| file.input;
+        self.files.get(file + 1).map(input) != self.files.get(file).map(input)
+    }
+
     /// Returns whether records are counted from the beginning of a part of the file, and not from
     /// that of the file.
     fn counts_from_part(&self, file: usize) -> bool {

@@ -113,6 +113,19 @@ pub enum LoadError {
         /// The cause, where another library or the operating system reported one.
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
+    /// The corpus ends, and nothing of it became a document though no option left anything out.
+    #[error(
+        "no document in the corpus: {n_records} records, {n_blank} of them blank, {n_bad} bad; check where it comes \
+         from, or allow it with `allow_empty`"
+    )]
+    NoDocuments {
+        /// Records that were met.
+        n_records: u64,
+        /// Records without text.
+        n_blank: u64,
+        /// Records that could not be read.
+        n_bad: u64,
+    },
     /// The ledger is full: the caller does not drain it, or nearly every record is bad.
     #[error(
         "{capacity} bad records are waiting in the ledger, the last being {last}; drain it with `take_bad_records`, \
@@ -170,6 +183,7 @@ impl LoadError {
             | Self::InvalidOption { .. }
             | Self::InvalidCursor { .. }
             | Self::OtherCorpus { .. }
+            | Self::NoDocuments { .. }
             | Self::Interrupted
             | Self::Stopped => None,
         }

@@ -76,6 +76,7 @@ pub(crate) struct MixedPart {
 fn stored(selection: &CorpusOptions) -> CorpusOptions {
     CorpusOptions {
         max_window_bytes: DEFAULT_MAX_WINDOW_BYTES,
+        allows_empty: false,
         ..selection.clone()
     }
 }

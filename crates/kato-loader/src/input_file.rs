@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::bad_record::{BadReason, Fault};
 use crate::byte_stream::{ByteStream, Decompression, RawBytes};
 use crate::extent::Extent;
+use crate::inputs::Named;
 use crate::interrupt::Interrupt;
 use crate::looks::{HEAD_BYTES, Looks};
 use crate::options::{Compression, CorpusOptions, Format, TextUnit};
@@ -23,6 +24,8 @@ pub(crate) struct InputFile {
     /// The path as given, separators `/`, without leading `./`.
     pub(crate) name: Arc<str>,
     pub(crate) source: Source,
+    /// Number of the input by which it was found: a file of its own, or one of a folder's.
+    pub(crate) input: usize,
     /// Bytes on disk when the loader was built; unknown for streams.
     pub(crate) size: Option<u64>,
     /// What the file holds; text where only its bytes will tell.
@@ -80,19 +83,20 @@ impl InputFile {
         source: Source,
         size: Option<u64>,
         selection: &CorpusOptions,
-        (compression, format): (Option<Compression>, Option<Format>),
+        named: Named,
     ) -> Self {
-        let certainty = match (selection.format, format) {
+        let certainty = match (selection.format, named.format) {
             (Some(_), _) => Certainty::Told,
             (None, Some(_)) => Certainty::Known,
             (None, None) => Certainty::Unknown,
         };
-        let compression = selection.compression.or(compression);
+        let compression = selection.compression.or(named.compression);
         Self {
             name: name.into(),
             source,
+            input: 0,
             size,
-            format: selection.format.or(format).unwrap_or(Format::Text),
+            format: selection.format.or(named.format).unwrap_or(Format::Text),
             // A name that says what a file holds also says that it is not compressed.
             compression: compression
                 .or_else(|| (certainty != Certainty::Unknown).then_some(Compression::None)),
@@ -342,7 +346,7 @@ impl InputFile {
             stream.looks(&selection.text_field)
         };
         match looks() {
-            Ok(Some(looks)) if looks != Looks::Records(Format::Parquet) => {
+            Ok(Some(looks)) if !matches!(looks, Looks::Empty | Looks::Records(Format::Parquet)) => {
                 Fault::looks_like(Format::Parquet.name(), looks)
             }
             _ => fault,

@@ -75,7 +75,8 @@ pub(crate) fn resolve(
         interrupt: interrupt.clone(),
         ..Listing::default()
     };
-    for input in inputs {
+    for (number, input) in inputs.into_iter().enumerate() {
+        let before = listing.files.len();
         match input {
             Input::Path(path) if path.as_os_str() == "-" => {
                 listing.push_reader("-", interrupt.reading(io::stdin()), selection)?;
@@ -98,6 +99,9 @@ pub(crate) fn resolve(
             Input::Path(path) => listing.push_path(&path, selection)?,
             Input::Reader(name, reader) => listing.push_reader(&name, reader, selection)?,
         }
+        for file in &mut listing.files[before..] {
+            file.input = number;
+        }
     }
     listing.check_duplicates()?;
     Ok(listing)
@@ -115,6 +119,7 @@ impl Listing {
             name.to_owned(),
             Source::Reader(Mutex::new(Some(reader))),
             None,
+            Named::by_path(Path::new(name)),
             selection,
         )
     }
@@ -175,15 +180,13 @@ impl Listing {
         selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
         let (name, size) = (file.name().to_owned(), file.size());
+        let named = Named::by_server(&file);
         // What a repository or a bucket holds beside text is not read, like in a directory.
-        if selection.format.is_none()
-            && file.is_one_of_many()
-            && known_format(Path::new(&name)).is_none()
-        {
+        if selection.format.is_none() && file.is_one_of_many() && named.format.is_none() {
             self.ignored.push(name.into());
             return Ok(());
         }
-        self.push(name, Source::Remote(file), size, selection)
+        self.push(name, Source::Remote(file), size, named, selection)
     }
 
     /// Adds a file that a listing found.
@@ -206,7 +209,7 @@ impl Listing {
             let pipe = Source::Pipe(path.to_owned(), self.interrupt.clone());
             (pipe, None)
         };
-        self.push(name_of(path), source, size, selection)
+        self.push(name_of(path), source, size, Named::by_path(path), selection)
     }
 
     /// Adds a file with the format and compression that are chosen, or that its name stands for.
@@ -215,10 +218,9 @@ impl Listing {
         name: String,
         source: Source,
         size: Option<u64>,
+        named: Named,
         selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
-        let path = Path::new(path_of(&name));
-        let named = (compression_of(path), known_format(path));
         let mut file = InputFile::new(name, source, size, selection, named);
         // What is neither told nor known by its name is looked at: now where that costs little,
         // since a file that can be sought in may be cut.
@@ -282,15 +284,49 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-/// Returns the part of a name that says what a file is: of a web address, the path.
-fn path_of(name: &str) -> &str {
-    let is_web = ["http://", "https://"].iter().any(|scheme| {
-        let beginning = name.get(..scheme.len());
-        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(scheme))
-    });
-    match name.find(['?', '#']).filter(|_| is_web) {
-        Some(end) => &name[..end],
-        None => name,
+/// What a file is by its name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) format: Option<Format>,
+    pub(crate) compression: Option<Compression>,
+}
+
+impl Named {
+    /// Returns what the extensions of a path stand for.
+    fn by_path(path: &Path) -> Self {
+        Self {
+            format: known_format(path),
+            compression: compression_of(path),
+        }
+    }
+
+    /// Returns what a remote file is: by its own name, else by the one that its server gives it,
+    /// else by the type that its server says it has.
+    #[cfg(feature = "remote")]
+    fn by_server(file: &RemoteSource) -> Self {
+        let (own, served) = file.names();
+        let by_type = || {
+            let format = match file.content_type()? {
+                "application/jsonl"
+                | "application/x-jsonlines"
+                | "application/x-ndjson"
+                | "application/ndjson"
+                | "application/jsonlines" => Format::JsonLines,
+                "text/csv" | "application/csv" => Format::Csv,
+                "text/tab-separated-values" => Format::Tsv,
+                "application/vnd.apache.parquet" | "application/x-parquet" => Format::Parquet,
+                // Servers say that anything is plain text, or bytes.
+                _ => return None,
+            };
+            Some(Self {
+                format: Some(format),
+                compression: None,
+            })
+        };
+        let names = [Some(own), served].into_iter().flatten();
+        let mut named = names.map(|name| Self::by_path(Path::new(&name)));
+        let by_name = named.find(|named| named.format.is_some() || named.compression.is_some());
+        by_name.or_else(by_type).unwrap_or_default()
     }
 }
 

@@ -384,7 +384,10 @@ impl StreamingDatasetLoader {
                 &mut sink,
             );
             match draw {
-                Draw::End => break,
+                Draw::End => {
+                    self.check_documents()?;
+                    break;
+                }
                 Draw::Bad { file, fault } => {
                     let lost = fault.lost.n_records();
                     if self.is_within_skipped(&fault) {
@@ -410,6 +413,33 @@ impl StreamingDatasetLoader {
         }
         text.truncate(start);
         Ok(None)
+    }
+
+    /// Refuses a corpus that has ended without a document, unless an option has left some out.
+    fn check_documents(&self) -> Result<(), LoadError> {
+        let counts = &self.counts;
+        let left_out = [
+            counts.passed_over,
+            counts.not_sampled,
+            counts.short,
+            counts.filtered,
+        ];
+        let is_meant = counts.documents > 0
+            || left_out.into_iter().any(|records| records > 0)
+            || self.selection.allows_empty
+            || self
+                .mixture
+                .parts()
+                .iter()
+                .any(|part| part.dataset.corpus.selection.shard.is_some());
+        match is_meant {
+            true => Ok(()),
+            false => Err(LoadError::NoDocuments {
+                n_records: counts.records,
+                n_blank: counts.blank,
+                n_bad: counts.bad,
+            }),
+        }
     }
 
     /// Moves the position over records that are to be skipped and need not be decoded; returns

@@ -170,6 +170,9 @@ pub(crate) struct CorpusOptions {
     /// and not what is in it.
     #[serde(skip, default = "max_window_bytes")]
     pub(crate) max_window_bytes: u64,
+    /// Whether an input may be without records. Not stored, for the same reason.
+    #[serde(skip)]
+    pub(crate) allows_empty: bool,
     /// Text of a part of a file, in bytes. Not an option and not stored, since the order depends
     /// on it; only tests set another.
     #[serde(skip, default = "extent_bytes")]
@@ -203,6 +206,7 @@ impl Default for CorpusOptions {
             filter: None,
             skip_records: 0,
             max_window_bytes: DEFAULT_MAX_WINDOW_BYTES,
+            allows_empty: false,
             extent_bytes: EXTENT_BYTES,
         }
     }

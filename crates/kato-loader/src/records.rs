@@ -90,6 +90,14 @@ fn missing(field: &str) -> BadReason {
     }
 }
 
+/// Returns the reason of a record that is no text.
+fn binary() -> BadReason {
+    BadReason::Unsupported {
+        what: "binary data".to_owned(),
+        instead: "take the text out of it first, or leave it out".to_owned(),
+    }
+}
+
 /// Returns the reason of a record that is longer than the limit.
 fn too_large(limit: usize) -> BadReason {
     BadReason::TooLarge {

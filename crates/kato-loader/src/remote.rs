@@ -153,6 +153,16 @@ impl RemoteSource {
         &self.file().name
     }
 
+    /// Returns the name that tells the format, and the one that the server gives the file.
+    pub(crate) fn names(&self) -> (String, Option<String>) {
+        (self.file.path_name(), self.file.served_name.clone())
+    }
+
+    /// Returns the media type that the server says the file has.
+    pub(crate) fn content_type(&self) -> Option<&str> {
+        self.file.content_type.as_deref()
+    }
+
     /// Returns the size in bytes, where it is known.
     pub(crate) fn size(&self) -> Option<u64> {
         self.file.size

@@ -38,6 +38,14 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
+    /// Allows inputs in which no record is found, and a corpus without a document. By default both are
+    /// errors: an answer of a server that is empty, or a pipe that was broken off, is no corpus.
+    #[must_use]
+    pub fn allow_empty(mut self) -> Self {
+        self.selection.allows_empty = true;
+        self
+    }
+
     /// Sets how many undrained ledger entries end the stream with
     /// [`LoadError::LedgerFull`](crate::LoadError::LedgerFull). Default: 100,000.
     ///

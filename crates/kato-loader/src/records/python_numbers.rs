@@ -15,10 +15,13 @@ pub(crate) fn replaced(line: &str) -> Option<String> {
             b'\\' if in_string => at += 1,
             b'"' => in_string = !in_string,
             b'N' | b'I' if !in_string => {
+                let rest = &bytes[at..];
                 let found = NUMBERS
                     .iter()
-                    .find(|(name, _)| bytes[at..].starts_with(name.as_bytes()));
-                if let Some((name, number)) = found {
+                    .find(|(name, _)| rest.starts_with(name.as_bytes()));
+                if let Some((name, number)) = found
+                    && is_apart(&bytes[..at], rest.get(name.len()), *name == "Infinity")
+                {
                     replaced.push_str(&line[done..at]);
                     replaced.push_str(number);
                     at += name.len();
@@ -33,6 +36,17 @@ pub(crate) fn replaced(line: &str) -> Option<String> {
     (done > 0).then(|| replaced + &line[done..])
 }
 
+/// Returns whether a number stands for itself, between what is in front of it and what is behind it;
+/// some may have a minus.
+fn is_apart(before: &[u8], behind: Option<&u8>, may_be_negative: bool) -> bool {
+    let before = match may_be_negative {
+        true => before.strip_suffix(b"-").unwrap_or(before),
+        false => before,
+    };
+    let joins = |byte: &u8| byte.is_ascii_alphanumeric() || b".+-_".contains(byte);
+    !before.last().is_some_and(joins) && !behind.is_some_and(joins)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +57,8 @@ mod tests {
         let expected =
             r#"{"NaN": "NaN \" Infinity", "a": 0.5, "b": [-0.500000, 1], "c\\": 0.500000}"#;
         assert_eq!(replaced(line).unwrap(), expected);
-        assert_eq!(replaced(r#"{"a": "NaN"}"#), None);
+        for line in [r#"{"a": "NaN"}"#, "[1NaN]", "[NaN1]", "[-NaN]", "[--Infinity]", "[Infinity.5]"] {
+            assert_eq!(replaced(line), None, "{line}");
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 mod bad_records;
 mod corpus;
+mod empty;
 mod formats;
 mod hostile;
 mod identity;
