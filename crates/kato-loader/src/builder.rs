@@ -30,6 +30,9 @@ use crate::split::Split;
 use crate::state::LoaderState;
 use crate::workers::Workers;
 
+/// Worker threads at most.
+const MAX_WORKERS: usize = 1024;
+
 /// Settings of a [`StreamingDatasetLoader`]; made by [`StreamingDatasetLoader::builder`].
 ///
 /// Inputs are read in the order in which they are added. Nothing is opened before
@@ -262,6 +265,12 @@ impl StreamingDatasetLoaderBuilder {
             .as_ref()
             .map_or(Ok(()), Sample::check)?;
         self.split.as_ref().map_or(Ok(()), Split::check)?;
+        if self.workers.is_some_and(|workers| workers > MAX_WORKERS) {
+            return Err(LoadError::InvalidOption {
+                option: "with_workers",
+                reason: "at most 1024 threads",
+            });
+        }
         if !self.mixed.is_empty() && !self.inputs.is_empty() {
             return Err(LoadError::InvalidOption {
                 option: "with_mixed",

@@ -3,7 +3,6 @@
 mod sequential;
 mod shuffled;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::sequential::Sequential;
@@ -13,6 +12,7 @@ use crate::cursor::{Mark, Position};
 use crate::document::Place;
 use crate::error::LoadError;
 use crate::extent::Extent;
+use crate::ignored::IgnoredFile;
 use crate::input_file::InputFile;
 use crate::inputs::Listing;
 use crate::options::{CorpusOptions, Format};
@@ -23,7 +23,7 @@ use crate::workers::Workers;
 /// Files, the options they are read with, and a position.
 pub(crate) struct Dataset {
     pub(crate) corpus: Corpus,
-    pub(crate) ignored: Vec<PathBuf>,
+    pub(crate) ignored: Vec<IgnoredFile>,
     position: Position,
     reading: Reading,
 }

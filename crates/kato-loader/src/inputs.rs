@@ -4,11 +4,13 @@ use std::collections::HashSet;
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::error::LoadError;
 use crate::file_identity::FileIdentity;
+use crate::file_name::{name_of, path_of};
+use crate::ignored::{self, IgnoredFile, IgnoredReason};
 use crate::input_file::{InputFile, Source};
 use crate::interrupt::Interrupt;
 use crate::options::{Compression, CorpusOptions, Format};
@@ -45,7 +47,7 @@ impl From<&FileIdentity> for Input {
         if remote::is_location(Path::new(&file.name)) {
             return Self::Known(file.clone());
         }
-        Self::Path(PathBuf::from(&file.name))
+        Self::Path(path_of(&file.name))
     }
 }
 
@@ -53,7 +55,7 @@ impl From<&FileIdentity> for Input {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<InputFile>,
-    pub(crate) ignored: Vec<PathBuf>,
+    pub(crate) ignored: Vec<IgnoredFile>,
     interrupt: Interrupt,
 }
 
@@ -136,17 +138,19 @@ impl Listing {
         }
     }
 
-    /// Adds the files below a directory, sorted by path; those of no known format are listed as
-    /// ignored.
+    /// Adds the files below a directory, sorted by path; those of no known format, and what cannot
+    /// be read, are listed as ignored.
     fn push_directory(
         &mut self,
         directory: &Path,
         selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
         let before = self.files.len();
-        for path in walk::files_below(directory, usize::MAX)? {
+        let mut found = walk::files_below(directory, usize::MAX)?;
+        for path in found.files {
             if selection.format.is_none() && known_format(&path).is_none() {
-                self.ignored.push(path);
+                let reason = IgnoredReason::UnknownExtension;
+                found.ignored.push(IgnoredFile::new(path, reason));
             } else {
                 self.push_found(&path, selection)?;
             }
@@ -154,20 +158,26 @@ impl Listing {
         if self.files.len() == before {
             return Err(LoadError::EmptyDirectory {
                 path: name_of(directory),
+                ignored: ignored::in_words(&found.ignored),
             });
         }
+        found.ignored.sort_by(|a, b| a.path.cmp(&b.path));
+        self.ignored.append(&mut found.ignored);
         Ok(())
     }
 
     /// Adds the files that match a pattern, whatever their extensions.
     fn push_glob(&mut self, pattern: &Path, selection: &CorpusOptions) -> Result<(), LoadError> {
-        let matches = walk::matching(pattern)?;
-        if matches.is_empty() {
+        let mut matches = walk::matching(pattern)?;
+        if matches.files.is_empty() {
             return Err(LoadError::EmptyGlob {
                 pattern: name_of(pattern),
+                ignored: ignored::in_words(&matches.ignored),
             });
         }
+        self.ignored.append(&mut matches.ignored);
         matches
+            .files
             .iter()
             .try_for_each(|path| self.push_found(path, selection))
     }
@@ -183,7 +193,8 @@ impl Listing {
         let named = Named::by_server(&file);
         // What a repository or a bucket holds beside text is not read, like in a directory.
         if selection.format.is_none() && file.is_one_of_many() && named.format.is_none() {
-            self.ignored.push(name.into());
+            let reason = IgnoredReason::UnknownExtension;
+            self.ignored.push(IgnoredFile::new(name, reason));
             return Ok(());
         }
         self.push(name, Source::Remote(file), size, named, selection)
@@ -264,23 +275,6 @@ impl Listing {
             }
         }
         Ok(())
-    }
-}
-
-/// Returns the path as given, in the form that names it in ids and identities on every system.
-fn name_of(path: &Path) -> String {
-    let parts: Vec<_> = path
-        .components()
-        .filter(|part| *part != Component::CurDir)
-        .map(|part| match part {
-            // Joining puts the separator behind it.
-            Component::RootDir => String::new(),
-            other => other.as_os_str().to_string_lossy().into_owned(),
-        })
-        .collect();
-    match parts.join("/") {
-        name if name.is_empty() => ".".to_owned(),
-        name => name,
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::iter::FusedIterator;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::bad_record::{BadReason, BadRecord, Fault, Lost};
@@ -13,6 +12,7 @@ use crate::dataset::{Draw, ReadOptions, RecordLocation};
 use crate::document::{Document, DocumentId};
 use crate::error::LoadError;
 use crate::identity::CorpusIdentity;
+use crate::ignored::IgnoredFile;
 use crate::mixture::{Mixture, Part};
 use crate::options::{CorpusOptions, OnBadRecord, StreamOptions};
 use crate::records::Sink;
@@ -234,13 +234,12 @@ impl StreamingDatasetLoader {
         CorpusIdentity::new(&self.selection, &self.mixture)
     }
 
-    /// Returns the files that were found in a directory, a repository or a bucket and left out
-    /// because their extension stands for no format.
+    /// Returns what was found in a directory, a repository or a bucket and is not read, with the
+    /// reason.
     #[must_use]
-    pub fn ignored_files(&self) -> Vec<&Path> {
+    pub fn ignored_files(&self) -> Vec<&IgnoredFile> {
         let parts = self.mixture.parts().iter();
-        let ignored = parts.flat_map(|part| &part.dataset.ignored);
-        ignored.map(PathBuf::as_path).collect()
+        parts.flat_map(|part| &part.dataset.ignored).collect()
     }
 
     /// Returns the number of files in the corpus.

@@ -229,7 +229,7 @@ impl HierarchicalConceptLearner {
     }
 
     /// Returns the error for an id that the vocabulary does not name.
-    fn unknown(&self, id: u32) -> LearnError {
+    pub(super) fn unknown(&self, id: u32) -> LearnError {
         LearnError::UnknownToken {
             id,
             vocabulary: self.vocabulary.len(),
@@ -285,6 +285,16 @@ impl HierarchicalConceptLearner {
         plan: &mut DocumentPlan,
         names: &mut NameScratch,
     ) -> Result<(), LearnError> {
+        if plan.is_unnamed {
+            let mut tokens = plan.tokens[chunk.clone()].iter();
+            return match tokens.find(|&&id| id as usize >= self.vocabulary.len()) {
+                Some(&id) => Err(self.unknown(id)),
+                None => {
+                    plan.nodes[0].ends.push(place(chunk.end));
+                    Ok(())
+                }
+            };
+        }
         let name = name_of_ids(&self.literals, &plan.tokens[chunk.clone()], names)
             .map_err(|unknown| self.unknown(unknown.id))?;
         plan.nodes[0].push_call(name, chunk.end, place(chunk.start));

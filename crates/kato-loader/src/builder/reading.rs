@@ -63,7 +63,7 @@ impl StreamingDatasetLoaderBuilder {
     /// They live as long as the loader. Default: 0 for local files in sequential order, one for
     /// each core in shuffled order, and where files are remote one for each core but at least 8.
     ///
-    /// The documents and their order are the same for any number.
+    /// The documents and their order are the same for any number, of at most 1,024.
     #[must_use]
     pub fn with_workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);

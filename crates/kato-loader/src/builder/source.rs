@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::StreamingDatasetLoaderBuilder;
 use crate::inputs::Input;
+use crate::interrupt::Awaited;
 use crate::mixture::WhenExhausted;
 use crate::options::{Compression, Format, Quoting, TextUnit};
 #[cfg(feature = "remote")]
@@ -20,9 +21,11 @@ impl StreamingDatasetLoaderBuilder {
     ///
     /// A directory stands for all files below it with a known [`Format`] extension (`.txt`,
     /// `.text`, `.md`, `.markdown`, `.rst`, `.tex`, `.log`, and those of the other formats, each
-    /// also with that of a [`Compression`] behind it), sorted by path; the others are listed
-    /// by [`ignored_files`](crate::StreamingDatasetLoader::ignored_files). With an explicit format,
-    /// all files are taken. Hidden files are not looked at. A name with `*`, `?`, `[` or `{` is a
+    /// also with that of a [`Compression`] behind it), sorted by path. With an explicit
+    /// format, all files are taken. The others, and empty files, links that lead nowhere, pipes and
+    /// directories without permission are passed over and listed by
+    /// [`ignored_files`](crate::StreamingDatasetLoader::ignored_files). Hidden files are not looked
+    /// at. A name with `*`, `?`, `[` or `{` is a
     /// glob unless a file has that very name; `**` crosses directories.
     #[must_use]
     pub fn with_input(mut self, path: impl AsRef<Path>) -> Self {
@@ -41,7 +44,8 @@ impl StreamingDatasetLoaderBuilder {
     /// Adds a stream under a name, whose extension decides the format like that of a file.
     ///
     /// A stream is read once; resuming reads a new one from its beginning and skips what was
-    /// read before.
+    /// read before. To a [probe](kato_probe::Probe) the time in its `read` is that of a stage
+    /// without input.
     #[must_use]
     pub fn with_reader(
         mut self,
@@ -49,7 +53,7 @@ impl StreamingDatasetLoaderBuilder {
         reader: impl Read + Send + 'static,
     ) -> Self {
         self.inputs
-            .push(Input::Reader(name.into(), Box::new(reader)));
+            .push(Input::Reader(name.into(), Box::new(Awaited(reader))));
         self
     }
 

@@ -57,7 +57,14 @@ mod tests {
         let expected =
             r#"{"NaN": "NaN \" Infinity", "a": 0.5, "b": [-0.500000, 1], "c\\": 0.500000}"#;
         assert_eq!(replaced(line).unwrap(), expected);
-        for line in [r#"{"a": "NaN"}"#, "[1NaN]", "[NaN1]", "[-NaN]", "[--Infinity]", "[Infinity.5]"] {
+        for line in [
+            r#"{"a": "NaN"}"#,
+            "[1NaN]",
+            "[NaN1]",
+            "[-NaN]",
+            "[--Infinity]",
+            "[Infinity.5]",
+        ] {
             assert_eq!(replaced(line), None, "{line}");
         }
     }

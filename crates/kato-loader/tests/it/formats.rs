@@ -308,7 +308,10 @@ fn tables_and_objects_read_as_python_reads_them() {
     let recorded = zstd::decode_all(&recorded[..]).unwrap();
     let folder = Folder::new();
     let (mut n_documents, mut n_bad, mut n_open) = (0, 0, 0);
-    for line in recorded.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+    for line in recorded
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
         let case: Recorded = serde_json::from_slice(line).unwrap();
         let path = folder.write(&case.name, &case.content);
         // Outright: the first line of a mutated file may look like something else.
@@ -323,7 +326,11 @@ fn tables_and_objects_read_as_python_reads_them() {
         if case.open {
             // A file that was cut off in a quoted field: what Python takes for its end is refused.
             n_open += 1;
-            assert!(ledger.last().unwrap().contains("never closed"), "{:?}", case.content);
+            assert!(
+                ledger.last().unwrap().contains("never closed"),
+                "{:?}",
+                case.content
+            );
             expected.truncate(found.len());
         } else {
             assert_eq!(ledger.len(), case.bad, "{:?}: {ledger:?}", case.content);
@@ -332,5 +339,8 @@ fn tables_and_objects_read_as_python_reads_them() {
         n_documents += found.len();
         n_bad += ledger.len();
     }
-    assert!(n_documents > 900 && n_bad > 900 && n_open > 50, "{n_documents} {n_bad} {n_open}");
+    assert!(
+        n_documents > 900 && n_bad > 900 && n_open > 50,
+        "{n_documents} {n_bad} {n_open}"
+    );
 }
