@@ -102,7 +102,7 @@ pub enum FetchError {
         source: Cause,
     },
     /// The server answered with an error.
-    #[error("`{url}` answered with status {status}{}{}", after(*attempts), status_advice(*status))]
+    #[error("`{url}` answered with status {status}{}{}{}", asked(*retry_after), after(*attempts), status_advice(*status))]
     Status {
         /// The address.
         url: String,
@@ -112,6 +112,56 @@ pub enum FetchError {
         attempts: u32,
         /// How long the server asked to wait.
         retry_after: Option<Duration>,
+    },
+    /// A server that has not answered this fetcher before does not answer.
+    #[error(
+        "`{url}` did not answer within {waited:?}; check the address and the network, or allow more time"
+    )]
+    Silent {
+        /// The address.
+        url: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// A server sends, but far too slowly.
+    #[error(
+        "`{url}` sends too slowly: {received} bytes in {waited:?}, where {least_rate} a second are the least{}; try again \
+         later, or allow a lower rate",
+        after(*attempts)
+    )]
+    TooSlow {
+        /// The address.
+        url: String,
+        /// Bytes received.
+        received: u64,
+        /// Time in which they were.
+        waited: Duration,
+        /// The least rate, in bytes a second.
+        least_rate: u64,
+        /// Attempts made.
+        attempts: u32,
+    },
+    /// A server sends or announces more than is allowed.
+    #[error(
+        "`{url}` {what}, more than the {limit} bytes that are allowed; allow more ({setting}) if that is right"
+    )]
+    TooMuch {
+        /// The address.
+        url: String,
+        /// What it sends or announces.
+        what: String,
+        /// The limit, in bytes.
+        limit: u64,
+        /// Name of the limit, a field of [`Limits`](crate::Limits).
+        setting: &'static str,
+    },
+    /// A redirect that is not followed.
+    #[error("`{url}` redirects {reason}; give the address of the file itself")]
+    Redirect {
+        /// The address.
+        url: String,
+        /// Where to, and why that is not followed.
+        reason: String,
     },
     /// The file cannot be read by ranges, only from its beginning.
     #[error("`{url}` cannot be read by ranges; read it as a stream")]
@@ -125,7 +175,7 @@ pub enum FetchError {
         /// The address.
         url: String,
         /// The reason.
-        reason: &'static str,
+        reason: String,
     },
     /// A range lies outside the file.
     #[error("bytes {start}..{end} of `{url}` do not exist: it has {size}")]
@@ -229,6 +279,7 @@ impl FetchError {
             Self::Truncated { .. }
             | Self::WrongAnswer { .. }
             | Self::Timeout { .. }
+            | Self::TooSlow { .. }
             | Self::Connection { .. } => true,
             Self::Status { status, .. } => is_transient_status(*status),
             Self::InvalidLocation { .. }
@@ -236,6 +287,9 @@ impl FetchError {
             | Self::NotFound { .. }
             | Self::Unauthorized { .. }
             | Self::Changed { .. }
+            | Self::Silent { .. }
+            | Self::TooMuch { .. }
+            | Self::Redirect { .. }
             | Self::NoRanges { .. }
             | Self::Unsupported { .. }
             | Self::InvalidRange { .. }
@@ -257,6 +311,22 @@ impl FetchError {
         error.get_ref()?.downcast_ref()
     }
 
+    /// Returns whether a body has ended too early as if it were complete, rather than by a fault of
+    /// the network.
+    pub(crate) fn is_an_end(&self) -> bool {
+        let Self::Truncated { source, .. } = self else {
+            return false;
+        };
+        let Some(source) = source else { return true };
+        let first: &(dyn std::error::Error + 'static) = source.as_ref();
+        std::iter::successors(Some(first), |cause| cause.source()).any(|cause| {
+            let io = cause.downcast_ref::<io::Error>();
+            let http = cause.downcast_ref::<hyper::Error>();
+            io.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
+                || http.is_some_and(hyper::Error::is_incomplete_message)
+        })
+    }
+
     /// Returns how long the server asked to wait.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -270,6 +340,7 @@ impl FetchError {
         if let Self::Truncated { attempts, .. }
         | Self::WrongAnswer { attempts, .. }
         | Self::Timeout { attempts, .. }
+        | Self::TooSlow { attempts, .. }
         | Self::Connection { attempts, .. }
         | Self::Status { attempts, .. } = &mut self
         {
@@ -284,7 +355,9 @@ impl From<FetchError> for io::Error {
         let kind = match &error {
             FetchError::NotFound { .. } => io::ErrorKind::NotFound,
             FetchError::Unauthorized { .. } => io::ErrorKind::PermissionDenied,
-            FetchError::Timeout { .. } => io::ErrorKind::TimedOut,
+            FetchError::Timeout { .. } | FetchError::Silent { .. } | FetchError::TooSlow { .. } => {
+                io::ErrorKind::TimedOut
+            }
             FetchError::Truncated { .. } => io::ErrorKind::UnexpectedEof,
             FetchError::Connection { .. } => io::ErrorKind::ConnectionAborted,
             // Not `Interrupted` for a cancelled read: `Read::read_exact` and others would try
@@ -307,6 +380,13 @@ fn after(attempts: u32) -> String {
         0 | 1 => String::new(),
         n => format!(" (after {n} attempts)"),
     }
+}
+
+/// Returns how long the server asks to wait, in words.
+fn asked(retry_after: Option<Duration>) -> String {
+    retry_after.map_or_else(String::new, |wait| {
+        format!(" and asks to wait {} s", wait.as_secs())
+    })
 }
 
 /// Returns what a user can do about a status.

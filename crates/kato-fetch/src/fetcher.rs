@@ -197,6 +197,7 @@ impl Shared {
                 ..is
             };
         }
+        self.client.believe(source.shown(), facts.size)?;
         Ok(Opened {
             client: Arc::clone(&self.client),
             cache: self.cache.clone(),

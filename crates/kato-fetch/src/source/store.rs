@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use kato_retry::retry_after;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::{
@@ -27,6 +26,7 @@ use crate::client::Client;
 use crate::error::is_transient_status;
 use crate::figures::add;
 use crate::location::invalid;
+use crate::rate_limit::asked_wait;
 
 /// Stores opened so far, one for each bucket, and what opens them.
 pub(crate) struct Stores {
@@ -124,7 +124,7 @@ pub(crate) struct StoreSource {
     store: Arc<dyn ObjectStore>,
     path: Path,
     shown: String,
-    idle: Duration,
+    client: Arc<Client>,
 }
 
 impl StoreSource {
@@ -139,7 +139,7 @@ impl StoreSource {
             store: stores.open(bucket)?,
             path,
             shown,
-            idle: stores.client.timeouts.idle,
+            client: Arc::clone(&stores.client),
         })
     }
 
@@ -155,6 +155,7 @@ impl StoreSource {
             .head(&self.path)
             .await
             .map_err(|error| self.meaning(error))?;
+        self.client.believe(&self.shown, Some(meta.size))?;
         Ok(facts(&meta))
     }
 
@@ -164,9 +165,9 @@ impl StoreSource {
         known: &Facts,
         from: u64,
         to: u64,
-    ) -> Result<Body, FetchError> {
+    ) -> Result<(Body, u64), FetchError> {
         let range = Some(GetRange::Bounded(from..to));
-        Ok(self.get(known, range).await?.0)
+        Ok((self.get(known, range).await?.0, to))
     }
 
     /// Requests the whole object, once; returns its size as well.
@@ -194,7 +195,9 @@ impl StoreSource {
         let body = result
             .into_stream()
             .map_err(move |error| meaning(&shown, error));
-        Ok((within(self.idle, self.shown.clone(), body.boxed()), size))
+        let (timeouts, limits) = (self.client.timeouts, self.client.limits);
+        let body = within(timeouts, limits, self.shown.clone(), body.boxed());
+        Ok((body, size))
     }
 
     /// Returns what an error of the store means for this object.
@@ -340,15 +343,11 @@ impl Service {
         // The store's code would drop `Retry-After`, which the policy of retries wants to know.
         let status = response.status().as_u16();
         if is_transient_status(status) {
-            let asked = response
-                .headers()
-                .get("retry-after")
-                .and_then(|value| value.to_str().ok());
             let error = FetchError::Status {
                 url: shown,
                 status,
                 attempts: 1,
-                retry_after: asked.and_then(|value| retry_after(value, SystemTime::now())),
+                retry_after: asked_wait(response.headers(), SystemTime::now()),
             };
             return Err(pass(HttpErrorKind::Unknown, error));
         }
