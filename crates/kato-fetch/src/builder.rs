@@ -282,6 +282,10 @@ impl FetcherBuilder {
             // `Attempts` decides whether to try again, because it knows what has arrived already.
             .retry(reqwest::retry::never())
             .http1_only()
+            // What other clients bear as well: odd headers say nothing of the bytes.
+            .http1_allow_obsolete_multiline_headers_in_responses(true)
+            .http1_allow_spaces_after_header_name_in_responses(true)
+            .http1_ignore_invalid_headers_in_responses(true)
             .tcp_nodelay(true)
             .user_agent(concat!("kato-fetch/", env!("CARGO_PKG_VERSION")));
         if !self.system_proxies {

@@ -58,11 +58,11 @@ pub enum FetchError {
         is: String,
     },
     /// A body ended before its announced end.
-    #[error("the answer of `{url}` ended after {received} of {expected} bytes{}", after(*attempts))]
+    #[error("the answer of `{url}` ended after {}{}", part(*received, *expected), after(*attempts))]
     Truncated {
         /// The address.
         url: String,
-        /// Bytes asked for.
+        /// Bytes asked for; no more than those received where the length was not known.
         expected: u64,
         /// Bytes received.
         received: u64,
@@ -372,6 +372,14 @@ impl From<FetchError> for io::Error {
 /// except for 501, by which the server says that it lacks the function.
 pub(crate) const fn is_transient_status(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502..=599)
+}
+
+/// Returns how much of an answer was received, in words.
+fn part(received: u64, expected: u64) -> String {
+    match received < expected {
+        true => format!("{received} of {expected} bytes"),
+        false => format!("{received} bytes, which were not all"),
+    }
 }
 
 /// Returns how many attempts were made, in words; nothing for a single one.

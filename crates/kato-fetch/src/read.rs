@@ -152,7 +152,8 @@ impl Opened {
             if received.len() < given {
                 return Err(self.truncated(expected as u64, received.len() as u64));
             }
-            // The server has given less than was asked for, and said so: on with the rest.
+            // The server may have given less than was asked for, and said so: on with the rest.
+            attempts.answered();
         }
         Ok(())
     }

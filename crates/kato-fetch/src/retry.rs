@@ -51,9 +51,17 @@ impl<'a> Attempts<'a> {
     pub(crate) fn progressed(&mut self, bytes: usize) {
         self.progress = self.progress.saturating_add(bytes as u64);
         if self.progress >= PROGRESS {
-            *self = Self::new(self.backoff);
+            self.answered();
             self.has_progressed = true;
         }
+    }
+
+    /// Forgets the faults, because an answer has come that was good to its end.
+    pub(crate) fn answered(&mut self) {
+        *self = Self {
+            has_progressed: self.has_progressed,
+            ..Self::new(self.backoff)
+        };
     }
 
     /// Waits until the next attempt is due, or returns the error when there is none.

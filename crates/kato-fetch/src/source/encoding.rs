@@ -7,7 +7,7 @@ use bytes::{Buf as _, Bytes};
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use reqwest::header::{CONTENT_ENCODING, HeaderMap};
+use reqwest::header::{CONTENT_ENCODING, HeaderMap, HeaderName, TRANSFER_ENCODING};
 use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder, Operation as _};
 
 use super::Body;
@@ -35,13 +35,11 @@ impl Encoding {
     /// Returns the encoding of an answer for a file that is called `name`, if it has one; an error
     /// with its name if that cannot be read.
     pub(crate) fn of(headers: &HeaderMap, name: &str) -> Result<Option<Self>, String> {
-        let values = headers
-            .get_all(CONTENT_ENCODING)
-            .iter()
-            .filter_map(|value| value.to_str().ok());
-        let codings: Vec<String> = values
-            .flat_map(|value| value.split(','))
-            .map(|coding| coding.trim().to_ascii_lowercase())
+        // Chunks are taken apart already. No client has to know another encoding of the transfer.
+        if let Some(coding) = listed(headers, TRANSFER_ENCODING).find(|coding| is_coding(coding)) {
+            return Err(coding);
+        }
+        let codings: Vec<String> = listed(headers, CONTENT_ENCODING)
             .filter(|coding| is_coding(coding))
             .collect();
         let encoding = match codings.as_slice() {
@@ -71,6 +69,20 @@ impl Encoding {
     pub(crate) const fn has_end(self) -> bool {
         matches!(self, Self::Gzip | Self::Zstd)
     }
+}
+
+/// Returns the items of a header that is a list, in lower case.
+fn listed(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = String> {
+    let values = headers.get_all(name).into_iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|item| item.trim().to_ascii_lowercase())
+}
+
+/// Returns whether a body comes in chunks, which say where it ends.
+pub(super) fn is_chunked(headers: &HeaderMap) -> bool {
+    listed(headers, TRANSFER_ENCODING).last().as_deref() == Some("chunked")
 }
 
 /// Returns whether a name is one of an encoding; servers also put character sets there, and the ways

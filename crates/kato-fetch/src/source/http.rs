@@ -4,12 +4,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
-use reqwest::header::{
-    CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, LAST_MODIFIED, TRANSFER_ENCODING,
-};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, LAST_MODIFIED};
 use reqwest::{Response, StatusCode};
 use url::Url;
 
+use super::encoding::is_chunked;
 use super::{Body, Encoding, Facts, compare, decoded, is_strong, labels};
 use crate::FetchError;
 use crate::client::{Ask, Client, Followed, Target, encoded, is_whole, text, wrong};
@@ -137,7 +136,7 @@ impl HttpSource {
         // What is announced is the length of the encoded bytes.
         facts.size = match self.encoding(headers)? {
             Some(_) => None,
-            None => facts.size.or_else(|| number(headers, &CONTENT_LENGTH)),
+            None => facts.size.or_else(|| content_length(headers)),
         };
         // An empty file has no part that could be refused.
         facts.has_ranges = Some(facts.size == Some(0));
@@ -197,7 +196,7 @@ impl HttpSource {
             status if is_whole(status) => {
                 // All of the file was asked for, in the form of a range.
                 let is_all = from == 0 && known.size == Some(to);
-                if is_all && number(headers, &CONTENT_LENGTH) == Some(to) {
+                if is_all && content_length(headers) == Some(to) {
                     let encoding = self.encoding(headers)?;
                     if encoding.is_none() {
                         return Ok((self.body(response, None), to));
@@ -236,7 +235,7 @@ impl HttpSource {
             ..Facts::default()
         };
         compare(&self.shown, known, &is)?;
-        if let Some(length) = number(headers, &CONTENT_LENGTH)
+        if let Some(length) = content_length(headers)
             && length != given.end - from
         {
             return Err(self.wrong(format!(
@@ -259,10 +258,10 @@ impl HttpSource {
         }
         let headers = response.headers();
         let encoding = self.encoding(headers)?;
-        let length = number(headers, &CONTENT_LENGTH);
+        let length = content_length(headers);
         let has_end = encoding.is_some_and(Encoding::has_end);
         // Then the end of the connection is the end of the body, whatever has ended it.
-        if length.is_none() && !headers.contains_key(TRANSFER_ENCODING) && !has_end {
+        if length.is_none() && !is_chunked(headers) && !has_end {
             return Err(FetchError::Unsupported {
                 url: self.shown.clone(),
                 reason:
@@ -410,9 +409,10 @@ fn unquoted(etag: &str) -> String {
     etag.trim_start_matches("W/").trim_matches('"').to_owned()
 }
 
-/// Returns a header as a number.
-fn number(headers: &HeaderMap, name: &reqwest::header::HeaderName) -> Option<u64> {
-    text(headers, name.as_str()).and_then(|value| value.parse().ok())
+/// Returns the length that is announced. Beside chunks it means nothing (RFC 9112, 6.3).
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    let length = || text(headers, CONTENT_LENGTH.as_str())?.parse().ok();
+    (!is_chunked(headers)).then(length).flatten()
 }
 
 /// Value of `Content-Range`: `bytes 5-9/100` is the range `5..10` of 100.

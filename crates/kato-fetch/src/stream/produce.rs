@@ -75,9 +75,12 @@ async fn by_range(opened: &Opened, pipe: &Pipe, from: u64, size: u64) -> Result<
     let mut at = from;
     let mut attempts = Attempts::new(&opened.client.backoff);
     while at < size {
-        if let Err(error) = one_range(opened, pipe, &mut at, size, &mut attempts).await {
-            attempts.again(error).await?;
-            add(&opened.client.counters.retries, 1);
+        match one_range(opened, pipe, &mut at, size, &mut attempts).await {
+            Ok(()) => attempts.answered(),
+            Err(error) => {
+                attempts.again(error).await?;
+                add(&opened.client.counters.retries, 1);
+            }
         }
     }
     Ok(())
