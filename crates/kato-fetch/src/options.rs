@@ -54,7 +54,7 @@ pub struct Limits {
     /// Largest listing of one location, over all of its pages. Default: 256 MiB, about a million
     /// files.
     pub listing_bytes: u64,
-    /// Largest size of a file that is believed. Default: 64 TiB, more than any store takes.
+    /// Largest size of a file that is believed. Default: 16 TiB.
     pub file_bytes: u64,
     /// Redirects that are followed one after the other. Default: 10.
     pub redirects: usize,
@@ -68,7 +68,7 @@ impl Default for Limits {
         Self {
             answer_bytes: 64 << 20,
             listing_bytes: 256 << 20,
-            file_bytes: 64 << 40,
+            file_bytes: 16 << 40,
             redirects: 10,
             least_rate: 128,
         }

@@ -44,7 +44,7 @@ impl Opened {
             None => plan::requests(&ranges),
         };
         let mut parts = JoinSet::new();
-        let mut read = vec![Bytes::new(); plan.len()];
+        let mut read = Vec::new();
         for (number, part) in plan.iter().cloned().enumerate() {
             // No more than can be under way: what a server announces decides how many there are.
             if parts.len() >= PARTS_AT_A_TIME
@@ -60,7 +60,13 @@ impl Opened {
             // An error ends the read: dropping the set aborts the other parts.
             keep(part, &mut read)?;
         }
-        let read: Vec<_> = plan.into_iter().zip(read).collect();
+        // Not by a place for each of them from the beginning: only what has arrived takes memory.
+        read.sort_unstable_by_key(|(number, _)| *number);
+        let read: Vec<_> = plan
+            .into_iter()
+            .zip(read)
+            .map(|(range, (_, bytes))| (range, bytes))
+            .collect();
         Ok(ranges
             .iter()
             .map(|range| plan::gather(&read, range))
@@ -199,14 +205,11 @@ pub(crate) fn length(range: &Range<u64>) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
-/// Puts a part where it belongs.
+/// Adds a part to those that were read.
 fn keep(
     part: Result<Result<(usize, Bytes), FetchError>, tokio::task::JoinError>,
-    read: &mut [Bytes],
+    read: &mut Vec<(usize, Bytes)>,
 ) -> Result<(), FetchError> {
-    let (number, bytes) = part.map_err(|_| FetchError::Runtime { source: None })??;
-    if let Some(place) = read.get_mut(number) {
-        *place = bytes;
-    }
+    read.push(part.map_err(|_| FetchError::Runtime { source: None })??);
     Ok(())
 }

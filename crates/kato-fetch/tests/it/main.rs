@@ -10,6 +10,7 @@ mod cache;
 mod faults;
 mod http;
 mod hub;
+mod limits;
 mod misbehaving;
 mod random;
 mod store;
