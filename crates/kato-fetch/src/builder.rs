@@ -20,7 +20,7 @@ use crate::options::{Limits, PrivateRedirects, Timeouts};
 use crate::redirect::PublicOnly;
 use crate::runtime::Runtime;
 use crate::source::Stores;
-use crate::{FetchError, Fetcher, tls};
+use crate::{FetchError, Fetcher, aws_profile, tls};
 
 /// Configures and builds a [`Fetcher`].
 ///
@@ -175,7 +175,8 @@ impl FetcherBuilder {
 
     /// Takes settings from the environment: `HF_ENDPOINT`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HOME`
     /// (else `$XDG_CACHE_HOME/huggingface`, else `~/.cache/huggingface`), the variables of the
-    /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), and the proxies of the system.
+    /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), else the profile of AWS (`AWS_PROFILE` in
+    /// `~/.aws`), and the proxies of the system.
     ///
     /// A setting made after this call replaces the one from the environment.
     pub fn with_env(mut self) -> Self {
@@ -207,6 +208,11 @@ impl FetcherBuilder {
                 .any(|prefix| name.starts_with(prefix))
                 .then_some((name, value))
         });
+        // A variable comes before the profile, and in that before a key of another one.
+        let ours: Vec<(String, String)> = ours.collect();
+        if !ours.iter().any(|(name, _)| name == "AWS_ACCESS_KEY_ID") {
+            self.store_options.extend(aws_profile::options());
+        }
         self.store_options.extend(ours);
         self.system_proxies = true;
         self

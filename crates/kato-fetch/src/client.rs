@@ -212,7 +212,8 @@ impl Client {
             Some(encoding) => decoded(encoding, self.body(response, url), redacted(url)),
             None => self.body(response, url),
         };
-        let text = self.collect(body, url);
+        let shown = redacted(url);
+        let text = self.collect(body, &shown);
         // `idle` bounds a silence. This bounds the whole body, which may come in several pieces.
         match tokio::time::timeout(self.timeouts.idle.saturating_mul(4), text).await {
             Ok(text) => Ok((text?, headers)),
@@ -221,20 +222,24 @@ impl Client {
     }
 
     /// Returns the text of a body that keeps to the limit of an answer.
-    async fn collect(&self, mut body: Body, url: &Url) -> Result<String, FetchError> {
+    pub(crate) async fn collect(&self, mut body: Body, shown: &str) -> Result<String, FetchError> {
         let mut text = Vec::new();
         while let Some(piece) = body.next().await {
             text.extend_from_slice(&piece?);
             if text.len() as u64 > self.limits.answer_bytes {
                 return Err(FetchError::TooMuch {
-                    url: redacted(url),
+                    url: shown.to_owned(),
                     what: "answers at great length".to_owned(),
                     limit: self.limits.answer_bytes,
                     setting: "answer_bytes",
                 });
             }
         }
-        String::from_utf8(text).map_err(|_| wrong(url, "a text that is not UTF-8"))
+        String::from_utf8(text).map_err(|_| FetchError::WrongAnswer {
+            url: shown.to_owned(),
+            reason: "a text that is not UTF-8".to_owned(),
+            attempts: 1,
+        })
     }
 
     /// Returns the body of an answer, which fails when it is silent for too long, or too slow.

@@ -43,6 +43,14 @@ pub enum FetchError {
         /// What to do.
         advice: &'static str,
     },
+    /// A store needs credentials, and neither settings nor the machine have any.
+    #[error("`{url}` needs credentials, and there are none: {advice}")]
+    NoCredentials {
+        /// The address.
+        url: String,
+        /// What to do.
+        advice: &'static str,
+    },
     /// The file is no longer the one that the reader was opened on.
     #[error(
         "`{url}` has changed: its {what} was {was}, is {is}; list the location anew to read the new content"
@@ -286,6 +294,7 @@ impl FetchError {
             | Self::InvalidSetting { .. }
             | Self::NotFound { .. }
             | Self::Unauthorized { .. }
+            | Self::NoCredentials { .. }
             | Self::Changed { .. }
             | Self::Silent { .. }
             | Self::TooMuch { .. }
@@ -354,7 +363,9 @@ impl From<FetchError> for io::Error {
     fn from(error: FetchError) -> Self {
         let kind = match &error {
             FetchError::NotFound { .. } => io::ErrorKind::NotFound,
-            FetchError::Unauthorized { .. } => io::ErrorKind::PermissionDenied,
+            FetchError::Unauthorized { .. } | FetchError::NoCredentials { .. } => {
+                io::ErrorKind::PermissionDenied
+            }
             FetchError::Timeout { .. } | FetchError::Silent { .. } | FetchError::TooSlow { .. } => {
                 io::ErrorKind::TimedOut
             }

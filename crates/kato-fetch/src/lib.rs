@@ -8,6 +8,7 @@
 //! it believes, [`Cancel`] ends it, and
 //! [`FetchFigures`] counts what it has done.
 
+mod aws_profile;
 mod builder;
 mod cache;
 mod cancel;
@@ -36,6 +37,7 @@ pub use cancel::Cancel;
 pub use error::{Cause, FetchError};
 pub use fetcher::Fetcher;
 pub use figures::FetchFigures;
+pub use hub::{HubFiles, HubLayout};
 pub use kato_retry::{Jitter, RetryPolicy};
 pub use location::{HubLocation, Location};
 pub use options::{Limits, PrivateRedirects, Timeouts};

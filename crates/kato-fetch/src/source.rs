@@ -49,6 +49,14 @@ impl Source {
         }
     }
 
+    /// Asks for the facts of a file that cannot be read by ranges, though it should, once.
+    pub(crate) async fn probe_whole(&self) -> Result<Facts, FetchError> {
+        match self {
+            Self::Http(source) => source.probe_whole().await,
+            Self::Store(source) => source.probe().await,
+        }
+    }
+
     /// Requests bytes `from..to` of a file that can be read by ranges, once. Returns also the end of
     /// the bytes that come, as a server may give fewer.
     pub(crate) async fn range(

@@ -29,6 +29,8 @@ mod error;
 mod extent;
 mod file_identity;
 mod filter;
+#[cfg(feature = "remote")]
+mod hub_folder;
 mod identity;
 mod input_file;
 mod inputs;

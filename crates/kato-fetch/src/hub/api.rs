@@ -57,18 +57,6 @@ impl Entry {
     pub(super) fn content_id(&self) -> &str {
         self.lfs.as_ref().map_or(&self.oid, |lfs| &lfs.oid)
     }
-
-    /// Creates a file's entry for a test.
-    #[cfg(test)]
-    pub(super) fn at(path: &str) -> Self {
-        Self {
-            kind: "file".to_owned(),
-            path: path.to_owned(),
-            size: 1,
-            oid: String::new(),
-            lfs: None,
-        }
-    }
 }
 
 impl Repository {
@@ -98,12 +86,6 @@ impl Repository {
             commit,
             configs: info.card_data.as_ref().map(Config::all).unwrap_or_default(),
         })
-    }
-
-    /// Returns the configuration that the card calls the default.
-    pub(super) fn default_config(&self) -> Option<&str> {
-        let marked = self.configs.iter().find(|config| config.is_default);
-        marked.map(|config| config.name.as_str())
     }
 
     /// Lists all files of the commit, page by page.
@@ -143,11 +125,6 @@ impl Repository {
             url = next;
         }
         Err(wrong(&url, "a list of files without end"))
-    }
-
-    /// Returns the name of a configuration at this commit, for messages.
-    pub(super) fn shown(&self, config: &str) -> String {
-        format!("hf://{}/{config}@{}", self.dataset, self.commit)
     }
 }
 

@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, LAST_MODIFIED};
+use reqwest::header::{
+    ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, LAST_MODIFIED,
+};
 use reqwest::{Response, StatusCode};
 use url::Url;
 
@@ -55,7 +57,10 @@ impl HttpSource {
     }
 
     /// Asks for the properties of the file, once, by a request for its first byte. What the server
-    /// says of ranges, and what it would say to a HEAD, is not believed: only what it does counts.
+    /// would say to a HEAD is not believed: only what it does counts.
+    ///
+    /// It is a wrong answer where ranges should work and do not; if that is no accident,
+    /// [`probe_whole`](Self::probe_whole) knows.
     pub(crate) async fn probe(&self) -> Result<Facts, FetchError> {
         let ask = Ask {
             range: Some((0, Some(1))),
@@ -70,63 +75,63 @@ impl HttpSource {
                 ..self.facts(&answer)
             }
         } else {
-            match self.by_first_byte(answer).await? {
-                Some(facts) => facts,
-                None => self.by_whole().await?,
-            }
+            self.by_first_byte(answer).await?
         };
         self.client.believe(&self.shown, facts.size)?;
         Ok(facts)
     }
 
-    /// Returns the properties by the answer to a request for the first byte; `None` where that says
-    /// nothing of the file.
-    async fn by_first_byte(&self, answer: Followed) -> Result<Option<Facts>, FetchError> {
+    /// Asks for the properties of the file, once, by a request for all of it, whose answer is not
+    /// read: ranges are none, whatever the server says of them.
+    pub(crate) async fn probe_whole(&self) -> Result<Facts, FetchError> {
+        let answer = self.client.follow(&Ask::default(), &self.origin()).await?;
+        if !is_all(&answer.response) {
+            return Err(self.client.refusal(&self.url, &answer.response));
+        }
+        let facts = self.by_whole_answer(&answer)?;
+        self.client.believe(&self.shown, facts.size)?;
+        Ok(facts)
+    }
+
+    /// Returns the properties by the answer to a request for the first byte.
+    async fn by_first_byte(&self, answer: Followed) -> Result<Facts, FetchError> {
         let status = answer.response.status();
+        let headers = answer.response.headers();
         match status.as_u16() {
             // Not there, not allowed, or not now, for a whole file as for a part of it.
             401 | 404 | 410 | 408 | 425 | 429 | 502..=599 => {
                 Err(self.client.refusal(&self.url, &answer.response))
             }
-            // The server ignores ranges. Its answer is dropped unread.
-            _ if is_whole(status) => self.by_whole_answer(&answer).map(Some),
-            206 if self.encoding(answer.response.headers())?.is_none() => {
-                self.by_part(answer).await
-            }
+            // The server has no ranges, and has not said otherwise. Its answer is dropped unread.
+            _ if is_whole(status) && !claims_ranges(headers) => self.by_whole_answer(&answer),
+            206 if self.encoding(headers)?.is_none() => self.by_part(answer).await,
             // Some refuse ranges by a status that means something else.
-            _ => Ok(None),
+            _ => Err(self.wrong(format!("status {status} in place of a range"))),
         }
     }
 
     /// Returns the properties by an answer that is said to be the first byte, if it is.
-    async fn by_part(&self, answer: Followed) -> Result<Option<Facts>, FetchError> {
+    async fn by_part(&self, answer: Followed) -> Result<Facts, FetchError> {
         let mut facts = self.facts(&answer);
         let range = ContentRange::of(answer.response.headers());
-        let Some(range) = range.filter(|range| (range.start, range.end) == (0, 1)) else {
-            return Ok(None);
-        };
+        let range = range
+            .filter(|range| (range.start, range.end) == (0, 1))
+            .ok_or_else(|| self.wrong("206 without the range asked for"))?;
         let mut body = self.body(answer.response, None);
         let mut received = 0;
-        while let Some(piece) = body.next().await {
+        // One that is longer than its head says is dropped.
+        while received <= 1
+            && let Some(piece) = body.next().await
+        {
             received += piece?.len();
-            // The head speaks of one byte, and the body is another one.
-            if received > 1 {
-                return Ok(None);
-            }
+        }
+        if received != 1 {
+            return Err(self.wrong("a range of another length than it says"));
         }
         facts.size = range.total;
         // Without the file's size, no range could be checked against it.
         facts.has_ranges = Some(range.total.is_some());
-        Ok((received == 1).then_some(facts))
-    }
-
-    /// Asks for the properties of the file by a request for all of it, whose answer is not read.
-    async fn by_whole(&self) -> Result<Facts, FetchError> {
-        let answer = self.client.follow(&Ask::default(), &self.origin()).await?;
-        if !is_all(&answer.response) {
-            return Err(self.client.refusal(&self.url, &answer.response));
-        }
-        self.by_whole_answer(&answer)
+        Ok(facts)
     }
 
     /// Returns the properties by the answer with the whole file.
@@ -391,6 +396,11 @@ fn is_all(response: &Response) -> bool {
     };
     is_whole(response.status())
         || (response.status() == StatusCode::PARTIAL_CONTENT && is_all_parts())
+}
+
+/// Returns whether a server says that it has ranges.
+fn claims_ranges(headers: &HeaderMap) -> bool {
+    text(headers, ACCEPT_RANGES.as_str()).is_some_and(|units| units.eq_ignore_ascii_case("bytes"))
 }
 
 /// Returns whether a status is one by which servers say that a signature is too old.

@@ -10,6 +10,7 @@ mod cache;
 mod faults;
 mod http;
 mod hub;
+mod layouts;
 mod limits;
 mod misbehaving;
 mod random;
