@@ -1,7 +1,7 @@
 //! Configuration of a [`Fetcher`].
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::{fmt, fs};
 
 use kato_retry::{Backoff, RetryPolicy, random_seed};
@@ -16,10 +16,11 @@ use crate::defaults::{
 };
 use crate::figures::Counters;
 use crate::location::without_secrets;
-use crate::options::Timeouts;
+use crate::options::{Limits, PrivateRedirects, Timeouts};
+use crate::redirect::PublicOnly;
 use crate::runtime::Runtime;
 use crate::source::Stores;
-use crate::{FetchError, Fetcher, tls};
+use crate::{FetchError, Fetcher, aws_profile, tls};
 
 /// Configures and builds a [`Fetcher`].
 ///
@@ -33,6 +34,8 @@ pub struct FetcherBuilder {
     token_file: Option<PathBuf>,
     retry: RetryPolicy,
     timeouts: Timeouts,
+    limits: Limits,
+    private_redirects: PrivateRedirects,
     max_requests: usize,
     read_ahead_bytes: usize,
     cache: Option<(PathBuf, u64)>,
@@ -50,6 +53,8 @@ impl Default for FetcherBuilder {
             token_file: None,
             retry: DEFAULT_RETRY,
             timeouts: Timeouts::default(),
+            limits: Limits::default(),
+            private_redirects: PrivateRedirects::default(),
             max_requests: DEFAULT_MAX_REQUESTS,
             read_ahead_bytes: DEFAULT_READ_AHEAD_BYTES,
             cache: None,
@@ -108,6 +113,19 @@ impl FetcherBuilder {
         self
     }
 
+    /// Sets how much is believed of what a server sends or announces.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets whether redirects may lead to addresses that are not public. Default: only from a server
+    /// that has such an address itself.
+    pub fn with_private_redirects(mut self, redirects: PrivateRedirects) -> Self {
+        self.private_redirects = redirects;
+        self
+    }
+
     /// Sets how many requests may be under way at a time, over all clones and readers; at least 1.
     /// Default: [`DEFAULT_MAX_REQUESTS`].
     ///
@@ -157,7 +175,8 @@ impl FetcherBuilder {
 
     /// Takes settings from the environment: `HF_ENDPOINT`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HOME`
     /// (else `$XDG_CACHE_HOME/huggingface`, else `~/.cache/huggingface`), the variables of the
-    /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), and the proxies of the system.
+    /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), else the profile of AWS (`AWS_PROFILE` in
+    /// `~/.aws`), and the proxies of the system.
     ///
     /// A setting made after this call replaces the one from the environment.
     pub fn with_env(mut self) -> Self {
@@ -189,6 +208,11 @@ impl FetcherBuilder {
                 .any(|prefix| name.starts_with(prefix))
                 .then_some((name, value))
         });
+        // A variable comes before the profile, and in that before a key of another one.
+        let ours: Vec<(String, String)> = ours.collect();
+        if !ours.iter().any(|(name, _)| name == "AWS_ACCESS_KEY_ID") {
+            self.store_options.extend(aws_profile::options());
+        }
         self.store_options.extend(ours);
         self.system_proxies = true;
         self
@@ -216,8 +240,20 @@ impl FetcherBuilder {
             }
             None => None,
         };
+        let behind_proxy = self.system_proxies && has_proxy();
+        let http = self.http()?;
         let client = Arc::new(Client {
-            http: self.http()?,
+            // Through a proxy the resolver would judge the proxy.
+            public_only: match behind_proxy {
+                true => self.http()?.build(),
+                false => self.http()?.dns_resolver(PublicOnly).build(),
+            }
+            .map_err(|error| not_built(&error))?,
+            http: http.build().map_err(|error| not_built(&error))?,
+            private_redirects: self.private_redirects,
+            behind_proxy,
+            limits: self.limits,
+            known_servers: Mutex::default(),
             backoff: Backoff::new(self.retry, random_seed()),
             counters: Arc::new(Counters::default()),
             // `Semaphore::new` panics above its own limit.
@@ -240,8 +276,8 @@ impl FetcherBuilder {
         ))
     }
 
-    /// Builds the HTTP client, which neither follows redirects nor repeats requests by itself.
-    fn http(&self) -> Result<reqwest::Client, FetchError> {
+    /// Configures an HTTP client, which neither follows redirects nor repeats requests by itself.
+    fn http(&self) -> Result<reqwest::ClientBuilder, FetchError> {
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::client_config()?)
             .connect_timeout(self.timeouts.connect)
@@ -252,6 +288,10 @@ impl FetcherBuilder {
             // `Attempts` decides whether to try again, because it knows what has arrived already.
             .retry(reqwest::retry::never())
             .http1_only()
+            // What other clients bear as well: odd headers say nothing of the bytes.
+            .http1_allow_obsolete_multiline_headers_in_responses(true)
+            .http1_allow_spaces_after_header_name_in_responses(true)
+            .http1_ignore_invalid_headers_in_responses(true)
             .tcp_nodelay(true)
             .user_agent(concat!("kato-fetch/", env!("CARGO_PKG_VERSION")));
         if !self.system_proxies {
@@ -259,9 +299,7 @@ impl FetcherBuilder {
             // environment unless asked for.
             builder = builder.no_proxy();
         }
-        builder
-            .build()
-            .map_err(|error| setting("build", error.to_string()))
+        Ok(builder)
     }
 
     /// Returns the `Authorization` header for the Hub: the token that was set, else that of the
@@ -314,10 +352,26 @@ impl fmt::Debug for FetcherBuilder {
             .field("hub_home", &self.hub_home)
             .field("retry", &self.retry)
             .field("timeouts", &self.timeouts)
+            .field("limits", &self.limits)
             .field("max_requests", &self.max_requests)
             .field("cache", &self.cache)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the error for an HTTP client that cannot be built.
+fn not_built(error: &reqwest::Error) -> FetchError {
+    setting("build", error.to_string())
+}
+
+/// Returns whether the environment names a proxy.
+fn has_proxy() -> bool {
+    let names = ["http_proxy", "https_proxy", "all_proxy"];
+    names.iter().any(|name| {
+        [(*name).to_owned(), name.to_ascii_uppercase()]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+    })
 }
 
 /// Parses the Hub's endpoint, which must be a URL of HTTP.

@@ -1,15 +1,18 @@
 //! HTTP client of a fetcher: sends requests, follows redirects without leaking secrets, and turns
 //! refusals into errors.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::error::Error;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use kato_retry::{Backoff, retry_after};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use kato_retry::Backoff;
 use reqwest::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MATCH, LOCATION, RANGE,
-    RETRY_AFTER,
+    ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE,
 };
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Response, StatusCode};
 use tokio::sync::Semaphore;
 use url::Url;
 
@@ -17,15 +20,28 @@ use crate::FetchError;
 use crate::error::{Cause, is_transient_status};
 use crate::figures::{Counters, add};
 use crate::location::redacted;
-use crate::options::Timeouts;
+use crate::options::{Limits, PrivateRedirects, Timeouts};
+use crate::rate_limit::asked_wait;
+use crate::redirect::{
+    NotPublic, is_public_server, next_hop, private_literal, refused, to_private,
+};
 use crate::retry::Attempts;
+use crate::source::{Body, Encoding, decoded, within};
 
-/// Redirects that are followed; no honest chain is longer.
-const MAX_REDIRECTS: usize = 10;
+/// Servers that are remembered because they have answered; a fetcher asks few.
+const MAX_KNOWN_SERVERS: usize = 1000;
 
 /// State that all requests of a fetcher share.
 pub(crate) struct Client {
     pub(crate) http: reqwest::Client,
+    /// The same, except that it connects to public addresses only.
+    pub(crate) public_only: reqwest::Client,
+    pub(crate) private_redirects: PrivateRedirects,
+    /// Whether a proxy may stand between this machine and the servers.
+    pub(crate) behind_proxy: bool,
+    pub(crate) limits: Limits,
+    /// Origins that have answered.
+    pub(crate) known_servers: Mutex<HashSet<String>>,
     pub(crate) backoff: Backoff,
     pub(crate) counters: Arc<Counters>,
     pub(crate) permits: Semaphore,
@@ -44,32 +60,11 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// GET or HEAD request.
-#[derive(Debug, Clone)]
+/// GET request. HEAD is never asked: what a server says to it need not hold for a GET.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Ask {
-    pub(crate) method: Method,
     pub(crate) range: Option<(u64, Option<u64>)>,
     pub(crate) if_match: Option<String>,
-}
-
-impl Ask {
-    /// Creates a GET request for the whole content.
-    pub(crate) const fn get() -> Self {
-        Self::new(Method::GET)
-    }
-
-    /// Creates a HEAD request.
-    pub(crate) const fn head() -> Self {
-        Self::new(Method::HEAD)
-    }
-
-    const fn new(method: Method) -> Self {
-        Self {
-            method,
-            range: None,
-            if_match: None,
-        }
-    }
 }
 
 /// Answer that is no redirect, and what the redirects on the way said.
@@ -77,20 +72,46 @@ impl Ask {
 pub(crate) struct Followed {
     pub(crate) response: Response,
     /// Where the last redirect led; `None` if there was none.
-    pub(crate) target: Option<Url>,
+    pub(crate) target: Option<Target>,
     /// The validator that the Hub names for the file it redirects to.
     pub(crate) linked_etag: Option<String>,
     /// The size that the Hub names for that file.
     pub(crate) linked_size: Option<u64>,
 }
 
+/// Where redirects have led.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) url: Url,
+    /// Whether it must have a public address.
+    pub(crate) is_guarded: bool,
+}
+
+impl Target {
+    /// Creates the target of a request that no redirect has led to.
+    pub(crate) const fn asked_for(url: Url) -> Self {
+        Self {
+            url,
+            is_guarded: false,
+        }
+    }
+}
+
 impl Client {
     /// Sends a request once and waits for the head of the answer.
-    pub(crate) async fn send(&self, ask: &Ask, url: &Url) -> Result<Response, FetchError> {
+    pub(crate) async fn send(&self, ask: &Ask, to: &Target) -> Result<Response, FetchError> {
+        let url = &to.url;
+        let http = match to.is_guarded {
+            // The resolver does not see addresses that are written out.
+            true => match private_literal(url) {
+                Some(address) => return Err(to_private(url, address)),
+                None => &self.public_only,
+            },
+            false => &self.http,
+        };
         add(&self.counters.requests, 1);
-        let mut request = self
-            .http
-            .request(ask.method.clone(), url.clone())
+        let mut request = http
+            .get(url.clone())
             // Ranges and sizes count the bytes of the file; a compressed answer would have others.
             .header(ACCEPT_ENCODING, "identity")
             .headers(self.headers_for(url));
@@ -103,22 +124,23 @@ impl Client {
             request = request.header(IF_MATCH, etag);
         }
         match tokio::time::timeout(self.timeouts.idle, request.send()).await {
-            Ok(Ok(response)) => Ok(response),
-            // Connecting is the only step that reqwest itself was given a timeout for.
-            Ok(Err(error)) if error.is_timeout() => {
-                Err(Self::timed_out(url, self.timeouts.connect))
+            Ok(Ok(response)) => {
+                self.heard_of(url);
+                Ok(response)
             }
-            // The text of reqwest's error would show the URL with its secrets.
-            Ok(Err(error)) => Err(connection(url, error.without_url())),
-            Err(_) => Err(Self::timed_out(url, self.timeouts.idle)),
+            // Connecting is the only step that reqwest itself was given a timeout for.
+            Ok(Err(error)) if error.is_timeout() => Err(self.timed_out(url, self.timeouts.connect)),
+            Ok(Err(error)) => Err(broken(url, error)),
+            Err(_) => Err(self.timed_out(url, self.timeouts.idle)),
         }
     }
 
     /// Sends a request and follows redirects; an error status is returned as an answer.
-    pub(crate) async fn follow(&self, ask: &Ask, url: &Url) -> Result<Followed, FetchError> {
-        let (mut at, mut target) = (url.clone(), None);
+    pub(crate) async fn follow(&self, ask: &Ask, asked: &Target) -> Result<Followed, FetchError> {
+        let mut at = asked.clone();
+        let mut visited = vec![asked.url.clone()];
         let (mut linked_etag, mut linked_size) = (None, None);
-        for _ in 0..=MAX_REDIRECTS {
+        loop {
             let response = self.send(ask, &at).await?;
             // The first answer that says it counts: it is the Hub's, and those behind it are of its
             // storage.
@@ -129,22 +151,37 @@ impl Client {
             if !is_redirect(response.status()) {
                 return Ok(Followed {
                     response,
-                    target,
+                    target: (visited.len() > 1).then_some(at),
                     linked_etag,
                     linked_size,
                 });
             }
+            if visited.len() > self.limits.redirects {
+                let reason = format!("more than {} times", self.limits.redirects);
+                return Err(refused(&asked.url, reason));
+            }
             // `send` chooses the secret headers by the URL of each hop, so none goes to another
             // server.
-            at = next_hop(&at, response.headers())?;
-            target = Some(at.clone());
+            let url = next_hop(&visited, response.headers())?;
+            let connected = response.remote_addr().filter(|_| !self.behind_proxy);
+            at = Target {
+                is_guarded: match self.private_redirects {
+                    PrivateRedirects::Always => false,
+                    PrivateRedirects::Never => true,
+                    // Once a public server has had a say, the way must stay public.
+                    PrivateRedirects::FromPrivate => {
+                        at.is_guarded || is_public_server(&at.url, connected)
+                    }
+                },
+                url,
+            };
+            visited.push(at.url.clone());
         }
-        Err(wrong(url, format!("more than {MAX_REDIRECTS} redirects")))
     }
 
-    /// Returns a small text with the headers of its answer, trying again as the policy allows.
-    pub(crate) async fn text(&self, url: &Url) -> Result<(String, HeaderMap), FetchError> {
-        self.repeat(|| self.text_once(url)).await
+    /// Returns a text of an API with the headers of its answer, trying again as the policy allows.
+    pub(crate) async fn text(&self, from: &Target) -> Result<(String, HeaderMap), FetchError> {
+        self.repeat(|| self.text_once(from)).await
     }
 
     /// Calls `once` until it succeeds, or until the policy gives up.
@@ -162,19 +199,68 @@ impl Client {
         }
     }
 
-    /// Returns a small text with the headers of its answer, trying once.
-    async fn text_once(&self, url: &Url) -> Result<(String, HeaderMap), FetchError> {
+    /// Returns a text of an API with the headers of its answer, trying once.
+    async fn text_once(&self, from: &Target) -> Result<(String, HeaderMap), FetchError> {
         let _permit = self.permit().await?;
-        let response = self.follow(&Ask::get(), url).await?.response;
-        if response.status() != StatusCode::OK {
+        let url = &from.url;
+        let response = self.follow(&Ask::default(), from).await?.response;
+        if !is_whole(response.status()) {
             return Err(self.refusal(url, &response));
         }
         let headers = response.headers().clone();
+        let body = match Encoding::of(&headers, "").map_err(|coding| encoded(url, &coding))? {
+            Some(encoding) => decoded(encoding, self.body(response, url), redacted(url)),
+            None => self.body(response, url),
+        };
+        let shown = redacted(url);
+        let text = self.collect(body, &shown);
         // `idle` bounds a silence. This bounds the whole body, which may come in several pieces.
-        match tokio::time::timeout(self.timeouts.idle.saturating_mul(4), response.text()).await {
-            Ok(Ok(text)) => Ok((text, headers)),
-            Ok(Err(error)) => Err(connection(url, error.without_url())),
-            Err(_) => Err(Self::timed_out(url, self.timeouts.idle)),
+        match tokio::time::timeout(self.timeouts.idle.saturating_mul(4), text).await {
+            Ok(text) => Ok((text?, headers)),
+            Err(_) => Err(self.timed_out(url, self.timeouts.idle)),
+        }
+    }
+
+    /// Returns the text of a body that keeps to the limit of an answer.
+    pub(crate) async fn collect(&self, mut body: Body, shown: &str) -> Result<String, FetchError> {
+        let mut text = Vec::new();
+        while let Some(piece) = body.next().await {
+            text.extend_from_slice(&piece?);
+            if text.len() as u64 > self.limits.answer_bytes {
+                return Err(FetchError::TooMuch {
+                    url: shown.to_owned(),
+                    what: "answers at great length".to_owned(),
+                    limit: self.limits.answer_bytes,
+                    setting: "answer_bytes",
+                });
+            }
+        }
+        String::from_utf8(text).map_err(|_| FetchError::WrongAnswer {
+            url: shown.to_owned(),
+            reason: "a text that is not UTF-8".to_owned(),
+            attempts: 1,
+        })
+    }
+
+    /// Returns the body of an answer, which fails when it is silent for too long, or too slow.
+    pub(crate) fn body(&self, response: Response, url: &Url) -> Body {
+        let at = url.clone();
+        let pieces = response
+            .bytes_stream()
+            .map_err(move |error| broken(&at, error));
+        within(self.timeouts, self.limits, redacted(url), pieces.boxed())
+    }
+
+    /// Fails if a file is larger than is believed.
+    pub(crate) fn believe(&self, shown: &str, size: Option<u64>) -> Result<(), FetchError> {
+        match size {
+            Some(size) if size > self.limits.file_bytes => Err(FetchError::TooMuch {
+                url: shown.to_owned(),
+                what: format!("announces {size} bytes"),
+                limit: self.limits.file_bytes,
+                setting: "file_bytes",
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -205,9 +291,8 @@ impl Client {
                 attempts: 1,
                 // No other status is tried again, whatever the server wishes.
                 retry_after: is_transient_status(status)
-                    .then(|| text(headers, RETRY_AFTER.as_str()))
-                    .flatten()
-                    .and_then(|value| retry_after(&value, SystemTime::now())),
+                    .then(|| asked_wait(headers, SystemTime::now()))
+                    .flatten(),
             },
         }
     }
@@ -257,14 +342,90 @@ impl Client {
         headers
     }
 
-    /// Returns the error for a server that was silent for too long.
-    fn timed_out(url: &Url, waited: Duration) -> FetchError {
-        FetchError::Timeout {
-            url: redacted(url),
-            waited,
-            attempts: 1,
+    /// Returns the error for a server that was silent for too long: one that may pass, if the server
+    /// is known to answer.
+    fn timed_out(&self, url: &Url, waited: Duration) -> FetchError {
+        let url_of = redacted(url);
+        if self.known_servers().contains(&origin(url)) {
+            FetchError::Timeout {
+                url: url_of,
+                waited,
+                attempts: 1,
+            }
+        } else {
+            FetchError::Silent {
+                url: url_of,
+                waited,
+            }
         }
     }
+
+    /// Remembers that a server answers.
+    fn heard_of(&self, url: &Url) {
+        let mut known = self.known_servers();
+        if known.len() < MAX_KNOWN_SERVERS {
+            known.insert(origin(url));
+        }
+    }
+
+    /// Locks the servers that have answered. A name is added as a whole, or not at all.
+    fn known_servers(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.known_servers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns scheme, host and port.
+fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+/// Returns the error for a request that reqwest could not carry out, or a body that it could not
+/// read to its end.
+fn broken(url: &Url, error: reqwest::Error) -> FetchError {
+    // The text of reqwest's error would show the URL with its secrets.
+    let error = error.without_url();
+    let mut next: Option<&(dyn Error + 'static)> = Some(&error);
+    let (mut deepest, mut is_nonsense) = (String::new(), false);
+    while let Some(cause) = next {
+        if let Some(NotPublic(address)) = cause.downcast_ref() {
+            return to_private(url, *address);
+        }
+        let is_no_http = cause
+            .downcast_ref::<hyper::Error>()
+            .is_some_and(hyper::Error::is_parse);
+        // Chunks and certificates that are not valid.
+        let is_invalid = cause.downcast_ref::<io::Error>().is_some_and(|cause| {
+            matches!(
+                cause.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+            )
+        });
+        is_nonsense |= is_no_http || is_invalid;
+        deepest = cause.to_string();
+        next = cause.source();
+    }
+    match is_nonsense {
+        true => wrong(url, format!("not as HTTP wants it ({deepest})")),
+        false => connection(url, error),
+    }
+}
+
+/// Returns the error for an answer in an encoding that was not asked for and is not known.
+pub(crate) fn encoded(url: &Url, coding: &str) -> FetchError {
+    FetchError::Unsupported {
+        url: redacted(url),
+        reason: format!(
+            "its server encodes it by `{coding}`, which was not asked for and is not supported"
+        ),
+    }
+}
+
+/// Returns whether a status says that all of the content follows.
+pub(crate) const fn is_whole(status: StatusCode) -> bool {
+    // 203 is a 200 that a proxy has had its hands on (RFC 9110, 15.3.4).
+    matches!(status.as_u16(), 200 | 203)
 }
 
 /// Returns the error for a connection that failed.
@@ -298,26 +459,7 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Returns where a redirect leads.
-fn next_hop(from: &Url, headers: &HeaderMap) -> Result<Url, FetchError> {
-    let location =
-        text(headers, LOCATION.as_str()).ok_or_else(|| wrong(from, "a redirect to nowhere"))?;
-    let next = from
-        .join(&location)
-        .map_err(|error| wrong(from, format!("a redirect to no URL: {error}")))?;
-    // Without encryption anyone on the way could read the signature in the new URL, or send other
-    // bytes.
-    let downgrade = from.scheme() == "https" && next.scheme() != "https";
-    if downgrade || !matches!(next.scheme(), "http" | "https") {
-        return Err(wrong(
-            from,
-            format!("a redirect to `{}:`, which is not safe", next.scheme()),
-        ));
-    }
-    Ok(next)
-}
-
 /// Returns whether two URLs have the same scheme, host and port.
-fn same_origin(a: &Url, b: &Url) -> bool {
+pub(crate) fn same_origin(a: &Url, b: &Url) -> bool {
     a.origin() == b.origin()
 }

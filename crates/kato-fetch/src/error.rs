@@ -43,6 +43,14 @@ pub enum FetchError {
         /// What to do.
         advice: &'static str,
     },
+    /// A store needs credentials, and neither settings nor the machine have any.
+    #[error("`{url}` needs credentials, and there are none: {advice}")]
+    NoCredentials {
+        /// The address.
+        url: String,
+        /// What to do.
+        advice: &'static str,
+    },
     /// The file is no longer the one that the reader was opened on.
     #[error(
         "`{url}` has changed: its {what} was {was}, is {is}; list the location anew to read the new content"
@@ -58,11 +66,11 @@ pub enum FetchError {
         is: String,
     },
     /// A body ended before its announced end.
-    #[error("the answer of `{url}` ended after {received} of {expected} bytes{}", after(*attempts))]
+    #[error("the answer of `{url}` ended after {}{}", part(*received, *expected), after(*attempts))]
     Truncated {
         /// The address.
         url: String,
-        /// Bytes asked for.
+        /// Bytes asked for; no more than those received where the length was not known.
         expected: u64,
         /// Bytes received.
         received: u64,
@@ -102,7 +110,7 @@ pub enum FetchError {
         source: Cause,
     },
     /// The server answered with an error.
-    #[error("`{url}` answered with status {status}{}{}", after(*attempts), status_advice(*status))]
+    #[error("`{url}` answered with status {status}{}{}{}", asked(*retry_after), after(*attempts), status_advice(*status))]
     Status {
         /// The address.
         url: String,
@@ -112,6 +120,56 @@ pub enum FetchError {
         attempts: u32,
         /// How long the server asked to wait.
         retry_after: Option<Duration>,
+    },
+    /// A server that has not answered this fetcher before does not answer.
+    #[error(
+        "`{url}` did not answer within {waited:?}; check the address and the network, or allow more time"
+    )]
+    Silent {
+        /// The address.
+        url: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// A server sends, but far too slowly.
+    #[error(
+        "`{url}` sends too slowly: {received} bytes in {waited:?}, where {least_rate} a second are the least{}; try again \
+         later, or allow a lower rate",
+        after(*attempts)
+    )]
+    TooSlow {
+        /// The address.
+        url: String,
+        /// Bytes received.
+        received: u64,
+        /// Time in which they were.
+        waited: Duration,
+        /// The least rate, in bytes a second.
+        least_rate: u64,
+        /// Attempts made.
+        attempts: u32,
+    },
+    /// A server sends or announces more than is allowed.
+    #[error(
+        "`{url}` {what}, more than the {limit} bytes that are allowed; allow more ({setting}) if that is right"
+    )]
+    TooMuch {
+        /// The address.
+        url: String,
+        /// What it sends or announces.
+        what: String,
+        /// The limit, in bytes.
+        limit: u64,
+        /// Name of the limit, a field of [`Limits`](crate::Limits).
+        setting: &'static str,
+    },
+    /// A redirect that is not followed.
+    #[error("`{url}` redirects {reason}; give the address of the file itself")]
+    Redirect {
+        /// The address.
+        url: String,
+        /// Where to, and why that is not followed.
+        reason: String,
     },
     /// The file cannot be read by ranges, only from its beginning.
     #[error("`{url}` cannot be read by ranges; read it as a stream")]
@@ -125,7 +183,7 @@ pub enum FetchError {
         /// The address.
         url: String,
         /// The reason.
-        reason: &'static str,
+        reason: String,
     },
     /// A range lies outside the file.
     #[error("bytes {start}..{end} of `{url}` do not exist: it has {size}")]
@@ -229,13 +287,18 @@ impl FetchError {
             Self::Truncated { .. }
             | Self::WrongAnswer { .. }
             | Self::Timeout { .. }
+            | Self::TooSlow { .. }
             | Self::Connection { .. } => true,
             Self::Status { status, .. } => is_transient_status(*status),
             Self::InvalidLocation { .. }
             | Self::InvalidSetting { .. }
             | Self::NotFound { .. }
             | Self::Unauthorized { .. }
+            | Self::NoCredentials { .. }
             | Self::Changed { .. }
+            | Self::Silent { .. }
+            | Self::TooMuch { .. }
+            | Self::Redirect { .. }
             | Self::NoRanges { .. }
             | Self::Unsupported { .. }
             | Self::InvalidRange { .. }
@@ -257,6 +320,22 @@ impl FetchError {
         error.get_ref()?.downcast_ref()
     }
 
+    /// Returns whether a body has ended too early as if it were complete, rather than by a fault of
+    /// the network.
+    pub(crate) fn is_an_end(&self) -> bool {
+        let Self::Truncated { source, .. } = self else {
+            return false;
+        };
+        let Some(source) = source else { return true };
+        let first: &(dyn std::error::Error + 'static) = source.as_ref();
+        std::iter::successors(Some(first), |cause| cause.source()).any(|cause| {
+            let io = cause.downcast_ref::<io::Error>();
+            let http = cause.downcast_ref::<hyper::Error>();
+            io.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
+                || http.is_some_and(hyper::Error::is_incomplete_message)
+        })
+    }
+
     /// Returns how long the server asked to wait.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -270,6 +349,7 @@ impl FetchError {
         if let Self::Truncated { attempts, .. }
         | Self::WrongAnswer { attempts, .. }
         | Self::Timeout { attempts, .. }
+        | Self::TooSlow { attempts, .. }
         | Self::Connection { attempts, .. }
         | Self::Status { attempts, .. } = &mut self
         {
@@ -283,8 +363,12 @@ impl From<FetchError> for io::Error {
     fn from(error: FetchError) -> Self {
         let kind = match &error {
             FetchError::NotFound { .. } => io::ErrorKind::NotFound,
-            FetchError::Unauthorized { .. } => io::ErrorKind::PermissionDenied,
-            FetchError::Timeout { .. } => io::ErrorKind::TimedOut,
+            FetchError::Unauthorized { .. } | FetchError::NoCredentials { .. } => {
+                io::ErrorKind::PermissionDenied
+            }
+            FetchError::Timeout { .. } | FetchError::Silent { .. } | FetchError::TooSlow { .. } => {
+                io::ErrorKind::TimedOut
+            }
             FetchError::Truncated { .. } => io::ErrorKind::UnexpectedEof,
             FetchError::Connection { .. } => io::ErrorKind::ConnectionAborted,
             // Not `Interrupted` for a cancelled read: `Read::read_exact` and others would try
@@ -301,12 +385,27 @@ pub(crate) const fn is_transient_status(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502..=599)
 }
 
+/// Returns how much of an answer was received, in words.
+fn part(received: u64, expected: u64) -> String {
+    match received < expected {
+        true => format!("{received} of {expected} bytes"),
+        false => format!("{received} bytes, which were not all"),
+    }
+}
+
 /// Returns how many attempts were made, in words; nothing for a single one.
 fn after(attempts: u32) -> String {
     match attempts {
         0 | 1 => String::new(),
         n => format!(" (after {n} attempts)"),
     }
+}
+
+/// Returns how long the server asks to wait, in words.
+fn asked(retry_after: Option<Duration>) -> String {
+    retry_after.map_or_else(String::new, |wait| {
+        format!(" and asks to wait {} s", wait.as_secs())
+    })
 }
 
 /// Returns what a user can do about a status.

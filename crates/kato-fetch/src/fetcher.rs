@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobMatcher};
 use url::Url;
 
 use crate::builder::FetcherBuilder;
 use crate::cache::Cache;
 use crate::client::Client;
 use crate::hub;
-use crate::location::{invalid, is_store_scheme, percent_decoded, redacted};
+use crate::location::{invalid, is_store_scheme, redacted, store_bucket, store_key};
 use crate::read::Opened;
 use crate::remote_file::{Listing, RemoteFile, natural};
 use crate::runtime::Runtime;
@@ -183,13 +183,21 @@ impl Shared {
         // The listings of the Hub and the stores say both. A file that is known by its name and
         // size alone is asked about, since not every web server has ranges.
         if file.size.is_none() || file.has_ranges.is_none() {
+            // Each attempt takes a permit of its own: one that waits to try again must not keep
+            // others from the network.
             let probe = || async {
-                // Each attempt takes a permit of its own: one that waits to try again must not keep
-                // others from the network.
                 let _permit = self.client.permit().await?;
                 source.probe().await
             };
-            let is = self.client.repeat(probe).await?;
+            let probe_whole = || async {
+                let _permit = self.client.permit().await?;
+                source.probe_whole().await
+            };
+            let is = match self.client.repeat(probe).await {
+                // Not by accident: the answer to a request for all of it decides.
+                Err(FetchError::WrongAnswer { .. }) => self.client.repeat(probe_whole).await?,
+                probed => probed?,
+            };
             compare(source.shown(), &facts, &is)?;
             facts = Facts {
                 // A validator that was given stays in force where the server says none this time.
@@ -197,6 +205,7 @@ impl Shared {
                 ..is
             };
         }
+        self.client.believe(source.shown(), facts.size)?;
         Ok(Opened {
             client: Arc::clone(&self.client),
             cache: self.cache.clone(),
@@ -221,61 +230,113 @@ impl Shared {
         })
     }
 
-    /// Lists one object, the objects below a folder, or those that match a pattern.
+    /// Lists one object, the objects below a folder, or those that match a pattern. What exists under
+    /// the very name is taken for it, whatever characters it has.
     async fn list_store(&self, url: &Url) -> Result<Listing, FetchError> {
-        let shown = redacted(url);
-        let (bucket, key) = bucket_and_key(url)?;
+        let bucket = store_bucket(url);
+        let key = store_key(url).ok_or_else(|| invalid(url.as_str(), "its key is no text"))?;
+        let is_folder = key.is_empty() || key.ends_with('/');
         let is_glob = key.contains(['*', '?', '[', '{']);
-        if !is_glob && !key.is_empty() && !key.ends_with('/') {
-            let file = RemoteFile::new(format!("{bucket}/{key}"));
-            let facts = self.open(file.clone()).await?.facts;
-            return Ok(Listing {
-                files: vec![with_facts(file, facts)],
-                ..Listing::default()
-            });
+        if is_folder {
+            let listing = self.list_objects(&bucket, &key, None).await?;
+            if !is_glob || !listing.files.is_empty() {
+                return with_files(listing, &bucket, &key);
+            }
+        } else {
+            match self.list_object(&bucket, &key).await {
+                Err(error) if is_glob && may_be_pattern(&error) => {}
+                listing => return listing,
+            }
         }
-        let glob = match is_glob {
-            true => Some(
-                GlobBuilder::new(&key)
-                    // `*` does not cross a `/`, as `Location` says.
-                    .literal_separator(true)
-                    .build()
-                    .map_err(|error| invalid(&shown, error.to_string()))?
-                    .compile_matcher(),
-            ),
-            false => None,
-        };
+        let glob = GlobBuilder::new(&key)
+            // `*` does not cross a `/`, as `Location` says.
+            .literal_separator(true)
+            .backslash_escape(false)
+            .build()
+            .map_err(|error| invalid(&format!("{bucket}/{key}"), error.to_string()))?
+            .compile_matcher();
         let literal = key.split(['*', '?', '[', '{']).next().unwrap_or_default();
         // Stores match prefixes by whole segments of a path, so that the last, unfinished one is
         // cut off.
-        let prefix = literal.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let objects = self
+        let folder = literal.rfind('/').map_or("", |at| &literal[..=at]);
+        let listing = self.list_objects(&bucket, folder, Some(&glob)).await?;
+        with_files(listing, &bucket, &key)
+    }
+
+    /// Lists one object.
+    async fn list_object(&self, bucket: &str, key: &str) -> Result<Listing, FetchError> {
+        let file = RemoteFile::new(format!("{bucket}/{key}"));
+        let facts = self.open(file.clone()).await?.facts;
+        Ok(Listing {
+            files: vec![with_facts(file, facts)],
+            ..Listing::default()
+        })
+    }
+
+    /// Lists the objects below a folder that match a pattern, if there is one; there may be none.
+    async fn list_objects(
+        &self,
+        bucket: &str,
+        folder: &str,
+        glob: Option<&GlobMatcher>,
+    ) -> Result<Listing, FetchError> {
+        let found = self
             .client
-            .repeat(|| self.stores.list(&bucket, prefix))
+            .repeat(|| self.stores.list(bucket, folder))
             .await?;
+        let is_wanted = |key: &str| glob.is_none_or(|glob| glob.is_match(key));
         let mut listing = Listing::default();
-        for object in objects {
+        for object in found.objects {
             let path = object.location.as_ref();
             // An empty object has no data; some tools mark a folder by one.
-            if object.size == 0 || !glob.as_ref().is_none_or(|glob| glob.is_match(path)) {
+            if object.size == 0 || !is_wanted(path) {
                 listing.ignored.push(path.to_owned());
                 continue;
             }
             let file = RemoteFile::new(format!("{bucket}/{path}"));
             listing.files.push(with_facts(file, facts(&object)));
         }
-        if listing.files.is_empty() {
-            return Err(FetchError::NoFiles {
-                location: shown,
-                advice: "check bucket, folder and pattern".to_owned(),
-            });
+        let odd = |key: &&String| !key.ends_with('/') && is_wanted(key);
+        let n_odd = found.odd.iter().filter(odd).count();
+        if n_odd > 0 {
+            listing.notes.push(format!(
+                "{n_odd} keys that begin with `/` or have `//` or a part `..` were passed over: no request can ask for them"
+            ));
         }
+        listing.ignored.extend(found.odd);
         listing
             .files
             .sort_unstable_by(|a, b| natural(&a.name, &b.name));
         listing.ignored.sort_unstable_by(|a, b| natural(a, b));
         Ok(listing)
     }
+}
+
+/// Returns a listing, if it has files.
+fn with_files(listing: Listing, bucket: &str, key: &str) -> Result<Listing, FetchError> {
+    if !listing.files.is_empty() {
+        return Ok(listing);
+    }
+    let advice = match listing.notes.first() {
+        Some(note) => note.clone(),
+        None => "check bucket, folder and pattern".to_owned(),
+    };
+    Err(FetchError::NoFiles {
+        location: format!("{bucket}/{key}"),
+        advice,
+    })
+}
+
+/// Returns whether an error may mean that there is no object of a name, so that the name may be a
+/// pattern.
+fn may_be_pattern(error: &FetchError) -> bool {
+    matches!(
+        error,
+        FetchError::NotFound { .. }
+            // S3 says so to those who may not list.
+            | FetchError::Unauthorized { status: 403, .. }
+            | FetchError::InvalidLocation { .. }
+    )
 }
 
 /// Returns a file with what is known of it.
@@ -286,19 +347,6 @@ fn with_facts(mut file: RemoteFile, facts: Facts) -> RemoteFile {
     file.content_type = facts.content_type;
     file.served_name = facts.served_name;
     file
-}
-
-/// Returns `SCHEME://BUCKET` and the key, as the store has it and not as URLs write it.
-fn bucket_and_key(url: &Url) -> Result<(String, String), FetchError> {
-    let host = url.host_str().unwrap_or_default();
-    // Azure writes `container@account`.
-    let user = match url.username() {
-        "" => String::new(),
-        user => format!("{user}@"),
-    };
-    let key = percent_decoded(url.path().trim_start_matches('/'))
-        .ok_or_else(|| invalid(url.as_str(), "its key is no text"))?;
-    Ok((format!("{}://{user}{host}", url.scheme()), key))
 }
 
 impl fmt::Debug for Fetcher {

@@ -4,8 +4,11 @@ mod api;
 mod card;
 mod convention;
 mod conversion;
+mod layout;
+mod pattern;
+mod readme;
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 
 use url::Url;
 
@@ -14,6 +17,7 @@ use crate::location::invalid;
 use crate::remote_file::{Listing, RemoteFile, natural};
 use crate::{FetchError, HubLocation};
 use api::{Entry, Repository};
+pub use layout::{HubFiles, HubLayout};
 
 /// Split that is taken when none is asked for.
 const DEFAULT_SPLIT: &str = "train";
@@ -22,9 +26,6 @@ const DEFAULT_SPLIT: &str = "train";
 const DEFAULT_CONFIG: &str = "default";
 /// Reference under which the Hub keeps its own conversion to Parquet.
 const CONVERSION: &str = "refs/convert/parquet";
-
-/// Files of each split, by the split's name.
-type Splits<'a> = BTreeMap<String, Vec<&'a Entry>>;
 
 /// Lists the files of a dataset.
 pub(crate) async fn list(client: &Client, asked: &HubLocation) -> Result<Listing, FetchError> {
@@ -125,17 +126,13 @@ impl Search<'_> {
 
     /// Returns the configuration to look for in the conversion, if that has it.
     fn converted_config(&self, converted: &[String]) -> Result<Option<String>, FetchError> {
-        let declared: Vec<String> = self
-            .repository
-            .configs
-            .iter()
-            .map(|card| card.name.clone())
-            .collect();
+        let layout = self.layout(&[]);
+        let declared = layout.config_names();
         // The card names all configurations, while the conversion may still lack some: a default
         // chosen among those converted so far could change from one day to the next.
         let config = match (&self.config, declared.is_empty()) {
             (Some(config), _) => config.clone(),
-            (None, false) => self.choose(&declared, self.repository.default_config())?,
+            (None, false) => self.choose(&declared, layout.default())?,
             (None, true) if converted.is_empty() => return Ok(None),
             (None, true) => self.choose(converted, None)?,
         };
@@ -173,67 +170,36 @@ impl Search<'_> {
     /// Returns the repository's own files, by its card, or by convention if the card declares
     /// nothing.
     fn own<'t>(&self, tree: &'t [Entry]) -> Result<(String, Vec<&'t Entry>), FetchError> {
-        let cards = &self.repository.configs;
-        let names: Vec<String> = cards.iter().map(|card| card.name.clone()).collect();
-        let (config, splits) = if cards.is_empty() {
-            let config = self.config.clone();
-            let splits = convention::splits(tree, "", config.as_deref());
-            // The repository has data, but none that bears the name asked for: its only
-            // configuration is the default one.
-            if splits.is_empty()
-                && config.is_some()
-                && !convention::splits(tree, "", None).is_empty()
-            {
-                return Err(self.unknown_config(&[DEFAULT_CONFIG.to_owned()]));
-            }
-            (config.unwrap_or_else(|| DEFAULT_CONFIG.to_owned()), splits)
-        } else {
-            let config = self.choose(&names, self.repository.default_config())?;
-            let card = cards.iter().find(|card| card.name == config);
-            let splits = card.map_or_else(Splits::new, |card| card.splits(tree));
-            (config, splits)
-        };
-        if let Some(files) = splits.get(self.split) {
-            return Ok((config, files.clone()));
-        }
-        if splits.is_empty() {
-            return Err(FetchError::NoFiles {
-                location: self.repository.shown(&config),
-                advice: "it holds no Parquet, JSON Lines, CSV or text that the hub's rules assign to a split; name its files \
-                         by their URLs"
-                    .to_owned(),
-            });
-        }
-        Err(FetchError::UnknownSplit {
-            dataset: self.repository.dataset.clone(),
-            config,
-            asked: self.split.to_owned(),
-            available: splits.into_keys().collect(),
-        })
+        let layout = self.layout(tree);
+        let found = layout.files(self.config.as_deref(), Some(self.split))?;
+        let entries: HashMap<&str, &Entry> = tree
+            .iter()
+            .map(|entry| (entry.path.as_str(), entry))
+            .collect();
+        let files = found.files.iter();
+        let files = files.filter_map(|path| entries.get(path.as_str()).copied());
+        Ok((found.config, files.collect()))
+    }
+
+    /// Returns the layout of the repository with these files.
+    fn layout(&self, tree: &[Entry]) -> HubLayout {
+        HubLayout::with_configs(
+            self.repository.dataset.clone(),
+            self.repository.configs.clone(),
+            tree.iter().map(|entry| entry.path.clone()),
+        )
     }
 
     /// Returns the configuration asked for, else the only one, else the default.
     fn choose(&self, names: &[String], default: Option<&str>) -> Result<String, FetchError> {
-        let chosen = match (&self.config, names) {
-            (Some(config), names) => names.iter().find(|name| *name == config),
-            (None, [only]) => Some(only),
-            (None, names) => {
-                let default = default.unwrap_or(DEFAULT_CONFIG);
-                names.iter().find(|name| *name == default)
-            }
-        };
-        chosen.cloned().ok_or_else(|| self.unknown_config(names))
+        let asked = self.config.as_deref();
+        layout::choose(&self.repository.dataset, asked, names, default)
     }
 
     /// Returns the error for a configuration that does not exist, or that must be named.
     fn unknown_config(&self, names: &[String]) -> FetchError {
-        let mut available = names.to_vec();
-        available.sort_unstable_by(|a, b| natural(a, b));
-        FetchError::UnknownConfig {
-            dataset: self.repository.dataset.clone(),
-            asked: self.config.clone(),
-            available,
-        }
+        let asked = self.config.as_deref();
+        layout::unknown_config(&self.repository.dataset, asked, names)
     }
 }
 
@@ -250,10 +216,10 @@ fn listing(
     sorted.sort_unstable_by(|a, b| natural(&a.path, &b.path));
     // Several patterns of a card may match one file.
     sorted.dedup_by(|a, b| a.path == b.path);
+    let taken: HashSet<&str> = sorted.iter().map(|entry| entry.path.as_str()).collect();
     let mut ignored: Vec<String> = tree
         .iter()
-        // The files are references into `tree`, so that identity is enough.
-        .filter(|entry| !sorted.iter().any(|taken| std::ptr::eq(*taken, *entry)))
+        .filter(|entry| !taken.contains(entry.path.as_str()))
         .map(|entry| entry.path.clone())
         .collect();
     ignored.sort_unstable_by(|a, b| natural(a, b));

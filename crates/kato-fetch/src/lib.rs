@@ -4,9 +4,11 @@
 //!
 //! Start with [`Fetcher::builder`]. A [`Fetcher`] lists a [`Location`] as a [`Listing`] of
 //! [`RemoteFile`]s, and opens one of them as a [`RangeReader`], which reads ranges or starts a
-//! [`FileStream`]. [`RetryPolicy`] and [`Timeouts`] say how patient it is, [`Cancel`] ends it, and
+//! [`FileStream`]. [`RetryPolicy`] and [`Timeouts`] say how patient it is, [`Limits`] how much
+//! it believes, [`Cancel`] ends it, and
 //! [`FetchFigures`] counts what it has done.
 
+mod aws_profile;
 mod builder;
 mod cache;
 mod cancel;
@@ -19,8 +21,10 @@ mod hub;
 mod location;
 mod options;
 mod plan;
+mod rate_limit;
 mod read;
 mod reader;
+mod redirect;
 mod remote_file;
 mod retry;
 mod runtime;
@@ -33,9 +37,10 @@ pub use cancel::Cancel;
 pub use error::{Cause, FetchError};
 pub use fetcher::Fetcher;
 pub use figures::FetchFigures;
+pub use hub::{HubFiles, HubLayout};
 pub use kato_retry::{Jitter, RetryPolicy};
 pub use location::{HubLocation, Location};
-pub use options::Timeouts;
+pub use options::{Limits, PrivateRedirects, Timeouts};
 pub use reader::RangeReader;
 pub use remote_file::{Listing, RemoteFile};
 pub use stream::FileStream;

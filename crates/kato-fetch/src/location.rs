@@ -32,7 +32,9 @@ const SECRET_PARAMETERS: [&str; 12] = [
 ///
 /// A URL names one file. A location in an object store that ends in `/` stands for all files below
 /// it, and one with `*`, `?`, `[` or `{` for those that match (`*` does not cross a `/`, `**`
-/// does).
+/// does), unless there is an object or a folder of that very name. In a pattern `[*]`, `[?]`, `[[]`,
+/// `[{]` and `[}]` are the characters themselves. Keys are written as they are, without escapes: `%20` is
+/// three characters.
 ///
 /// The text form round-trips, with its secrets if it has any. Show [`redacted`](Self::redacted)
 /// instead.
@@ -107,7 +109,8 @@ impl Location {
     pub fn redacted(&self) -> String {
         match self {
             Self::Hub(hub) => hub.to_string(),
-            Self::Http(url) | Self::Store(url) => redacted(url),
+            Self::Http(url) => redacted(url),
+            Self::Store(url) => store_text(url),
         }
     }
 }
@@ -128,15 +131,23 @@ impl FromStr for Location {
             return parse_hub(text, rest).map(Self::Hub);
         }
         if is_store_scheme(&scheme) {
-            // A key may hold `#`, and `?` is a wildcard: as they are, `Url` would read a fragment
-            // or a query there.
-            let escaped = format!(
-                "{scheme}://{}",
-                rest.replace('?', "%3F").replace('#', "%23")
-            );
-            let url = parse_url(&escaped)?;
+            // A key is taken as it is written: `Url` would read an escape, a fragment or a query
+            // there.
+            let escaped = rest
+                .replace('%', "%25")
+                .replace('?', "%3F")
+                .replace('#', "%23");
+            let url = parse_url(&format!("{scheme}://{escaped}"))?;
             if url.host_str().is_none_or(str::is_empty) {
                 return Err(invalid(text, "it names no bucket"));
+            }
+            let key = rest.split_once('/').map_or("", |(_, key)| key);
+            let is_kept = store_key(&url).is_some_and(|kept| kept == key);
+            if !is_kept {
+                return Err(invalid(
+                    text,
+                    "its key has a part `.` or `..`, or a control character, which no request can ask for",
+                ));
             }
             return Ok(Self::Store(url));
         }
@@ -154,7 +165,8 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hub(hub) => hub.fmt(f),
-            Self::Http(url) | Self::Store(url) => url.fmt(f),
+            Self::Http(url) => url.fmt(f),
+            Self::Store(url) => f.write_str(&store_text(url)),
         }
     }
 }
@@ -176,6 +188,35 @@ impl fmt::Display for HubLocation {
     }
 }
 
+/// Returns the key in the URL of a store, as the store has it and not as URLs write it.
+pub(crate) fn store_key(url: &Url) -> Option<String> {
+    let path = url.path();
+    percent_decoded(path.strip_prefix('/').unwrap_or(path))
+}
+
+/// Returns `SCHEME://BUCKET` of the URL of a store.
+pub(crate) fn store_bucket(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    // Azure writes `container@account`.
+    let user = match url.username() {
+        "" => String::new(),
+        user => format!("{user}@"),
+    };
+    format!("{}://{user}{host}", url.scheme())
+}
+
+/// Returns the location of a store as it was written.
+fn store_text(url: &Url) -> String {
+    let key = store_key(url).unwrap_or_else(|| url.path().to_owned());
+    let bucket = store_bucket(url);
+    // Whether there was a slash behind the bucket makes no difference to what is listed, but to the
+    // text.
+    match url.path() {
+        "" => bucket,
+        _ => format!("{bucket}/{key}"),
+    }
+}
+
 /// Returns whether a scheme, in lower case, is one of an object store.
 pub(crate) fn is_store_scheme(scheme: &str) -> bool {
     STORE_SCHEMES.contains(&scheme)
@@ -193,6 +234,17 @@ pub(crate) fn invalid(location: &str, reason: impl Into<String>) -> FetchError {
 /// Returns a text that may be a URL as [`redacted`] does. Of one that does not parse, user,
 /// password, query and fragment are left out whatever they hold.
 pub(crate) fn without_secrets(text: &str) -> String {
+    let of_store = text.split_once("://").filter(|(scheme, rest)| {
+        // As it was written: a key is no part of a URL, and has no secrets.
+        let has_user = rest
+            .split('/')
+            .next()
+            .is_some_and(|name| name.contains(':'));
+        is_store_scheme(&scheme.to_ascii_lowercase()) && !has_user
+    });
+    if of_store.is_some() {
+        return text.to_owned();
+    }
     if let Ok(url) = Url::parse(text) {
         return redacted(&url);
     }
@@ -443,6 +495,9 @@ mod tests {
             "ftp://x/y",
             "s3://",
             "s3:///key",
+            "s3://bucket/a/../b",
+            "s3://bucket/./b",
+            "s3://bucket/a\nb",
             "https://",
             "hf://a/b@0123456789012345678901234567890123456789/data/x.parquet",
         ] {
@@ -463,6 +518,12 @@ mod tests {
             "gs://bucket/folder/",
             "az://container/a/*.txt",
             "s3://bucket/{a,b}/**/part-?.parquet",
+            "s3://bucket",
+            "s3://bucket/",
+            "s3://bucket/a%20b/%41%zz %",
+            "s3://bucket/a//b#c?d",
+            "s3://bucket/ä \\[x]^`|\"<>",
+            "abfs://container@account/a b",
         ] {
             let location: Location = text.parse().unwrap();
             assert_eq!(

@@ -14,6 +14,11 @@ use crate::retry::Attempts;
 use crate::source::{Facts, Source, is_strong};
 use crate::{FetchError, plan};
 
+/// Parts of one read that are under way at a time.
+const PARTS_AT_A_TIME: usize = 64;
+/// Bytes that are reserved before any of them has arrived.
+const RESERVED_BYTES: usize = 1 << 20;
+
 /// Open file.
 #[derive(Debug)]
 pub(crate) struct Opened {
@@ -39,18 +44,29 @@ impl Opened {
             None => plan::requests(&ranges),
         };
         let mut parts = JoinSet::new();
+        let mut read = Vec::new();
         for (number, part) in plan.iter().cloned().enumerate() {
+            // No more than can be under way: what a server announces decides how many there are.
+            if parts.len() >= PARTS_AT_A_TIME
+                && let Some(part) = parts.join_next().await
+            {
+                keep(part, &mut read)?;
+            }
             let opened = Arc::clone(&self);
             // Numbered, because they finish in any order.
             parts.spawn(async move { opened.part(part).await.map(|bytes| (number, bytes)) });
         }
-        let mut read = vec![Bytes::new(); plan.len()];
         while let Some(part) = parts.join_next().await {
             // An error ends the read: dropping the set aborts the other parts.
-            let (number, bytes) = part.map_err(|_| FetchError::Runtime { source: None })??;
-            read[number] = bytes;
+            keep(part, &mut read)?;
         }
-        let read: Vec<_> = plan.into_iter().zip(read).collect();
+        // Not by a place for each of them from the beginning: only what has arrived takes memory.
+        read.sort_unstable_by_key(|(number, _)| *number);
+        let read: Vec<_> = plan
+            .into_iter()
+            .zip(read)
+            .map(|(range, (_, bytes))| (range, bytes))
+            .collect();
         Ok(ranges
             .iter()
             .map(|range| plan::gather(&read, range))
@@ -100,7 +116,7 @@ impl Opened {
     /// Reads `range`, which lies in the file, over the network.
     pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<Bytes, FetchError> {
         // Kept over all attempts: each asks only for what is missing.
-        let mut received = Vec::with_capacity(length(&range));
+        let mut received = Vec::with_capacity(length(&range).min(RESERVED_BYTES));
         let mut attempts = Attempts::new(&self.client.backoff);
         while let Err(error) = self.attempt(&range, &mut received, &mut attempts).await {
             attempts.again(error).await?;
@@ -122,23 +138,28 @@ impl Opened {
             return Ok(());
         }
         let _permit = self.client.permit().await?;
-        let from = range.start + received.len() as u64;
-        let mut body = self.source.range(&self.facts, from, range.end).await?;
-        while let Some(piece) = body.next().await {
-            let piece =
-                piece.map_err(|error| self.cut(error, expected as u64, received.len() as u64))?;
-            if piece.len() > expected - received.len() {
-                // An answer that is too long is not the range asked for, so that none of its bytes
-                // can be trusted.
-                received.clear();
-                return Err(self.too_long(expected as u64));
+        while received.len() < expected {
+            let from = range.start + received.len() as u64;
+            let (mut body, end) = self.source.range(&self.facts, from, range.end).await?;
+            let given = length(&(range.start..end));
+            while let Some(piece) = body.next().await {
+                let piece = piece
+                    .map_err(|error| self.cut(error, expected as u64, received.len() as u64))?;
+                if piece.len() > given.saturating_sub(received.len()) {
+                    // An answer that is too long is not the range asked for, so that none of its
+                    // bytes can be trusted.
+                    received.clear();
+                    return Err(self.too_long(expected as u64));
+                }
+                add(&self.client.counters.bytes_received, piece.len() as u64);
+                attempts.progressed(piece.len());
+                received.extend_from_slice(&piece);
             }
-            add(&self.client.counters.bytes_received, piece.len() as u64);
-            attempts.progressed(piece.len());
-            received.extend_from_slice(&piece);
-        }
-        if received.len() < expected {
-            return Err(self.truncated(expected as u64, received.len() as u64));
+            if received.len() < given {
+                return Err(self.truncated(expected as u64, received.len() as u64));
+            }
+            // The server may have given less than was asked for, and said so: on with the rest.
+            attempts.answered();
         }
         Ok(())
     }
@@ -182,4 +203,13 @@ impl Opened {
 /// Returns the number of bytes of a range.
 pub(crate) fn length(range: &Range<u64>) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
+}
+
+/// Adds a part to those that were read.
+fn keep(
+    part: Result<Result<(usize, Bytes), FetchError>, tokio::task::JoinError>,
+    read: &mut Vec<(usize, Bytes)>,
+) -> Result<(), FetchError> {
+    read.push(part.map_err(|_| FetchError::Runtime { source: None })??);
+    Ok(())
 }

@@ -10,6 +10,13 @@ use crate::{Cancel, FetchError};
 /// break often, as long as it makes progress.
 const PROGRESS: u64 = 1 << 20;
 
+/// Wrong answers after which they are the server's way, or a quarter of the attempts if those are
+/// many.
+const WRONG_ANSWERS: u32 = 3;
+/// Bodies that end at the same byte, as if they were complete, after which that is where the
+/// server's file ends, whatever it announces; or half of the attempts if those are many.
+const SAME_ENDS: u32 = 4;
+
 /// Attempts of one transfer.
 #[derive(Debug)]
 pub(crate) struct Attempts<'a> {
@@ -19,6 +26,12 @@ pub(crate) struct Attempts<'a> {
     retry: Retry,
     /// Bytes that have arrived since the last of them.
     progress: u64,
+    /// Wrong answers among the faults.
+    wrong_answers: u32,
+    /// Where the last body ended too early, and how often it was there.
+    ends: ((u64, u64), u32),
+    /// Whether the transfer has ever made progress.
+    has_progressed: bool,
 }
 
 impl<'a> Attempts<'a> {
@@ -28,6 +41,9 @@ impl<'a> Attempts<'a> {
             backoff,
             retry: Retry::new(),
             progress: 0,
+            wrong_answers: 0,
+            ends: ((0, 0), 0),
+            has_progressed: false,
         }
     }
 
@@ -35,8 +51,17 @@ impl<'a> Attempts<'a> {
     pub(crate) fn progressed(&mut self, bytes: usize) {
         self.progress = self.progress.saturating_add(bytes as u64);
         if self.progress >= PROGRESS {
-            *self = Self::new(self.backoff);
+            self.answered();
+            self.has_progressed = true;
         }
+    }
+
+    /// Forgets the faults, because an answer has come that was good to its end.
+    pub(crate) fn answered(&mut self) {
+        *self = Self {
+            has_progressed: self.has_progressed,
+            ..Self::new(self.backoff)
+        };
     }
 
     /// Waits until the next attempt is due, or returns the error when there is none.
@@ -46,13 +71,44 @@ impl<'a> Attempts<'a> {
         // Asked for all faults alike, because the error says how many attempts were made.
         let wait = self.retry.next_wait(self.backoff, Instant::now(), asked);
         let attempt = self.retry.failures();
+        // One that asks for more patience than there is would only be asked in vain.
+        let policy = self.backoff.policy();
+        let longest = policy.longest_asked_wait.unwrap_or(policy.longest_wait);
+        let in_vain = asked.is_some_and(|asked| asked > longest) || self.will_not_pass(&error);
         match wait {
-            Some(wait) if error.is_transient() => {
+            Some(wait) if error.is_transient() && !in_vain => {
                 tracing::debug!(attempt, ?wait, %error, "trying again");
                 tokio::time::sleep(wait).await;
                 Ok(())
             }
             Some(_) | None => Err(error.after(attempt)),
+        }
+    }
+}
+
+impl Attempts<'_> {
+    /// Counts faults that may pass by their kind, and returns whether one has come so often that it
+    /// is the server's way.
+    fn will_not_pass(&mut self, error: &FetchError) -> bool {
+        let attempts = self.backoff.policy().attempts;
+        match error {
+            FetchError::WrongAnswer { .. } => {
+                self.wrong_answers += 1;
+                self.wrong_answers >= WRONG_ANSWERS.max(attempts / 4)
+            }
+            FetchError::Truncated {
+                expected, received, ..
+            } if error.is_an_end() => {
+                let end = (*expected, *received);
+                self.ends = match self.ends {
+                    (last, times) if last == end => (end, times + 1),
+                    _ => (end, 1),
+                };
+                self.ends.1 >= SAME_ENDS.max(attempts / 2)
+            }
+            // A server that was quick before may be so again.
+            FetchError::TooSlow { .. } => !self.has_progressed,
+            _ => false,
         }
     }
 }

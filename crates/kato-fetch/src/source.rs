@@ -1,19 +1,22 @@
 //! Sources of a file's bytes: what can be asked of any server.
 
+mod encoding;
 mod http;
 mod labels;
+mod pace;
 mod store;
-
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 
+pub(crate) use encoding::{Encoding, decoded};
 pub(crate) use http::HttpSource;
 pub(crate) use store::{StoreSource, Stores, facts};
 
 use crate::FetchError;
+use crate::options::{Limits, Timeouts};
+use pace::Pace;
 
 /// Properties of a file, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,13 +49,22 @@ impl Source {
         }
     }
 
-    /// Requests bytes `from..to` of a file that can be read by ranges, once.
+    /// Asks for the facts of a file that cannot be read by ranges, though it should, once.
+    pub(crate) async fn probe_whole(&self) -> Result<Facts, FetchError> {
+        match self {
+            Self::Http(source) => source.probe_whole().await,
+            Self::Store(source) => source.probe().await,
+        }
+    }
+
+    /// Requests bytes `from..to` of a file that can be read by ranges, once. Returns also the end of
+    /// the bytes that come, as a server may give fewer.
     pub(crate) async fn range(
         &self,
         facts: &Facts,
         from: u64,
         to: u64,
-    ) -> Result<Body, FetchError> {
+    ) -> Result<(Body, u64), FetchError> {
         match self {
             Self::Http(source) => source.range(facts, from, to).await,
             Self::Store(source) => source.range(facts, from, to).await,
@@ -76,20 +88,29 @@ impl Source {
     }
 }
 
-/// Returns the same body, which fails when its next piece takes longer than `idle`.
-fn within(idle: Duration, shown: String, body: Body) -> Body {
-    let pieces = stream::try_unfold((body, shown), move |(mut body, shown)| async move {
+/// Returns the same body, which fails when its next piece takes longer than is allowed, or when its
+/// pieces come too slowly.
+pub(crate) fn within(timeouts: Timeouts, limits: Limits, shown: String, body: Body) -> Body {
+    let pace = Pace::new(timeouts, limits);
+    let pieces = stream::try_unfold((body, shown, pace), move |mut state| async move {
+        let (body, shown, pace) = &mut state;
         // The time runs only while a piece is waited for: a slow reader does not make a server
-        // silent.
-        match tokio::time::timeout(idle, body.next()).await {
-            Ok(None) => Ok(None),
-            Ok(Some(piece)) => piece.map(|piece| Some((piece, (body, shown)))),
-            Err(_) => Err(FetchError::Timeout {
-                url: shown,
-                waited: idle,
-                attempts: 1,
-            }),
-        }
+        // slow.
+        let since = tokio::time::Instant::now();
+        let next = tokio::time::timeout(timeouts.idle, body.next()).await;
+        let piece = match next {
+            Ok(None) => return Ok(None),
+            Ok(Some(piece)) => piece?,
+            Err(_) => {
+                return Err(FetchError::Timeout {
+                    url: shown.clone(),
+                    waited: timeouts.idle,
+                    attempts: 1,
+                });
+            }
+        };
+        pace.check(shown, piece.len(), since.elapsed())?;
+        Ok(Some((piece, state)))
     });
     pieces.boxed()
 }

@@ -145,6 +145,12 @@ impl Listing {
         directory: &Path,
         selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
+        #[cfg(feature = "remote")]
+        if let Some(found) = crate::hub_folder::files(directory)? {
+            self.ignored.extend(found.ignored);
+            let mut files = found.files.iter();
+            return files.try_for_each(|path| self.push_found(path, selection));
+        }
         let before = self.files.len();
         let mut found = walk::files_below(directory, usize::MAX)?;
         for path in found.files {

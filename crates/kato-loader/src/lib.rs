@@ -30,6 +30,8 @@ mod extent;
 mod file_identity;
 mod file_name;
 mod filter;
+#[cfg(feature = "remote")]
+mod hub_folder;
 mod identity;
 pub mod ignored;
 mod input_file;

@@ -126,7 +126,7 @@ impl fmt::Debug for Access {
 }
 
 /// Creates the error of an input that cannot be listed.
-fn failed(input: &str, source: FetchError) -> LoadError {
+pub(crate) fn failed(input: &str, source: FetchError) -> LoadError {
     LoadError::Remote {
         input: input.to_owned(),
         source: Box::new(source),

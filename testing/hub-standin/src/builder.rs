@@ -8,6 +8,8 @@ use std::thread;
 use crate::content::{Blob, PlainFile};
 use crate::dataset::Dataset;
 use crate::fault::{Fault, Plan, When};
+use crate::request::Seen;
+use crate::script::{Raw, Script};
 use crate::server::{self, State, World};
 use crate::standin::HubStandin;
 
@@ -42,6 +44,32 @@ impl HubStandinBuilder {
     /// Adds a plain file below `/files/`.
     pub fn file(mut self, name: &str, file: PlainFile) -> Self {
         self.state.plain.insert(name.to_owned(), file);
+        self
+    }
+
+    /// Lets a function answer all requests to a path below `/files/`, or to one that begins with
+    /// `/`, in whatever way.
+    pub fn script(
+        mut self,
+        path: &str,
+        answer: impl Fn(&Seen) -> Raw + Send + Sync + 'static,
+    ) -> Self {
+        let path = match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("/files/{path}"),
+        };
+        let script = Script(Arc::new(move |seen, _| answer(seen)));
+        self.state.scripts.insert(path, script);
+        self
+    }
+
+    /// Lets a function answer all requests for which there is no other script. Its second argument
+    /// is the host and the port of the server.
+    pub fn script_all(
+        mut self,
+        answer: impl Fn(&Seen, &str) -> Raw + Send + Sync + 'static,
+    ) -> Self {
+        self.state.script = Some(Script(Arc::new(answer)));
         self
     }
 

@@ -10,6 +10,8 @@ use sha2::{Digest as _, Sha256};
 pub enum Fault {
     /// This status in place of the answer, with `Retry-After` if given.
     Status(u16, Option<String>),
+    /// 429 in place of the answer, with this value of `RateLimit` and no `Retry-After`.
+    Limit(String),
     /// The connection ends before the answer begins.
     ResetBeforeHead,
     /// The connection ends after the head.

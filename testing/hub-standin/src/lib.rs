@@ -10,7 +10,7 @@
 //! | `/api/datasets/ID/tree/REV?recursive=true` | its files, page by page, with `Link` |
 //! | `/datasets/ID/resolve/REV/PATH` | a small file, or a redirect to the CDN |
 //! | `/cdn/SHA256?Signature=…` | a large file, while the signature is valid |
-//! | `/files/…` | plain files |
+//! | `/files/…` | plain files, and what scripts answer |
 //! | `/s3/BUCKET[/KEY]` | objects, and lists of them |
 //!
 //! # Examples
@@ -42,6 +42,7 @@ mod request;
 mod response;
 mod route;
 mod s3;
+mod script;
 mod server;
 mod standin;
 
@@ -52,4 +53,5 @@ pub use conversion::parquet_of;
 pub use dataset::Dataset;
 pub use fault::{Fault, When};
 pub use request::Seen;
+pub use script::Raw;
 pub use standin::HubStandin;

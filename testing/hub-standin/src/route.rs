@@ -19,6 +19,9 @@ pub(crate) fn answer(world: &World, request: &Request, fault: Option<&Fault>) ->
             None => response,
         };
     }
+    if let Some(Fault::Limit(limit)) = fault {
+        return Response::text(429, "as planned").with("RateLimit", limit.clone());
+    }
     let path = request.path.as_str();
     if let Some(rest) = path.strip_prefix("/api/datasets/") {
         hub::api(world, request, rest)

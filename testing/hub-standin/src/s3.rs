@@ -38,12 +38,14 @@ fn list(world: &World, request: &Request, bucket: &str) -> Response {
     let page = &keys[..keys.len().min(world.page_size)];
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult>");
     for (key, size, etag) in page {
+        let key = key.replace('&', "&amp;").replace('<', "&lt;");
         xml.push_str(&format!(
             "<Contents><Key>{key}</Key><LastModified>1994-11-06T08:49:37.000Z</LastModified><ETag>\"{etag}\"</ETag>\
              <Size>{size}</Size><StorageClass>STANDARD</StorageClass></Contents>"
         ));
     }
     if let Some((last, _, _)) = page.last().filter(|_| page.len() < keys.len()) {
+        let last = last.replace('&', "&amp;").replace('<', "&lt;");
         xml.push_str(&format!(
             "<IsTruncated>true</IsTruncated><NextContinuationToken>{last}</NextContinuationToken>"
         ));

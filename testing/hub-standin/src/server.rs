@@ -13,6 +13,7 @@ use crate::fault::{Fault, Plan};
 use crate::request::{Request, Seen};
 use crate::response::Next;
 use crate::route;
+use crate::script::Script;
 
 /// Time after which a silent connection ends all the same. It is longer than any client waits.
 const LONGEST_STALL: Duration = Duration::from_secs(60);
@@ -33,6 +34,9 @@ pub(crate) struct State {
     pub(crate) datasets: BTreeMap<String, Arc<Dataset>>,
     pub(crate) plain: BTreeMap<String, PlainFile>,
     pub(crate) objects: BTreeMap<(String, String), Blob>,
+    pub(crate) scripts: BTreeMap<String, Script>,
+    /// The one for all other paths.
+    pub(crate) script: Option<Script>,
     pub(crate) plans: Vec<Plan>,
     pub(crate) seen: Vec<Seen>,
     /// Number of uses of each signature.
@@ -74,6 +78,13 @@ impl World {
     /// Returns a plain file.
     pub(crate) fn plain(&self, name: &str) -> Option<PlainFile> {
         self.state().plain.get(name).cloned()
+    }
+
+    /// Returns the script that answers requests for a path.
+    pub(crate) fn script(&self, path: &str) -> Option<Script> {
+        let state = self.state();
+        let script = state.scripts.get(path).or(state.script.as_ref());
+        script.cloned()
     }
 
     /// Returns an object of a bucket.
@@ -180,7 +191,13 @@ fn converse(world: &World, connection: &TcpStream, number: u64) -> io::Result<()
             .header("connection")
             .is_some_and(|value| value.eq_ignore_ascii_case("close"));
         let fault = world.strike(&request, number);
+        let script = world.script(&request.path);
         let next = match &fault {
+            None if script.is_some() => {
+                let host = world.address.to_string();
+                let answer = script.map(|Script(answer)| answer(&request.seen(number), &host));
+                answer.unwrap_or_default().write(&mut to)?
+            }
             // These faults need no answer, so that none is made up.
             Some(Fault::ResetBeforeHead) => Next::Close,
             Some(Fault::Stall) => Next::Stall,

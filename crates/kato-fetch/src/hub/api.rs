@@ -6,7 +6,9 @@ use url::Url;
 
 use super::{below, card::Config};
 use crate::FetchError;
-use crate::client::{Client, text, wrong};
+use crate::client::{Client, Target, same_origin, text, wrong};
+use crate::location::redacted;
+use crate::redirect::private_literal;
 
 /// Pages after which a list of files cannot be honest: the Hub gives up to a thousand entries a
 /// page.
@@ -55,18 +57,6 @@ impl Entry {
     pub(super) fn content_id(&self) -> &str {
         self.lfs.as_ref().map_or(&self.oid, |lfs| &lfs.oid)
     }
-
-    /// Creates a file's entry for a test.
-    #[cfg(test)]
-    pub(super) fn at(path: &str) -> Self {
-        Self {
-            kind: "file".to_owned(),
-            path: path.to_owned(),
-            size: 1,
-            oid: String::new(),
-            lfs: None,
-        }
-    }
 }
 
 impl Repository {
@@ -82,7 +72,7 @@ impl Repository {
             &client.endpoint,
             segments.chain(revision.map(|_| "revision")).chain(revision),
         );
-        let (body, _) = client.text(&url).await?;
+        let (body, _) = client.text(&Target::asked_for(url.clone())).await?;
         let info: Info = json(&url, &body)?;
         let commit = info
             .sha
@@ -98,12 +88,6 @@ impl Repository {
         })
     }
 
-    /// Returns the configuration that the card calls the default.
-    pub(super) fn default_config(&self) -> Option<&str> {
-        let marked = self.configs.iter().find(|config| config.is_default);
-        marked.map(|config| config.name.as_str())
-    }
-
     /// Lists all files of the commit, page by page.
     pub(super) async fn tree(&self, client: &Client) -> Result<Vec<Entry>, FetchError> {
         let segments = ["api", "datasets"]
@@ -112,9 +96,19 @@ impl Repository {
             .chain(["tree", self.commit.as_str()]);
         let mut url = below(&client.endpoint, segments);
         url.set_query(Some("recursive=true"));
-        let mut entries = Vec::new();
+        let first = url.clone();
+        let (mut entries, mut received) = (Vec::new(), 0_u64);
         for _ in 0..MAX_PAGES {
-            let (body, headers) = client.text(&url).await?;
+            let at = Target {
+                // A list that goes on at another server is as good as a redirect to it.
+                is_guarded: !same_origin(&url, &first) && private_literal(&first).is_none(),
+                url: url.clone(),
+            };
+            let (body, headers) = client.text(&at).await?;
+            received = received.saturating_add(body.len() as u64);
+            if received > client.limits.listing_bytes {
+                return Err(too_many(client, &first));
+            }
             let page: Vec<Entry> = json(&url, &body)?;
             entries.extend(page.into_iter().filter(|entry| entry.kind == "file"));
             let Some(next) = text(&headers, LINK.as_str()).and_then(|links| next_page(&links))
@@ -132,10 +126,15 @@ impl Repository {
         }
         Err(wrong(&url, "a list of files without end"))
     }
+}
 
-    /// Returns the name of a configuration at this commit, for messages.
-    pub(super) fn shown(&self, config: &str) -> String {
-        format!("hf://{}/{config}@{}", self.dataset, self.commit)
+/// Returns the error for a list of more files than is allowed.
+fn too_many(client: &Client, url: &Url) -> FetchError {
+    FetchError::TooMuch {
+        url: redacted(url),
+        what: "lists files at great length".to_owned(),
+        limit: client.limits.listing_bytes,
+        setting: "listing_bytes",
     }
 }
 

@@ -1,13 +1,14 @@
 //! Configurations that a dataset's card declares.
 
-use globset::GlobBuilder;
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::api::Entry;
-use super::{DEFAULT_CONFIG, DEFAULT_SPLIT, Splits, convention};
+use super::pattern::Pattern;
+use super::{DEFAULT_CONFIG, DEFAULT_SPLIT, convention};
 
 /// Configuration declared by a card.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Config {
     pub(super) name: String,
     pub(super) is_default: bool,
@@ -15,6 +16,14 @@ pub(super) struct Config {
     folder: String,
     /// Splits with their patterns; if there are none, the files are found by convention.
     patterns: Vec<(String, String)>,
+}
+
+/// Files of one split of a configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct SplitFiles<'t> {
+    pub(super) files: Vec<&'t str>,
+    /// What the card names outright and is not there.
+    pub(super) missing: Vec<String>,
 }
 
 impl Config {
@@ -45,35 +54,60 @@ impl Config {
         })
     }
 
-    /// Returns the files of each split.
-    pub(super) fn splits<'t>(&self, tree: &'t [Entry]) -> Splits<'t> {
+    /// Returns the files of each split that has some, or that names some that are missing.
+    pub(super) fn splits<'t>(&self, paths: &[&'t str]) -> BTreeMap<String, SplitFiles<'t>> {
+        let inside: Vec<&str> = paths.iter().filter_map(|path| self.inside(path)).collect();
+        let mut splits: BTreeMap<String, SplitFiles<'_>> = BTreeMap::new();
         if self.patterns.is_empty() {
-            return convention::splits(tree, &self.folder, None);
+            for (split, files) in convention::splits(&inside) {
+                splits.entry(split).or_default().files = files;
+            }
         }
-        let mut splits = Splits::new();
-        for (split, pattern) in &self.patterns {
-            let pattern = pattern.trim_start_matches("./");
-            let pattern = match self.folder.as_str() {
-                "" => pattern.to_owned(),
-                folder => format!("{folder}/{pattern}"),
-            };
-            // Of a pattern that cannot be read only that pattern is lost.
-            let Ok(glob) = GlobBuilder::new(&pattern).literal_separator(true).build() else {
-                continue;
-            };
-            let matcher = glob.compile_matcher();
-            // A pattern that names a folder stands for the files in it.
-            let folder = format!("{}/", pattern.trim_end_matches('/'));
-            let matched = tree.iter().filter(|entry| {
-                convention::is_data(&entry.path)
-                    && (matcher.is_match(&entry.path) || entry.path.starts_with(&folder))
-            });
-            splits.entry(split.clone()).or_default().extend(matched);
+        for (split, text) in &self.patterns {
+            let found = splits.entry(split.clone()).or_default();
+            match named(text, &inside) {
+                Some(files) => found.files.extend(files),
+                None => found.missing.push(text.clone()),
+            }
         }
         // A split without files is as good as none: the error lists those that there are.
-        splits.retain(|_, files| !files.is_empty());
+        splits.retain(|_, found| !found.files.is_empty() || !found.missing.is_empty());
+        // The paths that are given back are those of the repository.
+        let whole = |path: &&'t str| paths.iter().find(|whole| self.inside(whole) == Some(path));
+        for found in splits.values_mut() {
+            found.files = found.files.iter().filter_map(whole).copied().collect();
+        }
         splits
     }
+
+    /// Returns a path as it is seen from the configuration's folder; `None` if it lies elsewhere.
+    fn inside<'p>(&self, path: &'p str) -> Option<&'p str> {
+        match self.folder.as_str() {
+            "" => Some(path),
+            // `data` is not the folder of `data-old/a.csv`.
+            folder => path.strip_prefix(folder)?.strip_prefix('/'),
+        }
+    }
+}
+
+/// Returns the data files that a pattern of a card means; `None` if it names one outright that is not
+/// there.
+fn named<'t>(text: &str, paths: &[&'t str]) -> Option<Vec<&'t str>> {
+    let pattern = Pattern::read(text)?;
+    let found = convention::matching(&pattern, paths);
+    if Pattern::is_magic(text) {
+        let data = found.into_iter().filter(|path| convention::is_data(path));
+        return Some(data.collect());
+    }
+    if !found.is_empty() {
+        // Whatever its extension: nobody names a file by accident.
+        return Some(found);
+    }
+    // One that names a folder stands for the files in it.
+    let below = Pattern::read(&format!("{}/**", text.trim_end_matches('/')))?;
+    let found = convention::matching(&below, paths).into_iter();
+    let data: Vec<&str> = found.filter(|path| convention::is_data(path)).collect();
+    (!data.is_empty()).then_some(data)
 }
 
 /// Reads `data_files`: a pattern, a list of them, splits with patterns, or a list of splits with
@@ -156,29 +190,50 @@ mod tests {
             {"config_name": "none", "data_files": "nowhere/*"},
             "nonsense",
         ]});
-        let tree: Vec<Entry> = [
+        let tree = [
             "README.md",
             "en/1.json.gz",
             "en/2.json.gz",
             "en/sub/3.json.gz",
             "data/a.txt",
             "data/b/c.csv",
-        ]
-        .map(Entry::at)
-        .into();
+        ];
         let configs = Config::all(&card);
         let paths = |config: &Config| -> Vec<&str> {
             let splits = config.splits(&tree);
             splits
                 .get("train")
-                .into_iter()
-                .flatten()
-                .map(|entry| entry.path.as_str())
-                .collect()
+                .map(|found| found.files.clone())
+                .unwrap_or_default()
         };
         assert_eq!(configs.len(), 3);
         assert_eq!(paths(&configs[0]), ["en/1.json.gz", "en/2.json.gz"]);
         assert_eq!(paths(&configs[1]), ["data/a.txt", "data/b/c.csv"]);
         assert!(configs[1].is_default && configs[2].splits(&tree).is_empty());
+    }
+
+    #[test]
+    fn what_is_named_outright_is_read_or_missed() {
+        let tree = [
+            "metadata.json",
+            ".hidden/a.jsonl",
+            "config.json",
+            "data/x.bin",
+            "b/c.csv",
+        ];
+        let check = |text: &str, expected: Option<&[&str]>| {
+            assert_eq!(named(text, &tree).as_deref(), expected, "{text}");
+        };
+        check("metadata.json", Some(&["metadata.json"]));
+        check(".hidden/a.jsonl", Some(&[".hidden/a.jsonl"]));
+        check(".hidden/*", Some(&[".hidden/a.jsonl"]));
+        check("config.json", Some(&["config.json"]));
+        check("*.json", Some(&["metadata.json"]));
+        check("data/x.bin", Some(&["data/x.bin"]));
+        check("data/*", Some(&[]));
+        check("b/", Some(&["b/c.csv"]));
+        check("./b/c.csv", Some(&["b/c.csv"]));
+        check("gone.csv", None);
+        check("a**b", None);
     }
 }

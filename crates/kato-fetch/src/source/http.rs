@@ -3,17 +3,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::StreamExt as _;
 use reqwest::header::{
-    ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, LAST_MODIFIED, TRANSFER_ENCODING,
+    ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, LAST_MODIFIED,
 };
 use reqwest::{Response, StatusCode};
 use url::Url;
 
-use super::{Body, Facts, compare, is_strong, labels, within};
+use super::encoding::is_chunked;
+use super::{Body, Encoding, Facts, compare, decoded, is_strong, labels};
 use crate::FetchError;
-use crate::client::{Ask, Client, Followed, connection, text, wrong};
+use crate::client::{Ask, Client, Followed, Target, encoded, is_whole, text, wrong};
 use crate::location::redacted;
+use crate::remote_file::end_of_path;
 
 /// File on a web server or on the Hub.
 #[derive(Debug)]
@@ -24,14 +26,14 @@ pub(crate) struct HttpSource {
     /// Whether the Hub itself has the file: then its own answer has the validator, and the storage
     /// that it redirects to has another one.
     on_hub: bool,
-    target: Mutex<Option<Target>>,
+    remembered: Mutex<Option<Remembered>>,
 }
 
 /// Destination of the last redirects. Asking there spares them, until the signature in its URL
 /// expires.
 #[derive(Debug, Clone)]
-struct Target {
-    url: Url,
+struct Remembered {
+    target: Target,
     /// ETag of the content there.
     etag: Option<String>,
 }
@@ -45,7 +47,7 @@ impl HttpSource {
             url,
             shown,
             on_hub,
-            target: Mutex::new(None),
+            remembered: Mutex::new(None),
         }
     }
 
@@ -54,71 +56,107 @@ impl HttpSource {
         &self.shown
     }
 
-    /// Asks for the properties of the file, once.
+    /// Asks for the properties of the file, once, by a request for its first byte. What the server
+    /// would say to a HEAD is not believed: only what it does counts.
+    ///
+    /// It is a wrong answer where ranges should work and do not; if that is no accident,
+    /// [`probe_whole`](Self::probe_whole) knows.
     pub(crate) async fn probe(&self) -> Result<Facts, FetchError> {
-        let head = self.client.follow(&Ask::head(), &self.url).await?;
-        let status = head.response.status();
-        if self.on_hub && head.linked_size.is_some() && head.linked_etag.is_some() {
-            // The Hub itself has said all there is to know; how its storage answers a HEAD does not
-            // matter.
-            let facts = self.facts(&head);
-            return Ok(Facts {
-                has_ranges: Some(true),
-                ..facts
-            });
-        }
-        // A URL is often signed for GET alone, and some servers do not know HEAD: a refusal means
-        // little.
-        let refused = matches!(status.as_u16(), 400 | 403 | 405 | 501) && !self.on_hub;
-        if !status.is_success() && !refused {
-            return Err(self.client.refusal(&self.url, &head.response));
-        }
-        if !refused {
-            let mut facts = self.facts(&head);
-            facts.size = facts
-                .size
-                .or_else(|| number(head.response.headers(), &CONTENT_LENGTH));
-            if self.on_hub {
-                facts.has_ranges = Some(true);
-            }
-            // Many servers have ranges without saying so, which only a request for one shows.
-            if facts.size.is_some() && facts.has_ranges.is_some() {
-                return Ok(facts);
-            }
-        }
-        self.probe_by_range().await
-    }
-
-    /// Asks for the properties of the file by a request for its first byte.
-    async fn probe_by_range(&self) -> Result<Facts, FetchError> {
         let ask = Ask {
             range: Some((0, Some(1))),
-            ..Ask::get()
+            ..Ask::default()
         };
-        let answer = self.client.follow(&ask, &self.url).await?;
-        let headers = answer.response.headers();
-        let mut facts = self.facts(&answer);
-        match answer.response.status() {
-            StatusCode::PARTIAL_CONTENT => {
-                let range = ContentRange::of(headers)
-                    .ok_or_else(|| self.wrong("206 without a valid Content-Range"))?;
-                facts.size = range.total;
-                // Without the file's size, no range could be checked against it.
-                facts.has_ranges = Some(range.total.is_some());
+        let answer = self.client.follow(&ask, &self.origin()).await?;
+        let facts = if self.on_hub && answer.linked_size.is_some() && answer.linked_etag.is_some() {
+            // The Hub itself has said all there is to know; how its storage answers does not
+            // matter.
+            Facts {
+                has_ranges: Some(true),
+                ..self.facts(&answer)
             }
-            // The server ignores ranges. Its answer is dropped unread.
-            StatusCode::OK => {
-                facts.size = number(headers, &CONTENT_LENGTH);
-                facts.has_ranges = Some(false);
-            }
-            // An empty file has no first byte.
-            StatusCode::RANGE_NOT_SATISFIABLE if unsatisfied_size(headers) == Some(0) => {
-                facts.size = Some(0);
-                facts.has_ranges = Some(true);
-            }
-            _ => return Err(self.client.refusal(&self.url, &answer.response)),
-        }
+        } else {
+            self.by_first_byte(answer).await?
+        };
+        self.client.believe(&self.shown, facts.size)?;
         Ok(facts)
+    }
+
+    /// Asks for the properties of the file, once, by a request for all of it, whose answer is not
+    /// read: ranges are none, whatever the server says of them.
+    pub(crate) async fn probe_whole(&self) -> Result<Facts, FetchError> {
+        let answer = self.client.follow(&Ask::default(), &self.origin()).await?;
+        if !is_all(&answer.response) {
+            return Err(self.client.refusal(&self.url, &answer.response));
+        }
+        let facts = self.by_whole_answer(&answer)?;
+        self.client.believe(&self.shown, facts.size)?;
+        Ok(facts)
+    }
+
+    /// Returns the properties by the answer to a request for the first byte.
+    async fn by_first_byte(&self, answer: Followed) -> Result<Facts, FetchError> {
+        let status = answer.response.status();
+        let headers = answer.response.headers();
+        match status.as_u16() {
+            // Not there, not allowed, or not now, for a whole file as for a part of it.
+            401 | 404 | 410 | 408 | 425 | 429 | 502..=599 => {
+                Err(self.client.refusal(&self.url, &answer.response))
+            }
+            // The server has no ranges, and has not said otherwise. Its answer is dropped unread.
+            _ if is_whole(status) && !claims_ranges(headers) => self.by_whole_answer(&answer),
+            206 if self.encoding(headers)?.is_none() => self.by_part(answer).await,
+            // Some refuse ranges by a status that means something else.
+            _ => Err(self.wrong(format!("status {status} in place of a range"))),
+        }
+    }
+
+    /// Returns the properties by an answer that is said to be the first byte, if it is.
+    async fn by_part(&self, answer: Followed) -> Result<Facts, FetchError> {
+        let mut facts = self.facts(&answer);
+        let range = ContentRange::of(answer.response.headers());
+        let range = range
+            .filter(|range| (range.start, range.end) == (0, 1))
+            .ok_or_else(|| self.wrong("206 without the range asked for"))?;
+        let mut body = self.body(answer.response, None);
+        let mut received = 0;
+        // One that is longer than its head says is dropped.
+        while received <= 1
+            && let Some(piece) = body.next().await
+        {
+            received += piece?.len();
+        }
+        if received != 1 {
+            return Err(self.wrong("a range of another length than it says"));
+        }
+        facts.size = range.total;
+        // Without the file's size, no range could be checked against it.
+        facts.has_ranges = Some(range.total.is_some());
+        Ok(facts)
+    }
+
+    /// Returns the properties by the answer with the whole file.
+    fn by_whole_answer(&self, answer: &Followed) -> Result<Facts, FetchError> {
+        let headers = answer.response.headers();
+        let mut facts = self.facts(answer);
+        // What is announced is the length of the encoded bytes.
+        facts.size = match self.encoding(headers)? {
+            Some(_) => None,
+            None => facts.size.or_else(|| content_length(headers)),
+        };
+        // An empty file has no part that could be refused.
+        facts.has_ranges = Some(facts.size == Some(0));
+        Ok(facts)
+    }
+
+    /// Returns the encoding that was not asked for, if it can be read.
+    fn encoding(&self, headers: &HeaderMap) -> Result<Option<Encoding>, FetchError> {
+        let name = labels::served_name(headers, None).unwrap_or_else(|| end_of_path(&self.url));
+        Encoding::of(headers, &name).map_err(|coding| encoded(&self.url, &coding))
+    }
+
+    /// Returns the file's own URL, to which no redirect has led.
+    fn origin(&self) -> Target {
+        Target::asked_for(self.url.clone())
     }
 
     /// Returns what the head of an answer says of the file. Off the Hub the size is left out,
@@ -134,38 +172,44 @@ impl HttpSource {
         } else {
             (None, validator(headers))
         };
-        let has_ranges = match text(headers, ACCEPT_RANGES.as_str()).as_deref() {
-            Some("bytes") => Some(true),
-            Some("none") => Some(false),
-            _ => None,
-        };
+        let target = answer.target.as_ref().map(|target| &target.url);
         Facts {
             size,
             validator,
-            has_ranges,
+            has_ranges: None,
             content_type: labels::content_type(headers),
-            served_name: labels::served_name(headers, answer.target.as_ref()),
+            served_name: labels::served_name(headers, target),
         }
     }
 
-    /// Requests bytes `from..to`, once, and checks that they are what is answered.
+    /// Requests bytes `from..to`, once, and checks that they are what is answered. Returns also
+    /// where they end, as a server may give fewer.
     pub(crate) async fn range(
         &self,
         known: &Facts,
         from: u64,
         to: u64,
-    ) -> Result<Body, FetchError> {
+    ) -> Result<(Body, u64), FetchError> {
         let ask = Ask {
             range: Some((from, Some(to))),
             if_match: self.precondition(known),
-            ..Ask::get()
         };
         let response = self.ask(&ask, known).await?;
         let headers = response.headers();
         match response.status() {
             StatusCode::PARTIAL_CONTENT => {}
-            // Its body begins at the first byte of the file, not at `from`.
-            StatusCode::OK => return Err(self.wrong("the whole file in place of a range")),
+            status if is_whole(status) => {
+                // All of the file was asked for, in the form of a range.
+                let is_all = from == 0 && known.size == Some(to);
+                if is_all && content_length(headers) == Some(to) {
+                    let encoding = self.encoding(headers)?;
+                    if encoding.is_none() {
+                        return Ok((self.body(response, None), to));
+                    }
+                }
+                // Its body begins at the first byte of the file, not at `from`.
+                return Err(self.wrong("the whole file in place of a range"));
+            }
             StatusCode::RANGE_NOT_SATISFIABLE => {
                 // The range was within the file as it was opened, so the file may have become
                 // shorter.
@@ -178,11 +222,14 @@ impl HttpSource {
             }
             _ => return Err(self.client.refusal(&self.url, &response)),
         }
+        if self.encoding(headers)?.is_some() {
+            return Err(self.wrong("a range of an encoded form that was not asked for"));
+        }
         let given = ContentRange::of(headers)
             .ok_or_else(|| self.wrong("206 without a valid Content-Range"))?;
         // HTTP allows a server to answer with another range (RFC 9110, 15.3.7), whose bytes must
-        // not be taken for those asked for.
-        if (given.start, given.end) != (from, to) {
+        // not be taken for those asked for. One that is only shorter is a beginning.
+        if given.start != from || given.end > to {
             return Err(self.wrong(format!(
                 "bytes {}..{} in place of {from}..{to}",
                 given.start, given.end
@@ -193,41 +240,48 @@ impl HttpSource {
             ..Facts::default()
         };
         compare(&self.shown, known, &is)?;
-        if let Some(length) = number(headers, &CONTENT_LENGTH)
-            && length != to - from
+        if let Some(length) = content_length(headers)
+            && length != given.end - from
         {
             return Err(self.wrong(format!(
                 "{length} bytes announced for a range of {}",
-                to - from
+                given.end - from
             )));
         }
-        Ok(self.body(response))
+        Ok((self.body(response, None), given.end))
     }
 
     /// Requests the whole file, once.
     pub(crate) async fn whole(&self, known: &Facts) -> Result<(Body, Option<u64>), FetchError> {
         let ask = Ask {
             if_match: self.precondition(known),
-            ..Ask::get()
+            ..Ask::default()
         };
         let response = self.ask(&ask, known).await?;
-        if response.status() != StatusCode::OK {
+        if !is_all(&response) {
             return Err(self.client.refusal(&self.url, &response));
         }
-        let length = number(response.headers(), &CONTENT_LENGTH);
+        let headers = response.headers();
+        let encoding = self.encoding(headers)?;
+        let length = content_length(headers);
+        let has_end = encoding.is_some_and(Encoding::has_end);
         // Then the end of the connection is the end of the body, whatever has ended it.
-        if length.is_none() && !response.headers().contains_key(TRANSFER_ENCODING) {
+        if length.is_none() && !is_chunked(headers) && !has_end {
             return Err(FetchError::Unsupported {
                 url: self.shown.clone(),
-                reason: "the server announces no length, so that a body cut short would look complete",
+                reason:
+                    "the server announces no length, so that a body cut short would look complete"
+                        .to_owned(),
             });
         }
+        // An encoded body has another length than the file.
+        let length = length.filter(|_| encoding.is_none());
         let is = Facts {
             size: length,
             ..Facts::default()
         };
         compare(&self.shown, known, &is)?;
-        Ok((self.body(response), length))
+        Ok((self.body(response, encoding), length))
     }
 
     /// Sends a request to where redirects led last time, or to the file's own URL, and checks the
@@ -235,17 +289,17 @@ impl HttpSource {
     async fn ask(&self, ask: &Ask, known: &Facts) -> Result<Response, FetchError> {
         // A copy, as the lock must not be held while the server is waited for. Several threads may
         // follow the redirects at a time; the last of them is remembered.
-        let remembered = self.target().clone();
-        if let Some(target) = remembered {
-            let response = self.client.send(ask, &target.url).await?;
+        let remembered = self.remembered().clone();
+        if let Some(remembered) = remembered {
+            let response = self.client.send(ask, &remembered.target).await?;
             if !is_expired(response.status()) && !response.status().is_redirection() {
-                self.check(&response, known, target.etag.as_deref())?;
+                self.check(&response, known, remembered.etag.as_deref())?;
                 return Ok(response);
             }
             // Expired, or perhaps really gone: the file's own URL knows.
-            *self.target() = None;
+            *self.remembered() = None;
         }
-        let answer = self.client.follow(ask, &self.url).await?;
+        let answer = self.client.follow(ask, &self.origin()).await?;
         let status = answer.response.status();
         if status.is_success() {
             // Whatever its storage sends, the Hub has just said which content the URL stands for.
@@ -257,9 +311,9 @@ impl HttpSource {
                 };
                 compare(&self.shown, known, &is)?;
             }
-            if let Some(url) = answer.target.clone() {
+            if let Some(target) = answer.target.clone() {
                 let etag = text(answer.response.headers(), ETAG.as_str());
-                *self.target() = Some(Target { url, etag });
+                *self.remembered() = Some(Remembered { target, etag });
             }
         }
         self.check(&answer.response, known, None)?;
@@ -313,27 +367,40 @@ impl HttpSource {
     }
 
     /// Locks what is remembered. It is replaced as a whole, so that a panic leaves no half of it.
-    fn target(&self) -> std::sync::MutexGuard<'_, Option<Target>> {
-        self.target.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remembered(&self) -> std::sync::MutexGuard<'_, Option<Remembered>> {
+        self.remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the body of an answer, which fails when it is silent for too long.
-    fn body(&self, response: Response) -> Body {
-        let url = self.url.clone();
-        let pieces = response
-            .bytes_stream()
-            .map_err(move |error| connection(&url, error.without_url()));
-        within(
-            self.client.timeouts.idle,
-            self.shown.clone(),
-            pieces.boxed(),
-        )
+    /// Returns the decoded body of an answer, which fails when it is silent for too long.
+    fn body(&self, response: Response, encoding: Option<Encoding>) -> Body {
+        let body = self.client.body(response, &self.url);
+        match encoding {
+            Some(encoding) => decoded(encoding, body, self.shown.clone()),
+            None => body,
+        }
     }
 
     /// Returns the error for an answer that is not what was asked for.
     fn wrong(&self, reason: impl Into<String>) -> FetchError {
         wrong(&self.url, reason)
     }
+}
+
+/// Returns whether an answer has all of the file: also one that calls itself a part.
+fn is_all(response: &Response) -> bool {
+    let is_all_parts = || {
+        let range = ContentRange::of(response.headers());
+        range.is_some_and(|range| range.start == 0 && range.total == Some(range.end))
+    };
+    is_whole(response.status())
+        || (response.status() == StatusCode::PARTIAL_CONTENT && is_all_parts())
+}
+
+/// Returns whether a server says that it has ranges.
+fn claims_ranges(headers: &HeaderMap) -> bool {
+    text(headers, ACCEPT_RANGES.as_str()).is_some_and(|units| units.eq_ignore_ascii_case("bytes"))
 }
 
 /// Returns whether a status is one by which servers say that a signature is too old.
@@ -352,9 +419,10 @@ fn unquoted(etag: &str) -> String {
     etag.trim_start_matches("W/").trim_matches('"').to_owned()
 }
 
-/// Returns a header as a number.
-fn number(headers: &HeaderMap, name: &reqwest::header::HeaderName) -> Option<u64> {
-    text(headers, name.as_str()).and_then(|value| value.parse().ok())
+/// Returns the length that is announced. Beside chunks it means nothing (RFC 9112, 6.3).
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    let length = || text(headers, CONTENT_LENGTH.as_str())?.parse().ok();
+    (!is_chunked(headers)).then(length).flatten()
 }
 
 /// Value of `Content-Range`: `bytes 5-9/100` is the range `5..10` of 100.
@@ -373,7 +441,7 @@ impl ContentRange {
 
     /// Parses a value, which must be a range that is not empty and lies within its total.
     fn parse(value: &str) -> Option<Self> {
-        let (range, total) = value.strip_prefix("bytes ")?.split_once('/')?;
+        let (range, total) = unit_of_bytes(value)?.split_once('/')?;
         let (first, last) = range.split_once('-')?;
         let (start, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
         let total = match total.trim() {
@@ -391,10 +459,17 @@ impl ContentRange {
 
 /// Returns the size in `Content-Range: bytes */100`, which comes with status 416.
 fn unsatisfied_size(headers: &HeaderMap) -> Option<u64> {
-    text(headers, CONTENT_RANGE.as_str())?
-        .strip_prefix("bytes */")?
+    unit_of_bytes(&text(headers, CONTENT_RANGE.as_str())?)?
+        .strip_prefix("*/")?
         .parse()
         .ok()
+}
+
+/// Returns what follows the unit, if that is bytes, in whatever case (RFC 9110, 14.1).
+fn unit_of_bytes(value: &str) -> Option<&str> {
+    let (unit, range) = value.split_once(' ')?;
+    unit.eq_ignore_ascii_case("bytes")
+        .then(|| range.trim_start())
 }
 
 #[cfg(test)]
@@ -409,6 +484,7 @@ mod tests {
         };
         check("bytes 5-9/100", Some((5, 10, Some(100))));
         check("bytes 0-0/*", Some((0, 1, None)));
+        check("Bytes 5-9/100", Some((5, 10, Some(100))));
         for bad in [
             "bytes 9-5/100",
             "bytes 5-100/100",

@@ -75,9 +75,12 @@ async fn by_range(opened: &Opened, pipe: &Pipe, from: u64, size: u64) -> Result<
     let mut at = from;
     let mut attempts = Attempts::new(&opened.client.backoff);
     while at < size {
-        if let Err(error) = one_range(opened, pipe, &mut at, size, &mut attempts).await {
-            attempts.again(error).await?;
-            add(&opened.client.counters.retries, 1);
+        match one_range(opened, pipe, &mut at, size, &mut attempts).await {
+            Ok(()) => attempts.answered(),
+            Err(error) => {
+                attempts.again(error).await?;
+                add(&opened.client.counters.retries, 1);
+            }
         }
     }
     Ok(())
@@ -92,7 +95,7 @@ async fn one_range(
     attempts: &mut Attempts<'_>,
 ) -> Result<(), FetchError> {
     let start = *at;
-    let mut body = {
+    let (mut body, end) = {
         // Held only for the head of the answer: a stream that waits for its reader must not keep
         // other readers from the network.
         let _permit = opened.client.permit().await?;
@@ -101,15 +104,16 @@ async fn one_range(
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|error| opened.cut(error, size - start, *at - start))?;
         let length = piece.len() as u64;
-        if length > size - *at {
-            return Err(opened.too_long(size - start));
+        if length > end - *at {
+            return Err(opened.too_long(end - start));
         }
         add(&opened.client.counters.bytes_received, length);
         attempts.progressed(piece.len());
         pipe.put(piece).await;
         *at += length;
     }
-    if *at < size {
+    // An answer may end before the file does, where it says so: the next one goes on there.
+    if *at < end {
         return Err(opened.truncated(size - start, *at - start));
     }
     Ok(())

@@ -581,3 +581,57 @@ fn errors_of_the_way_can_be_told_by_their_cause() {
         Some(FetchError::NotFound { .. })
     ));
 }
+
+#[test]
+fn a_clone_of_a_dataset_is_read_as_on_the_hub() {
+    let card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: [b/*, .more/a.jsonl]\n---\n";
+    let git = "[remote \"origin\"]\n\turl = https://huggingface.co/datasets/me/corpus\n";
+    let lines = |n| json_lines(&rows(n, 3));
+    let read = |files: &[(&str, &[u8])]| {
+        let folder = Folder::new();
+        for (name, bytes) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        let loader = builder().with_input(folder.path()).build();
+        loader.map(|loader| {
+            loader
+                .map(|document| document.unwrap().text)
+                .collect::<Vec<_>>()
+        })
+    };
+    let all =
+        |numbers: &[usize]| -> Vec<String> { numbers.iter().flat_map(|n| rows(*n, 3)).collect() };
+    // By its card, which names what is hidden outright.
+    let found = read(&[
+        ("README.md", card.as_bytes()),
+        ("LICENSE.txt", b"all rights"),
+        ("a.jsonl", &lines(0)),
+        ("b/1.jsonl", &lines(1)),
+        (".more/a.jsonl", &lines(2)),
+        (".git/x.jsonl", &lines(3)),
+    ]);
+    assert_eq!(found.unwrap(), all(&[2, 1]));
+    // By convention, where Git says that it is a clone.
+    let found = read(&[
+        (".git/config", git.as_bytes()),
+        ("README.md", b"# Corpus"),
+        ("LICENSE.txt", b"all rights"),
+        ("train/test_1.jsonl", &lines(1)),
+        ("dev/a.jsonl", &lines(2)),
+    ]);
+    assert_eq!(found.unwrap(), all(&[1]));
+    // A folder with a README that is no card is a folder.
+    let found = read(&[
+        ("README.md", b"---\ntitle: x\n---\nwords"),
+        ("train/a.jsonl", &lines(1)),
+        ("dev/a.jsonl", &lines(2)),
+    ]);
+    assert_eq!(found.unwrap().len(), 7);
+    // What the card names and is not there is no success.
+    let error = read(&[("README.md", card.as_bytes()), ("b/1.jsonl", &lines(1))]);
+    let error = error.unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("`.more/a.jsonl`"), "{cause}");
+}
