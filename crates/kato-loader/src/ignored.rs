@@ -35,6 +35,8 @@ pub struct IgnoredFile {
 pub enum IgnoredReason {
     /// Its extension stands for no format.
     UnknownExtension,
+    /// It is no data file of the split that is read, by the card or the layout of its dataset.
+    NotInSplit,
     /// It has no bytes.
     Empty,
     /// It is a link to something that does not exist, or to itself.
@@ -59,6 +61,7 @@ impl fmt::Display for IgnoredReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::UnknownExtension => "no known extension",
+            Self::NotInSplit => "not in the split",
             Self::Empty => "empty",
             Self::DanglingLink => "a link that leads nowhere",
             Self::NoFile => "a pipe, a socket or a device",

@@ -147,7 +147,9 @@ impl Listing {
     ) -> Result<(), LoadError> {
         #[cfg(feature = "remote")]
         if let Some(found) = crate::hub_folder::files(directory)? {
-            self.ignored.extend(found.ignored);
+            let ignored = found.ignored.into_iter();
+            self.ignored
+                .extend(ignored.map(|path| IgnoredFile::new(path, IgnoredReason::NotInSplit)));
             let mut files = found.files.iter();
             return files.try_for_each(|path| self.push_found(path, selection));
         }

@@ -30,6 +30,8 @@ use crate::remote::RemoteParquet;
 
 /// Records of the largest size that a page may be as large as, decompressed.
 const PAGE_LIMIT_RECORDS: u64 = 4;
+/// What a page may have in any case, in bytes: pages hold many records, however small those are.
+const LEAST_PAGE_LIMIT: u64 = 64 << 20;
 
 /// A file whose footer has been read.
 pub(crate) struct ParquetFile {
@@ -224,7 +226,9 @@ impl ParquetReader {
             let any = start..start.saturating_add(len);
             let any = Some(any).filter(|_| ranges.is_empty() && !rows.is_empty());
             let allowed = pages::Allowed {
-                page_bytes: (self.file.limit as u64).saturating_mul(PAGE_LIMIT_RECORDS),
+                page_bytes: (self.file.limit as u64)
+                    .saturating_mul(PAGE_LIMIT_RECORDS)
+                    .max(LEAST_PAGE_LIMIT),
                 has_shared_beginnings: footer::has_shared_beginnings(column),
             };
             pages::check(&self.input, ranges.into_iter().chain(any), allowed)?;

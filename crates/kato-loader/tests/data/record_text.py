@@ -27,11 +27,9 @@ def table(rng, delimiter):
     options = {"delimiter": delimiter, "quoting": quoting}
     if quoting == csv.QUOTE_NONE:
         options["quotechar"] = None
-    is_open = False
-    try:
-        list(csv.reader(io.StringIO(content, newline=""), strict=True, **options))
-    except csv.Error as error:
-        is_open = "unexpected end of data" in str(error)
+    # A field that is still open swallows what follows.
+    more = list(csv.reader(io.StringIO(content + "\nZ" + delimiter + "Z\n", newline=""), **options))
+    is_open = more[-1] != ["Z", "Z"]
     rows = list(csv.reader(io.StringIO(content, newline=""), **options))[1:]
     rows = [row for row in rows if row]
     documents = [row[1] for row in rows if len(row) == 2]
