@@ -165,7 +165,7 @@ ROWS = [
     ("headers that never end", always("HTTP/1.1 200 OK\r\n", {"repeat": "X-Another: 1\r\n", "times": 1 << 40, "pause_ms": 0}), "not as HTTP wants it"),
     # Pace.
     ("a byte now and then", always(WHOLE, {"repeat": "x", "times": 1 << 40, "pause_ms": 20}), "sends too slowly"),
-    ("silence behind the head", always(WHOLE, {"stall": True}), "was silent for"),
+    ("silence behind the head", always(WHOLE, {"stall": True}), "did not answer within"),
     ("silence in the body", always(WHOLE, {"file": [0, 100]}, {"stall": True}), "was silent for"),
     ("silence", always({"stall": True}), "did not answer within"),
     ("a head that comes byte by byte", always("HTTP/1.1 200 OK\r\nX: ", {"repeat": "x", "times": 1 << 40, "pause_ms": 20}), "did not answer within"),
