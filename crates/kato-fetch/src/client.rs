@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -166,18 +167,19 @@ impl Client {
             // server.
             let url = next_hop(&visited, response.headers())?;
             let connected = response.remote_addr().filter(|_| !self.behind_proxy);
-            at = Target {
-                is_guarded: match self.private_redirects {
-                    PrivateRedirects::Always => false,
-                    PrivateRedirects::Never => true,
-                    // Once a public server has had a say, the way must stay public.
-                    PrivateRedirects::FromPrivate => {
-                        at.is_guarded || is_public_server(&at.url, connected)
-                    }
-                },
-                url,
-            };
+            // Once a public server has had a say, the way must stay public.
+            let is_guarded = at.is_guarded || self.guards_beyond(&at.url, connected);
+            at = Target { url, is_guarded };
             visited.push(at.url.clone());
+        }
+    }
+
+    /// Returns whether a server may lead to public addresses only.
+    pub(crate) fn guards_beyond(&self, url: &Url, connected: Option<SocketAddr>) -> bool {
+        match self.private_redirects {
+            PrivateRedirects::Always => false,
+            PrivateRedirects::Never => true,
+            PrivateRedirects::FromPrivate => is_public_server(url, connected),
         }
     }
 

@@ -15,6 +15,9 @@ N = len(FILE)
 
 
 def head(status, *lines):
+    # Whether a connection is used again is not what is asked here.
+    if CLOSE not in lines:
+        lines += (CLOSE,)
     return f"HTTP/1.1 {status} X\r\n" + "".join(line + "\r\n" for line in lines) + "\r\n"
 
 
@@ -28,8 +31,8 @@ def rule(*steps, method=None, range=None, path=None):
 
 GOOD = {"good": True}
 ALL = {"file": [0, N]}
-WHOLE = head(200, f"Content-Length: {N}")
 CLOSE = "Connection: close"
+WHOLE = head(200, f"Content-Length: {N}")
 
 
 def on_head(*steps):

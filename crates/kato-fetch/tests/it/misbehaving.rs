@@ -48,11 +48,12 @@ fn good(answer: Raw, range: Option<&str>, longest: Option<u64>, file: &[u8]) -> 
         Some((first, last.min(first + longest.unwrap_or(size) - 1)))
     });
     let Some((first, last)): Option<(u64, u64)> = asked else {
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n");
+        let head =
+            format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n");
         return answer.bytes(head).bytes(file);
     };
     let head = format!(
-        "HTTP/1.1 206 OK\r\nContent-Range: bytes {first}-{last}/{size}\r\nContent-Length: {}\r\n\r\n",
+        "HTTP/1.1 206 OK\r\nConnection: close\r\nContent-Range: bytes {first}-{last}/{size}\r\nContent-Length: {}\r\n\r\n",
         last + 1 - first
     );
     answer
