@@ -170,6 +170,7 @@ ROWS = [
     ("a byte now and then", always(WHOLE, {"repeat": "x", "times": 1 << 40, "pause_ms": 20}), "sends too slowly"),
     ("silence behind the head", always(WHOLE, {"stall": True}), "did not answer within"),
     ("silence in the body", always(WHOLE, {"file": [0, 100]}, {"stall": True}), "was silent for"),
+    ("a length that is too long, on a connection that stays", always(head(200, f"Content-Length: {N+100}"), ALL, {"stall": True}), f"stopped after {N} of {N+100} bytes"),
     ("silence", always({"stall": True}), "did not answer within"),
     ("a head that comes byte by byte", always("HTTP/1.1 200 OK\r\nX: ", {"repeat": "x", "times": 1 << 40, "pause_ms": 20}), "did not answer within"),
     # What stays when only the content changes.
