@@ -1,7 +1,7 @@
 //! Configuration of a [`Fetcher`].
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::{fmt, fs};
 
 use kato_retry::{Backoff, RetryPolicy, random_seed};
@@ -15,6 +15,7 @@ use crate::defaults::{
     DEFAULT_HUB_ENDPOINT, DEFAULT_MAX_REQUESTS, DEFAULT_READ_AHEAD_BYTES, DEFAULT_RETRY,
 };
 use crate::figures::Counters;
+use crate::known_servers::KnownServers;
 use crate::location::without_secrets;
 use crate::options::{Limits, PrivateRedirects, Timeouts};
 use crate::redirect::PublicOnly;
@@ -176,7 +177,8 @@ impl FetcherBuilder {
     /// Takes settings from the environment: `HF_ENDPOINT`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HOME`
     /// (else `$XDG_CACHE_HOME/huggingface`, else `~/.cache/huggingface`), the variables of the
     /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), else the profile of AWS (`AWS_PROFILE` in
-    /// `~/.aws`), and the proxies of the system.
+    /// `~/.aws`), the proxies of the system, and `KATO_PRIVATE_REDIRECTS` (`always` or `never`; see
+    /// [`with_private_redirects`](Self::with_private_redirects)).
     ///
     /// A setting made after this call replaces the one from the environment.
     pub fn with_env(mut self) -> Self {
@@ -190,6 +192,11 @@ impl FetcherBuilder {
         }
         if let Some(path) = read("HF_TOKEN_PATH") {
             self.token_file = Some(path.into());
+        }
+        match read("KATO_PRIVATE_REDIRECTS").as_deref() {
+            Some("always") => self.private_redirects = PrivateRedirects::Always,
+            Some("never") => self.private_redirects = PrivateRedirects::Never,
+            _ => {}
         }
         let home = read("HF_HOME").map(PathBuf::from).or_else(|| {
             let cache = read("XDG_CACHE_HOME").map(PathBuf::from);
@@ -241,19 +248,20 @@ impl FetcherBuilder {
             None => None,
         };
         let behind_proxy = self.system_proxies && has_proxy();
-        let http = self.http()?;
+        let tls = tls::client_config()?;
+        let http = self.http(tls.clone());
         let client = Arc::new(Client {
             // Through a proxy the resolver would judge the proxy.
             public_only: match behind_proxy {
-                true => self.http()?.build(),
-                false => self.http()?.dns_resolver(PublicOnly).build(),
+                true => self.http(tls).build(),
+                false => self.http(tls).dns_resolver(PublicOnly).build(),
             }
             .map_err(|error| not_built(&error))?,
             http: http.build().map_err(|error| not_built(&error))?,
             private_redirects: self.private_redirects,
             behind_proxy,
             limits: self.limits,
-            known_servers: Mutex::default(),
+            servers: KnownServers::default(),
             backoff: Backoff::new(self.retry, random_seed()),
             counters: Arc::new(Counters::default()),
             // `Semaphore::new` panics above its own limit.
@@ -277,9 +285,9 @@ impl FetcherBuilder {
     }
 
     /// Configures an HTTP client, which neither follows redirects nor repeats requests by itself.
-    fn http(&self) -> Result<reqwest::ClientBuilder, FetchError> {
+    fn http(&self, tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
         let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::client_config()?)
+            .tls_backend_preconfigured(tls)
             .connect_timeout(self.timeouts.connect)
             .pool_max_idle_per_host(self.max_requests)
             // `Client::follow` follows them: it decides for every hop which secrets the request may
@@ -299,7 +307,7 @@ impl FetcherBuilder {
             // environment unless asked for.
             builder = builder.no_proxy();
         }
-        Ok(builder)
+        builder
     }
 
     /// Returns the `Authorization` header for the Hub: the token that was set, else that of the

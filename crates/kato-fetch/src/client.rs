@@ -1,11 +1,11 @@
 //! HTTP client of a fetcher: sends requests, follows redirects without leaking secrets, and turns
 //! refusals into errors.
 
-use std::collections::HashSet;
 use std::error::Error;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use kato_retry::Backoff;
@@ -19,6 +19,7 @@ use url::Url;
 use crate::FetchError;
 use crate::error::{Cause, is_transient_status};
 use crate::figures::{Counters, add};
+use crate::known_servers::KnownServers;
 use crate::location::redacted;
 use crate::options::{Limits, PrivateRedirects, Timeouts};
 use crate::rate_limit::asked_wait;
@@ -27,9 +28,6 @@ use crate::redirect::{
 };
 use crate::retry::Attempts;
 use crate::source::{Body, Encoding, decoded, within};
-
-/// Servers that are remembered because they have answered; a fetcher asks few.
-const MAX_KNOWN_SERVERS: usize = 1000;
 
 /// State that all requests of a fetcher share.
 pub(crate) struct Client {
@@ -40,8 +38,7 @@ pub(crate) struct Client {
     /// Whether a proxy may stand between this machine and the servers.
     pub(crate) behind_proxy: bool,
     pub(crate) limits: Limits,
-    /// Origins that have answered.
-    pub(crate) known_servers: Mutex<HashSet<String>>,
+    pub(crate) servers: KnownServers,
     pub(crate) backoff: Backoff,
     pub(crate) counters: Arc<Counters>,
     pub(crate) permits: Semaphore,
@@ -123,15 +120,21 @@ impl Client {
         if let Some(etag) = &ask.if_match {
             request = request.header(IF_MATCH, etag);
         }
-        match tokio::time::timeout(self.timeouts.idle, request.send()).await {
+        let time = self.servers.time_to_answer(url, self.timeouts.idle);
+        match tokio::time::timeout(time, request.send()).await {
             Ok(Ok(response)) => {
-                self.heard_of(url);
+                // Of others it is the body that counts.
+                if !response.status().is_success() {
+                    self.servers.heard_of(url);
+                }
                 Ok(response)
             }
             // Connecting is the only step that reqwest itself was given a timeout for.
-            Ok(Err(error)) if error.is_timeout() => Err(self.timed_out(url, self.timeouts.connect)),
+            Ok(Err(error)) if error.is_timeout() => {
+                Err(self.servers.silence(url, self.timeouts.connect))
+            }
             Ok(Err(error)) => Err(broken(url, error)),
-            Err(_) => Err(self.timed_out(url, self.timeouts.idle)),
+            Err(_) => Err(self.servers.silence(url, time)),
         }
     }
 
@@ -164,18 +167,19 @@ impl Client {
             // server.
             let url = next_hop(&visited, response.headers())?;
             let connected = response.remote_addr().filter(|_| !self.behind_proxy);
-            at = Target {
-                is_guarded: match self.private_redirects {
-                    PrivateRedirects::Always => false,
-                    PrivateRedirects::Never => true,
-                    // Once a public server has had a say, the way must stay public.
-                    PrivateRedirects::FromPrivate => {
-                        at.is_guarded || is_public_server(&at.url, connected)
-                    }
-                },
-                url,
-            };
+            // Once a public server has had a say, the way must stay public.
+            let is_guarded = at.is_guarded || self.guards_beyond(&at.url, connected);
+            at = Target { url, is_guarded };
             visited.push(at.url.clone());
+        }
+    }
+
+    /// Returns whether a server may lead to public addresses only.
+    pub(crate) fn guards_beyond(&self, url: &Url, connected: Option<SocketAddr>) -> bool {
+        match self.private_redirects {
+            PrivateRedirects::Always => false,
+            PrivateRedirects::Never => true,
+            PrivateRedirects::FromPrivate => is_public_server(url, connected),
         }
     }
 
@@ -217,7 +221,7 @@ impl Client {
         // `idle` bounds a silence. This bounds the whole body, which may come in several pieces.
         match tokio::time::timeout(self.timeouts.idle.saturating_mul(4), text).await {
             Ok(text) => Ok((text?, headers)),
-            Err(_) => Err(self.timed_out(url, self.timeouts.idle)),
+            Err(_) => Err(self.servers.silence(url, self.timeouts.idle)),
         }
     }
 
@@ -244,11 +248,28 @@ impl Client {
 
     /// Returns the body of an answer, which fails when it is silent for too long, or too slow.
     pub(crate) fn body(&self, response: Response, url: &Url) -> Body {
-        let at = url.clone();
+        let server = response.url().clone();
+        let (at, servers) = (url.clone(), self.servers.clone());
         let pieces = response
             .bytes_stream()
             .map_err(move |error| broken(&at, error));
-        within(self.timeouts, self.limits, redacted(url), pieces.boxed())
+        let pieces = within(self.timeouts, self.limits, redacted(url), pieces.boxed());
+        pieces
+            .inspect_ok({
+                let (servers, server) = (servers.clone(), server.clone());
+                let mut is_heard_of = false;
+                move |_| {
+                    if !is_heard_of {
+                        servers.heard_of(&server);
+                        is_heard_of = true;
+                    }
+                }
+            })
+            .map_err(move |error| match error {
+                FetchError::Timeout { waited, .. } => servers.silence(&server, waited),
+                error => error,
+            })
+            .boxed()
     }
 
     /// Fails if a file is larger than is believed.
@@ -341,44 +362,6 @@ impl Client {
         }
         headers
     }
-
-    /// Returns the error for a server that was silent for too long: one that may pass, if the server
-    /// is known to answer.
-    fn timed_out(&self, url: &Url, waited: Duration) -> FetchError {
-        let url_of = redacted(url);
-        if self.known_servers().contains(&origin(url)) {
-            FetchError::Timeout {
-                url: url_of,
-                waited,
-                attempts: 1,
-            }
-        } else {
-            FetchError::Silent {
-                url: url_of,
-                waited,
-            }
-        }
-    }
-
-    /// Remembers that a server answers.
-    fn heard_of(&self, url: &Url) {
-        let mut known = self.known_servers();
-        if known.len() < MAX_KNOWN_SERVERS {
-            known.insert(origin(url));
-        }
-    }
-
-    /// Locks the servers that have answered. A name is added as a whole, or not at all.
-    fn known_servers(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
-        self.known_servers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns scheme, host and port.
-fn origin(url: &Url) -> String {
-    url.origin().ascii_serialization()
 }
 
 /// Returns the error for a request that reqwest could not carry out, or a body that it could not

@@ -121,6 +121,24 @@ pub enum FetchError {
         /// How long the server asked to wait.
         retry_after: Option<Duration>,
     },
+    /// A body stopped before its end, and nothing came any more.
+    #[error(
+        "`{url}` stopped after {} and was silent for {waited:?}{}; try again later, or allow more time",
+        part(*received, *expected),
+        after(*attempts)
+    )]
+    Stalled {
+        /// The address.
+        url: String,
+        /// Bytes asked for; no more than those received where the length was not known.
+        expected: u64,
+        /// Bytes received.
+        received: u64,
+        /// How long the last attempt waited.
+        waited: Duration,
+        /// Attempts made.
+        attempts: u32,
+    },
     /// A server that has not answered this fetcher before does not answer.
     #[error(
         "`{url}` did not answer within {waited:?}; check the address and the network, or allow more time"
@@ -288,6 +306,7 @@ impl FetchError {
             | Self::WrongAnswer { .. }
             | Self::Timeout { .. }
             | Self::TooSlow { .. }
+            | Self::Stalled { .. }
             | Self::Connection { .. } => true,
             Self::Status { status, .. } => is_transient_status(*status),
             Self::InvalidLocation { .. }
@@ -350,6 +369,7 @@ impl FetchError {
         | Self::WrongAnswer { attempts, .. }
         | Self::Timeout { attempts, .. }
         | Self::TooSlow { attempts, .. }
+        | Self::Stalled { attempts, .. }
         | Self::Connection { attempts, .. }
         | Self::Status { attempts, .. } = &mut self
         {
@@ -366,9 +386,10 @@ impl From<FetchError> for io::Error {
             FetchError::Unauthorized { .. } | FetchError::NoCredentials { .. } => {
                 io::ErrorKind::PermissionDenied
             }
-            FetchError::Timeout { .. } | FetchError::Silent { .. } | FetchError::TooSlow { .. } => {
-                io::ErrorKind::TimedOut
-            }
+            FetchError::Timeout { .. }
+            | FetchError::Silent { .. }
+            | FetchError::Stalled { .. }
+            | FetchError::TooSlow { .. } => io::ErrorKind::TimedOut,
             FetchError::Truncated { .. } => io::ErrorKind::UnexpectedEof,
             FetchError::Connection { .. } => io::ErrorKind::ConnectionAborted,
             // Not `Interrupted` for a cancelled read: `Read::read_exact` and others would try

@@ -18,6 +18,7 @@ mod error;
 mod fetcher;
 mod figures;
 mod hub;
+mod known_servers;
 mod location;
 mod options;
 mod plan;

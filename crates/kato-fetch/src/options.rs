@@ -49,7 +49,7 @@ impl Default for Timeouts {
 #[non_exhaustive]
 pub struct Limits {
     /// Largest single answer of an API, one page of a listing for example, decoded. Default:
-    /// 64 MiB.
+    /// 32 MiB.
     pub answer_bytes: u64,
     /// Largest listing of one location, over all of its pages. Default: 256 MiB, about a million
     /// files.
@@ -66,7 +66,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            answer_bytes: 64 << 20,
+            answer_bytes: 32 << 20,
             listing_bytes: 256 << 20,
             file_bytes: 16 << 40,
             redirects: 10,

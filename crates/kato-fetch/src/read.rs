@@ -165,7 +165,7 @@ impl Opened {
     }
 
     /// Returns the error for a body that broke before its end: a failed connection is one cut
-    /// short, a timeout stays one.
+    /// short, and a silence one that stalled.
     pub(crate) fn cut(&self, error: FetchError, expected: u64, received: u64) -> FetchError {
         match error {
             FetchError::Connection { source, .. } => FetchError::Truncated {
@@ -174,6 +174,13 @@ impl Opened {
                 received,
                 attempts: 1,
                 source: Some(source),
+            },
+            FetchError::Timeout { waited, .. } => FetchError::Stalled {
+                url: self.source.shown().to_owned(),
+                expected,
+                received,
+                waited,
+                attempts: 1,
             },
             error => error,
         }

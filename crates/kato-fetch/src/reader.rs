@@ -58,6 +58,19 @@ impl RangeReader {
         self.opened.facts.validator.as_deref()
     }
 
+    /// Returns the media type, as in [`RemoteFile::content_type`](crate::RemoteFile::content_type).
+    #[must_use]
+    pub fn content_type(&self) -> Option<&str> {
+        self.opened.facts.content_type.as_deref()
+    }
+
+    /// Returns the name that a web server gives the file, as in
+    /// [`RemoteFile::served_name`](crate::RemoteFile::served_name).
+    #[must_use]
+    pub fn served_name(&self) -> Option<&str> {
+        self.opened.facts.served_name.as_deref()
+    }
+
     /// Returns whether any range can be read; if not, only [`stream`](Self::stream) works.
     #[must_use]
     pub fn has_ranges(&self) -> bool {

@@ -224,6 +224,13 @@ mod tests {
             let url: Url = url.parse().unwrap();
             assert_eq!(private_literal(&url).is_some(), is_private, "{url}");
         }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        // A name without another address.
+        let found = runtime.block_on(PublicOnly.resolve("localhost".parse().unwrap()));
+        let error = found.err().map(|error| error.downcast::<NotPublic>());
+        assert!(matches!(error, Some(Ok(found)) if found.0.is_loopback()));
         let named: Url = "http://example.org/".parse().unwrap();
         assert!(is_public_server(&named, None));
         assert!(!is_public_server(&named, "10.0.0.1:80".parse().ok()));

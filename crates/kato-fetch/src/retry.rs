@@ -16,6 +16,9 @@ const WRONG_ANSWERS: u32 = 3;
 /// Bodies that end at the same byte, as if they were complete, after which that is where the
 /// server's file ends, whatever it announces; or half of the attempts if those are many.
 const SAME_ENDS: u32 = 4;
+/// Bodies that stop at the same byte, after which no more will come; or a quarter of the attempts if
+/// those are many. Each of them takes its time.
+const SAME_STALLS: u32 = 2;
 
 /// Attempts of one transfer.
 #[derive(Debug)]
@@ -87,6 +90,15 @@ impl<'a> Attempts<'a> {
 }
 
 impl Attempts<'_> {
+    /// Counts a body that has come no further than to this place, and returns how often that was so.
+    fn times_stuck(&mut self, end: (u64, u64)) -> u32 {
+        self.ends = match self.ends {
+            (last, times) if last == end => (end, times + 1),
+            _ => (end, 1),
+        };
+        self.ends.1
+    }
+
     /// Counts faults that may pass by their kind, and returns whether one has come so often that it
     /// is the server's way.
     fn will_not_pass(&mut self, error: &FetchError) -> bool {
@@ -99,13 +111,11 @@ impl Attempts<'_> {
             FetchError::Truncated {
                 expected, received, ..
             } if error.is_an_end() => {
-                let end = (*expected, *received);
-                self.ends = match self.ends {
-                    (last, times) if last == end => (end, times + 1),
-                    _ => (end, 1),
-                };
-                self.ends.1 >= SAME_ENDS.max(attempts / 2)
+                self.times_stuck((*expected, *received)) >= SAME_ENDS.max(attempts / 2)
             }
+            FetchError::Stalled {
+                expected, received, ..
+            } => self.times_stuck((*expected, *received)) >= SAME_STALLS.max(attempts / 4),
             // A server that was quick before may be so again.
             FetchError::TooSlow { .. } => !self.has_progressed,
             _ => false,

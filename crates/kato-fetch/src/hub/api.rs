@@ -8,7 +8,6 @@ use super::{below, card::Config};
 use crate::FetchError;
 use crate::client::{Client, Target, same_origin, text, wrong};
 use crate::location::redacted;
-use crate::redirect::private_literal;
 
 /// Pages after which a list of files cannot be honest: the Hub gives up to a thousand entries a
 /// page.
@@ -101,7 +100,7 @@ impl Repository {
         for _ in 0..MAX_PAGES {
             let at = Target {
                 // A list that goes on at another server is as good as a redirect to it.
-                is_guarded: !same_origin(&url, &first) && private_literal(&first).is_none(),
+                is_guarded: !same_origin(&url, &first) && client.guards_beyond(&first, None),
                 url: url.clone(),
             };
             let (body, headers) = client.text(&at).await?;

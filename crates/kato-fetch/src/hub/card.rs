@@ -1,6 +1,6 @@
 //! Configurations that a dataset's card declares.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
@@ -73,9 +73,13 @@ impl Config {
         // A split without files is as good as none: the error lists those that there are.
         splits.retain(|_, found| !found.files.is_empty() || !found.missing.is_empty());
         // The paths that are given back are those of the repository.
-        let whole = |path: &&'t str| paths.iter().find(|whole| self.inside(whole) == Some(path));
+        let whole: HashMap<&str, &str> = paths
+            .iter()
+            .filter_map(|path| Some((self.inside(path)?, *path)))
+            .collect();
         for found in splits.values_mut() {
-            found.files = found.files.iter().filter_map(whole).copied().collect();
+            let files = found.files.iter().filter_map(|path| whole.get(path));
+            found.files = files.copied().collect();
         }
         splits
     }

@@ -99,8 +99,17 @@ fn assigned<'t>(paths: &[&'t str]) -> BTreeMap<String, Vec<&'t str>> {
     for rule in rules {
         let mut splits = BTreeMap::new();
         for (split, words) in WORDS {
-            let patterns = words.iter().flat_map(|word| rule(word));
-            let files = all_matching(patterns, paths);
+            let of_word = |word: &&str| {
+                // A quick look spares most of very many paths the patterns.
+                let with_word: Vec<&str> = paths
+                    .iter()
+                    .copied()
+                    .filter(|path| path.contains(word))
+                    .collect();
+                all_matching(rule(word), &with_word)
+            };
+            let files: BTreeSet<&str> = words.iter().flat_map(of_word).collect();
+            let files: Vec<&str> = files.into_iter().collect();
             if !files.is_empty() {
                 splits.insert(split.to_owned(), files);
             }

@@ -15,6 +15,9 @@ N = len(FILE)
 
 
 def head(status, *lines):
+    # Whether a connection is used again is not what is asked here.
+    if CLOSE not in lines:
+        lines += (CLOSE,)
     return f"HTTP/1.1 {status} X\r\n" + "".join(line + "\r\n" for line in lines) + "\r\n"
 
 
@@ -28,8 +31,8 @@ def rule(*steps, method=None, range=None, path=None):
 
 GOOD = {"good": True}
 ALL = {"file": [0, N]}
-WHOLE = head(200, f"Content-Length: {N}")
 CLOSE = "Connection: close"
+WHOLE = head(200, f"Content-Length: {N}")
 
 
 def on_head(*steps):
@@ -165,8 +168,9 @@ ROWS = [
     ("headers that never end", always("HTTP/1.1 200 OK\r\n", {"repeat": "X-Another: 1\r\n", "times": 1 << 40, "pause_ms": 0}), "not as HTTP wants it"),
     # Pace.
     ("a byte now and then", always(WHOLE, {"repeat": "x", "times": 1 << 40, "pause_ms": 20}), "sends too slowly"),
-    ("silence behind the head", always(WHOLE, {"stall": True}), "was silent for"),
+    ("silence behind the head", always(WHOLE, {"stall": True}), "did not answer within"),
     ("silence in the body", always(WHOLE, {"file": [0, 100]}, {"stall": True}), "was silent for"),
+    ("a length that is too long, on a connection that stays", always(head(200, f"Content-Length: {N+100}"), ALL, {"stall": True}), f"stopped after {N} of {N+100} bytes"),
     ("silence", always({"stall": True}), "did not answer within"),
     ("a head that comes byte by byte", always("HTTP/1.1 200 OK\r\nX: ", {"repeat": "x", "times": 1 << 40, "pause_ms": 20}), "did not answer within"),
     # What stays when only the content changes.

@@ -170,6 +170,37 @@ fn redirects_lead_to_private_addresses_only_where_that_is_allowed() {
         assert!(matches!(error, FetchError::Redirect { .. }), "{error}");
         assert!(error.to_string().contains("127.0.0.1"), "{error}");
     }
+    // A list that goes on elsewhere is as good as a redirect.
+    let info = r#"{"id": "me/corpus", "sha": "0a"}"#;
+    let next = format!(
+        "<http://localhost:{}/next>; rel=\"next\"",
+        standin.address().port()
+    );
+    let lists = HubStandin::builder()
+        .script("/api/datasets/me/corpus", move |_| {
+            Raw::status(200)
+                .header("Content-Length", info.len().to_string())
+                .header("Connection", "close")
+                .body(info)
+        })
+        .script("/api/datasets/me/corpus/tree/0a", move |_| {
+            Raw::status(200)
+                .header("Content-Length", "2")
+                .header("Connection", "close")
+                .header("Link", &next)
+                .body("[]")
+        })
+        .start()
+        .unwrap();
+    for (redirects, is_refused) in [
+        (PrivateRedirects::FromPrivate, false),
+        (PrivateRedirects::Never, true),
+    ] {
+        let fetcher = builder(&lists).with_private_redirects(redirects).build();
+        let error = failure(&fetcher.unwrap(), "hf://me/corpus");
+        let found = matches!(error, FetchError::Redirect { .. });
+        assert_eq!(found, is_refused, "{error}");
+    }
     // Where the destination is remembered, it is judged all the same.
     let fetcher = builder(&standin)
         .with_private_redirects(PrivateRedirects::Never)

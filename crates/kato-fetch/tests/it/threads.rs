@@ -130,7 +130,8 @@ fn asking_about_a_file_counts_as_a_request() {
             scope.spawn(|| fetcher.list(&location).unwrap_err());
         }
     });
-    assert!(started.elapsed() >= 2 * idle, "one after the other");
+    // A server that has not answered before is given two thirds of the time.
+    assert!(started.elapsed() >= idle * 4 / 3, "one after the other");
 }
 
 #[test]
