@@ -177,16 +177,13 @@ impl Engine {
                 };
                 let piece = Piece { text, first };
                 self.normalizer.normalize(piece, &mut work, |piece, work| {
-                    self.added
-                        .split(piece.text, true, |segment| match segment {
-                            Segment::Token(id) => {
-                                ids.push(id);
-                                Ok(())
-                            }
-                            Segment::Text(start, end) => {
-                                self.words(piece.part(start, end), ids, work)
-                            }
-                        })
+                    self.added.split(piece.text, true, |segment| match segment {
+                        Segment::Token(id) => {
+                            ids.push(id);
+                            Ok(())
+                        }
+                        Segment::Text(start, end) => self.words(piece.part(start, end), ids, work),
+                    })
                 })
             }
         })

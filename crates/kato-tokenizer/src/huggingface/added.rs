@@ -44,7 +44,8 @@ impl Token {
             return Err(DefinitionError::LongToken(content.len()));
         }
         let id = fields.number("id")?;
-        u32::try_from(id).map_err(|_| DefinitionError::BadId(content.chars().take(40).collect()))?;
+        u32::try_from(id)
+            .map_err(|_| DefinitionError::BadId(content.chars().take(40).collect()))?;
         Ok(Self {
             content: content.to_owned(),
             single_word: fields.bool("single_word")?,
@@ -112,7 +113,9 @@ impl Added {
             None => token.content.clone(),
         };
         let matcher = |of_normalized: bool| {
-            let tokens = all.iter().filter(|(_, token)| token.normalized == of_normalized);
+            let tokens = all
+                .iter()
+                .filter(|(_, token)| token.normalized == of_normalized);
             Matcher::new(tokens.map(|(id, token)| {
                 let written = || token.content.clone();
                 let pattern = if of_normalized {

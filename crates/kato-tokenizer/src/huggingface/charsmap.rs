@@ -111,7 +111,9 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
             return None;
         }
         let digits = group[..4 - padding].iter().map(|&byte| digit(byte));
-        let value = digits.into_iter().try_fold(0u32, |value, digit| Some(value << 6 | digit?))?;
+        let value = digits
+            .into_iter()
+            .try_fold(0u32, |value, digit| Some(value << 6 | digit?))?;
         let value = value << (6 * padding);
         bytes.extend_from_slice(&value.to_be_bytes()[1..4 - padding]);
     }

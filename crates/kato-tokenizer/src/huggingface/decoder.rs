@@ -16,15 +16,34 @@ pub(super) struct Decoder {
 
 #[derive(Debug)]
 enum Step {
-    Bpe { suffix: String },
+    Bpe {
+        suffix: String,
+    },
     ByteFallback,
     ByteLevel,
-    Ctc { pad: String, delimiter: String, cleanup: bool },
+    Ctc {
+        pad: String,
+        delimiter: String,
+        cleanup: bool,
+    },
     Fuse,
-    Metaspace { replacement: char, prepends: bool },
-    Replace { pattern: Pattern, content: String },
-    Strip { content: char, start: usize, stop: usize },
-    WordPiece { prefix: String, cleanup: bool },
+    Metaspace {
+        replacement: char,
+        prepends: bool,
+    },
+    Replace {
+        pattern: Pattern,
+        content: String,
+    },
+    Strip {
+        content: char,
+        start: usize,
+        stop: usize,
+    },
+    WordPiece {
+        prefix: String,
+        cleanup: bool,
+    },
 }
 
 impl Decoder {
@@ -63,7 +82,9 @@ impl Decoder {
 
 impl Step {
     fn from_json(fields: Fields<'_>) -> Result<Self, DefinitionError> {
-        let length = |name| Ok::<_, DefinitionError>(usize::try_from(fields.number(name)?).unwrap_or(usize::MAX));
+        let length = |name| {
+            Ok::<_, DefinitionError>(usize::try_from(fields.number(name)?).unwrap_or(usize::MAX))
+        };
         Ok(match fields.kind()? {
             "BPEDecoder" => Self::Bpe {
                 suffix: fields.text("suffix")?.to_owned(),
@@ -207,7 +228,9 @@ fn with_bytes(tokens: Vec<String>) -> Vec<String> {
         bytes.clear();
     };
     for token in tokens {
-        let digits = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
+        let digits = token
+            .strip_prefix("<0x")
+            .and_then(|rest| rest.strip_suffix('>'));
         let digits = digits.filter(|digits| digits.len() == 2);
         match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) => bytes.push(byte),

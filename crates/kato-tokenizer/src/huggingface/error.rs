@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use super::limits::{
-    IDS_PER_TOKEN, MAX_ADDED, MAX_ADDED_BYTES, MAX_AFFIX_BYTES, MAX_CHARSMAP_BYTES, MAX_FILE_BYTES, MAX_NESTING,
-    MAX_STEPS, MAX_TOKEN_BYTES, MAX_TOKENS, MAX_TREE_BYTES, MAX_VALUES, Overrun,
+    IDS_PER_TOKEN, MAX_ADDED, MAX_ADDED_BYTES, MAX_AFFIX_BYTES, MAX_CHARSMAP_BYTES, MAX_FILE_BYTES,
+    MAX_NESTING, MAX_STEPS, MAX_TOKEN_BYTES, MAX_TOKENS, MAX_TREE_BYTES, MAX_VALUES, Overrun,
 };
 use super::regex::RegexError;
 
@@ -60,9 +60,7 @@ pub(super) enum DefinitionError {
         "there are more added tokens than supported: {MAX_ADDED}, of {MAX_ADDED_BYTES} bytes together"
     )]
     TooManyAdded,
-    #[error(
-        "`{part}` has a `{field}` of {len} bytes, more than the {MAX_AFFIX_BYTES} supported"
-    )]
+    #[error("`{part}` has a `{field}` of {len} bytes, more than the {MAX_AFFIX_BYTES} supported")]
     LongText {
         part: String,
         field: &'static str,
@@ -122,7 +120,9 @@ pub(super) enum TextError {
     Unknown { word: String },
     #[error("the map of a `Precompiled` normalizer is damaged")]
     BadCharsmap,
-    #[error("an added token consists of blanks that the one before has taken: give one of them other blanks to take")]
+    #[error(
+        "an added token consists of blanks that the one before has taken: give one of them other blanks to take"
+    )]
     Overlap,
     #[error("it has more than 4 GiB: cut it")]
     TooLong,

@@ -34,7 +34,7 @@ const GROWTH: usize = 16;
 const SMALL_GROWTH: usize = 1 << 16;
 
 /// Steps of regular expressions and of looking for words, beyond those of each byte.
-const STEPS: u64 = 1 << 26;
+const STEPS: u64 = 1 << 25;
 /// Steps for each byte; real definitions take less than a tenth.
 const STEPS_PER_BYTE: u64 = 256;
 

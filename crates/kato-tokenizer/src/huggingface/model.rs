@@ -27,7 +27,10 @@ pub(super) enum Model {
     CharBpe(Box<CharBpe>),
     Unigram(Box<Unigram>),
     WordPiece(Box<WordPiece>),
-    WordLevel { ids: Ids, unknown: Unknown },
+    WordLevel {
+        ids: Ids,
+        unknown: Unknown,
+    },
 }
 
 /// A model and its tokens.
@@ -124,7 +127,10 @@ impl Model {
             Self::CharBpe(bpe) => bpe.word(word, ids),
             Self::Unigram(unigram) => unigram.word(word, ids, work),
             Self::WordPiece(pieces) => pieces.word(word, ids, work),
-            Self::WordLevel { ids: known, unknown } => {
+            Self::WordLevel {
+                ids: known,
+                unknown,
+            } => {
                 ids.push(match known.get(word) {
                     Some(&id) => id,
                     None => unknown.id(word)?,

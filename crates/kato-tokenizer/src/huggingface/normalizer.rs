@@ -101,11 +101,24 @@ impl Normalizer {
         let mut n = first.apply(piece, &mut text, work)?;
         for step in rest {
             other.clear();
-            n = step.apply(Piece { text: &text, first: n }, &mut other, work)?;
+            n = step.apply(
+                Piece {
+                    text: &text,
+                    first: n,
+                },
+                &mut other,
+                work,
+            )?;
             std::mem::swap(&mut text, &mut other);
         }
         drop(other);
-        with(Piece { text: &text, first: n }, work)
+        with(
+            Piece {
+                text: &text,
+                first: n,
+            },
+            work,
+        )
     }
 }
 
@@ -211,7 +224,9 @@ impl Step {
             Self::Lowercase => each_char(piece, out, work, |character, out| {
                 out.extend(character.to_lowercase());
             }),
-            Self::Nmt => each_char(piece, out, work, |character, out| out.extend(nmt(character))),
+            Self::Nmt => each_char(piece, out, work, |character, out| {
+                out.extend(nmt(character))
+            }),
             Self::Precompiled(map) => precompiled(map, piece, out, work),
             Self::Replace { pattern, content } => replace(pattern, content, piece, out, work),
             Self::Prepend(prefix) => {
@@ -307,12 +322,7 @@ fn nmt(character: char) -> Option<char> {
 }
 
 /// Writes one of Unicode's forms of a text.
-fn form(
-    form: Form,
-    piece: Piece<'_>,
-    out: &mut String,
-    work: &Work,
-) -> Result<usize, TextError> {
+fn form(form: Form, piece: Piece<'_>, out: &mut String, work: &Work) -> Result<usize, TextError> {
     if piece.text.is_ascii() {
         out.push_str(piece.text);
         return Ok(piece.first);

@@ -30,14 +30,23 @@ pub(super) struct PreTokenizer {
 #[derive(Debug)]
 enum Step {
     Bert,
-    ByteLevel { prefix_space: bool, gpt2: bool },
+    ByteLevel {
+        prefix_space: bool,
+        gpt2: bool,
+    },
     Delimiter(char),
-    Digits { each: bool },
+    Digits {
+        each: bool,
+    },
     FixedLength(usize),
     Metaspace(Metaspace),
     Punctuation(Behavior),
     Scripts,
-    Split { pattern: Pattern, invert: bool, behavior: Behavior },
+    Split {
+        pattern: Pattern,
+        invert: bool,
+        behavior: Behavior,
+    },
     Whitespace,
     WhitespaceSplit,
 }
@@ -113,9 +122,8 @@ impl PreTokenizer {
         let Some(step) = self.steps.get(n) else {
             return sink(piece.text, work);
         };
-        let next = &mut |piece: Piece<'_>, work: &mut Work| {
-            self.from_step(n + 1, piece, work, &mut *sink)
-        };
+        let next =
+            &mut |piece: Piece<'_>, work: &mut Work| self.from_step(n + 1, piece, work, &mut *sink);
         let text = piece.text;
         match step {
             Step::Bert => each_word(piece, work, char::is_whitespace, &mut |piece, work| {
@@ -136,7 +144,8 @@ impl PreTokenizer {
                     if raw {
                         return next(piece, work);
                     }
-                    let spell = |text: &str| text.bytes().map(alphabet::char_of).collect::<String>();
+                    let spell =
+                        |text: &str| text.bytes().map(alphabet::char_of).collect::<String>();
                     let spelled = spell(piece.text);
                     let first = spell(&piece.text[..piece.first]).len();
                     next(
@@ -175,9 +184,7 @@ impl PreTokenizer {
                 Ok(())
             }
             Step::Metaspace(metaspace) => metaspace.split(piece, work, next),
-            &Step::Punctuation(behavior) => {
-                each_char(piece, work, is_punctuation, behavior, next)
-            }
+            &Step::Punctuation(behavior) => each_char(piece, work, is_punctuation, behavior, next),
             Step::Scripts => each_script(piece, work, next),
             Step::Split {
                 pattern,
@@ -255,7 +262,9 @@ impl Step {
                 Self::FixedLength(usize::try_from(length).unwrap_or(usize::MAX))
             }
             "Metaspace" => Self::Metaspace(Metaspace::from_json(fields)?),
-            "Punctuation" => Self::Punctuation(Behavior::from_json(fields, Some(Behavior::Isolated))?),
+            "Punctuation" => {
+                Self::Punctuation(Behavior::from_json(fields, Some(Behavior::Isolated))?)
+            }
             "Split" => Self::Split {
                 pattern: Pattern::from_json(
                     fields.part,

@@ -48,7 +48,10 @@ static RUNS: LazyLock<Vec<(char, char, Script)>> = LazyLock::new(|| {
             "katakana" => number + 1,
             _ => number,
         };
-        runs.extend(set.iter().map(|run| (run.start(), run.end(), Script(number))));
+        runs.extend(
+            set.iter()
+                .map(|run| (run.start(), run.end(), Script(number))),
+        );
     }
     runs.sort_unstable_by_key(|&(start, ..)| start);
     runs
@@ -56,8 +59,14 @@ static RUNS: LazyLock<Vec<(char, char, Script)>> = LazyLock::new(|| {
 
 /// Returns the script of a character.
 pub(super) fn script(character: char) -> Script {
-    // The long vowel mark is written with both kinds of Kana.
-    let character = if character == '\u{30fc}' { '\u{4e00}' } else { character };
+    let character = match character {
+        // The long vowel mark is written with both kinds of Kana.
+        '\u{30fc}' => '\u{4e00}',
+        // Those that have another script since: they were common, and Devanagari.
+        '\u{589}' | '\u{61c}' => '!',
+        '\u{953}' | '\u{954}' => '\u{905}',
+        _ => character,
+    };
     if character == ' ' {
         return Script::ANY;
     }
@@ -65,5 +74,27 @@ pub(super) fn script(character: char) -> Script {
     match RUNS.get(at) {
         Some(&(start, _, script)) if start <= character => script,
         _ => Script::ANY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Script, script};
+
+    #[test]
+    fn scripts_are_those_of_unicode_9() {
+        let same = |one, other| assert_eq!(script(one), script(other), "{one} {other}");
+        same('あ', '漢');
+        same('カ', 'ー');
+        same('a', 'é');
+        same('1', '.');
+        same('\u{589}', '!');
+        same('\u{954}', 'अ');
+        assert_ne!(script('a'), script('я'));
+        assert_ne!(script('\u{301}'), script('a'));
+        assert_eq!(script(' '), Script::ANY);
+        // New in Unicode 10 and 15.
+        assert_eq!(script('\u{1cf7}'), Script::ANY);
+        assert_eq!(script('\u{31350}'), Script::ANY);
     }
 }

@@ -2,6 +2,7 @@
 
     python record.py 30 | zstd -19 > tokenizers.jsonl.zst     # what the tests read
     python record.py 1000                                     # what the campaign reads, on standard output
+    python record.py expressions 200 > expressions.jsonl      # regular expressions and what they split
 
 One line for each definition: its name, the definition, and for each text its tokens (none where it is an error) and what
 they are decoded to. Vocabularies are small and trained here on a few thousand words; everything else is as in the
@@ -489,7 +490,125 @@ def decoded(t, ids):
         return None
 
 
+# Expressions
+
+
+EXPRESSIONS = [
+    ('\\b', 'a²b'),
+    ('\\b', '² x'),
+    ('^', 'a\n\nb\n'),
+    ('$', 'a\n\nb\n'),
+    ('\\Z', 'a\nb\n'),
+    ('\\z', 'a\nb\n'),
+    ('\\A', 'a\nb'),
+    ('^', '\n'),
+    ('$', '\n'),
+    ('^', ''),
+    ('[^a&&b]', 'abcab'),
+    ('[a-w&&[^c-g]z]', 'abcdefgz'),
+    ('a{,2}', 'aaaa'),
+    ('a{2}+', 'aaaaa'),
+    ('a{1,3}+', 'aaaaab'),
+    ('a{', 'a{b'),
+    ('a{,}', 'a{,}b'),
+    ('(?<=a|xa)b', 'xabc'),
+    ('(?:a*)*b', 'ab12'),
+    ('(?:a|b)*?b', 'aab'),
+    ('(?>fo|foo)b', 'foobar'),
+    ('a(?m)b.|c', 'ab\nc'),
+    ('(?i)a|B|C', 'ABc'),
+    ('a(?i)x|b', 'aXbx'),
+    ('[a\\-b]+', 'a-b'),
+    ('[\\]-]', 'a-]b'),
+    ('[^\\]]', 'ab]'),
+    ('(?i:s)', 'ſS'),
+    ('(?i:K)', 'Kk'),
+    ('\\R', 'a\r\n\rb'),
+    ('a++b', 'aab'),
+    ('a?+ab', 'aab'),
+    ('(ab)+', 'abab'),
+    ('(?<n>b)c', 'abc'),
+    ('b(?#x\\)y)#', 'ab#c'),
+    ('[\\a\\e\\v]+', '\x07\x1b\x0b'),
+    ('\\u00e9|\\x61', 'aé'),
+    ('\\x{20ac}', 'x€'),
+    ('\\w+?', 'a1_é'),
+    ('\\s*?a', '  a'),
+    ('(?:a?){2,3}?', 'aaa'),
+    ('(?=b)|c', 'abc'),
+    ('(?:)*', 'aaa'),
+    ('(?:ab){1,2}+', 'abab'),
+    ('a||b', 'a|b'),
+    ('|a', 'ab'),
+    ('(?!a)\\w', 'abc'),
+    ('a\\^', 'a^b'),
+    ('\\p{Han}+|\\p{Katakana}+', '日本語テキスト'),
+    ('ß', 'ßss'),
+    ('\\d+(?=y)|(?<!\\d)2', 'x1y22'),
+    ('[.]', 'a.b'),
+    ('[[:space:]]', 'tab\t'),
+    ('[[:^alpha:]b]', 'ab'),
+    ('(?i:x)|é', 'éÉ'),
+    ('l+|e', 'hello there'),
+    ('\\s', 'a\u3000b'),
+    ('[+--]', 'a--b'),
+    ('z{0}', 'zz'),
+    ('z{0,0}z', 'zz'),
+    ('\\(|\\)', '(a)'),
+    ('a]', 'a]b'),
+    ('}', '}'),
+    ('(?:a{2}){1}', 'aaa'),
+    ('(?-i:a)|(?i:b)', 'aAbB'),
+    ('[-a]+', '-a-'),
+    ('[^\\W]', 'x²'),
+    ('\\B.', '¼a'),
+]
+LATIN = "".join(map(chr, range(0x20, 0x180))) + "ſK\u200d\u0301Ⅷ\u2028"
+SETS = [r"\w", r"[\w]", r"\W", r"[^\w]", r"[^\W]", r"\p{Word}", r"\P{Word}", r"\p{^Word}", r"[\p{Word}]", "[[:word:]]", r"[^\w\s]", r"\d", r"\h", r"\H", "[[:punct:]]", r"\p{Punct}", "[[:alpha:]]", "[[:^alnum:]]", "[[:upper:][:blank:]]", r"\p{Lu}", r"[\p{L}&&[^a-zé]]", r"\p{^L}", r"\p{Latin}", r"\p{greek}", r"\p{Uppercase_Letter}", r"\b", r"\B", "(?i:[a-z])", "(?i:[k])", "(?i:s)", "(?i:ß)", "(?i:ss)", "(?i:é)", "."]
+
+
+def expression(rng, depth=0):
+    """Returns a random expression."""
+
+    def atom():
+        kind = rng.randrange(16)
+        if kind < 5:
+            return rng.choice("ab1 -é")
+        if kind < 9:
+            return rng.choice([r"\s", r"\d", r"\w", ".", r"\p{L}", "[ab]", "[^a]", "[a-z&&[^b]]", r"[^\s\p{N}]", r"\n", r"\S", "[[:alpha:]1]"])
+        if kind < 10:
+            return rng.choice(["^", "$", r"\b", r"\B", r"\A", r"\z", r"\Z"])
+        if depth < 3:
+            inner = expression(rng, depth + 1)
+            return rng.choice(["(?:%s)", "(%s)", "(?>%s)", "(?=%s)", "(?!%s)", "(?i:%s)", "(?m:%s)"]) % inner if rng.random() < 0.9 else rng.choice(["(?<=%s)", "(?<!%s)"]) % rng.choice(["a", "b|1", r"\s", "ab"])
+        return "a"
+
+    def piece():
+        one = atom()
+        if one in ("^", "$") or one[0] == "\\" and one[1:2] in ("b", "B", "A", "z", "Z") or one.startswith(("(?=", "(?!", "(?<")):
+            return one
+        return one + rng.choice(["", "", "", "*", "+", "?", "*?", "+?", "??", "*+", "++", "?+", "{2}", "{1,2}", "{0,2}?", "{1,}", "{,2}", "{1,2}+"])
+
+    return "|".join("".join(piece() for _ in range(rng.randint(1, 3))) for _ in range(rng.choice([1, 1, 1, 2, 3])))
+
+
+def expressions(count):
+    rng = random.Random("expressions")
+    rows = EXPRESSIONS + [(one, LATIN) for one in SETS]
+    for _ in range(count):
+        one = expression(rng)
+        rows += [(one, "".join(rng.choice("aabb1 -é\nAB") for _ in range(rng.randint(1, 14)))) for _ in range(2)]
+    for one, where in rows:
+        try:
+            pieces = [piece for piece, _ in pre_tokenizers.Split(Regex(one), "isolated").pre_tokenize_str(where)]
+        except BaseException:
+            pieces = None
+        print(json.dumps([one, where, pieces], ensure_ascii=False))
+
+
 def main():
+    if sys.argv[1] == "expressions":
+        return expressions(int(sys.argv[2]))
     count = int(sys.argv[1])
     for name, t in families():
         t.no_truncation()

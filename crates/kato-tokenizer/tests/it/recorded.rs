@@ -23,9 +23,12 @@ fn differences(line: &str) -> String {
     let (mut wrong, mut told) = (0, 0);
     for row in texts {
         let text = row[0].as_str().expect("a text");
-        let expected: Option<Vec<&str>> = row[1]
-            .as_array()
-            .map(|tokens| tokens.iter().map(|token| token.as_str().unwrap_or_default()).collect());
+        let expected: Option<Vec<&str>> = row[1].as_array().map(|tokens| {
+            tokens
+                .iter()
+                .map(|token| token.as_str().unwrap_or_default())
+                .collect()
+        });
         let ids = tokenizer.encode(text).ok();
         let tokens: Option<Vec<&str>> = ids.as_ref().map(|ids| {
             ids.iter()
@@ -33,7 +36,8 @@ fn differences(line: &str) -> String {
                 .collect()
         });
         let decoded = ids.map(|ids| tokenizer.decode(&ids));
-        let same = tokens == expected && (row[2].is_null() || decoded.as_deref() == row[2].as_str());
+        let same =
+            tokens == expected && (row[2].is_null() || decoded.as_deref() == row[2].as_str());
         if !same {
             wrong += 1;
             if told < 3 {
@@ -69,7 +73,9 @@ fn tokens_are_those_of_hugging_face_for_as_many_texts_as_wanted() {
         .or_else(|| in_path(&["python3"]));
     let python = python.filter(|python| {
         let mut command = Command::new(python);
-        command.args(["-c", "import tokenizers"]).stderr(Stdio::null());
+        command
+            .args(["-c", "import tokenizers"])
+            .stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     });
     let missing = "no `tokenizers` in Python: `pip install tokenizers`, or name a Python that has it in KATO_PYTHON";
@@ -87,7 +93,11 @@ fn tokens_are_those_of_hugging_face_for_as_many_texts_as_wanted() {
         .stderr(Stdio::inherit())
         .output()
         .expect("Python runs");
-    assert!(output.status.success(), "the script ends with {}", output.status);
+    assert!(
+        output.status.success(),
+        "the script ends with {}",
+        output.status
+    );
     let lines = String::from_utf8(output.stdout).expect("the records are UTF-8");
     assert!(lines.lines().count() >= 60, "there are all families");
     let differences: String = lines.lines().map(differences).collect();

@@ -39,7 +39,9 @@ pub(super) fn from_json(
             "a dropout, by which the same text has other tokens each time,",
         ));
     }
-    let prefix = fields.text_or_empty("continuing_subword_prefix")?.to_owned();
+    let prefix = fields
+        .text_or_empty("continuing_subword_prefix")?
+        .to_owned();
     let suffix = fields.text_or_empty("end_of_word_suffix")?.to_owned();
     let unknown = match fields.get("unk_token") {
         None => Unknown::None,
@@ -92,7 +94,9 @@ fn read_merges(list: &[Value], ids: &Ids, prefix: &str) -> Result<Merges, Defini
     for (n, merge) in list.iter().enumerate() {
         let (left, right) = match merge {
             Value::String(text) if text.starts_with("#version") => continue,
-            Value::String(text) => text.split_once(' ').filter(|(_, right)| !right.contains(' ')),
+            Value::String(text) => text
+                .split_once(' ')
+                .filter(|(_, right)| !right.contains(' ')),
             Value::Array(pair) => match &pair[..] {
                 [left, right] => left.as_str().zip(right.as_str()),
                 _ => None,
@@ -102,7 +106,8 @@ fn read_merges(list: &[Value], ids: &Ids, prefix: &str) -> Result<Merges, Defini
         .ok_or(DefinitionError::BadMerge(n))?;
         let id = |token: &str| {
             let known = ids.get(token).copied();
-            known.ok_or_else(|| DefinitionError::MergeOfUnknown(n, token.chars().take(40).collect()))
+            known
+                .ok_or_else(|| DefinitionError::MergeOfUnknown(n, token.chars().take(40).collect()))
         };
         let pair = (id(left)?, id(right)?);
         // The prefix is cut off by its length, whatever stands there.

@@ -46,7 +46,9 @@ pub(super) fn from_json(fields: Fields<'_>, vocab: &Value) -> Result<Loaded, Def
             u32::try_from(fields.number("unk_id")?)
                 .ok()
                 .filter(|&id| (id as usize) < tokens.len())
-                .ok_or_else(|| DefinitionError::field(fields.part, "unk_id", "the id of a token"))?,
+                .ok_or_else(|| {
+                    DefinitionError::field(fields.part, "unk_id", "the id of a token")
+                })?,
         ),
     };
     let lowest = scores.iter().copied().fold(f64::INFINITY, f64::min);

@@ -42,11 +42,7 @@ impl WordPiece {
         let before = ids.len();
         let mut start = 0;
         while start < word.len() {
-            let mut node = if start == 0 {
-                Some(0)
-            } else {
-                self.continuing
-            };
+            let mut node = if start == 0 { Some(0) } else { self.continuing };
             let mut longest = None;
             let mut taken = 0;
             for &byte in &word.as_bytes()[start..] {

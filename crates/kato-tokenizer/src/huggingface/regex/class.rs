@@ -23,6 +23,12 @@ pub(super) fn negated(mut set: ClassUnicode) -> ClassUnicode {
     set
 }
 
+/// Returns what `\w` and `\p{Word}` are outside of sets: what they are inside and six characters of Latin-1.
+pub(super) fn word_outside_sets() -> Option<ClassUnicode> {
+    let more = ['²', '³', '¹', '¼', '½', '¾'].map(single);
+    Some(union(&[word()?, union(&more)]))
+}
+
 /// Returns the set of an escape such as `\s`, if the letter is one of those.
 pub(super) fn shorthand(letter: char) -> Option<ClassUnicode> {
     let set = match letter.to_ascii_lowercase() {
@@ -52,6 +58,7 @@ pub(super) fn posix(name: &str) -> Option<ClassUnicode> {
         "cntrl" => named("gc=Cc"),
         "blank" => Some(union(&[named("gc=Zs")?, single('\t')])),
         "xdigit" => Some(hexadecimal()),
+        "word" => word(),
         "ascii" => Some(range('\0', '\u{7f}')),
         _ => None,
     }
@@ -166,10 +173,11 @@ impl Table {
                 table.ascii = u128::from(page[0]) | u128::from(page[1]) << 64;
             }
             // Neighbouring pages are often the same, and most are empty or full.
-            let known = (table.bits.iter().rposition(|known| *known == page)).unwrap_or_else(|| {
-                table.bits.push(page);
-                table.bits.len() - 1
-            });
+            let known =
+                (table.bits.iter().rposition(|known| *known == page)).unwrap_or_else(|| {
+                    table.bits.push(page);
+                    table.bits.len() - 1
+                });
             table
                 .pages
                 .push(u16::try_from(known).expect("there are 4,352 pages"));

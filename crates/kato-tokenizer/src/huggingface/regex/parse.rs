@@ -2,6 +2,7 @@
 
 use regex_syntax::hir::ClassUnicode;
 
+use super::program::width;
 use super::{MAX_DEPTH, RegexError, class};
 
 /// What an expression matches.
@@ -201,9 +202,7 @@ impl Parser<'_> {
                 let name = self.rest().find('>').map(|end| &self.rest()[..end]);
                 match name {
                     Some(name)
-                        if name
-                            .chars()
-                            .all(|c| c.is_ascii_alphanumeric() || c == '_')
+                        if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
                             && name.starts_with(|c: char| c.is_ascii_alphabetic()) =>
                     {
                         self.at += name.len() + 1;
@@ -266,12 +265,7 @@ impl Parser<'_> {
         })
     }
 
-    fn literal(
-        &mut self,
-        character: char,
-        flags: Flags,
-        start: usize,
-    ) -> Result<Node, RegexError> {
+    fn literal(&mut self, character: char, flags: Flags, start: usize) -> Result<Node, RegexError> {
         if !flags.ignore_case {
             return Ok(Node::Char(character));
         }
@@ -311,6 +305,11 @@ impl Parser<'_> {
             return Err(self.syntax("it ends with a `\\`"));
         };
         if let Some(set) = class::shorthand(letter) {
+            let set = match letter {
+                'w' => class::word_outside_sets().unwrap_or(set),
+                'W' => class::word_outside_sets().map_or(set, class::negated),
+                _ => set,
+            };
             return Ok(Node::Set(self.folded_shorthand(set, flags, start)?));
         }
         Ok(match letter {
@@ -320,7 +319,18 @@ impl Parser<'_> {
             'b' => Node::Assert(Assert::WordBoundary),
             'B' => Node::Assert(Assert::NoWordBoundary),
             'p' | 'P' => {
-                let set = self.property(letter == 'P', start)?;
+                let from = self.at;
+                let mut set = self.property(letter == 'P', start)?;
+                let name = self.pattern[from..self.at].trim_matches(['{', '}', '^']);
+                if name.eq_ignore_ascii_case("word") {
+                    let is_negated = (letter == 'P') != self.pattern[from..].starts_with("{^");
+                    let words = class::word_outside_sets().unwrap_or_else(class::empty);
+                    set = if is_negated {
+                        class::negated(words)
+                    } else {
+                        words
+                    };
+                }
                 Node::Set(self.folded_shorthand(set, flags, start)?)
             }
             'R' => {
@@ -597,6 +607,11 @@ impl Parser<'_> {
                 return Err(self.unsupported(format!(
                     "an interval that falls or asks for more than {MAX_REPEAT} repetitions"
                 )));
+            }
+            // Oniguruma leaves such a repetition early, in ways of its own.
+            if is_interval && width(&node).0 == 0 {
+                self.at = start;
+                return Err(self.unsupported("an interval of what may match nothing"));
             }
             let mut kind = Kind::Greedy;
             if self.rest().starts_with('?') {

@@ -80,7 +80,7 @@ impl Program {
             )
         };
         let word = compiler.instructions.iter().any(boundary);
-        let word = word.then(|| super::class::shorthand('w')).flatten();
+        let word = word.then(super::class::word_outside_sets).flatten();
         Ok(Self {
             first: first_bytes(node).0,
             sets: compiler.sets,
@@ -123,9 +123,7 @@ fn first_part(node: &Node) -> (FirstBytes, bool) {
     match node {
         Node::Alternatives(nodes) => nodes.iter().map(first_part).fold(
             (FirstBytes::NONE, false),
-            |(all, any_empty), (first, may_be_empty)| {
-                (all.union(first), any_empty || may_be_empty)
-            },
+            |(all, any_empty), (first, may_be_empty)| (all.union(first), any_empty || may_be_empty),
         ),
         Node::Repeat { node, min, .. } => {
             let (first, may_be_empty) = first_part(node);
@@ -138,16 +136,18 @@ fn first_part(node: &Node) -> (FirstBytes, bool) {
 }
 
 /// Returns the least and the most characters of a match.
-fn width(node: &Node) -> (usize, Option<usize>) {
+pub(super) fn width(node: &Node) -> (usize, Option<usize>) {
     match node {
         Node::Char(_) | Node::Set(_) => (1, Some(1)),
-        Node::Concat(nodes) => nodes
-            .iter()
-            .map(width)
-            .fold((0, Some(0)), |(min, max), (least, most)| {
-                let max = max.zip(most);
-                (min + least, max.map(|(max, most)| max + most))
-            }),
+        Node::Concat(nodes) => {
+            nodes
+                .iter()
+                .map(width)
+                .fold((0, Some(0)), |(min, max), (least, most)| {
+                    let max = max.zip(most);
+                    (min + least, max.map(|(max, most)| max + most))
+                })
+        }
         Node::Alternatives(nodes) => {
             let all = nodes.iter().map(width);
             all.reduce(|(min, max), (least, most)| {
@@ -573,12 +573,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Takes the last place that leads on; returns whether there is one above `base`.
-    fn go_back(
-        &mut self,
-        base: usize,
-        at: &mut usize,
-        pos: &mut usize,
-    ) -> Result<bool, Overrun> {
+    fn go_back(&mut self, base: usize, at: &mut usize, pos: &mut usize) -> Result<bool, Overrun> {
         while self.places.len() > base {
             match self.places.pop().expect("there are more than `base`") {
                 Place::Branch {
@@ -591,11 +586,7 @@ impl<'a> Machine<'a> {
                         return Ok(true);
                     }
                 }
-                Place::Fewer {
-                    to,
-                    pos: here,
-                    min,
-                } => {
+                Place::Fewer { to, pos: here, min } => {
                     let last = self.char_before(here).map_or(0, char::len_utf8);
                     (*at, *pos) = (to, here - last);
                     if *pos > min {
