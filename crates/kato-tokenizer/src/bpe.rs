@@ -49,6 +49,7 @@ impl Bpe {
     }
 
     /// Merges the ids from `before` on, which are those of the parts of one word.
+    #[inline]
     pub(crate) fn merge(&self, ids: &mut Vec<u32>, before: usize) {
         let merged = if ids.len() - before <= SHORT {
             self.merge_short(&mut ids[before..])

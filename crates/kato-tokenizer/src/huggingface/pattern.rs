@@ -11,8 +11,8 @@ use super::regex::Regex;
 #[derive(Debug)]
 pub(super) enum Pattern {
     /// This text, which is not empty.
-    Literal(Finder<'static>),
-    Regex(Regex),
+    Literal(Box<Finder<'static>>),
+    Regex(Box<Regex>),
 }
 
 impl Pattern {
@@ -28,14 +28,16 @@ impl Pattern {
                 Err(DefinitionError::long(part, "pattern", text.len()))
             }
             // The expression of no characters, which matches everywhere.
-            "String" if !text.is_empty() => Ok(Self::Literal(Finder::new(text).into_owned())),
+            "String" if !text.is_empty() => {
+                Ok(Self::Literal(Box::new(Finder::new(text).into_owned())))
+            }
             "String" | "Regex" => {
                 let regex = Regex::new(text).map_err(|source| DefinitionError::Regex {
                     part: part.to_owned(),
                     pattern: text.chars().take(200).collect(),
                     source,
                 })?;
-                Ok(Self::Regex(regex))
+                Ok(Self::Regex(Box::new(regex)))
             }
             _ => Err(DefinitionError::field(
                 part,

@@ -105,11 +105,11 @@ impl PreTokenizer {
         work: &mut Work,
         sink: &mut Sink<'_>,
     ) -> Result<(), TextError> {
-        self.from_step(0, piece, work, sink)
+        self.run_from(0, piece, work, sink)
     }
 
     /// Gives what step `n` and those behind it make of a piece to `sink`.
-    fn from_step(
+    fn run_from(
         &self,
         n: usize,
         piece: Piece<'_>,
@@ -123,7 +123,7 @@ impl PreTokenizer {
             return sink(piece.text, work);
         };
         let next =
-            &mut |piece: Piece<'_>, work: &mut Work| self.from_step(n + 1, piece, work, &mut *sink);
+            &mut |piece: Piece<'_>, work: &mut Work| self.run_from(n + 1, piece, work, &mut *sink);
         let text = piece.text;
         match step {
             Step::Bert => each_word(piece, work, char::is_whitespace, &mut |piece, work| {
@@ -370,7 +370,7 @@ fn each_word(
     next: &mut dyn FnMut(Piece<'_>, &mut Work) -> Result<(), TextError>,
 ) -> Result<(), TextError> {
     let mut start = 0;
-    for (at, separator) in piece.text.match_indices(|character| separates(character)) {
+    for (at, separator) in piece.text.match_indices(separates) {
         if at > start {
             next(piece.part(start, at), work)?;
         }
@@ -390,7 +390,7 @@ fn each_char(
     let mut cutter = Cutter::new(behavior);
     let emit = &mut |start, end| next(piece.part(start, end), work);
     let mut last = 0;
-    for (at, found) in piece.text.match_indices(|character| is_one(character)) {
+    for (at, found) in piece.text.match_indices(is_one) {
         if last < at {
             cutter.take(last, at, false, emit)?;
         }

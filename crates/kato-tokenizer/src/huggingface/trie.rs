@@ -39,26 +39,26 @@ impl Trie {
             ids: Vec::new(),
         };
         // The tokens that go through each node of a level, and then those of the next level.
-        let mut level = vec![0..tokens.len()];
+        let mut level = vec![(0, tokens.len())];
         let mut depth = 0;
         while !level.is_empty() {
             let mut next = Vec::new();
-            for range in level {
+            for (first, last) in level {
                 trie.children.push(trie.labels.len() as u32);
-                let ending = tokens[range.clone()]
+                let ending = tokens[first..last]
                     .iter()
                     .take_while(|(token, _)| token.len() == depth);
                 let (n, id) = ending.fold((0, NONE), |(n, _), &(_, id)| (n + 1, id));
                 trie.ids.push(id);
-                let mut start = range.start + n;
-                while start < range.end {
+                let mut start = first + n;
+                while start < last {
                     let label = tokens[start].0[depth];
-                    let same = tokens[start..range.end]
+                    let same = tokens[start..last]
                         .iter()
                         .take_while(|(token, _)| token[depth] == label);
                     let end = start + same.count();
                     trie.labels.push(label);
-                    next.push(start..end);
+                    next.push((start, end));
                     start = end;
                 }
             }

@@ -1,7 +1,7 @@
 """Records what Hugging Face's `tokenizers` makes of texts, with definitions like those of the popular families.
 
     python record.py 30 | zstd -19 > tokenizers.jsonl.zst     # what the tests read
-    python record.py 1000                                     # what the campaign reads, on standard output
+    python record.py 1000 [SEED]                              # what the campaign reads, on standard output
     python record.py expressions 200 > expressions.jsonl      # regular expressions and what they split
 
 One line for each definition: its name, the definition, and for each text its tokens (none where it is an error) and what
@@ -467,11 +467,12 @@ def text(rng):
     return "".join(parts)
 
 
+SEED = sys.argv[2] if len(sys.argv) > 2 else ""
 FIXED = ["", " ", "\n", "a", "é", "TOK<tool> TOK", "  leading and trailing  ", "hello a b c", "It's 12345 o'clock; naïve 日本語 text!\n\n  Next line\tend", "x" * 130]
 
 
 def texts(name, count):
-    rng = random.Random(name)
+    rng = random.Random(name + SEED)
     return (FIXED + [text(rng) for _ in range(count)])[:count]
 
 

@@ -11,19 +11,19 @@ pub(super) enum Node {
     Char(char),
     Set(ClassUnicode),
     /// All of them, one after the other; none is the empty expression.
-    Concat(Vec<Node>),
+    Concat(Vec<Self>),
     /// The first that leads to a match.
-    Alternatives(Vec<Node>),
+    Alternatives(Vec<Self>),
     Repeat {
-        node: Box<Node>,
+        node: Box<Self>,
         min: u32,
         max: Option<u32>,
         kind: Kind,
     },
     /// What matched first is kept, whatever follows.
-    Atomic(Box<Node>),
+    Atomic(Box<Self>),
     Look {
-        node: Box<Node>,
+        node: Box<Self>,
         behind: bool,
         negated: bool,
     },
