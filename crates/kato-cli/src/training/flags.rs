@@ -181,7 +181,11 @@ mod tests {
     fn no_method_of_a_library_is_left() {
         let errors: [Error; 8] = [
             LoadError::NoInput.into(),
-            LoadError::EmptyDirectory { path: "a".into() }.into(),
+            LoadError::EmptyDirectory {
+                path: "a".into(),
+                ignored: String::new(),
+            }
+            .into(),
             LoadError::FilterMissing { name: "a".into() }.into(),
             LoadError::Stopped.into(),
             LoadError::Interrupted.into(),
