@@ -156,6 +156,11 @@ impl SourceArgs {
         self.on_bad.get_or_insert(OnBad::Skip);
     }
 
+    /// Allows sources without a document, where that is what is to be told.
+    pub(crate) fn allow_nothing(&mut self) {
+        self.allow_empty = true;
+    }
+
     /// Returns whether records that cannot be read are skipped.
     #[must_use]
     pub(crate) fn skips_bad(&self) -> bool {

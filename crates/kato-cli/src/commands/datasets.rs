@@ -169,6 +169,7 @@ impl Command {
             }
             Self::Stats(args) => {
                 args.from.args.skip_bad();
+                args.from.args.allow_nothing();
                 &mut args.from
             }
         };

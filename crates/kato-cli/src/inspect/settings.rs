@@ -66,14 +66,14 @@ mod tests {
     fn only_what_differs_is_listed() {
         let mut config = LearnerConfig::new(vec![HierarchicalNode::new("node0", 3)]);
         assert_eq!(changed(&config), Map::new());
-        config.min_paragraph_chars = 0;
+        config.min_paragraph_chars = 7;
         config.recording = Recording {
             provenance: true,
             metadata: false,
         };
         config.text_mode = TextMode::sentences();
         let changed = Value::Object(changed(&config));
-        assert_eq!(changed["min_paragraph_chars"], json!(0));
+        assert_eq!(changed["min_paragraph_chars"], json!(7));
         assert_eq!(changed["recording.provenance"], json!(true));
         assert_eq!(changed.as_object().map(Map::len), Some(3));
         assert_eq!(in_words(&changed["text_mode"]), "min_tokens 3, sentences");

@@ -39,7 +39,7 @@ fn a_finished_run_is_neither_overwritten_nor_mixed_nor_changed() {
         (
             "corpus.jsonl",
             &["--resume", "--min-paragraph-chars", "9"],
-            &["min_paragraph_chars: it was 10, now it is 9"],
+            &["min_paragraph_chars: it was 0, now it is 9"],
         ),
         (
             "corpus.jsonl",
