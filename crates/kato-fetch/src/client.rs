@@ -10,13 +10,14 @@ use std::time::SystemTime;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use kato_retry::Backoff;
 use reqwest::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE,
+    ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE,
 };
 use reqwest::{Response, StatusCode};
 use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::FetchError;
+use crate::cookies::Cookies;
 use crate::error::{Cause, is_transient_status};
 use crate::figures::{Counters, add};
 use crate::known_servers::KnownServers;
@@ -82,6 +83,8 @@ pub(crate) struct Target {
     pub(crate) url: Url,
     /// Whether it must have a public address.
     pub(crate) is_guarded: bool,
+    /// Cookies that it has given on the way.
+    pub(crate) cookies: Option<HeaderValue>,
 }
 
 impl Target {
@@ -90,6 +93,7 @@ impl Target {
         Self {
             url,
             is_guarded: false,
+            cookies: None,
         }
     }
 }
@@ -120,6 +124,9 @@ impl Client {
         if let Some(etag) = &ask.if_match {
             request = request.header(IF_MATCH, etag);
         }
+        if let Some(cookies) = &to.cookies {
+            request = request.header(COOKIE, cookies);
+        }
         let time = self.servers.time_to_answer(url, self.timeouts.idle);
         match tokio::time::timeout(time, request.send()).await {
             Ok(Ok(response)) => {
@@ -141,7 +148,8 @@ impl Client {
     /// Sends a request and follows redirects; an error status is returned as an answer.
     pub(crate) async fn follow(&self, ask: &Ask, asked: &Target) -> Result<Followed, FetchError> {
         let mut at = asked.clone();
-        let mut visited = vec![asked.url.clone()];
+        let mut visited = vec![asked.clone()];
+        let mut cookies = Cookies::default();
         let (mut linked_etag, mut linked_size) = (None, None);
         loop {
             let response = self.send(ask, &at).await?;
@@ -165,12 +173,23 @@ impl Client {
             }
             // `send` chooses the secret headers by the URL of each hop, so none goes to another
             // server.
-            let url = next_hop(&visited, response.headers())?;
+            let url = next_hop(&asked.url, &at.url, response.headers())?;
+            cookies.take(&at.url, response.headers());
             let connected = response.remote_addr().filter(|_| !self.behind_proxy);
             // Once a public server has had a say, the way must stay public.
             let is_guarded = at.is_guarded || self.guards_beyond(&at.url, connected);
-            at = Target { url, is_guarded };
-            visited.push(at.url.clone());
+            at = Target {
+                is_guarded,
+                cookies: cookies.header(&url),
+                url,
+            };
+            // With other cookies it is another question.
+            let is_asked = |asked: &Target| (&asked.url, &asked.cookies) == (&at.url, &at.cookies);
+            if visited.iter().any(is_asked) {
+                let reason = format!("in a circle, back to `{}`", redacted(&at.url));
+                return Err(refused(&asked.url, reason));
+            }
+            visited.push(at.clone());
         }
     }
 

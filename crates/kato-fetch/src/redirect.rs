@@ -9,12 +9,8 @@ use url::{Host, Url};
 use crate::FetchError;
 use crate::location::redacted;
 
-/// Returns where a redirect leads; `visited` are the addresses on the way, the present one last.
-pub(crate) fn next_hop(visited: &[Url], headers: &HeaderMap) -> Result<Url, FetchError> {
-    // The caller begins with the address that was asked for.
-    let Some((first, from)) = visited.first().zip(visited.last()) else {
-        return Err(FetchError::Runtime { source: None });
-    };
+/// Returns where the redirect of `from` leads, on the way from `first`.
+pub(crate) fn next_hop(first: &Url, from: &Url, headers: &HeaderMap) -> Result<Url, FetchError> {
     let bad = |reason: String| refused(first, reason);
     let location = headers
         .get(LOCATION)
@@ -30,9 +26,6 @@ pub(crate) fn next_hop(visited: &[Url], headers: &HeaderMap) -> Result<Url, Fetc
     let downgrade = from.scheme() == "https" && next.scheme() != "https";
     if downgrade || !matches!(next.scheme(), "http" | "https") {
         return Err(bad(format!("to `{}:`, which is not safe", next.scheme())));
-    }
-    if visited.contains(&next) {
-        return Err(bad(format!("in a circle, back to `{}`", redacted(&next))));
     }
     Ok(next)
 }

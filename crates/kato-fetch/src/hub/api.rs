@@ -101,7 +101,7 @@ impl Repository {
             let at = Target {
                 // A list that goes on at another server is as good as a redirect to it.
                 is_guarded: !same_origin(&url, &first) && client.guards_beyond(&first, None),
-                url: url.clone(),
+                ..Target::asked_for(url.clone())
             };
             let (body, headers) = client.text(&at).await?;
             received = received.saturating_add(body.len() as u64);
