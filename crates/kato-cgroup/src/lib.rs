@@ -5,8 +5,13 @@
 //! Start with [`Cgroups::of_process`]. [`count_cpus`] reads lists of processors, which other files
 //! of the kernel hold too.
 
+mod mount;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use self::mount::Mount;
 
 /// The control groups of a process.
 ///
@@ -53,13 +58,30 @@ impl Group {
 }
 
 impl Cgroups {
-    /// Returns the control groups of this process, or `None` where there are none.
+    /// Returns the control groups of this process, or `None` where there are none, or where they
+    /// cannot be read.
     ///
     /// `root` is the directory that stands for `/`.
     #[must_use]
     pub fn of_process(root: &Path) -> Option<Self> {
-        let memberships = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
-        let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
+        Self::read(root).ok().flatten()
+    }
+
+    /// Returns the control groups of this process, or `None` where there are none.
+    ///
+    /// `root` is the directory that stands for `/`.
+    ///
+    /// # Errors
+    ///
+    /// When the system has control groups and does not let this process read where they are.
+    pub fn read(root: &Path) -> io::Result<Option<Self>> {
+        // Bytes and not text: what others have mounted, and where, may have any name.
+        let memberships = match fs::read(root.join("proc/self/cgroup")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            memberships => memberships?,
+        };
+        let mounts = fs::read(root.join("proc/self/mountinfo"))?;
+        let mounts = mount::visible(&mounts);
         let find = |controller| find(root, &memberships, &mounts, controller);
         let groups = Self {
             unified: find(None),
@@ -68,7 +90,7 @@ impl Cgroups {
             cpuset: find(Some("cpuset")),
         };
         let any = [&groups.unified, &groups.memory, &groups.cpu, &groups.cpuset];
-        any.iter().any(|group| group.is_some()).then_some(groups)
+        Ok(any.iter().any(|group| group.is_some()).then_some(groups))
     }
 
     /// Returns the directory of the group in version 2's unified hierarchy.
@@ -202,63 +224,57 @@ fn least<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
 
 /// Finds the group of a controller in version 1, or of the unified hierarchy without one.
 ///
-/// `memberships` and `mounts` have the form of `/proc/self/cgroup` and `/proc/self/mountinfo`.
-fn find(root: &Path, memberships: &str, mounts: &str, controller: Option<&str>) -> Option<Group> {
+/// `memberships` has the form of `/proc/self/cgroup`.
+fn find(
+    root: &Path,
+    memberships: &[u8],
+    mounts: &[Mount],
+    controller: Option<&str>,
+) -> Option<Group> {
     // Lines are `ID:CONTROLLERS:PATH` (cgroups(7)). The path comes last and may hold colons.
-    let path = memberships.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':');
+    let path = memberships.split(|byte| *byte == b'\n').find_map(|line| {
+        let mut parts = line.splitn(3, |byte| *byte == b':');
         let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let is_it = match controller {
-            None => id == "0" && controllers.is_empty(),
+            None => id == b"0" && controllers.is_empty(),
             // Controllers may share a hierarchy, as in `cpu,cpuacct`.
-            Some(controller) => controllers.split(',').any(|name| name == controller),
+            Some(controller) => controllers
+                .split(|byte| *byte == b',')
+                .any(|name| name == controller.as_bytes()),
         };
-        is_it.then_some(path)
+        is_it.then(|| mount::path(path))
     })?;
-    let (mount_root, mount) = mounts.lines().find_map(|line| {
-        // The number of fields in front of ` - ` varies, so what stands behind it is counted from
-        // there: type, source, options. In front of it, root and mount point are the fourth and
-        // fifth field (proc(5)).
-        let (left, right) = line.split_once(" - ")?;
-        let mut right = right.split(' ');
-        let kind = right.next()?;
-        let is_it = match controller {
-            None => kind == "cgroup2",
-            Some(controller) => {
-                let options = right.nth(1)?;
-                kind == "cgroup" && options.split(',').any(|name| name == controller)
-            }
-        };
-        let mut left = left.split(' ').skip(3);
-        is_it.then_some((unescape(left.next()?), unescape(left.next()?)))
-    })?;
+    let mut mounts: Vec<&Mount> = mounts
+        .iter()
+        .filter(|mount| mount.is_of(controller))
+        .collect();
+    // A hierarchy may be mounted in several places, each of which shows what is below its own
+    // root. That which shows the group and most of those above it is asked first.
+    mounts.sort_by_key(|mount| mount.root.components().count());
     // Joining an absolute path would put it in the place of `root`.
-    let mount = root.join(mount.trim_start_matches('/'));
-    // Inside a container the mount shows only what is below its own root, and the path may lead out
-    // of it.
-    let below = Path::new(path).strip_prefix(mount_root).ok();
-    let dir = below.map_or_else(|| mount.clone(), |below| mount.join(below));
-    let dir = if dir.is_dir() { dir } else { mount.clone() };
-    Some(Group { mount, dir })
-}
-
-/// Returns a path of `mountinfo` as it is; the kernel writes blanks, line ends and backslashes in
-/// it as a backslash and three octal digits.
-fn unescape(text: &str) -> String {
-    // Only these, as `seq_path` in the kernel escapes no others.
-    let mut path = String::with_capacity(text.len());
-    let mut parts = text.split('\\');
-    path.extend(parts.next());
-    for part in parts {
-        let escapes = [("040", ' '), ("011", '\t'), ("012", '\n'), ("134", '\\')];
-        let found = escapes
-            .into_iter()
-            .find_map(|(digits, c)| Some((c, part.strip_prefix(digits)?)));
-        let (c, rest) = found.unwrap_or(('\\', part));
-        path.push(c);
-        path.push_str(rest);
-    }
-    path
+    let place = |mount: &Mount| match mount.point.strip_prefix("/") {
+        Ok(point) => root.join(point),
+        Err(_) => root.join(&mount.point),
+    };
+    let shown = mounts.iter().find_map(|mount| {
+        let below = path.strip_prefix(&mount.root).ok()?;
+        // A path out of a namespace leads up, and no mount shows what is there.
+        let leads_up = below.components().any(|part| part == Component::ParentDir);
+        let dir = place(mount).join(below);
+        (!leads_up && dir.is_dir()).then(|| Group {
+            mount: place(mount),
+            dir,
+        })
+    });
+    // Inside a container the path may lead out of all that is mounted: what there is then is the
+    // container's own group, and stands at the top of a mount.
+    shown.or_else(|| {
+        let mount = place(mounts.first()?);
+        Some(Group {
+            dir: mount.clone(),
+            mount,
+        })
+    })
 }
 
 /// Parses a number of bytes, or returns `None` for `max`.
@@ -337,7 +353,6 @@ mod tests {
 
     #[test]
     fn mounts_and_groups_may_have_blanks_in_their_names() {
-        assert_eq!(unescape(r"/my\040group\134040/a\x"), r"/my group\040/a\x");
         let root = tree(&[
             ("proc/self/cgroup", "0::/my group/job\n"),
             (
@@ -520,7 +535,88 @@ mod tests {
 
     #[test]
     fn without_groups_nothing_is_known() {
-        let root = tree(&[("proc/self/cgroup", "")]);
+        let root = tree(&[("proc/self/cgroup", ""), ("proc/self/mountinfo", "")]);
+        assert_eq!(Cgroups::read(root.path()).unwrap(), None);
+        let root = tree(&[]);
+        assert_eq!(Cgroups::read(root.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn groups_that_cannot_be_read_are_not_taken_for_none() {
+        let root = tree(&[("proc/self/cgroup", "0::/\n")]);
+        assert!(Cgroups::read(root.path()).is_err());
         assert_eq!(Cgroups::of_process(root.path()), None);
+    }
+
+    /// What others have mounted may have any name, and so may a group on Unix.
+    #[cfg(unix)]
+    #[test]
+    fn names_of_any_bytes_hide_no_limit() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        let root = tree(&[]);
+        fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        let write = |path: &[u8], text: &[u8]| {
+            let path = root.path().join(OsStr::from_bytes(path));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(b"proc/self/cgroup", b"0::/caf\xe9/job\n");
+        write(
+            b"proc/self/mountinfo",
+            b"30 24 0:26 / /cg\xff rw - cgroup2 cgroup2 rw\n\
+              99 24 0:44 / /media/Donn\xe9es rw - ext4 /dev/sdb1 rw\n",
+        );
+        write(b"cg\xff/caf\xe9/job/memory.max", b"4096\n");
+        let groups = Cgroups::of_process(root.path()).unwrap();
+        assert_eq!(groups.memory_limit(), Some(4096));
+    }
+
+    /// Mounts of one hierarchy, each with what it shows: the limit of the process is 1000.
+    #[test]
+    fn of_several_mounts_the_one_that_shows_the_group_is_taken() {
+        let whole = "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n";
+        let other = "28 24 0:26 /other/pod /rootfs/cg ro - cgroup2 cgroup2 rw\n";
+        let own = "29 24 0:26 /pod/app /own ro - cgroup2 cgroup2 rw\n";
+        let alike = "27 24 0:26 /po /alike ro - cgroup2 cgroup2 rw\n";
+        let hidden = "31 24 0:26 / /hidden rw - cgroup2 cgroup2 rw\n\
+                      32 24 0:99 / /hidden rw - tmpfs tmpfs rw\n";
+        let orders: [&[&str]; 6] = [
+            &[other, whole],
+            &[whole, other],
+            &[own, other, whole],
+            &[alike, hidden, own, other, whole],
+            &[hidden, whole, own],
+            &[alike, other, hidden, own],
+        ];
+        for order in orders {
+            let root = tree(&[
+                ("proc/self/cgroup", "0::/pod/app\n"),
+                ("proc/self/mountinfo", &order.concat()),
+                ("rootfs/cg/memory.max", "77\n"),
+                ("cg/pod/app/memory.max", "max\n"),
+                ("cg/pod/memory.max", "1000\n"),
+                ("own/memory.max", "1000\n"),
+                ("alike/d/app/memory.max", "5\n"),
+                ("hidden/pod/app/memory.max", "6\n"),
+            ]);
+            let groups = Cgroups::of_process(root.path()).unwrap();
+            assert_eq!(groups.memory_limit(), Some(1000), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_out_of_the_namespace_stays_within_the_mount() {
+        let root = tree(&[
+            ("proc/self/cgroup", "0::/../up\n"),
+            (
+                "proc/self/mountinfo",
+                "30 24 0:26 / /cg/here rw - cgroup2 cgroup2 rw\n",
+            ),
+            ("cg/here/memory.max", "2000\n"),
+            ("cg/up/memory.max", "3\n"),
+        ]);
+        let groups = Cgroups::of_process(root.path()).unwrap();
+        assert_eq!(groups.memory_limit(), Some(2000));
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use kato_learner::config::{ChunkSpan, Recording, TextMode};
 use kato_learner::segment::{Delimiter, Segmentation, TokenLimit};
-use kato_learner::{HierarchicalConceptLearner, TailPolicy};
+use kato_learner::{ChunkRule, HierarchicalConceptLearner, LearnerConfig, TailPolicy};
 
 /// What is recorded with patterns beside what they are.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -53,16 +53,29 @@ pub(crate) struct LearningArgs {
     /// Let chunks reach across paragraphs; blank lines are text then, and nothing is too short.
     #[arg(long)]
     whole_document: bool,
-    /// Leave out and count paragraphs shorter than this many characters.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    min_paragraph_chars: usize,
-    /// Leave out and count what a paragraph has beyond this many tokens; 0 learns all.
-    #[arg(long, value_name = "N", default_value_t = 2048)]
-    max_paragraph_tokens: usize,
+    /// Leave out what another trainer leaves out. By default every token of a document is learned.
+    #[arg(long, value_name = "TRAINER", value_enum)]
+    like: Option<Like>,
+    /// Leave out and count paragraphs shorter than this many characters. Default: 0, or what --like
+    /// says.
+    #[arg(long, value_name = "N")]
+    min_paragraph_chars: Option<usize>,
+    /// Leave out and count what a paragraph has beyond this many tokens; 0 learns all. Default: 0,
+    /// or what --like says.
+    #[arg(long, value_name = "N")]
+    max_paragraph_tokens: Option<usize>,
     /// What becomes of a pattern that is alone on its level when a document ends: one is too few
     /// for a pattern above.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = Tail::Drop)]
     tail: Tail,
+}
+
+/// A trainer whose limits are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Like {
+    /// The original: without paragraphs of fewer than 10 characters or 3 tokens, and without what a
+    /// paragraph has beyond 2048 tokens.
+    KatoLm,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -82,19 +95,31 @@ impl LearningArgs {
     pub(crate) fn learner(&self, recording: Recording) -> Result<HierarchicalConceptLearner> {
         let tokenizer = kato_tokenizer::load(&self.tokenizer);
         let tokenizer = tokenizer.with_context(|| format!("--tokenizer {}", self.tokenizer))?;
-        let learner = HierarchicalConceptLearner::builder(tokenizer)
-            .with_chunk_sizes(self.levels.iter().copied())
-            .with_text_mode(self.mode)
+        let mut builder = HierarchicalConceptLearner::builder(tokenizer)
+            .with_chunk_sizes(self.levels.iter().copied());
+        let mut mode = self.mode;
+        if self.like == Some(Like::KatoLm) {
+            builder = builder.like_kato_lm();
+            if let TextMode::Chunks { rule } = &mut mode {
+                *rule = ChunkRule::original();
+            }
+        }
+        if let Some(chars) = self.min_paragraph_chars {
+            builder = builder.with_min_paragraph_chars(chars);
+        }
+        if let Some(max_tokens) = self.max_paragraph_tokens {
+            builder = builder.with_token_limit(match max_tokens {
+                0 => TokenLimit::Unlimited,
+                max_tokens => TokenLimit::Cut { max_tokens },
+            });
+        }
+        let learner = builder
+            .with_text_mode(mode)
             .with_segmentation(self.segmentation)
             .with_chunk_span(if self.whole_document {
                 ChunkSpan::Section
             } else {
                 ChunkSpan::Paragraph
-            })
-            .with_min_paragraph_chars(self.min_paragraph_chars)
-            .with_token_limit(match self.max_paragraph_tokens {
-                0 => TokenLimit::Unlimited,
-                max_tokens => TokenLimit::Cut { max_tokens },
             })
             .with_tail_policy(match self.tail {
                 Tail::Drop => TailPolicy::Drop,
@@ -104,6 +129,35 @@ impl LearningArgs {
             .build()?;
         Ok(learner)
     }
+}
+
+/// Returns what the settings of a learner leave out of a document, in words; nothing where every
+/// token is learned.
+pub(crate) fn leaves_out(config: &LearnerConfig) -> Vec<String> {
+    let mut left_out = Vec::new();
+    if config.min_paragraph_chars > 0 && config.chunk_span == ChunkSpan::Paragraph {
+        left_out.push(format!(
+            "paragraphs of fewer than {} characters",
+            config.min_paragraph_chars
+        ));
+    }
+    if let TokenLimit::Cut { max_tokens } = config.token_limit {
+        left_out.push(format!("what a paragraph has beyond {max_tokens} tokens"));
+    }
+    if config.segmentation != Segmentation::default() {
+        left_out.push("headings".to_owned());
+    }
+    match config.text_mode {
+        TextMode::Chunks { rule } if rule != ChunkRule::default() => {
+            left_out.push("paragraphs of too few tokens for a chunk".to_owned());
+        }
+        TextMode::Sentences { min_tokens, .. } if min_tokens > 0 => {
+            left_out.push(format!("sentences of fewer than {min_tokens} tokens"));
+        }
+        TextMode::Segments { .. } => left_out.push("pieces of one token".to_owned()),
+        TextMode::Chunks { .. } | TextMode::Sentences { .. } => {}
+    }
+    left_out
 }
 
 /// Values of `--mode`.
@@ -157,16 +211,15 @@ impl LearningArgs {
         add("--tokenizer", self.tokenizer.clone(), "gpt2");
         add("--mode", (*mode).to_owned(), "chunks");
         add("--segmentation", (*segmentation).to_owned(), "simple");
-        add(
-            "--min-paragraph-chars",
-            self.min_paragraph_chars.to_string(),
-            "10",
-        );
-        add(
-            "--max-paragraph-tokens",
-            self.max_paragraph_tokens.to_string(),
-            "2048",
-        );
+        if self.like == Some(Like::KatoLm) {
+            add("--like", "kato-lm".to_owned(), "");
+        }
+        if let Some(chars) = self.min_paragraph_chars {
+            add("--min-paragraph-chars", chars.to_string(), "");
+        }
+        if let Some(tokens) = self.max_paragraph_tokens {
+            add("--max-paragraph-tokens", tokens.to_string(), "");
+        }
         if matches!(self.tail, Tail::Promote) {
             flags.extend(["--tail".to_owned(), "promote".to_owned()]);
         }
@@ -216,6 +269,7 @@ mod tests {
             "--levels 5,7,9",
             "--levels 8 --tokenizer tokenizer.json --tail promote --whole-document",
             "--levels 4,3 --segmentation book --min-paragraph-chars 0 --max-paragraph-tokens 0",
+            "--levels 4,3 --like kato-lm --min-paragraph-chars 5",
         ];
         let modes = MODES.map(|mode| format!("--levels 5 --mode {mode}"));
         for line in lines.into_iter().map(str::to_owned).chain(modes) {

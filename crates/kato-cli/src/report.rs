@@ -12,5 +12,6 @@ use serde_json::{Value, json};
 pub(crate) fn to_json(report: &TrainingReport) -> Result<Value> {
     let mut value = serde_json::to_value(report)?;
     value["starved_share"] = json!(report.starved_share());
+    value["left_out_share"] = json!(report.left_out_share());
     Ok(value)
 }

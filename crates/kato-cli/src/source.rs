@@ -16,7 +16,9 @@ use kato_loader::{
 };
 
 pub(crate) use name::{Place, Source};
-pub(crate) use values::{Exhausted, OnBad, SampleOf, ShardOf, Unit};
+pub(crate) use values::{
+    CompressionOf, Exhausted, FormatOf, OnBad, QuotingOf, SampleOf, ShardOf, Unit,
+};
 
 use crate::byte_size::ByteSize;
 use crate::remote::{self, Fetcher, Location};
@@ -41,6 +43,22 @@ pub(crate) struct SourceArgs {
     /// Field that holds a document's id. Default: the id is made of file and record number.
     #[arg(long, value_name = "NAME")]
     id_field: Option<String>,
+    /// What the files are, whatever they are called. Default: by their names, and by their first
+    /// bytes where a name says nothing; a file that looks like something else is refused.
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    format: Option<FormatOf>,
+    /// How the files are compressed, whatever they are called.
+    #[arg(long, value_name = "KIND", value_enum)]
+    compression: Option<CompressionOf>,
+    /// Whether fields of CSV and TSV may be quoted. Default: those of CSV may, those of TSV may not.
+    #[arg(long, value_name = "HOW", value_enum)]
+    quoting: Option<QuotingOf>,
+    /// Memory that a decompressor may hold: `zstd --long=31` needs 2GiB.
+    #[arg(long, value_name = "SIZE", default_value = "128MiB")]
+    max_window: ByteSize,
+    /// Allow sources without a document, which are an error otherwise.
+    #[arg(long)]
+    allow_empty: bool,
     /// What is one document in a plain text file.
     #[arg(long, value_name = "UNIT", value_enum, default_value_t = Unit::File)]
     text_unit: Unit,
@@ -162,6 +180,9 @@ impl SourceArgs {
             || self.field.is_some()
             || self.id_field.is_some()
             || self.text_unit != Unit::File
+            || self.format.is_some()
+            || self.compression.is_some()
+            || self.quoting.is_some()
             || self.shuffle.is_some()
             || self.epoch.is_some()
             || self.window.is_some()
@@ -272,6 +293,16 @@ impl SourceArgs {
         &self,
         mut builder: StreamingDatasetLoaderBuilder,
     ) -> StreamingDatasetLoaderBuilder {
+        builder = self.apply_to_reading(builder);
+        if let Some(format) = self.format {
+            builder = builder.with_format(format.into());
+        }
+        if let Some(compression) = self.compression {
+            builder = builder.with_compression(compression.into());
+        }
+        if let Some(quoting) = self.quoting {
+            builder = builder.with_quoting(quoting.into());
+        }
         builder = builder
             .with_text_unit(self.text_unit.into())
             .with_min_chars(self.min_chars)
@@ -288,12 +319,25 @@ impl SourceArgs {
         builder
     }
 
+    /// Sets what decides whether a dataset can be read, and not what it holds.
+    fn apply_to_reading(
+        &self,
+        builder: StreamingDatasetLoaderBuilder,
+    ) -> StreamingDatasetLoaderBuilder {
+        let builder = builder.with_max_window_bytes(self.max_window.0);
+        match self.allow_empty {
+            true => builder.allow_empty(),
+            false => builder,
+        }
+    }
+
     /// Sets what concerns the stream as a whole.
     fn apply_to_stream(
         &self,
         mut builder: StreamingDatasetLoaderBuilder,
     ) -> StreamingDatasetLoaderBuilder {
-        builder = builder
+        builder = self
+            .apply_to_reading(builder)
             .with_skip_records(self.skip)
             .on_bad_record(self.on_bad.map_or(OnBadRecord::Fail, OnBadRecord::from));
         if let Some(rows) = self.max_rows {

@@ -18,6 +18,9 @@ use crate::source::SourceIdentity;
 use crate::text::{Table, read_text};
 use crate::vectors::Vectors;
 
+/// Threads at most.
+const MAX_WORKERS: usize = 1024;
+
 /// Builder that opens [`Embeddings`]: see [`Embeddings::builder`].
 ///
 /// # Examples
@@ -122,8 +125,8 @@ impl<E: Element> EmbeddingsBuilder<E> {
         self
     }
 
-    /// Sets the number of threads that read and search. Default: as many as the processor runs at
-    /// once.
+    /// Sets the number of threads that read and search, at most 1,024. Default: as many as the
+    /// processor runs at once.
     ///
     /// The results do not depend on it.
     #[must_use]
@@ -183,6 +186,12 @@ impl<E: Element> EmbeddingsBuilder<E> {
             })
         };
         let workers = match self.workers {
+            Some(workers) if workers > MAX_WORKERS => {
+                return Err(EmbeddingsError::InvalidOption {
+                    option: "with_workers",
+                    reason: "at most 1024",
+                });
+            }
             Some(workers) => at_least_one("with_workers", workers)?,
             None => available_parallelism().unwrap_or(NonZeroUsize::MIN),
         };

@@ -8,6 +8,12 @@ use crate::options::{Layout, Options};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// Bytes behind a header among which one of a binary form is found.
+const BINARY_WITHIN: usize = 4096;
+
+/// Lines behind the first that are looked at, at most, to see whether it is a header.
+const LOOKED_AT: usize = 1000;
+
 /// What the first lines of a file say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -52,17 +58,32 @@ pub(crate) fn read_head(
         Layout::Word2Vec => Some(header(first).ok_or(wrong(
             "its first line is not `words dimensions`; if it has no header, use `Layout::Glove`",
         ))?),
-        Layout::Auto => {
-            let second = lines.find(|line| !trimmed(line).is_empty());
-            header(first).filter(|&(_, dims)| {
-                // Two whole numbers may also be a word and its vector of one number: they are a
-                // header only if the next line has room for a word and as many numbers as they
-                // announce.
-                second.is_none_or(|line| fields_from_end(line).take(dims + 1).count() > dims)
-            })
-        }
+        Layout::Auto => header(first).filter(|&(_, dims)| {
+            // Two whole numbers may also be a word and its vector of one number: then all lines
+            // behind have a word and one number, too, and nothing else.
+            let is_of_one = |line: &[u8]| {
+                let mut fields = fields_from_end(line).take(3);
+                let is_number = fields.next().is_some_and(is_number);
+                is_number && fields.count() == 1
+            };
+            let mut filled = lines
+                .filter(|line| !trimmed(line).is_empty())
+                .take(LOOKED_AT)
+                .peekable();
+            dims == 1 || filled.peek().is_none() || !filled.all(is_of_one)
+        }),
     };
     if let Some((announced, dims)) = header {
+        // No text has this byte, and numbers in binary soon have.
+        if text[behind..]
+            .iter()
+            .take(BINARY_WITHIN)
+            .any(|byte| *byte == 0)
+        {
+            return Err(wrong(
+                "behind its header it is word2vec's binary form; convert it to text",
+            ));
+        }
         if let Some(expected) = options.dims.filter(|expected| expected.get() != dims) {
             return Err(EmbeddingsError::Dims {
                 path: path.to_owned(),
@@ -160,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_two_whole_numbers_that_fit_the_next_line() {
+    fn a_header_is_two_whole_numbers_unless_all_vectors_are_of_one() {
         use Layout::{Auto, Glove, Word2Vec};
         check("a 1 2\nb 1 2\n", Auto, Some((2, 0, 0, None)));
         check("2 3\na 1 2 3\n", Auto, Some((3, 4, 1, Some(2))));
@@ -168,7 +189,14 @@ mod tests {
         check("\n2 3\na 1 2 3\n", Auto, Some((3, 5, 2, Some(2))));
         check("\u{feff}2 3\na 1 2 3\n", Auto, Some((3, 7, 1, Some(2))));
         check("\u{feff}a 1\n", Auto, Some((1, 3, 0, None)));
+        // A word that is a line break, or blank; a line that is bad.
+        check("2 2\n\n 1 2\na 3 4\n", Auto, Some((2, 4, 1, Some(2))));
+        check("3 2\n  1 2\na 3 4\n", Auto, Some((2, 4, 1, Some(3))));
+        check("2 3\na 1\nb 1 2 3\n", Auto, Some((3, 4, 1, Some(2))));
+        check("2 3\na\n", Auto, Some((3, 4, 1, Some(2))));
+        check("1 1\na 1\n", Auto, Some((1, 4, 1, Some(1))));
         // Vectors of one number, with numbers as words.
+        check("2 2\na 3\n5 6\n", Auto, Some((1, 0, 0, None)));
         check("2 3\n4 5\n", Auto, Some((1, 0, 0, None)));
         check("0 3\n", Auto, Some((3, 4, 1, Some(0))));
         check("2 3\na 1 2 3\n", Glove, Some((1, 0, 0, None)));
@@ -178,6 +206,7 @@ mod tests {
         check("2 99999999999999999999\n", Word2Vec, None);
         check(". . . 1 2\n", Auto, Some((2, 0, 0, None)));
         check("word\n", Auto, None);
+        check("2 3\n</s> \0\0\u{1}?", Auto, None);
         check("", Auto, None);
         check("\n \n", Auto, None);
         check("PK\u{3}\u{4} 1 2\n", Auto, None);

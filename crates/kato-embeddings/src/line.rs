@@ -50,9 +50,14 @@ pub(crate) fn is_number(field: &[u8]) -> bool {
 
 /// Reads a line, and appends its vector of `dims` numbers if its word is wanted. On an error
 /// nothing is appended.
+///
+/// Where there is a header the dimensions are certain, and `may_be_blank` says that a word may be of
+/// blanks alone, or a line break, which stands in the text as an empty line and a line without a
+/// word.
 pub(crate) fn read_line<'a, E: Number>(
     line: &'a [u8],
     dims: usize,
+    may_be_blank: bool,
     options: &Options,
     vectors: &mut Vec<E>,
 ) -> Result<Line<'a>, BadReason> {
@@ -85,12 +90,29 @@ pub(crate) fn read_line<'a, E: Number>(
         vectors.truncate(n_before);
     }
     // The slow path, for words with blanks, and for bad lines, whose fault it finds.
-    let word = read_from_end(line, dims, vectors).inspect_err(|_| vectors.truncate(n_before))?;
+    let word = match blank_word(line).filter(|_| may_be_blank) {
+        Some((word, numbers)) if read_numbers(numbers, dims, vectors) => word_of(word)?,
+        _ => {
+            vectors.truncate(n_before);
+            read_from_end(line, dims, vectors).inspect_err(|_| vectors.truncate(n_before))?
+        }
+    };
     if is_left_out(word) {
         vectors.truncate(n_before);
         return Ok(Line::LeftOut);
     }
     Ok(Line::Word(word))
+}
+
+/// Cuts a line that begins with blanks into a word of blanks and its numbers, in front of which one
+/// blank stands.
+fn blank_word(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let n_blanks = line.iter().take_while(|&&byte| is_separator(byte)).count();
+    match n_blanks.checked_sub(1)? {
+        // No word is empty: this one is the break that ends the line before.
+        0 => Some((b"\n", line)),
+        at => Some(line.split_at(at)),
+    }
 }
 
 /// Returns a word as text.
@@ -172,7 +194,7 @@ mod tests {
 
     fn check(line: &[u8], expected: Result<(&str, &[f32]), BadReason>) {
         let mut vectors = vec![9.0];
-        let read = read_line::<f32>(line, 2, &Options::default(), &mut vectors);
+        let read = read_line::<f32>(line, 2, false, &Options::default(), &mut vectors);
         let shown = String::from_utf8_lossy(line);
         match expected {
             Ok((word, vector)) => {
@@ -228,6 +250,23 @@ mod tests {
     }
 
     #[test]
+    fn behind_a_header_a_word_may_be_of_blanks_or_a_line_break() {
+        let read = |line: &'static [u8]| {
+            let mut vector = Vec::new();
+            let read = read_line::<f32>(line, 2, true, &Options::default(), &mut vector);
+            read.map(|line| (line, vector))
+        };
+        let word = |word, vector: [f32; 2]| Ok((Line::Word(word), vector.to_vec()));
+        assert_eq!(read(b"  1 2\n"), word(" ", [1.0, 2.0]));
+        assert_eq!(read(b" \t 1 2"), word(" \t", [1.0, 2.0]));
+        assert_eq!(read(b" 1 2 \n"), word("\n", [1.0, 2.0]));
+        assert_eq!(read(b" a 1 2"), word("a", [1.0, 2.0]));
+        assert_eq!(read(b"1 1 2"), word("1", [1.0, 2.0]));
+        assert!(read(b" 1\n").is_err());
+        assert!(read(b" 1 2 3\n").is_ok_and(|(line, _)| line == Line::Word("1")));
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         check(b"the", count(0));
         check(b"the 0.5", count(1));
@@ -251,7 +290,8 @@ mod tests {
             vocabulary: Some(["a b".into(), "c".into()].into_iter().collect()),
             ..Options::default()
         };
-        let read = |line: &'static [u8]| read_line::<f32>(line, 2, &options, &mut Vec::new());
+        let read =
+            |line: &'static [u8]| read_line::<f32>(line, 2, false, &options, &mut Vec::new());
         assert_eq!(read(b" \t \r\n"), Ok(Line::Blank));
         assert_eq!(read(b"a 1 2"), Ok(Line::LeftOut));
         assert_eq!(read(b"a  1 2"), Ok(Line::LeftOut));

@@ -71,7 +71,7 @@ pub(crate) fn read_text<E: Number>(
     in_order(
         workers,
         draw,
-        |(block, skipped)| block.map(|block| parse(&block, skipped, head.dims, options)),
+        |(block, skipped)| block.map(|block| parse(&block, skipped, head, options)),
         |parsed| {
             let next = join.add(parsed.map_err(|error| broken(path, error))?)?;
             is_complete = matches!(next, Next::Go);
@@ -115,12 +115,9 @@ struct Parsed<E> {
 }
 
 /// Parses the lines of a block behind the bytes that the head takes.
-fn parse<E: Number>(
-    block: &Block<'_>,
-    skipped: usize,
-    dims: usize,
-    options: &Options,
-) -> Parsed<E> {
+fn parse<E: Number>(block: &Block<'_>, skipped: usize, head: Head, options: &Options) -> Parsed<E> {
+    let dims = head.dims;
+    let has_header = head.announced.is_some();
     let mut parsed = Parsed {
         n_lines: 0,
         n_blank: 0,
@@ -140,7 +137,8 @@ fn parse<E: Number>(
             break;
         }
         let line = parsed.n_lines;
-        match read_line(&block.text[start..end], dims, options, &mut parsed.elements) {
+        let elements = &mut parsed.elements;
+        match read_line(&block.text[start..end], dims, has_header, options, elements) {
             Ok(Line::Blank) => parsed.n_blank += 1,
             Ok(Line::LeftOut) => {}
             Ok(Line::Word(word)) => {

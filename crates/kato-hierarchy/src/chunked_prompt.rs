@@ -88,7 +88,7 @@ fn runs_of(hierarchy: &Hierarchy, text: &str) -> Result<Vec<Vec<String>>, Hierar
         }
     }
     let n_texts = texts.len();
-    let mut runs = Vec::new();
+    let mut runs: Vec<Vec<String>> = Vec::new();
     for (text_idx, text) in texts.into_iter().enumerate() {
         let is_last = text_idx + 1 == n_texts;
         let is_short = settings.chunk_span == ChunkSpan::Paragraph
@@ -98,6 +98,10 @@ fn runs_of(hierarchy: &Hierarchy, text: &str) -> Result<Vec<Vec<String>>, Hierar
         if is_short && !is_last {
             continue;
         }
+        let joins = |run: &Vec<String>| match settings.text_mode {
+            TextMode::Chunks { rule } => rule.joins(run.len()),
+            TextMode::Sentences { .. } | TextMode::Segments { .. } => false,
+        };
         let mut run = |piece: &str| -> Result<(), HierarchyError> {
             let mut tokens = tokens_of(hierarchy, piece)?;
             // Training would cut a long paragraph off, but then generation would continue from a
@@ -105,7 +109,11 @@ fn runs_of(hierarchy: &Hierarchy, text: &str) -> Result<Vec<Vec<String>>, Hierar
             if !is_last {
                 tokens.truncate(settings.token_limit.apply(tokens.len()).n_kept);
             }
-            runs.push(tokens);
+            match runs.last_mut() {
+                // As in training, what is too short stands in front of what follows.
+                Some(last) if joins(last) => last.extend(tokens),
+                _ => runs.push(tokens),
+            }
             Ok(())
         };
         match settings.text_mode {
@@ -147,7 +155,9 @@ fn chunks_of(hierarchy: &Hierarchy, tokens: Vec<String>, is_last: bool) -> Chunk
             let is_full = match rule {
                 ChunkRule::Plain => |length, size| length >= size,
                 // A short remainder may still be glued to a chunk of any size.
-                ChunkRule::Original { .. } | ChunkRule::Bounded { .. } => |_, _| false,
+                ChunkRule::Original { .. }
+                | ChunkRule::Joined { .. }
+                | ChunkRule::Bounded { .. } => |_, _| false,
             };
             (
                 chunk_lengths(tokens.len(), chunk_size, rule).collect(),

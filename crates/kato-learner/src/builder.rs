@@ -19,7 +19,7 @@ pub struct LearnerBuilder {
 }
 
 impl LearnerBuilder {
-    /// Creates a builder with the original's settings and no level.
+    /// Creates a builder with the default settings and no level.
     pub(crate) fn new(tokenizer: Arc<dyn Tokenizer>) -> Self {
         Self {
             tokenizer,
@@ -37,6 +37,18 @@ impl LearnerBuilder {
         self.config.nodes = nodes
             .map(|(idx, size)| HierarchicalNode::new(format!("node{idx}"), size))
             .collect();
+        self
+    }
+
+    /// Leaves out what the original trainer leaves out, as
+    /// [`LearnerConfig::like_kato_lm`] has it; the levels stay, and so does what is recorded.
+    #[must_use]
+    pub fn like_kato_lm(mut self) -> Self {
+        let nodes = std::mem::take(&mut self.config.nodes);
+        self.config = LearnerConfig {
+            recording: self.config.recording,
+            ..LearnerConfig::like_kato_lm(nodes)
+        };
         self
     }
 

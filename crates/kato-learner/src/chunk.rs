@@ -14,8 +14,8 @@ pub const ORIGINAL_MIN_CHUNK: usize = 3;
 /// The rule for the short end of a run of tokens when the run is cut into chunks.
 ///
 /// The rule decides pattern names: two training runs agree only when they use the same rule, so it
-/// belongs into every run's configuration. The default is the original's rule with its minimum, 3
-/// tokens.
+/// belongs into every run's configuration. The default is [`Joined`](Self::Joined) with the
+/// original's minimum, 3 tokens: it names what it learns as the original does, and loses nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum ChunkRule {
@@ -29,6 +29,13 @@ pub enum ChunkRule {
     /// ones (5 tokens at size 2 are 2 and 3).
     Original {
         /// Fewest tokens that a remainder needs to be a chunk of its own.
+        min_chunk: usize,
+    },
+    /// As [`Original`](Self::Original), and a run shorter than `min_chunk` is not dropped: it is put
+    /// in front of the next run of its document, or behind the one before where it is the last. A
+    /// document that is shorter as a whole is one chunk.
+    Joined {
+        /// Fewest tokens that a remainder needs to be a chunk of its own, and a run to stand alone.
         min_chunk: usize,
     },
     /// As [`Original`](Self::Original), with the minimum never above `chunk_size`: no oddities for
@@ -45,17 +52,32 @@ pub enum ChunkRule {
 
 impl Default for ChunkRule {
     fn default() -> Self {
-        Self::Original {
+        Self::Joined {
             min_chunk: ORIGINAL_MIN_CHUNK,
         }
     }
 }
 
 impl ChunkRule {
+    /// Returns the original's rule: what is too short for a chunk is dropped.
+    #[must_use]
+    pub fn original() -> Self {
+        Self::Original {
+            min_chunk: ORIGINAL_MIN_CHUNK,
+        }
+    }
+
+    /// Returns whether a run of so many tokens is too short to stand alone and is joined with the
+    /// next one.
+    #[must_use]
+    pub fn joins(self, n_tokens: usize) -> bool {
+        matches!(self, Self::Joined { min_chunk } if n_tokens < min_chunk.max(2))
+    }
+
     /// Returns the fewest tokens of a remainder that stands alone under this rule.
     fn min_chunk(self, chunk_size: NonZeroUsize) -> usize {
         match self {
-            Self::Original { min_chunk } => min_chunk,
+            Self::Original { min_chunk } | Self::Joined { min_chunk } => min_chunk,
             Self::Bounded { min_chunk } => min_chunk.min(chunk_size.get()),
             Self::Plain => 1,
         }
@@ -77,14 +99,16 @@ impl ChunkRule {
 /// let lengths = |n, rule| chunk_lengths(n, eight, rule).map(|chunk| chunk.len()).collect::<Vec<_>>();
 /// assert_eq!(lengths(18, ChunkRule::default()), [8, 10]);
 /// assert_eq!(lengths(18, ChunkRule::Plain), [8, 8, 2]);
-/// assert_eq!(chunk_lengths(2, eight, ChunkRule::default()).n_dropped(), 2);
+/// assert_eq!(chunk_lengths(2, eight, ChunkRule::original()).n_dropped(), 2);
+/// assert_eq!(lengths(2, ChunkRule::default()), [2]);
 /// ```
 #[must_use]
 pub fn chunk_lengths(n_tokens: usize, chunk_size: NonZeroUsize, rule: ChunkRule) -> Chunks {
     let min_chunk = rule.min_chunk(chunk_size);
     // Only a run that is one chunk at most can be too short: any other remainder is glued to a
     // chunk before it.
-    let lost = n_tokens <= chunk_size.get() && n_tokens < min_chunk;
+    let is_dropped = !matches!(rule, ChunkRule::Joined { .. });
+    let lost = is_dropped && n_tokens <= chunk_size.get() && n_tokens < min_chunk;
     Chunks {
         start: 0,
         end: if lost { 0 } else { n_tokens },
@@ -202,7 +226,7 @@ mod tests {
 
     #[test]
     fn original_rule_gives_the_lengths_observed_on_the_original() {
-        let original = ChunkRule::default();
+        let original = ChunkRule::original();
         check(original, 2, 8, &[], 2);
         check(original, 3, 8, &[3], 0);
         check(original, 8, 8, &[8], 0);
@@ -224,11 +248,29 @@ mod tests {
 
     #[test]
     fn original_rule_at_size_one_drops_one_token_and_overfills_the_last_chunk() {
-        let original = ChunkRule::default();
+        let original = ChunkRule::original();
         check(original, 0, 1, &[], 0);
         check(original, 1, 1, &[], 1);
         check(original, 2, 1, &[2], 0);
         check(original, 5, 1, &[1, 1, 3], 0);
+    }
+
+    #[test]
+    fn joined_rule_differs_only_in_runs_that_are_too_short() {
+        let joined = ChunkRule::default();
+        for n_tokens in 3..40 {
+            let lengths = |rule| -> Vec<_> {
+                let chunks = chunk_lengths(n_tokens, size(8), rule);
+                chunks.map(|chunk| chunk.len()).collect()
+            };
+            assert_eq!(lengths(joined), lengths(ChunkRule::original()));
+            assert!(!joined.joins(n_tokens));
+        }
+        check(joined, 2, 8, &[2], 0);
+        check(joined, 1, 8, &[1], 0);
+        check(joined, 0, 8, &[], 0);
+        assert!(joined.joins(2) && !ChunkRule::original().joins(0));
+        assert!(ChunkRule::Joined { min_chunk: 0 }.joins(1));
     }
 
     #[test]
@@ -298,6 +340,7 @@ mod tests {
     fn rules() -> impl Strategy<Value = ChunkRule> {
         prop_oneof![
             (0..6usize).prop_map(|min_chunk| ChunkRule::Original { min_chunk }),
+            (0..6usize).prop_map(|min_chunk| ChunkRule::Joined { min_chunk }),
             (0..6usize).prop_map(|min_chunk| ChunkRule::Bounded { min_chunk }),
             Just(ChunkRule::Plain),
         ]

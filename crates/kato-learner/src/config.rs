@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::segment::{
-    DEFAULT_MIN_PARAGRAPH_CHARS, DEFAULT_MIN_SENTENCE_TOKENS, Delimiter, Segmentation,
+    DEFAULT_MIN_SENTENCE_TOKENS, Delimiter, ORIGINAL_MIN_PARAGRAPH_CHARS, Segmentation,
     SentenceBoundary, TokenLimit,
 };
 use crate::{ChunkRule, HierarchicalNode};
@@ -94,8 +94,10 @@ pub struct Recording {
 
 /// The settings that, beside the tokenizer, decide what a learner learns from a text.
 ///
-/// Two runs of equal settings and tokenizer learn equal patterns from equal documents. The defaults
-/// are the original's.
+/// Two runs of equal settings and tokenizer learn equal patterns from equal documents.
+///
+/// By default every token of a document is learned. The original leaves out what is short and what
+/// is long: [`like_kato_lm`](Self::like_kato_lm) does as it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnerConfig {
     /// The levels, from the bottom up.
@@ -117,7 +119,8 @@ pub struct LearnerConfig {
 }
 
 impl LearnerConfig {
-    /// Creates the original's settings for these levels.
+    /// Creates the default settings for these levels: every token of a document is part of a
+    /// pattern of level 0, unless the whole document is a single token.
     #[must_use]
     pub fn new(nodes: Vec<HierarchicalNode>) -> Self {
         Self {
@@ -125,10 +128,33 @@ impl LearnerConfig {
             text_mode: TextMode::default(),
             segmentation: Segmentation::default(),
             chunk_span: ChunkSpan::default(),
-            min_paragraph_chars: DEFAULT_MIN_PARAGRAPH_CHARS,
+            min_paragraph_chars: 0,
             token_limit: TokenLimit::default(),
             tail_policy: TailPolicy::default(),
             recording: Recording::default(),
+        }
+    }
+
+    /// Creates the settings of the original trainer, kato-lm: paragraphs of fewer than 10 characters
+    /// are left out, and so is what a paragraph has beyond 2,048 tokens, and a paragraph of one or
+    /// two tokens.
+    ///
+    /// ```
+    /// use kato_learner::{ChunkRule, HierarchicalNode, LearnerConfig};
+    ///
+    /// let nodes = || vec![HierarchicalNode::new("node0", 8)];
+    /// assert_eq!(LearnerConfig::new(nodes()).min_paragraph_chars, 0);
+    /// assert_eq!(LearnerConfig::like_kato_lm(nodes()).min_paragraph_chars, 10);
+    /// ```
+    #[must_use]
+    pub fn like_kato_lm(nodes: Vec<HierarchicalNode>) -> Self {
+        Self {
+            text_mode: TextMode::Chunks {
+                rule: ChunkRule::original(),
+            },
+            min_paragraph_chars: ORIGINAL_MIN_PARAGRAPH_CHARS,
+            token_limit: TokenLimit::original(),
+            ..Self::new(nodes)
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The learner, which turns documents into the learn calls of every level.
 
 mod counting;
+mod long;
 mod planning;
 mod runs;
 mod timing;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +77,8 @@ pub struct HierarchicalConceptLearner {
 pub struct LearnScratch {
     plan: DocumentPlan,
     names: NameScratch,
+    /// Runs of tokens of the document that is being planned.
+    runs: Vec<Range<usize>>,
     state: CallState,
     occurrences: [Vec<Occurrence>; 2],
     /// Occurrences of the level below and of the level that is being counted, in turn.
@@ -82,7 +86,9 @@ pub struct LearnScratch {
 }
 
 impl LearnScratch {
-    /// Returns the plan of the latest document.
+    /// Returns the plan of the latest document. One that was [learned](HierarchicalConceptLearner::learn)
+    /// and has more than a MiB of text is learned in blocks: of its plan only what it sums up is
+    /// left, and no calls.
     #[must_use]
     pub fn plan(&self) -> &DocumentPlan {
         &self.plan
@@ -190,6 +196,9 @@ impl HierarchicalConceptLearner {
     ///
     /// The document is a call of its own, so nothing reaches from one document into the next.
     ///
+    /// Memory beside the text: of a document of more than a MiB four bytes for each token, and four
+    /// for each pattern of the lowest level; and what is learned, which is the batch's.
+    ///
     /// # Errors
     ///
     /// When the text cannot be tokenized; then the batch is as before.
@@ -200,6 +209,9 @@ impl HierarchicalConceptLearner {
         scratch: &mut LearnScratch,
     ) -> Result<(), LearnError> {
         let document = document.into();
+        if self.is_long(document.text) {
+            return self.learn_long(&document, batch, scratch);
+        }
         // Counting begins when the whole document is planned, so a text that cannot be tokenized
         // leaves the batch untouched.
         self.plan(&document, scratch)?;

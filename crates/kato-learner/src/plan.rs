@@ -18,6 +18,11 @@ pub struct DocumentPlan {
     pub(crate) tokens: Vec<u32>,
     pub(crate) nodes: Vec<NodePlan>,
     pub(crate) dropped: Dropped,
+    /// Whether calls of the lowest level get an end and no name: they are named when they are
+    /// counted.
+    pub(crate) is_unnamed: bool,
+    /// Tokens that were planned, counted and forgotten.
+    n_forgotten: usize,
 }
 
 /// The learn calls of one level.
@@ -86,7 +91,7 @@ impl DocumentPlan {
     /// Returns the number of tokens that are part of a planned pattern.
     #[must_use]
     pub fn n_tokens(&self) -> usize {
-        self.tokens.len()
+        self.tokens.len() + self.n_forgotten
     }
 
     /// Returns what the rules left out.
@@ -116,9 +121,16 @@ impl DocumentPlan {
         })
     }
 
+    /// Gives the memory of the tokens back, which of a long document is much.
+    pub(crate) fn forget_tokens(&mut self) {
+        self.n_forgotten = std::mem::take(&mut self.tokens).len();
+    }
+
     /// Empties the plan for a hierarchy of `n_nodes` levels, keeping its buffers.
     pub(crate) fn clear(&mut self, n_nodes: usize) {
         self.tokens.clear();
+        self.n_forgotten = 0;
+        self.is_unnamed = false;
         self.dropped = Dropped::default();
         self.nodes.resize_with(n_nodes, NodePlan::default);
         for node in &mut self.nodes {

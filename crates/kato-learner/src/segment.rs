@@ -13,9 +13,9 @@ mod sentence;
 mod whitespace;
 
 pub use delimiter::{Delimiter, Segments};
-pub use limit::{DEFAULT_MAX_PARAGRAPH_TOKENS, TokenCut, TokenLimit};
+pub use limit::{ORIGINAL_MAX_PARAGRAPH_TOKENS, TokenCut, TokenLimit};
 pub use option::UnknownOption;
-pub use paragraph::{DEFAULT_MIN_PARAGRAPH_CHARS, DroppedParagraphs, Paragraph, Paragraphs};
+pub use paragraph::{DroppedParagraphs, ORIGINAL_MIN_PARAGRAPH_CHARS, Paragraph, Paragraphs};
 pub use section::{Section, Sections, Segmentation};
 pub use sentence::{
     DEFAULT_MIN_SENTENCE_TOKENS, DroppedSentences, SentenceBoundary, Sentences, sentence_ranges,

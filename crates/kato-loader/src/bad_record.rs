@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::looks::Looks;
+
 /// A foreign error kept as the cause of ours.
 pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 
@@ -133,6 +135,36 @@ pub enum BadReason {
         /// What the decoder found.
         message: String,
     },
+    /// The file looks like something else than what it was to be read as.
+    AnotherFormat {
+        /// What it was to be read as.
+        read_as: String,
+        /// What it looks like.
+        looks_like: String,
+    },
+    /// The file is of a kind that is not read.
+    Unsupported {
+        /// What it is.
+        what: String,
+        /// What can be done instead.
+        instead: String,
+    },
+    /// A decompressor needs a larger window than it may hold.
+    WindowTooLarge {
+        /// What it needs, in bytes, where that is known.
+        needed_bytes: Option<u64>,
+        /// What it may hold, in bytes.
+        limit_bytes: u64,
+    },
+    /// A page of a Parquet file is larger than allowed.
+    PageTooLarge {
+        /// Bytes of the page, decompressed.
+        page_bytes: u64,
+        /// What is allowed, in bytes.
+        limit_bytes: u64,
+    },
+    /// The file, or the last of several that one input stands for, ends and no text was found.
+    NoText,
     /// The operating system refused to open or read the file.
     Unreadable {
         /// What it said.
@@ -151,8 +183,17 @@ pub enum BadReason {
 
 impl BadReason {
     /// Returns what the caller can do about it, as a clause that ends an error message.
-    pub(crate) fn advice(&self) -> &'static str {
+    pub(crate) fn advice(&self) -> &str {
         match self {
+            Self::AnotherFormat { .. } => {
+                "say what it is with `with_format` and `with_compression`, or leave it out"
+            }
+            Self::Unsupported { instead, .. } => instead,
+            Self::NoText => "check where it comes from, or allow it with `allow_empty`",
+            Self::WindowTooLarge { .. } => "allow it with `with_max_window_bytes`",
+            Self::PageTooLarge { .. } => {
+                "raise `with_max_record_bytes`: a page may have four times as many"
+            }
             Self::MissingField { .. } | Self::NotText { .. } | Self::MissingColumn { .. } => {
                 "name the text field with `with_text_field`, or list and skip such records with `OnBadRecord::Skip`"
             }
@@ -197,6 +238,36 @@ impl fmt::Display for BadReason {
                 write!(f, "record is longer than {limit_bytes} bytes")
             }
             Self::Corrupt { message } => write!(f, "data is damaged or cut off: {message}"),
+            Self::AnotherFormat {
+                read_as,
+                looks_like,
+            } => write!(
+                f,
+                "was to be read as {read_as}, and looks like {looks_like}"
+            ),
+            Self::Unsupported { what, .. } => write!(f, "this is {what}, which is not read"),
+            Self::NoText => f.write_str("no text is in it"),
+            Self::WindowTooLarge {
+                needed_bytes: Some(needed),
+                limit_bytes,
+            } => write!(
+                f,
+                "decompressing it needs a window of {needed} bytes, and {limit_bytes} are allowed"
+            ),
+            Self::WindowTooLarge {
+                needed_bytes: None,
+                limit_bytes,
+            } => write!(
+                f,
+                "decompressing it needs a window of more than the {limit_bytes} bytes that are allowed"
+            ),
+            Self::PageTooLarge {
+                page_bytes,
+                limit_bytes,
+            } => write!(
+                f,
+                "a page has {page_bytes} bytes, and {limit_bytes} are allowed"
+            ),
             Self::Unreadable { message } => write!(f, "file cannot be read: {message}"),
             Self::Changed {
                 expected_bytes,
@@ -280,6 +351,20 @@ impl Fault {
             message: cause.to_string(),
         });
         fault.caused_by(cause)
+    }
+
+    /// Creates a fault of a file that looks like something else than what it was to be read as.
+    pub(crate) fn looks_like(read_as: &str, looks: Looks) -> Self {
+        Self::for_file(match looks {
+            Looks::Foreign(foreign) => BadReason::Unsupported {
+                what: foreign.what.to_owned(),
+                instead: foreign.instead.to_owned(),
+            },
+            looks => BadReason::AnotherFormat {
+                read_as: read_as.to_owned(),
+                looks_like: looks.what().to_owned(),
+            },
+        })
     }
 
     /// Returns whether it is the way to the bytes that failed, and not their content: another

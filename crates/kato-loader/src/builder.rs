@@ -30,6 +30,9 @@ use crate::split::Split;
 use crate::state::LoaderState;
 use crate::workers::Workers;
 
+/// Worker threads at most.
+const MAX_WORKERS: usize = 1024;
+
 /// Settings of a [`StreamingDatasetLoader`]; made by [`StreamingDatasetLoader::builder`].
 ///
 /// Inputs are read in the order in which they are added. Nothing is opened before
@@ -176,6 +179,7 @@ impl StreamingDatasetLoaderBuilder {
             // Each dataset is cut into the shards of the mixture by itself, so that together they
             // hold each of its records once.
             dataset.selection.shard = self.selection.shard;
+            dataset.selection.allows_empty |= self.selection.allows_empty;
             dataset.interrupt = self.interrupt.clone();
             #[cfg(feature = "remote")]
             dataset.remote.inherit(&self.remote);
@@ -261,6 +265,12 @@ impl StreamingDatasetLoaderBuilder {
             .as_ref()
             .map_or(Ok(()), Sample::check)?;
         self.split.as_ref().map_or(Ok(()), Split::check)?;
+        if self.workers.is_some_and(|workers| workers > MAX_WORKERS) {
+            return Err(LoadError::InvalidOption {
+                option: "with_workers",
+                reason: "at most 1024 threads",
+            });
+        }
         if !self.mixed.is_empty() && !self.inputs.is_empty() {
             return Err(LoadError::InvalidOption {
                 option: "with_mixed",

@@ -1,18 +1,27 @@
 //! Reads the decompressed bytes of one file in large chunks, with an offset.
 
+mod decompress;
+mod gzip;
+mod utf16;
+
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+pub(crate) use self::decompress::Decompression;
+use self::decompress::{decompress, is_window_too_large};
+use self::utf16::Utf16Reader;
 use crate::bad_record::{BadReason, Fault};
+use crate::looks::{HEAD_BYTES, Looks, look};
 use crate::options::Compression;
 
 /// Size of the buffer at first: large enough that system calls vanish, small enough to stay in the
 /// second-level cache.
 const CHUNK_BYTES: usize = 256 << 10;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+/// The byte order mark of UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Where the raw bytes of a file come from.
 pub(crate) enum RawBytes {
@@ -47,18 +56,19 @@ pub(crate) struct ByteStream {
     /// A second handle of `source` where offsets are those of the file. It shares the position of
     /// `source`, so seeking it moves both.
     seekable: Option<File>,
+    /// Whether the bytes are those of the file, neither decompressed nor turned.
+    is_plain: bool,
+    /// Whether the first bytes of the file are the ones that are available.
+    is_at_top: bool,
+    max_window_bytes: u64,
     /// What has passed through below the decoder.
     raw: Arc<SourceStatus>,
 }
 
 impl ByteStream {
-    /// Opens the bytes at an offset into the decompressed file; seeks where that is possible, and
-    /// reads up to there otherwise.
-    pub(crate) fn open(
-        from: RawBytes,
-        compression: Compression,
-        offset: u64,
-    ) -> Result<Self, Fault> {
+    /// Opens the bytes of a file from its top, or from where `from` begins: the caller goes on to
+    /// `offset`, by [`discard_to`](Self::discard_to), which seeks where that is possible.
+    pub(crate) fn open(from: RawBytes, how: Decompression, offset: u64) -> Result<Self, Fault> {
         let mut seekable = None;
         #[cfg_attr(
             not(feature = "remote"),
@@ -68,7 +78,7 @@ impl ByteStream {
         let raw = Arc::new(SourceStatus::default());
         let input: Box<dyn Read + Send> = match from {
             RawBytes::File(file) => {
-                if compression == Compression::None {
+                if how.kind == Some(Compression::None) {
                     seekable = Some(file.try_clone().map_err(Fault::unreadable)?);
                 }
                 Box::new(file)
@@ -80,24 +90,11 @@ impl ByteStream {
             }
             RawBytes::Stream(stream) => stream,
         };
-        let counted = CountingReader {
+        let counted = Box::new(CountingReader {
             inner: input,
             status: Arc::clone(&raw),
-        };
-        // Only decoders read through a buffer of their own: uncompressed bytes go straight into
-        // ours.
-        let source: Box<dyn Read + Send> = match compression {
-            Compression::None => Box::new(counted),
-            // Concatenated archives are valid ones (RFC 1952, section 2.2); a plain `GzDecoder`
-            // would end, without an error, behind the first.
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(
-                BufReader::with_capacity(CHUNK_BYTES, counted),
-            )),
-            Compression::Zstd => Box::new(
-                zstd::Decoder::with_buffer(BufReader::with_capacity(CHUNK_BYTES, counted))
-                    .map_err(Fault::corrupt)?,
-            ),
-        };
+        });
+        let (source, compression) = decompress(counted, how)?;
         let mut stream = Self {
             source,
             compression,
@@ -105,34 +102,65 @@ impl ByteStream {
             start: 0,
             end: 0,
             offset: start,
+            is_plain: compression == Compression::None,
+            is_at_top: false,
             seekable,
+            max_window_bytes: how.max_window_bytes,
             raw,
         };
-        stream.begin(offset)?;
+        // What begins behind the top was looked at there, when it was first read.
+        if stream.offset == 0 && (offset == 0 || stream.seekable.is_none()) {
+            stream.begin()?;
+        }
         Ok(stream)
     }
 
-    /// Goes to the offset; at the top of the file, skips a byte order mark.
-    fn begin(&mut self, offset: u64) -> Result<(), Fault> {
-        if offset > 0 {
-            return self.discard_to(offset);
-        }
+    /// Skips a byte order mark at the top of the file, and turns UTF-16 into UTF-8.
+    fn begin(&mut self) -> Result<(), Fault> {
         // A source may give fewer bytes than asked for, so the mark can come in pieces.
         while self.available().len() < BYTE_ORDER_MARK.len() && self.fill()? {}
-        if self.available().is_empty()
-            && self.compression != Compression::None
-            && self.raw.bytes.load(Ordering::Relaxed) == 0
-        {
-            // A decoder may accept an archive of no bytes at all; in a corpus it is a file that was
-            // cut off.
-            return Err(Fault::corrupt(io::Error::from(
-                io::ErrorKind::UnexpectedEof,
-            )));
+        if let Looks::Utf16(order) = look(self.available(), false, "") {
+            let head = Cursor::new(self.available().to_vec());
+            let source = std::mem::replace(&mut self.source, Box::new(io::empty()));
+            self.source = Box::new(Utf16Reader::new(head.chain(source), order));
+            (self.start, self.end) = (0, 0);
+            (self.seekable, self.is_plain) = (None, false);
+            while self.available().len() < BYTE_ORDER_MARK.len() && self.fill()? {}
         }
         if self.available().starts_with(BYTE_ORDER_MARK) {
             self.consume(BYTE_ORDER_MARK.len());
         }
+        self.is_at_top = true;
         Ok(())
+    }
+
+    /// Returns what the first bytes look like, or nothing where the stream begins behind them; reads
+    /// no more than a line needs.
+    pub(crate) fn looks(&mut self, text_field: &str) -> Result<Option<Looks>, Fault> {
+        if !self.is_at_top {
+            return Ok(None);
+        }
+        let mut has_ended = false;
+        while self.available().len() < HEAD_BYTES
+            && !self.available().contains(&b'\n')
+            && !has_ended
+        {
+            has_ended = !self.fill()?;
+        }
+        let available = self.available();
+        let head = &available[..available.len().min(HEAD_BYTES)];
+        let is_whole = has_ended && head.len() == available.len();
+        Ok(Some(look(head, is_whole, text_field)))
+    }
+
+    /// Returns how the file is compressed, as it was told or found out.
+    pub(crate) fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Returns whether offsets are those of the file.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// Skips everything in front of `offset`.
@@ -169,9 +197,9 @@ impl ByteStream {
     /// Returns how many bytes were taken from the file, before decompression.
     pub(crate) fn raw_bytes(&self) -> u64 {
         // Uncompressed, the offset is exact; what has passed is a buffer ahead of it.
-        match self.compression {
-            Compression::None => self.offset,
-            Compression::Gzip | Compression::Zstd => self.raw.bytes.load(Ordering::Relaxed),
+        match self.is_plain {
+            true => self.offset,
+            false => self.raw.bytes.load(Ordering::Relaxed),
         }
     }
 
@@ -183,6 +211,7 @@ impl ByteStream {
         );
         self.start += len;
         self.offset += len as u64;
+        self.is_at_top = false;
     }
 
     /// Reads more behind the available bytes; returns false at the end.
@@ -215,9 +244,13 @@ impl ByteStream {
     fn failure(&self, error: io::Error) -> Fault {
         // A decoder reports errors of its source in its own words, so the source's wrapper is asked
         // whether it has failed.
-        let is_damaged =
-            self.compression != Compression::None && !self.raw.failed.load(Ordering::Relaxed);
+        let is_damaged = !self.is_plain && !self.raw.failed.load(Ordering::Relaxed);
         let mut fault = match is_damaged {
+            true if is_window_too_large(&error) => Fault::for_file(BadReason::WindowTooLarge {
+                needed_bytes: None,
+                limit_bytes: self.max_window_bytes,
+            })
+            .caused_by(error),
             true => Fault::corrupt(error),
             false => Fault::unreadable(error),
         };

@@ -3,7 +3,6 @@
 mod sequential;
 mod shuffled;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::sequential::Sequential;
@@ -13,6 +12,7 @@ use crate::cursor::{Mark, Position};
 use crate::document::Place;
 use crate::error::LoadError;
 use crate::extent::Extent;
+use crate::ignored::IgnoredFile;
 use crate::input_file::InputFile;
 use crate::inputs::Listing;
 use crate::options::{CorpusOptions, Format};
@@ -23,7 +23,7 @@ use crate::workers::Workers;
 /// Files, the options they are read with, and a position.
 pub(crate) struct Dataset {
     pub(crate) corpus: Corpus,
-    pub(crate) ignored: Vec<PathBuf>,
+    pub(crate) ignored: Vec<IgnoredFile>,
     position: Position,
     reading: Reading,
 }
@@ -205,7 +205,7 @@ impl Dataset {
     /// other files.
     pub(crate) fn count_rows(&self) -> Result<Option<u64>, (usize, Fault)> {
         let Corpus { files, selection } = &self.corpus;
-        if files.iter().any(|file| file.format != Format::Parquet) {
+        if files.iter().any(|file| file.format() != Format::Parquet) {
             return Ok(None);
         }
         let mut rows = 0_u64;
@@ -292,9 +292,15 @@ impl Corpus {
         }))
     }
 
+    /// Returns whether a file is the last of the input that it was found by.
+    fn is_last_of_input(&self, file: usize) -> bool {
+        let input = |file: &Arc<InputFile>| file.input;
+        self.files.get(file + 1).map(input) != self.files.get(file).map(input)
+    }
+
     /// Returns whether records are counted from the beginning of a part of the file, and not from
     /// that of the file.
     fn counts_from_part(&self, file: usize) -> bool {
-        self.files[file].format != Format::Parquet
+        self.files[file].format() != Format::Parquet
     }
 }

@@ -21,10 +21,15 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A glob matches no file.
-    #[error("glob `{pattern}` matches no file; check it, and the directory it is relative to")]
+    #[error(
+        "glob `{pattern}` matches no file{}; check it, and the directory it is relative to",
+        beside(ignored)
+    )]
     EmptyGlob {
         /// The pattern as given.
         pattern: String,
+        /// How many it matches that cannot be read, for each reason; empty for none.
+        ignored: String,
     },
     /// A glob is not well formed.
     #[error("glob `{pattern}` is not well formed; correct it")]
@@ -41,6 +46,8 @@ pub enum LoadError {
     EmptyDirectory {
         /// The directory as given.
         path: String,
+        /// How many it holds that are not read, for each reason; empty for none.
+        ignored: String,
     },
     /// Two inputs lead to the same file, whose documents would be read twice.
     #[error("file `{name}` is named by more than one input; drop one of them")]
@@ -113,6 +120,19 @@ pub enum LoadError {
         /// The cause, where another library or the operating system reported one.
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
+    /// The corpus ends, and nothing of it became a document though no option left anything out.
+    #[error(
+        "no document in the corpus: {n_records} records, {n_blank} of them blank, {n_bad} bad; check where it comes \
+         from, or allow it with `allow_empty`"
+    )]
+    NoDocuments {
+        /// Records that were met.
+        n_records: u64,
+        /// Records without text.
+        n_blank: u64,
+        /// Records that could not be read.
+        n_bad: u64,
+    },
     /// The ledger is full: the caller does not drain it, or nearly every record is bad.
     #[error(
         "{capacity} bad records are waiting in the ledger, the last being {last}; drain it with `take_bad_records`, \
@@ -131,6 +151,14 @@ pub enum LoadError {
     /// The stream has already ended with an error.
     #[error("the stream already ended with an error; build a new loader, resuming from the cursor")]
     Stopped,
+}
+
+/// Returns what was passed over, in brackets behind a sentence.
+fn beside(ignored: &str) -> String {
+    match ignored {
+        "" => String::new(),
+        ignored => format!(" that can be read; passed over: {ignored}"),
+    }
 }
 
 impl LoadError {
@@ -170,6 +198,7 @@ impl LoadError {
             | Self::InvalidOption { .. }
             | Self::InvalidCursor { .. }
             | Self::OtherCorpus { .. }
+            | Self::NoDocuments { .. }
             | Self::Interrupted
             | Self::Stopped => None,
         }

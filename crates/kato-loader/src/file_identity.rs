@@ -18,6 +18,9 @@ const N_SAMPLES: u64 = 64;
 #[non_exhaustive]
 pub struct FileIdentity {
     /// The path as it was given to the builder, or as found below a directory so given.
+    ///
+    /// A path that is not UTF-8 is `bytes:`, and then itself with each byte that belongs to no
+    /// character, and each `%`, as `%` and two hex digits: `bytes:caf%E9.txt`.
     pub name: String,
     /// Bytes; absent for streams.
     pub size: Option<u64>,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::file_identity::{FileIdentity, fingerprint};
 use crate::input_file::{InputFile, Source};
 use crate::mixture::{Mixing, Mixture, Part};
-use crate::options::CorpusOptions;
+use crate::options::{CorpusOptions, DEFAULT_MAX_WINDOW_BYTES};
 use crate::order::{Order, Shard};
 
 /// The options and files that decide which documents a corpus holds, and in which order.
@@ -71,13 +71,23 @@ pub(crate) struct MixedPart {
     pub(crate) corpus: CorpusIdentity,
 }
 
+/// Returns the options without those that decide whether a file can be read, and not what is in
+/// it.
+fn stored(selection: &CorpusOptions) -> CorpusOptions {
+    CorpusOptions {
+        max_window_bytes: DEFAULT_MAX_WINDOW_BYTES,
+        allows_empty: false,
+        ..selection.clone()
+    }
+}
+
 impl CorpusIdentity {
     /// Creates the identity of a corpus; reads up to 1 MiB of every local file.
     pub(crate) fn new(selection: &CorpusOptions, mixture: &Mixture) -> Self {
         match mixture.parts() {
             [part] => Self::from_files(selection, &part.dataset.corpus.files),
             parts => Self {
-                options: selection.clone(),
+                options: stored(selection),
                 files: Vec::new(),
                 mixed: Some(Mixed {
                     mixing: mixture.mixing,
@@ -90,7 +100,7 @@ impl CorpusIdentity {
     /// Creates the identity of one dataset.
     fn from_files(selection: &CorpusOptions, files: &[Arc<InputFile>]) -> Self {
         Self {
-            options: selection.clone(),
+            options: stored(selection),
             files: files.iter().map(|file| identify(file)).collect(),
             mixed: None,
         }

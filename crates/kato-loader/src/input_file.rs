@@ -6,12 +6,14 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::bad_record::Fault;
-use crate::byte_stream::RawBytes;
+use crate::bad_record::{BadReason, Fault};
+use crate::byte_stream::{ByteStream, Decompression, RawBytes};
 use crate::extent::Extent;
+use crate::inputs::Named;
 use crate::interrupt::Interrupt;
+use crate::looks::{HEAD_BYTES, Looks};
 use crate::options::{Compression, CorpusOptions, Format, TextUnit};
 use crate::records::parquet::ParquetFile;
 #[cfg(feature = "remote")]
@@ -22,12 +24,30 @@ pub(crate) struct InputFile {
     /// The path as given, separators `/`, without leading `./`.
     pub(crate) name: Arc<str>,
     pub(crate) source: Source,
+    /// Number of the input by which it was found: a file of its own, or one of a folder's.
+    pub(crate) input: usize,
     /// Bytes on disk when the loader was built; unknown for streams.
     pub(crate) size: Option<u64>,
-    pub(crate) format: Format,
-    pub(crate) compression: Compression,
+    /// What the file holds; text where only its bytes will tell.
+    format: Format,
+    /// How it is compressed; none where only its bytes will tell.
+    compression: Option<Compression>,
+    certainty: Certainty,
+    /// Whether it is UTF-16, once that is known.
+    is_utf16: OnceLock<bool>,
     /// The footer of a Parquet file, once it was read.
     parquet: Mutex<Option<Arc<ParquetFile>>>,
+}
+
+/// How it is known what a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Certainty {
+    /// The caller says so.
+    Told,
+    /// Its name says so, or its first bytes have said so.
+    Known,
+    /// It is not known yet: its first bytes will say so when it is opened.
+    Unknown,
 }
 
 /// Where the bytes come from.
@@ -56,21 +76,101 @@ impl fmt::Debug for Source {
 }
 
 impl InputFile {
-    /// Creates a file of which nothing was read yet.
+    /// Creates a file of which nothing was read yet. What its name stands for matters where the
+    /// caller does not say what it is.
     pub(crate) fn new(
         name: String,
         source: Source,
         size: Option<u64>,
-        format: Format,
-        compression: Compression,
+        selection: &CorpusOptions,
+        named: Named,
     ) -> Self {
+        let certainty = match (selection.format, named.format) {
+            (Some(_), _) => Certainty::Told,
+            (None, Some(_)) => Certainty::Known,
+            (None, None) => Certainty::Unknown,
+        };
+        let compression = selection.compression.or(named.compression);
         Self {
             name: name.into(),
             source,
+            input: 0,
             size,
-            format,
-            compression,
+            format: selection.format.or(named.format).unwrap_or(Format::Text),
+            // A name that says what a file holds also says that it is not compressed.
+            compression: compression
+                .or_else(|| (certainty != Certainty::Unknown).then_some(Compression::None)),
+            certainty,
+            is_utf16: OnceLock::new(),
             parquet: Mutex::default(),
+        }
+    }
+
+    /// Returns what the file holds; text where only its bytes will tell, when it is opened.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Returns whether the file is known to be compressed in a way.
+    pub(crate) fn has_compression(&self, compression: Compression) -> bool {
+        self.compression == Some(compression)
+    }
+
+    /// Finds out what a file holds whose name does not say so, if it can be opened again. What it
+    /// is not read as, or cannot be opened, is reported when its turn comes.
+    pub(crate) fn settle(&mut self, selection: &CorpusOptions) {
+        if self.certainty != Certainty::Unknown || !self.is_readable_again() {
+            return;
+        }
+        let looks = || {
+            let stream = ByteStream::open(self.open(0, HEAD_BYTES as u64)?, self.how(selection), 0);
+            let mut stream = stream?;
+            let looks = stream.looks(&selection.text_field)?;
+            Ok::<_, Fault>((looks, stream.compression()))
+        };
+        let (format, compression) = match looks() {
+            Ok((Some(Looks::Records(format @ (Format::JsonLines | Format::Parquet))), how)) => {
+                (format, how)
+            }
+            Ok((Some(Looks::Text | Looks::Utf16(_)), how)) => (Format::Text, how),
+            _ => return,
+        };
+        (self.format, self.compression) = (format, Some(compression));
+        self.certainty = Certainty::Known;
+    }
+
+    /// Returns how the bytes are to be decompressed.
+    fn how(&self, selection: &CorpusOptions) -> Decompression {
+        Decompression {
+            kind: self.compression,
+            max_window_bytes: selection.max_window_bytes,
+        }
+    }
+
+    /// Returns the format of a file that looks like something, or why it is not read as what it was
+    /// to be.
+    fn agreed(&self, looks: Looks) -> Result<Format, Fault> {
+        let is_meant = match (self.certainty, looks) {
+            (_, Looks::Empty | Looks::Text | Looks::Utf16(_)) => true,
+            // Text that was said to be something is that, whatever it looks like.
+            (Certainty::Told, Looks::Foreign(foreign)) => foreign.is_text,
+            (Certainty::Told, Looks::Records(Format::Parquet) | Looks::Compressed(_)) => false,
+            (Certainty::Told, _) => true,
+            // Prose may have as many tabs in every line.
+            (Certainty::Known, Looks::Rows) => true,
+            (Certainty::Known, Looks::Records(found)) => found == self.format,
+            (Certainty::Unknown, Looks::Records(Format::JsonLines)) => {
+                return Ok(Format::JsonLines);
+            }
+            _ => false,
+        };
+        let read_as = match self.certainty {
+            Certainty::Unknown => "plain text, as nothing says what it is",
+            _ => self.format.name(),
+        };
+        match is_meant {
+            true => Ok(self.format),
+            false => Err(Fault::looks_like(read_as, looks)),
         }
     }
 
@@ -100,7 +200,24 @@ impl InputFile {
 
     /// Returns whether offsets into the documents' bytes are offsets into the file.
     pub(crate) fn is_plain(&self) -> bool {
-        self.compression == Compression::None && self.format != Format::Parquet
+        self.has_compression(Compression::None)
+            && self.format != Format::Parquet
+            && !self.is_utf16()
+    }
+
+    /// Returns whether the file is UTF-16, whose text has other offsets. Looks at the first bytes
+    /// where it was not read yet; what cannot be looked at is reported when it is read.
+    fn is_utf16(&self) -> bool {
+        *self.is_utf16.get_or_init(|| {
+            let mut mark = [0; 2];
+            let mut read = || match &self.source {
+                Source::File(path) => File::open(path)?.read_exact(&mut mark),
+                Source::Pipe(..) | Source::Reader(_) => Ok(()),
+                #[cfg(feature = "remote")]
+                Source::Remote(remote) => remote.open(0, 2)?.read_exact(&mut mark),
+            };
+            read().is_ok() && matches!(mark, [0xFF, 0xFE] | [0xFE, 0xFF])
+        })
     }
 
     /// Cuts the file into parts, in order; there is at least one, except for Parquet without rows.
@@ -117,7 +234,8 @@ impl InputFile {
         }
         let size = self.size.unwrap_or(0);
         let step = selection.extent_bytes;
-        if !(cut_lines && self.has_cuttable_lines(selection)) || size <= step {
+        let can_cut = cut_lines && self.has_cuttable_lines(selection);
+        if !can_cut || size <= step || self.is_utf16() {
             return Ok(vec![Extent::whole(size)]);
         }
         // Cut at multiples of the step and not at line breaks, which would have to be looked for:
@@ -148,7 +266,7 @@ impl InputFile {
             // shows from the top.
             Format::Csv | Format::Tsv | Format::Parquet => false,
         };
-        is_line && self.compression == Compression::None && self.is_seekable()
+        is_line && self.has_compression(Compression::None) && self.is_seekable()
     }
 
     /// Opens the bytes for reading from `offset` on, at first up to `end`: knowing the end saves
@@ -157,11 +275,17 @@ impl InputFile {
         not(feature = "remote"),
         expect(unused_variables, reason = "local files are sought in")
     )]
-    pub(crate) fn open(&self, offset: u64, end: u64) -> Result<RawBytes, Fault> {
+    fn open(&self, offset: u64, end: u64) -> Result<RawBytes, Fault> {
+        // Offsets are those of the decompressed bytes, and of the text, which only reading from the
+        // top leads to. At the top that is seen anyway.
+        let is_plain = offset == 0 || self.is_plain();
         match &self.source {
             Source::File(path) => {
                 let file = File::open(path).map_err(Fault::unreadable)?;
-                Ok(RawBytes::File(file))
+                Ok(match is_plain {
+                    true => RawBytes::File(file),
+                    false => RawBytes::Stream(Box::new(file)),
+                })
             }
             Source::Pipe(path, interrupt) => {
                 let pipe = interrupt.open(path).map_err(Fault::unreadable)?;
@@ -176,12 +300,7 @@ impl InputFile {
             }
             #[cfg(feature = "remote")]
             Source::Remote(remote) => {
-                // Offsets are those of the decompressed bytes, which only decompressing from the
-                // top leads to.
-                let offset = match self.compression {
-                    Compression::None => offset,
-                    Compression::Gzip | Compression::Zstd => 0,
-                };
+                let offset = if is_plain { offset } else { 0 };
                 let bytes = remote.open(offset, end).map_err(Fault::unreadable)?;
                 Ok(RawBytes::Tail(bytes, offset))
             }
@@ -195,20 +314,43 @@ impl InputFile {
         if let Some(parquet) = self.known_parquet() {
             return Ok(parquet);
         }
-        let parquet = match &self.source {
-            Source::File(path) => ParquetFile::open_local(path, selection)?,
+        let opened = match &self.source {
+            Source::File(path) => ParquetFile::open_local(path, selection),
             Source::Pipe(..) | Source::Reader(_) => {
                 return Err(Fault::corrupt("Parquet cannot be read as a stream"));
             }
             #[cfg(feature = "remote")]
-            Source::Remote(remote) => {
-                let remote = remote.parquet().map_err(Fault::unreadable)?;
-                ParquetFile::open_remote(remote, selection)?
-            }
+            Source::Remote(remote) => remote
+                .parquet()
+                .map_err(Fault::unreadable)
+                .and_then(|remote| ParquetFile::open_remote(remote, selection)),
         };
+        // What has no footer may be something else than its name says.
+        let parquet = opened.map_err(|fault| self.explained(fault, selection))?;
         let parquet = Arc::new(parquet);
         *self.parquet.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&parquet));
         Ok(parquet)
+    }
+
+    /// Returns a fault of a file that was read as Parquet, or that it looks like something else.
+    fn explained(&self, fault: Fault, selection: &CorpusOptions) -> Fault {
+        if !matches!(*fault.reason, BadReason::Corrupt { .. }) {
+            return fault;
+        }
+        let looks = || {
+            let how = Decompression {
+                kind: Some(Compression::None),
+                max_window_bytes: selection.max_window_bytes,
+            };
+            let mut stream = ByteStream::open(self.open(0, HEAD_BYTES as u64)?, how, 0)?;
+            stream.looks(&selection.text_field)
+        };
+        match looks() {
+            Ok(Some(looks)) if !matches!(looks, Looks::Empty | Looks::Records(Format::Parquet)) => {
+                Fault::looks_like(Format::Parquet.name(), looks)
+            }
+            _ => fault,
+        }
     }
 
     /// Returns the footer, if it was read and not forgotten.

@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::error::LoadError;
 use crate::file_identity::FileIdentity;
+use crate::file_name::{name_of, path_of};
+use crate::ignored::{self, IgnoredFile, IgnoredReason};
 use crate::input_file::{InputFile, Source};
 use crate::interrupt::Interrupt;
 use crate::options::{Compression, CorpusOptions, Format};
@@ -45,7 +47,7 @@ impl From<&FileIdentity> for Input {
         if remote::is_location(Path::new(&file.name)) {
             return Self::Known(file.clone());
         }
-        Self::Path(PathBuf::from(&file.name))
+        Self::Path(path_of(&file.name))
     }
 }
 
@@ -53,7 +55,7 @@ impl From<&FileIdentity> for Input {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<InputFile>,
-    pub(crate) ignored: Vec<PathBuf>,
+    pub(crate) ignored: Vec<IgnoredFile>,
     interrupt: Interrupt,
 }
 
@@ -75,7 +77,8 @@ pub(crate) fn resolve(
         interrupt: interrupt.clone(),
         ..Listing::default()
     };
-    for input in inputs {
+    for (number, input) in inputs.into_iter().enumerate() {
+        let before = listing.files.len();
         match input {
             Input::Path(path) if path.as_os_str() == "-" => {
                 listing.push_reader("-", interrupt.reading(io::stdin()), selection)?;
@@ -98,6 +101,9 @@ pub(crate) fn resolve(
             Input::Path(path) => listing.push_path(&path, selection)?,
             Input::Reader(name, reader) => listing.push_reader(&name, reader, selection)?,
         }
+        for file in &mut listing.files[before..] {
+            file.input = number;
+        }
     }
     listing.check_duplicates()?;
     Ok(listing)
@@ -115,6 +121,7 @@ impl Listing {
             name.to_owned(),
             Source::Reader(Mutex::new(Some(reader))),
             None,
+            Named::by_path(Path::new(name)),
             selection,
         )
     }
@@ -131,8 +138,8 @@ impl Listing {
         }
     }
 
-    /// Adds the files below a directory, sorted by path; those of no known format are listed as
-    /// ignored.
+    /// Adds the files below a directory, sorted by path; those of no known format, and what cannot
+    /// be read, are listed as ignored.
     fn push_directory(
         &mut self,
         directory: &Path,
@@ -140,14 +147,18 @@ impl Listing {
     ) -> Result<(), LoadError> {
         #[cfg(feature = "remote")]
         if let Some(found) = crate::hub_folder::files(directory)? {
-            self.ignored.extend(found.ignored);
+            let ignored = found.ignored.into_iter();
+            self.ignored
+                .extend(ignored.map(|path| IgnoredFile::new(path, IgnoredReason::NotInSplit)));
             let mut files = found.files.iter();
             return files.try_for_each(|path| self.push_found(path, selection));
         }
         let before = self.files.len();
-        for path in walk::files_below(directory, usize::MAX)? {
+        let mut found = walk::files_below(directory, usize::MAX)?;
+        for path in found.files {
             if selection.format.is_none() && known_format(&path).is_none() {
-                self.ignored.push(path);
+                let reason = IgnoredReason::UnknownExtension;
+                found.ignored.push(IgnoredFile::new(path, reason));
             } else {
                 self.push_found(&path, selection)?;
             }
@@ -155,20 +166,26 @@ impl Listing {
         if self.files.len() == before {
             return Err(LoadError::EmptyDirectory {
                 path: name_of(directory),
+                ignored: ignored::in_words(&found.ignored),
             });
         }
+        found.ignored.sort_by(|a, b| a.path.cmp(&b.path));
+        self.ignored.append(&mut found.ignored);
         Ok(())
     }
 
     /// Adds the files that match a pattern, whatever their extensions.
     fn push_glob(&mut self, pattern: &Path, selection: &CorpusOptions) -> Result<(), LoadError> {
-        let matches = walk::matching(pattern)?;
-        if matches.is_empty() {
+        let mut matches = walk::matching(pattern)?;
+        if matches.files.is_empty() {
             return Err(LoadError::EmptyGlob {
                 pattern: name_of(pattern),
+                ignored: ignored::in_words(&matches.ignored),
             });
         }
+        self.ignored.append(&mut matches.ignored);
         matches
+            .files
             .iter()
             .try_for_each(|path| self.push_found(path, selection))
     }
@@ -181,15 +198,14 @@ impl Listing {
         selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
         let (name, size) = (file.name().to_owned(), file.size());
+        let named = Named::by_server(&file);
         // What a repository or a bucket holds beside text is not read, like in a directory.
-        if selection.format.is_none()
-            && file.is_one_of_many()
-            && known_format(Path::new(&name)).is_none()
-        {
-            self.ignored.push(name.into());
+        if selection.format.is_none() && file.is_one_of_many() && named.format.is_none() {
+            let reason = IgnoredReason::UnknownExtension;
+            self.ignored.push(IgnoredFile::new(name, reason));
             return Ok(());
         }
-        self.push(name, Source::Remote(file), size, selection)
+        self.push(name, Source::Remote(file), size, named, selection)
     }
 
     /// Adds a file that a listing found.
@@ -212,7 +228,7 @@ impl Listing {
             let pipe = Source::Pipe(path.to_owned(), self.interrupt.clone());
             (pipe, None)
         };
-        self.push(name_of(path), source, size, selection)
+        self.push(name_of(path), source, size, Named::by_path(path), selection)
     }
 
     /// Adds a file with the format and compression that are chosen, or that its name stands for.
@@ -221,28 +237,17 @@ impl Listing {
         name: String,
         source: Source,
         size: Option<u64>,
+        named: Named,
         selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
-        let path = Path::new(&name);
-        let compression = selection
-            .compression
-            .unwrap_or_else(|| compression_of(path));
-        let known = selection.format.or_else(|| known_format(path));
-        // What the caller names is read as text where its extension says nothing; directories leave
-        // such files out before.
-        let format = known.unwrap_or(Format::Text);
-        let is_parquet = || match known {
-            Some(known) => known == Format::Parquet,
-            None => begins_as_parquet(&source),
-        };
-        if cfg!(not(feature = "parquet")) && is_parquet() {
-            return Err(LoadError::Unsupported {
-                name,
-                reason: "this build does not read Parquet; enable the feature `parquet`",
-            });
-        }
-        if format == Format::Parquet {
-            let reason = if compression != Compression::None {
+        let mut file = InputFile::new(name, source, size, selection, named);
+        // What is neither told nor known by its name is looked at: now where that costs little,
+        // since a file that can be sought in may be cut.
+        file.settle(selection);
+        if file.format() == Format::Parquet {
+            let reason = if cfg!(not(feature = "parquet")) {
+                Some("this build does not read Parquet; enable the feature `parquet`")
+            } else if !file.has_compression(Compression::None) {
                 Some("Parquet must not be compressed again; decompress the file first")
             } else if size.is_none() {
                 Some("Parquet cannot be read from a stream; store it in a file first")
@@ -250,11 +255,11 @@ impl Listing {
                 None
             };
             if let Some(reason) = reason {
+                let name = file.name.to_string();
                 return Err(LoadError::Unsupported { name, reason });
             }
         }
-        self.files
-            .push(InputFile::new(name, source, size, format, compression));
+        self.files.push(file);
         Ok(())
     }
 
@@ -281,55 +286,75 @@ impl Listing {
     }
 }
 
-/// Returns the path as given, in the form that names it in ids and identities on every system.
-fn name_of(path: &Path) -> String {
-    let parts: Vec<_> = path
-        .components()
-        .filter(|part| *part != Component::CurDir)
-        .map(|part| match part {
-            // Joining puts the separator behind it.
-            Component::RootDir => String::new(),
-            other => other.as_os_str().to_string_lossy().into_owned(),
-        })
-        .collect();
-    match parts.join("/") {
-        name if name.is_empty() => ".".to_owned(),
-        name => name,
+/// What a file is by its name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) format: Option<Format>,
+    pub(crate) compression: Option<Compression>,
+}
+
+impl Named {
+    /// Returns what the extensions of a path stand for.
+    fn by_path(path: &Path) -> Self {
+        Self {
+            format: known_format(path),
+            compression: compression_of(path),
+        }
+    }
+
+    /// Returns what a remote file is: by its own name, else by the one that its server gives it,
+    /// else by the type that its server says it has.
+    #[cfg(feature = "remote")]
+    fn by_server(file: &RemoteSource) -> Self {
+        let (own, served) = file.names();
+        let by_type = || {
+            let format = match file.content_type()? {
+                "application/jsonl"
+                | "application/x-jsonlines"
+                | "application/x-ndjson"
+                | "application/ndjson"
+                | "application/jsonlines" => Format::JsonLines,
+                "text/csv" | "application/csv" => Format::Csv,
+                "text/tab-separated-values" => Format::Tsv,
+                "application/vnd.apache.parquet" | "application/x-parquet" => Format::Parquet,
+                // Servers say that anything is plain text, or bytes.
+                _ => return None,
+            };
+            Some(Self {
+                format: Some(format),
+                compression: None,
+            })
+        };
+        let names = [Some(own), served].into_iter().flatten();
+        let mut named = names.map(|name| Self::by_path(Path::new(&name)));
+        let by_name = named.find(|named| named.format.is_some() || named.compression.is_some());
+        by_name.or_else(by_type).unwrap_or_default()
     }
 }
 
-/// Returns whether a file on the disk begins as Parquet does, whatever its name.
-fn begins_as_parquet(source: &Source) -> bool {
-    let Source::File(path) = source else {
-        return false;
-    };
-    let mut magic = [0; 4];
-    // What cannot be read is reported when it is read.
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && magic == *b"PAR1"
-}
-
-/// Returns the compression that an extension stands for.
-fn compression_of(path: &Path) -> Compression {
+/// Returns the compression that an extension stands for; none where it stands for no compression.
+fn compression_of(path: &Path) -> Option<Compression> {
     match extension(path).as_deref() {
-        Some("gz" | "gzip") => Compression::Gzip,
-        Some("zst" | "zstd") => Compression::Zstd,
-        _ => Compression::None,
+        Some("gz" | "gzip") => Some(Compression::Gzip),
+        Some("zst" | "zstd") => Some(Compression::Zstd),
+        Some("bz2" | "bzip2") => Some(Compression::Bzip2),
+        Some("xz") => Some(Compression::Xz),
+        _ => None,
     }
 }
 
 /// Returns the format that an extension stands for, or `None` when it stands for none.
 fn known_format(path: &Path) -> Option<Format> {
     let inner = match compression_of(path) {
-        Compression::None => path,
-        Compression::Gzip | Compression::Zstd => Path::new(path.file_stem()?),
+        None => path,
+        Some(_) => Path::new(path.file_stem()?),
     };
     match extension(inner)?.as_str() {
         "txt" | "text" | "md" | "markdown" | "rst" | "tex" | "log" => Some(Format::Text),
-        "jsonl" | "ndjson" | "json" => Some(Format::JsonLines),
+        "jsonl" | "ndjson" | "jsonlines" | "json" => Some(Format::JsonLines),
         "csv" => Some(Format::Csv),
         "tsv" | "tab" => Some(Format::Tsv),
-        "parquet" => Some(Format::Parquet),
+        "parquet" | "pq" => Some(Format::Parquet),
         _ => None,
     }
 }

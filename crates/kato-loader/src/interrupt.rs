@@ -10,6 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use kato_probe::State;
+
 /// How often the caller is asked whether to go on waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -28,6 +30,8 @@ pub fn open_unless(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<Fil
     // Room for one, so that the thread can end even after the waiting was given up.
     let (sender, opened) = sync_channel(1);
     let path = path.to_owned();
+    // Nobody writes yet: what reads has no input, and is not at work.
+    let _waiting = kato_probe::thread::during(State::Starved);
     // The system's waiting cannot be ended from outside: the thread stays behind until somebody
     // writes or the process ends.
     thread::Builder::new()
@@ -71,6 +75,8 @@ impl Interruptible {
             self.parts = Some(parts);
         }
         let ended = || io::Error::other("the thread that reads it has ended");
+        // As in `open_unless`.
+        let _waiting = kato_probe::thread::during(State::Starved);
         let parts = self.parts.as_ref().ok_or_else(ended)?;
         loop {
             match parts.recv_timeout(POLL_INTERVAL) {
@@ -95,6 +101,16 @@ impl Read for Interruptible {
         }
         self.part = io::Cursor::new(self.next_part()?);
         self.part.read(buffer)
+    }
+}
+
+/// A stream of the caller: a thread that waits for it has no input, and is not at work.
+pub(crate) struct Awaited<R>(pub(crate) R);
+
+impl<R: Read> Read for Awaited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let _waiting = kato_probe::thread::during(State::Starved);
+        self.0.read(buffer)
     }
 }
 

@@ -28,10 +28,12 @@ mod document_stream;
 mod error;
 mod extent;
 mod file_identity;
+mod file_name;
 mod filter;
 #[cfg(feature = "remote")]
 mod hub_folder;
 mod identity;
+pub mod ignored;
 mod input_file;
 mod inputs;
 mod interrupt;
@@ -40,6 +42,7 @@ mod interrupt;
 #[cfg(feature = "parquet")]
 mod laws;
 mod loader;
+mod looks;
 mod mixture;
 pub mod options;
 mod order;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::iter::FusedIterator;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::bad_record::{BadReason, BadRecord, Fault, Lost};
@@ -13,6 +12,7 @@ use crate::dataset::{Draw, ReadOptions, RecordLocation};
 use crate::document::{Document, DocumentId};
 use crate::error::LoadError;
 use crate::identity::CorpusIdentity;
+use crate::ignored::IgnoredFile;
 use crate::mixture::{Mixture, Part};
 use crate::options::{CorpusOptions, OnBadRecord, StreamOptions};
 use crate::records::Sink;
@@ -234,13 +234,12 @@ impl StreamingDatasetLoader {
         CorpusIdentity::new(&self.selection, &self.mixture)
     }
 
-    /// Returns the files that were found in a directory, a repository or a bucket and left out
-    /// because their extension stands for no format.
+    /// Returns what was found in a directory, a repository or a bucket and is not read, with the
+    /// reason.
     #[must_use]
-    pub fn ignored_files(&self) -> Vec<&Path> {
+    pub fn ignored_files(&self) -> Vec<&IgnoredFile> {
         let parts = self.mixture.parts().iter();
-        let ignored = parts.flat_map(|part| &part.dataset.ignored);
-        ignored.map(PathBuf::as_path).collect()
+        parts.flat_map(|part| &part.dataset.ignored).collect()
     }
 
     /// Returns the number of files in the corpus.
@@ -384,7 +383,10 @@ impl StreamingDatasetLoader {
                 &mut sink,
             );
             match draw {
-                Draw::End => break,
+                Draw::End => {
+                    self.check_documents()?;
+                    break;
+                }
                 Draw::Bad { file, fault } => {
                     let lost = fault.lost.n_records();
                     if self.is_within_skipped(&fault) {
@@ -410,6 +412,33 @@ impl StreamingDatasetLoader {
         }
         text.truncate(start);
         Ok(None)
+    }
+
+    /// Refuses a corpus that has ended without a document, unless an option has left some out.
+    fn check_documents(&self) -> Result<(), LoadError> {
+        let counts = &self.counts;
+        let left_out = [
+            counts.passed_over,
+            counts.not_sampled,
+            counts.short,
+            counts.filtered,
+        ];
+        let is_meant = counts.documents > 0
+            || left_out.into_iter().any(|records| records > 0)
+            || self.selection.allows_empty
+            || self
+                .mixture
+                .parts()
+                .iter()
+                .any(|part| part.dataset.corpus.selection.shard.is_some());
+        match is_meant {
+            true => Ok(()),
+            false => Err(LoadError::NoDocuments {
+                n_records: counts.records,
+                n_blank: counts.blank,
+                n_bad: counts.bad,
+            }),
+        }
     }
 
     /// Moves the position over records that are to be skipped and need not be decoded; returns

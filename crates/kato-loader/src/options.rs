@@ -12,6 +12,9 @@ use crate::split::Split;
 /// Largest record read by default, in bytes: 64 MiB.
 pub const DEFAULT_MAX_RECORD_BYTES: u64 = 64 << 20;
 
+/// Largest window that a decompressor may hold by default, in bytes: 128 MiB.
+pub const DEFAULT_MAX_WINDOW_BYTES: u64 = 128 << 20;
+
 /// Number of undrained ledger entries at which a loader stops by default.
 pub const DEFAULT_LEDGER_CAPACITY: usize = 100_000;
 
@@ -21,15 +24,19 @@ pub(crate) const EXTENT_BYTES: u64 = 8 << 20;
 
 /// How the records of a file are laid out.
 ///
-/// Without an explicit choice the file's extension decides, below a `.gz` or `.zst` suffix:
+/// Without an explicit choice the file's extension decides, below that of a [`Compression`]:
 ///
 /// | extension | format |
 /// |---|---|
-/// | `.jsonl`, `.ndjson`, `.json` | [`Format::JsonLines`] |
+/// | `.txt`, `.text`, `.md`, `.markdown`, `.rst`, `.tex`, `.log` | [`Format::Text`] |
+/// | `.jsonl`, `.ndjson`, `.jsonlines`, `.json` | [`Format::JsonLines`] |
 /// | `.csv` | [`Format::Csv`] |
 /// | `.tsv`, `.tab` | [`Format::Tsv`] |
-/// | `.parquet` | [`Format::Parquet`], with the feature `parquet` |
-/// | anything else, and streams without an extension | [`Format::Text`] |
+/// | `.parquet`, `.pq` | [`Format::Parquet`], with the feature `parquet` |
+///
+/// What has another extension or none is known by its first bytes, if it is JSON Lines, Parquet or
+/// text that looks like nothing else. A file that looks like another format than its name is
+/// refused, and so is what cannot be told: nothing is read as prose by guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -40,13 +47,16 @@ pub enum Format {
     JsonLines,
     /// Comma-separated values with a header row; quoted fields may hold line breaks.
     Csv,
-    /// Tab-separated values with a header row; quoted fields may hold line breaks.
+    /// Tab-separated values with a header row. Fields are not quoted, unless [`Quoting`] says so.
     Tsv,
     /// Apache Parquet with a string column. A build without the feature `parquet` refuses it.
     Parquet,
 }
 
 /// How a file is compressed. Parquet compresses its own pages and must not be compressed again.
+///
+/// Without an explicit choice the extension decides: `.gz`, `.gzip`, `.zst`, `.zstd`, `.bz2`, `.xz`,
+/// and the first bytes where a name says nothing at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -57,6 +67,49 @@ pub enum Compression {
     Gzip,
     /// Zstandard, one or several frames.
     Zstd,
+    /// bzip2, one or several streams.
+    Bzip2,
+    /// xz, one or several streams.
+    Xz,
+}
+
+/// Whether fields of a table may be quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Quoting {
+    /// As in RFC 4180: a field that begins with `"` ends with the next single one, and may hold
+    /// delimiters, line breaks and doubled quotes. The default of [`Format::Csv`].
+    Double,
+    /// A quote is a character like any other, and a row is a line: as the registered format of
+    /// tab-separated values has it. The default of [`Format::Tsv`].
+    None,
+}
+
+impl Format {
+    /// Returns the name in words.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "plain text",
+            Self::JsonLines => "JSON Lines",
+            Self::Csv => "comma-separated values",
+            Self::Tsv => "tab-separated values",
+            Self::Parquet => "Parquet",
+        }
+    }
+}
+
+impl Compression {
+    /// Returns the name in words.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "data that is not compressed",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+        }
+    }
 }
 
 /// What one document is in plain text.
@@ -101,6 +154,8 @@ pub(crate) struct CorpusOptions {
     pub(crate) min_chars: u64,
     pub(crate) max_record_bytes: u64,
     #[serde(default)]
+    pub(crate) quoting: Option<Quoting>,
+    #[serde(default)]
     pub(crate) order: Order,
     #[serde(default)]
     pub(crate) shard: Option<Shard>,
@@ -111,6 +166,13 @@ pub(crate) struct CorpusOptions {
     pub(crate) filter: Option<String>,
     #[serde(default)]
     pub(crate) skip_records: u64,
+    /// The largest window of a decoder, in bytes. Not stored: it decides whether a file can be read,
+    /// and not what is in it.
+    #[serde(skip, default = "max_window_bytes")]
+    pub(crate) max_window_bytes: u64,
+    /// Whether an input may be without records. Not stored, for the same reason.
+    #[serde(skip)]
+    pub(crate) allows_empty: bool,
     /// Text of a part of a file, in bytes. Not an option and not stored, since the order depends
     /// on it; only tests set another.
     #[serde(skip, default = "extent_bytes")]
@@ -120,6 +182,11 @@ pub(crate) struct CorpusOptions {
 /// Returns the size of a part, for options that are read from a file.
 fn extent_bytes() -> u64 {
     EXTENT_BYTES
+}
+
+/// Returns the window of a decoder, for options that are read from a file.
+fn max_window_bytes() -> u64 {
+    DEFAULT_MAX_WINDOW_BYTES
 }
 
 impl Default for CorpusOptions {
@@ -132,11 +199,14 @@ impl Default for CorpusOptions {
             id_field: None,
             min_chars: 0,
             max_record_bytes: DEFAULT_MAX_RECORD_BYTES,
+            quoting: None,
             order: Order::default(),
             shard: None,
             sample: None,
             filter: None,
             skip_records: 0,
+            max_window_bytes: DEFAULT_MAX_WINDOW_BYTES,
+            allows_empty: false,
             extent_bytes: EXTENT_BYTES,
         }
     }

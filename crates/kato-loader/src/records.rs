@@ -8,6 +8,7 @@ pub(crate) mod parquet;
 #[cfg(not(feature = "parquet"))]
 #[path = "records/no_parquet.rs"]
 pub(crate) mod parquet;
+pub(crate) mod python_numbers;
 pub(crate) mod text;
 
 use crate::bad_record::{BadReason, Fault, Lost};
@@ -86,6 +87,14 @@ fn require_id(sink: &Sink<'_>, field: &str) -> Result<(), BadReason> {
 fn missing(field: &str) -> BadReason {
     BadReason::MissingField {
         field: field.to_owned(),
+    }
+}
+
+/// Returns the reason of a record that is no text.
+fn binary() -> BadReason {
+    BadReason::Unsupported {
+        what: "binary data".to_owned(),
+        instead: "take the text out of it first, or leave it out".to_owned(),
     }
 }
 

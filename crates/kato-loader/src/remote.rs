@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::{Buf, Bytes};
@@ -11,6 +11,7 @@ use kato_fetch::{Cancel, FetchError, Fetcher, Location, RangeReader, RemoteFile}
 
 use crate::error::LoadError;
 use crate::file_identity::FileIdentity;
+use crate::ignored::{IgnoredFile, IgnoredReason};
 
 /// Size of the first read behind a known range, in bytes: the rest of a record is usually short.
 const FIRST_STEP_BYTES: u64 = 64 << 10;
@@ -60,7 +61,7 @@ impl Access {
     pub(crate) fn list(
         &self,
         input: &Path,
-        ignored: &mut Vec<PathBuf>,
+        ignored: &mut Vec<IgnoredFile>,
     ) -> Result<Vec<RemoteSource>, LoadError> {
         let text = input.to_string_lossy();
         let location: Location = text.parse().map_err(|source| match &source {
@@ -75,7 +76,8 @@ impl Access {
         let listing = fetcher
             .list_unless(&location, &self.cancel)
             .map_err(failed)?;
-        ignored.extend(listing.ignored.into_iter().map(PathBuf::from));
+        let unknown = |path| IgnoredFile::new(path, IgnoredReason::UnknownExtension);
+        ignored.extend(listing.ignored.into_iter().map(unknown));
         let is_one_of_many = listing.files.len() > 1;
         let source = |file| RemoteSource {
             file,
@@ -151,6 +153,16 @@ impl RemoteSource {
     /// Returns the location of the file.
     pub(crate) fn name(&self) -> &str {
         &self.file().name
+    }
+
+    /// Returns the name that tells the format, and the one that the server gives the file.
+    pub(crate) fn names(&self) -> (String, Option<String>) {
+        (self.file.path_name(), self.file.served_name.clone())
+    }
+
+    /// Returns the media type that the server says the file has.
+    pub(crate) fn content_type(&self) -> Option<&str> {
+        self.file.content_type.as_deref()
     }
 
     /// Returns the size in bytes, where it is known.

@@ -2,36 +2,54 @@
 //! agrees on.
 
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use globset::GlobBuilder;
 
 use crate::error::LoadError;
+use crate::ignored::{IgnoredFile, IgnoredReason};
+
+/// The files of a directory, and what lies beside them and cannot be read.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) ignored: Vec<IgnoredFile>,
+}
 
 /// Returns all files at most `depth` levels below a directory, sorted by path, component by
 /// component.
 ///
 /// Hidden files and directories are left out; symbolic links are followed, unless they lead back to
-/// where they lie.
-pub(crate) fn files_below(directory: &Path, depth: usize) -> Result<Vec<PathBuf>, LoadError> {
+/// where they lie. Links that lead nowhere, pipes, sockets and devices, empty files and what may
+/// not be looked into are passed over and listed.
+pub(crate) fn files_below(directory: &Path, depth: usize) -> Result<Found, LoadError> {
     files_that(directory, depth, &|_| true)
 }
 
-/// Returns the files that are wanted, like [`files_below`]. A file that is not may be a link that
-/// leads nowhere.
+/// Returns the files that are wanted, like [`files_below`]. What is not wanted is not listed as
+/// passed over either, but for directories that may not be looked into.
 fn files_that(
     directory: &Path,
     depth: usize,
     is_wanted: &dyn Fn(&Path) -> bool,
-) -> Result<Vec<PathBuf>, LoadError> {
+) -> Result<Found, LoadError> {
     let mut walk = Walk {
         depth,
         is_wanted,
         ancestors: Vec::new(),
-        files: Vec::new(),
+        found: Found::default(),
     };
-    walk.visit(directory)?;
-    Ok(walk.files)
+    let failed = |source| LoadError::input(directory, source);
+    walk.visit(directory).map_err(failed)?;
+    let mut found = walk.found;
+    if found.files.is_empty() {
+        // A corpus of empty files alone is a corpus without documents, and not a mistake.
+        let is_empty = |file: &mut IgnoredFile| file.reason == IgnoredReason::Empty;
+        let empty = found.ignored.extract_if(.., is_empty);
+        found.files = empty.map(|file| file.path).collect();
+    }
+    Ok(found)
 }
 
 /// A walk through directories under way.
@@ -40,22 +58,25 @@ struct Walk<'a> {
     is_wanted: &'a dyn Fn(&Path) -> bool,
     /// The real paths of the directories being visited, to recognise a link that closes a circle.
     ancestors: Vec<PathBuf>,
-    files: Vec<PathBuf>,
+    found: Found,
 }
 
 impl Walk<'_> {
     /// Collects the files of a directory and of those below it.
-    fn visit(&mut self, directory: &Path) -> Result<(), LoadError> {
-        let failed = |source| LoadError::input(directory, source);
-        let real = fs::canonicalize(directory).map_err(failed)?;
+    ///
+    /// # Errors
+    ///
+    /// When the directory itself cannot be listed.
+    fn visit(&mut self, directory: &Path) -> io::Result<()> {
+        let real = fs::canonicalize(directory)?;
         // Only a directory on the way down closes a circle: one that is linked from two places is
         // read in both.
         if self.ancestors.len() >= self.depth || self.ancestors.contains(&real) {
             return Ok(());
         }
         let mut names = Vec::new();
-        for entry in fs::read_dir(directory).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
+        for entry in fs::read_dir(directory)? {
+            let name = entry?.file_name();
             if !name.as_encoded_bytes().starts_with(b".") {
                 names.push(name);
             }
@@ -64,20 +85,59 @@ impl Walk<'_> {
         names.sort();
         self.ancestors.push(real);
         for name in names {
-            let path = directory.join(name);
-            match fs::metadata(&path) {
-                // `metadata` follows links, which `DirEntry::file_type` does not.
-                Ok(metadata) if metadata.is_dir() => self.visit(&path)?,
-                Ok(metadata) if !metadata.is_file() => {}
-                // Asked before the error is looked at: a dangling link that no glob asks for does
-                // not matter.
-                _ if !(self.is_wanted)(&path) => {}
-                Ok(_) => self.files.push(path),
-                Err(source) => return Err(LoadError::input(&path, source)),
-            }
+            self.meet(directory.join(name))?;
         }
         self.ancestors.pop();
         Ok(())
+    }
+
+    /// Takes what a directory holds, goes into it, or passes over it.
+    ///
+    /// # Errors
+    ///
+    /// When the system fails otherwise than by saying that something is not there or not allowed:
+    /// then what lies here is unknown.
+    fn meet(&mut self, path: PathBuf) -> io::Result<()> {
+        // `metadata` follows links, which `DirEntry::file_type` does not.
+        let reason = match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => {
+                let on_the_way = self.ancestors.len();
+                match self.visit(&path) {
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        self.ancestors.truncate(on_the_way);
+                        self.found
+                            .ignored
+                            .push(IgnoredFile::new(path, IgnoredReason::Forbidden));
+                        return Ok(());
+                    }
+                    visited => return visited.map_err(|error| at(&path, error)),
+                }
+            }
+            Ok(metadata) if !metadata.is_file() => IgnoredReason::NoFile,
+            Ok(metadata) if metadata.len() == 0 => IgnoredReason::Empty,
+            Ok(_) if (self.is_wanted)(&path) => {
+                self.found.files.push(path);
+                return Ok(());
+            }
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                IgnoredReason::Forbidden
+            }
+            Err(_) if path.is_symlink() => IgnoredReason::DanglingLink,
+            Err(error) => return Err(at(&path, error)),
+        };
+        if (self.is_wanted)(&path) {
+            self.found.ignored.push(IgnoredFile::new(path, reason));
+        }
+        Ok(())
+    }
+}
+
+/// Adds the place to what the system said of it, once: the caller names the directory at the top.
+fn at(path: &Path, error: io::Error) -> io::Error {
+    match error.get_ref() {
+        Some(_) => error,
+        None => io::Error::new(error.kind(), format!("{}: {error}", path.display())),
     }
 }
 
@@ -87,7 +147,7 @@ pub(crate) fn is_glob(path: &Path) -> bool {
 }
 
 /// Returns the files that match a pattern, sorted. `*` stays within a directory, `**` crosses them.
-pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, LoadError> {
+pub(crate) fn matching(pattern: &Path) -> Result<Found, LoadError> {
     let invalid = |source: globset::Error| LoadError::InvalidGlob {
         pattern: pattern.display().to_string(),
         source: source.into(),
@@ -110,7 +170,7 @@ pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, LoadError> {
         &base
     };
     if !start.is_dir() {
-        return Ok(Vec::new());
+        return Ok(Found::default());
     }
     files_that(start, depth, &|file| {
         file.strip_prefix(start)

@@ -59,7 +59,30 @@ pub struct TrainingReport {
     pub stage_seconds: StageSeconds,
 }
 
+/// Characters of a token, roughly, where text was left out before it was tokenized.
+const CHARS_PER_TOKEN: f64 = 4.0;
+
 impl TrainingReport {
+    /// Returns the share of the text that the rules left out, from 0 to 1; 0 where there was none.
+    ///
+    /// Formula: *d* / (*d* + `tokens`), where *d* are the tokens that were left out, with a token
+    /// for every four characters of what was left out before it was tokenized. A name alone at a
+    /// document's end is not text: the levels below have learned what it stands for.
+    #[must_use]
+    pub fn left_out_share(&self) -> f64 {
+        let dropped = &self.dropped;
+        let tokens = dropped.tokens_over_limit
+            + dropped.short_run_tokens
+            + dropped.short_sentence_tokens
+            + dropped.single_token_chunks;
+        let chars = dropped.short_paragraph_chars + dropped.heading_chars;
+        let left_out = tokens as f64 + chars as f64 / CHARS_PER_TOKEN;
+        match left_out > 0.0 {
+            true => left_out / (left_out + self.tokens as f64),
+            false => 0.0,
+        }
+    }
+
     /// Returns the share of their time that the workers of this session waited for documents, from
     /// 0 to 1.
     ///

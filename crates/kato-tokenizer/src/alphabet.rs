@@ -14,6 +14,19 @@ pub(crate) fn byte_of(character: char) -> Option<u8> {
     }
 }
 
+/// Returns the character that stands for `byte`.
+#[cfg(feature = "huggingface")]
+pub(crate) fn char_of(byte: u8) -> char {
+    let code = u32::from(byte);
+    let code = match byte {
+        0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF => code,
+        0x00..=0x20 => 0x100 + code,
+        0x7F..=0xA0 => 0x121 + code - 0x7F,
+        0xAD => 0x143,
+    };
+    char::from_u32(code).unwrap_or_default()
+}
+
 /// Returns the bytes that a token string stands for; `None` when a character is
 /// not of the alphabet.
 #[cfg(feature = "huggingface")]
@@ -41,11 +54,14 @@ mod tests {
     #[test]
     #[cfg(feature = "huggingface")]
     fn the_usual_ones() {
-        use super::bytes_of;
+        use super::{bytes_of, char_of};
 
         assert_eq!(bytes_of("Ġcat").as_deref(), Some(&b" cat"[..]));
         assert_eq!(bytes_of("ĊĊ").as_deref(), Some(&b"\n\n"[..]));
         assert_eq!(bytes_of("Ã©").as_deref(), Some("é".as_bytes()));
         assert_eq!(bytes_of("戦"), None);
+        for byte in 0..=255 {
+            assert_eq!(byte_of(char_of(byte)), Some(byte));
+        }
     }
 }

@@ -44,13 +44,19 @@ impl Bpe {
         for &byte in word {
             ids.push(self.bytes[usize::from(byte)].ok_or(NoToken)?);
         }
-        let merged = if word.len() <= SHORT {
+        self.merge(ids, before);
+        Ok(())
+    }
+
+    /// Merges the ids from `before` on, which are those of the parts of one word.
+    #[inline]
+    pub(crate) fn merge(&self, ids: &mut Vec<u32>, before: usize) {
+        let merged = if ids.len() - before <= SHORT {
             self.merge_short(&mut ids[before..])
         } else {
             self.merge_long(&mut ids[before..])
         };
         ids.truncate(before + merged);
-        Ok(())
     }
 
     /// Merges the parts of a word of at most [`SHORT`] in place; returns how many are left.

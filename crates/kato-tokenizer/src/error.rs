@@ -63,6 +63,15 @@ pub enum TokenizeError {
         word: String,
     },
 
+    /// The text takes more than the budget that a definition may cost for it; the source says which.
+    #[error("tokenize text of {bytes} bytes within its budget")]
+    Overrun {
+        /// Length of the text.
+        bytes: usize,
+        /// The budget.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+
     /// The engine refused the text: an unknown symbol without an unknown-token, or more
     /// than 4 GiB at once.
     #[error("tokenize text of {bytes} bytes")]

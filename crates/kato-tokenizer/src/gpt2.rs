@@ -1,7 +1,7 @@
 //! GPT-2's tokenizer, from data compiled into the crate.
 
 mod cache;
-mod split;
+pub(crate) mod split;
 mod unicode;
 
 use std::cell::RefCell;

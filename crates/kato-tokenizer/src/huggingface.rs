@@ -1,20 +1,37 @@
-//! Tokenizers of any Hugging Face `tokenizer.json`: the engine, and the check of what it returns.
+//! Tokenizers of any Hugging Face `tokenizer.json`: what is in the file is followed exactly, or refused when it is read.
 
-mod check;
+mod added;
+mod charsmap;
+mod cut;
+mod decoder;
 mod definition;
-mod spelling;
+mod error;
+mod fields;
+mod limits;
+mod model;
+mod normalizer;
+mod pattern;
+mod pretokenizer;
+mod regex;
+mod scripts;
+mod trie;
+mod words;
 
-use std::cell::RefCell;
 use std::fmt;
-use std::panic::catch_unwind;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use tokenizers::pipeline::{EncodeOptions, Override, PipelineToken, PipelineTokenizer};
+use serde_json::Value;
 
-use self::check::ResultCheck;
-use self::definition::Definition;
-use self::spelling::Spelling;
+use self::added::{Added, Segment};
+use self::decoder::Decoder;
+use self::error::{DefinitionError, TextError};
+use self::limits::{MAX_FILE_BYTES, Work};
+use self::model::{Loaded, Model};
+use self::normalizer::{Normalizer, Piece};
+use self::pretokenizer::PreTokenizer;
 use crate::{Family, LoadError, TokenizeError, Tokenizer, Vocabulary};
 
 /// A tokenizer read from a Hugging Face `tokenizer.json`, format 1.0 or 2.0. Cloning shares it.
@@ -29,16 +46,17 @@ pub struct HfTokenizer {
     engine: Arc<Engine>,
 }
 
-/// The engine and everything that clones of a tokenizer share.
+/// Everything that clones of a tokenizer share.
 struct Engine {
-    pipeline: PipelineTokenizer,
-    options: EncodeOptions,
+    added: Added,
+    normalizer: Normalizer,
+    pre_tokenizer: PreTokenizer,
+    model: Model,
+    decoder: Decoder,
     vocabulary: Vocabulary,
     fingerprint: String,
-    /// Ids of control tokens, ascending.
-    special: Vec<u32>,
-    /// Present for byte-level BPE, whose tokens must spell the text.
-    check: Option<ResultCheck>,
+    /// Whose words these are in the threads' caches.
+    owner: u64,
 }
 
 impl HfTokenizer {
@@ -50,23 +68,30 @@ impl HfTokenizer {
     ///
     /// [`LoadError::Read`] and [`LoadError::Definition`].
     pub fn from_file(name: &str, path: &Path) -> Result<Self, LoadError> {
-        let read = |source| LoadError::Read {
+        let read = || {
+            let mut json = String::new();
+            // One byte more than is supported shows that there is more.
+            let most = MAX_FILE_BYTES as u64 + 1;
+            File::open(path)?.take(most).read_to_string(&mut json)?;
+            Ok::<_, io::Error>(json)
+        };
+        let json = read().map_err(|source| LoadError::Read {
             path: path.to_path_buf(),
             source,
-        };
-        Self::from_json(name, &std::fs::read_to_string(path).map_err(read)?)
+        })?;
+        Self::from_json(name, &json)
     }
 
     /// Creates a tokenizer from the text of a `tokenizer.json`.
     ///
     /// # Errors
     ///
-    /// [`LoadError::Definition`] when the text is not such a file, or uses something the engine
-    /// lacks, such as dropout.
+    /// [`LoadError::Definition`] when the text is not such a file, is larger than it may be, or asks for something that
+    /// is not supported, such as dropout: the source says what.
     pub fn from_json(name: &str, json: &str) -> Result<Self, LoadError> {
         let engine = Engine::new(json).map_err(|source| LoadError::Definition {
             name: name.to_owned(),
-            source,
+            source: Box::new(source),
         })?;
         Ok(Self {
             name: name.into(),
@@ -83,72 +108,98 @@ impl HfTokenizer {
 }
 
 impl Engine {
-    /// Reads a definition and prepares the check where the model allows one.
-    fn new(json: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let definition = Definition::parse(json)?;
-        let canonical = definition.canonical_json();
-        // The engine asserts where it should return an error; a malformed file must
-        // not end the process.
-        let pipeline = catch_unwind(|| tokenizers::from_json(&canonical)).map_err(
-            |_| "the engine panicked while reading it; the file is damaged or of an unknown kind",
-        )??;
-        // Training learns a text as it is, so nothing is added to it and nothing is cut.
-        let options = EncodeOptions {
-            add_special_tokens: false,
-            encode_special_tokens: false,
-            padding: Override::Off,
-            truncation: Override::Off,
-        };
-        let token = |id| {
-            pipeline
-                .decode_tokens(&[id], false)
-                .pop()
-                .unwrap_or_default()
-        };
-        let mut tokens: Vec<String> = (0..definition.id_bound()).map(token).collect();
-        // The bound may be above the highest id in use.
-        while tokens.pop_if(|last| last.is_empty()).is_some() {}
-        let vocabulary = Vocabulary::from_tokens(tokens);
-        let mut special = Vec::new();
-        let mut added = Vec::new();
-        for (id, token) in pipeline.get_added_vocabulary().get_added_tokens_decoder() {
-            if token.special {
-                special.push(id);
-            }
-            added.push(id);
+    /// Reads a definition.
+    fn new(json: &str) -> Result<Self, DefinitionError> {
+        let mut value = definition::parse(json)?;
+        let fingerprint = definition::fingerprint(&value);
+        let is_2 = value["version"] == "2.0";
+        let part = |name: &str| value.get(name).unwrap_or(&Value::Null);
+        let normalizer = Normalizer::from_json(part("normalizer"))?;
+        let mut pre_tokenizer = PreTokenizer::from_json(part("pre_tokenizer"), is_2)?;
+        let mut decoder = Decoder::from_json(part("decoder"))?;
+        // Format 2.0 has no pre-tokenizer for the byte alphabet, but says it of the model.
+        if is_2 && value["model"]["byte_level"] == true {
+            pre_tokenizer.push_byte_level();
         }
-        special.sort_unstable();
-        added.sort_unstable();
-        let check = definition.byte_level_bpe().map(|bpe| {
-            let spelling = Spelling::new(&vocabulary, &added);
-            ResultCheck { spelling, bpe }
-        });
+        let is_byte_level = pre_tokenizer.is_byte_level();
+        if is_byte_level && decoder.is_empty() {
+            decoder = Decoder::byte_level();
+        }
+        // The text of the model is not needed beside what is read from it.
+        let model = value.get_mut("model").map(Value::take).unwrap_or_default();
+        let Loaded {
+            model,
+            mut tokens,
+            n_tokens,
+            ids,
+        } = Model::from_json(&model, is_byte_level)?;
+        pre_tokenizer.raw_bytes = matches!(model, Model::ByteBpe(_));
+        let list = value.get("added_tokens").unwrap_or(&Value::Null);
+        let id_of = |token: &str| ids.get(token).copied();
+        let added = Added::from_json(list, &normalizer, n_tokens, id_of)?;
+        for (&id, (token, _)) in &added.tokens {
+            let at = id as usize;
+            if tokens.len() <= at {
+                tokens.resize(at + 1, String::new());
+            }
+            // An added token of its own must not have the id of another one.
+            if !tokens[at].is_empty() && id_of(&tokens[at]) == Some(id) && added.is_new(id) {
+                return Err(DefinitionError::SameId(tokens[at].clone(), token.clone()));
+            }
+            tokens[at].clone_from(token);
+        }
         Ok(Self {
-            pipeline,
-            options,
-            vocabulary,
-            fingerprint: definition.fingerprint(),
-            special,
-            check,
+            added,
+            normalizer,
+            pre_tokenizer,
+            model,
+            decoder,
+            vocabulary: Vocabulary::from_tokens(tokens),
+            fingerprint,
+            owner: words::new_owner(),
         })
     }
 
-    /// Appends the ids that the engine gives, without a check.
-    fn encode_into(&self, text: &str, ids: &mut Vec<u32>) -> tokenizers::Result<()> {
-        /// Most tokens for which memory stays allocated per thread between texts.
-        const MAX_RETAINED: usize = 1 << 18;
-        thread_local! {
-            static TOKENS: RefCell<Vec<PipelineToken>> = const { RefCell::new(Vec::new()) };
-        }
-        TOKENS.with_borrow_mut(|tokens| {
-            tokens.clear();
-            self.pipeline.encode_into(text, &self.options, tokens)?;
-            ids.extend(tokens.iter().map(|token| token.id()));
-            // One very long text must not hold its memory for as long as the thread lives.
-            if tokens.capacity() > MAX_RETAINED {
-                *tokens = Vec::new();
+    /// Appends the ids of a text.
+    fn encode_into(&self, text: &str, ids: &mut Vec<u32>) -> Result<(), TextError> {
+        let mut work = Work::of(text.len());
+        self.added.split(text, false, |segment| match segment {
+            Segment::Token(id) => {
+                ids.push(id);
+                Ok(())
             }
-            Ok(())
+            Segment::Text(start, end) => {
+                let text = &text[start..end];
+                let first = if start == 0 {
+                    text.chars().next().map_or(0, char::len_utf8)
+                } else {
+                    0
+                };
+                let piece = Piece { text, first };
+                self.normalizer.normalize(piece, &mut work, |piece, work| {
+                    self.added.split(piece.text, true, |segment| match segment {
+                        Segment::Token(id) => {
+                            ids.push(id);
+                            Ok(())
+                        }
+                        Segment::Text(start, end) => self.words(piece.part(start, end), ids, work),
+                    })
+                })
+            }
+        })
+    }
+
+    /// Appends the ids of the words of a text without added tokens.
+    fn words(
+        &self,
+        piece: Piece<'_>,
+        ids: &mut Vec<u32>,
+        work: &mut Work,
+    ) -> Result<(), TextError> {
+        self.pre_tokenizer.split(piece, work, &mut |word, work| {
+            words::append(self.owner, word, ids, |ids| {
+                self.model.word(word, ids, work)
+            })
         })
     }
 }
@@ -172,41 +223,35 @@ impl Tokenizer for HfTokenizer {
 
     fn encode_into(&self, text: &str, ids: &mut Vec<u32>) -> Result<(), TokenizeError> {
         let before = ids.len();
-        let mut encoded = self.engine.encode_into(text, ids);
-        // The engine recognises words by 32 bits of a hash, and a word that it takes for another
-        // has tokens that do not spell it. After an error of the engine there are no ids to spell
-        // the text, and the exact rules decide.
-        if let Some(check) = &self.engine.check
-            && !check.spelling.spells(&ids[before..], text.as_bytes())
-        {
+        self.engine.encode_into(text, ids).map_err(|source| {
             ids.truncate(before);
-            encoded = check.encode_into(&self.engine.pipeline, text, ids);
-        }
-        encoded.map_err(|source| {
-            // The exact rules may have appended some ids before they failed.
-            ids.truncate(before);
-            TokenizeError::Engine {
-                bytes: text.len(),
-                source,
+            let bytes = text.len();
+            match source {
+                TextError::Overrun(budget) => TokenizeError::Overrun {
+                    bytes,
+                    source: Box::new(budget),
+                },
+                source => TokenizeError::Engine {
+                    bytes,
+                    source: Box::new(source),
+                },
             }
         })
     }
 
     fn decode(&self, ids: &[u32]) -> String {
-        match &self.engine.check {
-            // Tokens that spell the text need no decoder to undo them.
-            Some(check) => check.spelling.text(ids),
-            None => self.engine.pipeline.decode(ids, false).unwrap_or_else(|_| {
-                // A decoder that cannot undo this sequence still leaves its tokens to show.
-                ids.iter()
-                    .filter_map(|&id| self.engine.vocabulary.get(id))
-                    .collect()
-            }),
-        }
+        let engine = &self.engine;
+        let tokens = ids.iter().filter_map(|&id| engine.vocabulary.get(id));
+        let decoded = engine
+            .decoder
+            .decode(tokens.clone().map(str::to_owned).collect());
+        // A decoder that cannot undo these still leaves its tokens to show.
+        decoded.unwrap_or_else(|_| tokens.collect())
     }
 
     fn is_special(&self, id: u32) -> bool {
-        self.engine.special.binary_search(&id).is_ok()
+        let token = self.engine.added.tokens.get(&id);
+        token.is_some_and(|&(_, special)| special)
     }
 }
 

@@ -22,6 +22,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use indicatif::{HumanBytes, HumanDuration};
 use kato_index::BuildOptions;
+use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_prediction::Cancel;
 use kato_runs::manifest::CorpusDigest;
@@ -36,7 +37,7 @@ use crate::exit::{failed, unless_interrupted};
 use crate::forecast::Forecast;
 use crate::history::{HistoryArgs, Recorder, RunFacts};
 use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt};
-use crate::learning::{LearningArgs, RecordingArgs};
+use crate::learning::{LearningArgs, RecordingArgs, leaves_out};
 use crate::output::{stdout, unless_reader_gone};
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
 use crate::training::destination::DestinationArgs;
@@ -234,6 +235,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         false => args.progress,
     })
     .with_forecast(forecast);
+    announce_left_out(args, &learner);
     let mut profiling = args
         .profile
         .start(&probe, Path::new(&destination.place()))?;
@@ -320,6 +322,21 @@ fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(FAILED_SAMPLES));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says at the beginning what the options leave out of every document; how much that is, the summary
+/// says.
+fn announce_left_out(args: &Args, learner: &HierarchicalConceptLearner) {
+    let left_out = leaves_out(learner.config());
+    if args.quiet || args.progress == ProgressMode::Silent || left_out.is_empty() {
+        return;
+    }
+    let told = match args.progress {
+        ProgressMode::Json => json!({"event": "leaves_out", "what": left_out}).to_string(),
+        _ => format!("not learned, as the options say: {}", left_out.join("; ")),
+    };
+    // A progress that nobody reads is no reason not to train.
+    drop(writeln!(stderr(), "{told}"));
 }
 
 /// Returns what the user is told at once after Ctrl-C.

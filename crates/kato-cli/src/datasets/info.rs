@@ -123,7 +123,7 @@ impl DatasetInfo {
             ignored: loader
                 .ignored_files()
                 .into_iter()
-                .map(|path| path.display().to_string())
+                .map(|file| format!("{}: {}", file.path.display(), file.reason))
                 .collect(),
             manifest: loader.state().manifest().to_owned(),
             estimate: rows.map(|rows| Estimate::of(rows, rate)).transpose()?,

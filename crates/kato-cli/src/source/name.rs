@@ -40,7 +40,7 @@ impl Source {
             if !(weight > 0.0 && weight.is_finite()) {
                 bail!("the weight of `{}` must be more than 0", text.display());
             }
-            let place = Place::parse(Path::new(rest), registry)?;
+            let place = Place::parse(rest, registry)?;
             return Ok(Self {
                 weight: Some(weight),
                 place,
@@ -131,20 +131,35 @@ impl Place {
 /// Returns the weight in front of a source, and the source.
 ///
 /// A text that could also be a glob that begins with a number is taken for a glob.
-fn weight<'a>(text: &'a Path, registry: &Registry) -> Option<(f64, &'a str)> {
-    let (weight, rest) = text.to_str()?.split_once('*')?;
+fn weight<'a>(text: &'a Path, registry: &Registry) -> Option<(f64, &'a Path)> {
+    let (weight, rest) = at_star(text)?;
     let number: f64 = weight.parse().ok()?;
+    let named = |name: &str| name == "-" || name.contains("://") || registry.get(name).is_some();
     // `2*.txt` is a glob and `2*corpus.txt` is one as well, unless there is a source behind the
     // star.
-    let is_source = || {
-        rest == "-"
-            || rest.contains("://")
-            || registry.get(rest).is_some()
-            || Path::new(rest).exists()
-    };
+    let is_source = || rest.to_str().is_some_and(named) || rest.exists();
     // A number with a point is a weight in any case; `./0.5*.txt` is the way to write such a glob.
-    let is_weight = !text.exists() && !rest.is_empty() && (weight.contains('.') || is_source());
+    let is_something = !rest.as_os_str().is_empty();
+    let is_weight = !text.exists() && is_something && (weight.contains('.') || is_source());
     is_weight.then_some((number, rest))
+}
+
+/// Cuts a path at its first star. What stands in front must be text, what stands behind need not.
+#[cfg(unix)]
+fn at_star(path: &Path) -> Option<(&str, &Path)> {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = path.as_os_str().as_bytes();
+    let star = bytes.iter().position(|byte| *byte == b'*')?;
+    let rest = OsStr::from_bytes(&bytes[star + 1..]);
+    Some((str::from_utf8(&bytes[..star]).ok()?, Path::new(rest)))
+}
+
+/// Cuts a path at its first star, where it is text.
+#[cfg(not(unix))]
+fn at_star(path: &Path) -> Option<(&str, &Path)> {
+    let (weight, rest) = path.to_str()?.split_once('*')?;
+    Some((weight, Path::new(rest)))
 }
 
 /// Returns whether a name has a character of a glob.

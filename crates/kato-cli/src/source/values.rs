@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use kato_loader::{OnBadRecord, Sample, Shard, TextUnit, WhenExhausted};
+use kato_loader::options::{Compression, Quoting};
+use kato_loader::{Format, OnBadRecord, Sample, Shard, TextUnit, WhenExhausted};
 
 /// What is one document in a plain text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,6 +23,78 @@ impl From<Unit> for TextUnit {
             Unit::File => Self::File,
             Unit::Line => Self::Line,
             Unit::Paragraphs => Self::Paragraphs,
+        }
+    }
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatOf {
+    /// Plain text, in UTF-8, or in UTF-16 with its mark.
+    Text,
+    /// An object of JSON a line.
+    Jsonl,
+    /// Comma-separated values under a header.
+    Csv,
+    /// Tab-separated values under a header.
+    Tsv,
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl From<FormatOf> for Format {
+    fn from(format: FormatOf) -> Self {
+        match format {
+            FormatOf::Text => Self::Text,
+            FormatOf::Jsonl => Self::JsonLines,
+            FormatOf::Csv => Self::Csv,
+            FormatOf::Tsv => Self::Tsv,
+            FormatOf::Parquet => Self::Parquet,
+        }
+    }
+}
+
+/// How a file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompressionOf {
+    /// It is not.
+    None,
+    /// By gzip.
+    Gzip,
+    /// By Zstandard.
+    Zstd,
+    /// By bzip2.
+    Bzip2,
+    /// By xz.
+    Xz,
+}
+
+impl From<CompressionOf> for Compression {
+    fn from(compression: CompressionOf) -> Self {
+        match compression {
+            CompressionOf::None => Self::None,
+            CompressionOf::Gzip => Self::Gzip,
+            CompressionOf::Zstd => Self::Zstd,
+            CompressionOf::Bzip2 => Self::Bzip2,
+            CompressionOf::Xz => Self::Xz,
+        }
+    }
+}
+
+/// Whether fields of a table may be quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum QuotingOf {
+    /// A field that begins with a quote ends with the next one; a doubled quote stands for one.
+    Double,
+    /// A quote is a character like any other.
+    None,
+}
+
+impl From<QuotingOf> for Quoting {
+    fn from(quoting: QuotingOf) -> Self {
+        match quoting {
+            QuotingOf::Double => Self::Double,
+            QuotingOf::None => Self::None,
         }
     }
 }

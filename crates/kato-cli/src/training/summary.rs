@@ -65,7 +65,11 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
     }
     let left_out = left_out(&report.dropped);
     if !left_out.is_empty() {
-        text += &format!("not learned: {}\n", left_out.join(", "));
+        text += &format!(
+            "not learned: {:.1} % of the text: {}\n",
+            100.0 * report.left_out_share(),
+            left_out.join(", ")
+        );
     }
     if report.errors > 0 {
         text += &format!(

@@ -314,3 +314,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn words_that_are_blank_or_a_line_break_do_not_hide_a_header() {
+    let folder = Folder::new();
+    for (text, expected) in [
+        (
+            "2 2\n\n 1 2\na 3 4\n",
+            [("\n", [1.0, 2.0]), ("a", [3.0, 4.0])].as_slice(),
+        ),
+        (
+            "3 2\nthe 0.5 0.25\n  1 2\nof 3 4\n",
+            &[("the", [0.5, 0.25]), (" ", [1.0, 2.0]), ("of", [3.0, 4.0])],
+        ),
+    ] {
+        let path = folder.write("vectors.txt", text);
+        for policy in [OnBadLine::Fail, OnBadLine::Skip] {
+            let read = Embeddings::builder(&path)
+                .on_bad_line(policy)
+                .open()
+                .unwrap();
+            let expected: Vec<(String, Vec<f32>)> = expected
+                .iter()
+                .map(|(word, vector)| ((*word).to_owned(), vector.to_vec()))
+                .collect();
+            assert_eq!(rows(&read), expected, "{text:?}");
+            assert!(read.report().bad_lines.is_empty());
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use kato_estimator::{CorpusSample, EstimatedHierarchy, SampleBuilder};
-use kato_learner::segment::{DEFAULT_MIN_PARAGRAPH_CHARS, Paragraphs};
+use kato_learner::segment::{ORIGINAL_MIN_PARAGRAPH_CHARS, Paragraphs};
 use kato_random::SplitMix64;
 use kato_tokenizer::{Tokenizer as _, gpt2};
 
@@ -65,7 +65,7 @@ fn articles(wiki: &str) -> Vec<String> {
 pub(crate) fn tokenized(name: &'static str, texts: Vec<String>) -> Corpus {
     let tokenizer = gpt2();
     let documents = texts.into_iter().map(|text| {
-        let paragraphs = Paragraphs::new(&text, DEFAULT_MIN_PARAGRAPH_CHARS);
+        let paragraphs = Paragraphs::new(&text, ORIGINAL_MIN_PARAGRAPH_CHARS);
         let paragraphs = paragraphs.map(|paragraph| {
             let mut ids = Vec::new();
             tokenizer.encode_into(paragraph.text, &mut ids).unwrap();

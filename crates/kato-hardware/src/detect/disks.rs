@@ -73,28 +73,15 @@ const VIRTUAL: [&str; 2] = ["/dev/vd", "/dev/xvd"];
 
 /// Returns the mounted file systems by path, with the one that holds the directory marked.
 pub(crate) fn disks(directory: &Path) -> Finding<Vec<DiskFacts>> {
-    let disks = match Disks::new_with_refreshed_list_specifics(DiskRefreshKind::everything()) {
-        Ok(disks) => disks,
-        Err(error) => {
-            return Finding::unknown(format!("the system does not list its disks: {error}"));
-        }
+    let mountinfo = fs::read("/proc/self/mountinfo");
+    let listed = match &mountinfo {
+        Ok(mountinfo) => Ok(of_mounts(mountinfo)),
+        Err(_) => of_system(),
     };
-    let mut facts: Vec<DiskFacts> = disks
-        .iter()
-        .map(|disk| {
-            let device = disk.name().to_string_lossy().into_owned();
-            DiskFacts {
-                mount: disk.mount_point().to_owned(),
-                file_system: disk.file_system().to_string_lossy().into_owned(),
-                kind: kind(&device, &disk.file_system().to_string_lossy(), disk.kind()),
-                device,
-                total_bytes: disk.total_space(),
-                free_bytes: disk.available_space(),
-                is_read_only: disk.is_read_only(),
-                is_measured: false,
-            }
-        })
-        .collect();
+    let mut facts = match listed {
+        Ok(facts) => facts,
+        Err(reason) => return Finding::unknown(reason),
+    };
     keep_visible(&mut facts);
     // Mounts have absolute paths without links. A directory that is not there marks none.
     let Ok(directory) = directory.canonicalize() else {
@@ -102,17 +89,109 @@ pub(crate) fn disks(directory: &Path) -> Finding<Vec<DiskFacts>> {
     };
     // The list leaves out file systems in memory and on other machines, and the directory may be on
     // one of them.
-    if let Ok(mountinfo) = fs::read_to_string("/proc/self/mountinfo")
+    if let Ok(mountinfo) = mountinfo
         && let Some(mount) = mounts::mount_of(&mountinfo, &directory)
     {
         match facts.iter_mut().find(|disk| disk.mount == mount.point) {
             Some(disk) => disk.is_measured = true,
-            None => facts.extend(stat_mount(mount)),
+            None => facts.extend(stat_mount(mount).map(|disk| DiskFacts {
+                is_measured: true,
+                ..disk
+            })),
         }
     } else {
         mark(&mut facts, &directory);
     }
     Finding::Known(facts)
+}
+
+/// File systems of the kernel, and images in files: no storage that one could write to.
+const PSEUDO: [&str; 25] = [
+    "autofs",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "devtmpfs",
+    "efivarfs",
+    "fusectl",
+    "hugetlbfs",
+    "iso9660",
+    "mqueue",
+    "nsfs",
+    "proc",
+    "pstore",
+    "ramfs",
+    "rootfs",
+    "rpc_pipefs",
+    "securityfs",
+    "squashfs",
+    "sysfs",
+    "tmpfs",
+    "tracefs",
+];
+
+/// Returns the disks in Linux's list of mounts, which may hold names of any bytes.
+fn of_mounts(mountinfo: &[u8]) -> Vec<DiskFacts> {
+    mounts::mounts(mountinfo)
+        .filter(|mount| {
+            let is_of_the_system = ["/sys", "/proc"]
+                .iter()
+                .any(|dir| mount.point.starts_with(dir));
+            let is_of_a_run =
+                mount.point.starts_with("/run") && !mount.point.starts_with("/run/media");
+            // Asking a server that is away how large its disk is may take minutes. Sandboxes have
+            // their own disks by the protocol 9p.
+            let may_be_away = is_network(&mount.file_system) && mount.file_system != "9p";
+            let is_storage = !PSEUDO.contains(&&*mount.file_system);
+            is_storage && !may_be_away && !is_of_the_system && !is_of_a_run
+        })
+        .filter_map(stat_mount)
+        .filter(|disk| disk.total_bytes > 0)
+        .collect()
+}
+
+/// Returns the disks that the system lists where there is no list of mounts.
+fn of_system() -> Result<Vec<DiskFacts>, String> {
+    let disks = Disks::new_with_refreshed_list_specifics(DiskRefreshKind::everything())
+        .map_err(|error| format!("the system does not list its disks: {error}"))?;
+    let facts = disks.iter().map(|disk| {
+        let device = disk.name().to_string_lossy().into_owned();
+        DiskFacts {
+            mount: disk.mount_point().to_owned(),
+            file_system: disk.file_system().to_string_lossy().into_owned(),
+            kind: kind(&device, &disk.file_system().to_string_lossy(), disk.kind()),
+            device,
+            total_bytes: disk.total_space(),
+            free_bytes: disk.available_space(),
+            is_read_only: disk.is_read_only(),
+            is_measured: false,
+        }
+    });
+    Ok(facts.collect())
+}
+
+/// Returns whether the kernel calls a device, or the disk that it is a part of, rotating.
+fn rotation(device: &Path) -> DiskKind {
+    // Names like those of a device mapper are links to the device.
+    let rotational = device.canonicalize().ok().and_then(|device| {
+        let block = Path::new("/sys/class/block").join(device.file_name()?);
+        let block = block.canonicalize().ok()?;
+        // A partition lies in the directory of its disk.
+        let disk = match block.join("partition").exists() {
+            true => block.parent()?,
+            false => &block,
+        };
+        fs::read_to_string(disk.join("queue/rotational")).ok()
+    });
+    match rotational.as_deref().map(str::trim) {
+        Some("0") => DiskKind::SSD,
+        Some("1") => DiskKind::HDD,
+        _ => DiskKind::Unknown(-1),
+    }
 }
 
 /// Sorts the file systems by path and leaves out those that are hidden by a later mount on the same
@@ -125,19 +204,20 @@ fn keep_visible(facts: &mut Vec<DiskFacts>) {
     facts.dedup_by(|a, b| a.mount == b.mount);
 }
 
-/// Returns the facts of the mount that holds the directory; `None` where they cannot be read.
+/// Returns the facts of a mount; `None` where they cannot be read.
 fn stat_mount(mount: Mount) -> Option<DiskFacts> {
     let stat = statvfs(&mount.point).ok()?;
+    let device = mount.source.to_string_lossy().into_owned();
     Some(DiskFacts {
-        kind: kind(&mount.source, &mount.file_system, DiskKind::Unknown(-1)),
+        kind: kind(&device, &mount.file_system, rotation(&mount.source)),
         mount: mount.point,
-        device: mount.source,
+        device,
         file_system: mount.file_system,
         total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
         // Without the blocks that are kept for the superuser.
         free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
         is_read_only: mount.is_read_only || stat.f_flag.contains(StatVfsMountFlags::RDONLY),
-        is_measured: true,
+        is_measured: false,
     })
 }
 
@@ -145,9 +225,7 @@ fn stat_mount(mount: Mount) -> Option<DiskFacts> {
 fn kind(device: &str, file_system: &str, kind: DiskKind) -> Finding<StorageKind> {
     // These have no device of their own to ask.
     match file_system {
-        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "9p" | "ceph" | "fuse.sshfs" | "lustre" => {
-            return Finding::Known(StorageKind::Network);
-        }
+        name if is_network(name) => return Finding::Known(StorageKind::Network),
         "overlay" | "aufs" | "fuse-overlayfs" => return Finding::Known(StorageKind::Overlay),
         "tmpfs" | "ramfs" => return Finding::Known(StorageKind::Memory),
         _ => {}
@@ -163,6 +241,14 @@ fn kind(device: &str, file_system: &str, kind: DiskKind) -> Finding<StorageKind>
         DiskKind::HDD => Finding::Known(StorageKind::Hdd),
         DiskKind::Unknown(_) => Finding::unknown("the operating system does not tell"),
     }
+}
+
+/// Returns whether a file system lies on another machine.
+fn is_network(file_system: &str) -> bool {
+    matches!(
+        file_system,
+        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "9p" | "ceph" | "fuse.sshfs" | "lustre"
+    )
 }
 
 /// Marks the file system with the longest mount point above the directory.
@@ -257,6 +343,19 @@ mod tests {
                 .reason()
                 .is_some()
         );
+    }
+
+    #[test]
+    fn a_name_of_any_bytes_hides_no_disk() {
+        let mountinfo = b"22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\n\
+            33 22 0:29 / /media/Donn\xe9es rw - ext4 /dev/sd\xff rw\n\
+            34 22 0:30 / /tmp rw - tmpfs tmpfs rw\n\
+            35 22 0:31 / /run/x rw - ext4 /dev/vdb rw\n";
+        let mounts: Vec<_> = of_mounts(mountinfo)
+            .into_iter()
+            .map(|disk| disk.mount)
+            .collect();
+        assert_eq!(mounts, [Path::new("/")]);
     }
 
     #[test]

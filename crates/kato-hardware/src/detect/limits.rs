@@ -34,18 +34,19 @@ impl Limits {
         if !root.join("proc/self").exists() {
             return Self::unknown("limits are read from /proc, which only Linux has");
         }
-        let groups = Cgroups::of_process(root);
-        let groups = groups.as_ref();
+        let groups = Cgroups::read(root)
+            .map_err(|error| format!("the control groups of this process cannot be read: {error}"));
+        let groups = groups.as_ref().map(Option::as_ref);
         let own = fs::read_to_string(root.join("proc/self/limits"));
         let own = |name| match &own {
             Ok(text) => parse_limit(text, name),
             Err(error) => Finding::unknown(format!("/proc/self/limits cannot be read: {error}")),
         };
         Self {
-            cgroup_version: Finding::Known(groups.map(|groups| groups.version().to_owned())),
-            memory_bytes: Finding::Known(groups.and_then(Cgroups::memory_limit)),
-            cpu_quota: Finding::Known(groups.and_then(Cgroups::cpu_quota)),
-            cpuset_cores: Finding::Known(groups.and_then(Cgroups::cpuset)),
+            cgroup_version: of_groups(groups, |groups| Some(groups.version().to_owned())),
+            memory_bytes: of_groups(groups, Cgroups::memory_limit),
+            cpu_quota: of_groups(groups, Cgroups::cpu_quota),
+            cpuset_cores: of_groups(groups, Cgroups::cpuset),
             open_files: own("Max open files"),
             file_bytes: own("Max file size"),
             address_space_bytes: own("Max address space"),
@@ -62,6 +63,18 @@ impl Limits {
             file_bytes: Finding::unknown(reason),
             address_space_bytes: Finding::unknown(reason),
         }
+    }
+}
+
+/// Returns what the control groups say, if there are any; that they cannot be read is not taken for
+/// no limit.
+fn of_groups<T>(
+    groups: Result<Option<&Cgroups>, &String>,
+    limit: impl Fn(&Cgroups) -> Option<T>,
+) -> Finding<Option<T>> {
+    match groups {
+        Ok(groups) => Finding::Known(groups.and_then(limit)),
+        Err(reason) => Finding::unknown(reason.clone()),
     }
 }
 
@@ -92,6 +105,15 @@ mod tests {
         );
         assert_eq!(parse_limit(text, "Max file size"), Finding::Known(None));
         assert!(parse_limit(text, "Max address space").reason().is_some());
+    }
+
+    #[test]
+    fn groups_that_cannot_be_read_are_not_taken_for_no_limit() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        assert_eq!(Limits::read(root.path()).memory_bytes, Finding::Known(None));
+        std::fs::write(root.path().join("proc/self/cgroup"), "0::/\n").unwrap();
+        assert!(Limits::read(root.path()).memory_bytes.reason().is_some());
     }
 
     #[test]

@@ -86,7 +86,8 @@ fn container(root: &Path) -> Option<String> {
         }
     }
     // Engines that leave no such file show in the path of the control group.
-    let memberships = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let memberships = fs::read(root.join("proc/self/cgroup")).unwrap_or_default();
+    let memberships = String::from_utf8_lossy(&memberships);
     let engine = Cgroups::paths(&memberships)
         .find_map(|path| ENGINES.iter().find(|engine| path.contains(**engine)));
     if let Some(engine) = engine {

@@ -101,7 +101,7 @@ fn learn_children(
 }
 
 /// Returns the attributes of a pattern that carries these pairs as metadata.
-fn metadata_attributes(pairs: &[(&str, &str)]) -> Attributes {
+pub(super) fn metadata_attributes(pairs: &[(&str, &str)]) -> Attributes {
     let mut metadata = Metadata::default();
     for (key, value) in pairs {
         metadata.insert_text(key, (*value).to_owned(), None);

@@ -12,7 +12,7 @@ use crate::chunk::{chunk_lengths, name_chunks};
 use crate::config::{ChunkSpan, TextMode};
 use crate::plan::{Child, DocumentPlan, place};
 use crate::segment::{SentenceBoundary, sentence_ranges};
-use crate::{Dropped, LearnError, TailPolicy};
+use crate::{ChunkRule, Dropped, LearnError, TailPolicy};
 
 impl HierarchicalConceptLearner {
     /// Begins a call: forgets what earlier documents carried over.
@@ -35,16 +35,14 @@ impl HierarchicalConceptLearner {
             names,
             state,
             times,
+            runs,
             ..
         } = scratch;
         plan.clear(self.config.nodes.len());
         times.begin(self.config.nodes.len());
         // Tokenizing is part of the lowest node's work, and so is cutting the text.
         times.run(Some(0));
-        let left_out = self.for_each_passage(document.text, |text, offset| {
-            self.plan_text(text, offset, plan, names)
-        })?;
-        plan.dropped.merge(&left_out);
+        self.plan_lowest(document.text, plan, names, runs)?;
         self.plan_levels(plan, names, state, times);
         times.run(None);
         for (node_idx, node) in plan.nodes.iter_mut().enumerate() {
@@ -52,6 +50,24 @@ impl HierarchicalConceptLearner {
             node.metadata_first = !node.names.is_empty()
                 && (node_idx == 0 || !std::mem::replace(&mut state.metadata_sent[node_idx], true));
         }
+        Ok(())
+    }
+
+    /// Plans level 0 of a text, and counts what is left out.
+    pub(super) fn plan_lowest(
+        &self,
+        text: &str,
+        plan: &mut DocumentPlan,
+        names: &mut NameScratch,
+        runs: &mut Vec<Range<usize>>,
+    ) -> Result<(), LearnError> {
+        if let TextMode::Chunks { rule } = self.config.text_mode {
+            return self.plan_chunks(text, rule, plan, names, runs);
+        }
+        let left_out = self.for_each_passage(text, |text, offset| {
+            self.plan_pieces(text, offset, plan, names)
+        })?;
+        plan.dropped.merge(&left_out);
         Ok(())
     }
 
@@ -87,8 +103,60 @@ impl HierarchicalConceptLearner {
         NonZeroUsize::new(self.config.nodes[node_idx].chunk_size).unwrap_or(NonZeroUsize::MIN)
     }
 
-    /// Plans level 0 for one run of text, which starts at byte `offset` of the document.
-    fn plan_text(
+    /// Plans level 0 for a whole text in chunks.
+    fn plan_chunks(
+        &self,
+        text: &str,
+        rule: ChunkRule,
+        plan: &mut DocumentPlan,
+        names: &mut NameScratch,
+        runs: &mut Vec<Range<usize>>,
+    ) -> Result<(), LearnError> {
+        self.find_runs(text, rule, plan, runs)?;
+        let mut kept = 0;
+        for run in runs.drain(..) {
+            let chunks = chunk_lengths(run.len(), self.chunk_size(0), rule);
+            plan.dropped.short_run_tokens += chunks.n_dropped() as u64;
+            self.push_ranges(run.start, chunks, &mut kept, plan, names)?;
+        }
+        plan.tokens.truncate(kept);
+        Ok(())
+    }
+
+    /// Appends the tokens of a text to the plan, and finds the runs of them that chunks do not reach
+    /// beyond.
+    pub(super) fn find_runs(
+        &self,
+        text: &str,
+        rule: ChunkRule,
+        plan: &mut DocumentPlan,
+        runs: &mut Vec<Range<usize>>,
+    ) -> Result<(), LearnError> {
+        runs.clear();
+        let left_out = self.for_each_passage(text, |text, offset| {
+            let start = self.tokenize(text, offset, plan)?;
+            let end = plan.tokens.len();
+            match runs.last_mut() {
+                // A heading, as a rule: it belongs to what follows.
+                Some(last) if rule.joins(last.len()) => last.end = end,
+                _ => runs.push(start..end),
+            }
+            Ok(())
+        })?;
+        plan.dropped.merge(&left_out);
+        // Nothing follows the last run: it belongs to the one before.
+        if let [.., before, last] = &mut runs[..]
+            && rule.joins(last.len())
+        {
+            before.end = last.end;
+            runs.pop();
+        }
+        Ok(())
+    }
+
+    /// Plans level 0 for one passage of text in sentences or segments; it starts at byte `offset` of
+    /// the document.
+    fn plan_pieces(
         &self,
         text: &str,
         offset: usize,
@@ -96,12 +164,8 @@ impl HierarchicalConceptLearner {
         names: &mut NameScratch,
     ) -> Result<(), LearnError> {
         match self.config.text_mode {
-            TextMode::Chunks { rule } => {
-                let run = self.tokenize(text, offset, plan)?;
-                let chunks = chunk_lengths(plan.tokens.len() - run, self.chunk_size(0), rule);
-                plan.dropped.short_run_tokens += chunks.n_dropped() as u64;
-                self.push_ranges(run, chunks, plan, names)
-            }
+            // Planned for the whole text at once.
+            TextMode::Chunks { .. } => Ok(()),
             TextMode::Sentences {
                 boundary,
                 min_tokens,
@@ -120,7 +184,7 @@ impl HierarchicalConceptLearner {
                 let kept: Vec<_> = sentences.by_ref().collect();
                 plan.dropped.short_sentences += sentences.dropped().n_sentences;
                 plan.dropped.short_sentence_tokens += sentences.dropped().n_tokens;
-                self.push_ranges(run, kept.into_iter(), plan, names)
+                self.push_pieces(run, kept.into_iter(), plan, names)
             }
             TextMode::Segments { delimiter } => {
                 for segment in delimiter.segments(text) {
@@ -129,7 +193,7 @@ impl HierarchicalConceptLearner {
                     // `push_ranges`.
                     let run = self.tokenize(&segment, offset, plan)?;
                     let whole = 0..plan.tokens.len() - run;
-                    self.push_ranges(run, std::iter::once(whole), plan, names)?;
+                    self.push_pieces(run, std::iter::once(whole), plan, names)?;
                 }
                 Ok(())
             }
@@ -165,38 +229,52 @@ impl HierarchicalConceptLearner {
     }
 
     /// Returns the error for an id that the vocabulary does not name.
-    fn unknown(&self, id: u32) -> LearnError {
+    pub(super) fn unknown(&self, id: u32) -> LearnError {
         LearnError::UnknownToken {
             id,
             vocabulary: self.vocabulary.len(),
         }
     }
 
-    /// Plans a chunk for each range of the run that starts at `run`, and removes the tokens that
-    /// are in none.
-    fn push_ranges(
+    /// Plans a chunk for each range of the last run, which starts at `run`, and removes the tokens
+    /// that are in none.
+    fn push_pieces(
         &self,
         run: usize,
         ranges: impl Iterator<Item = Range<usize>>,
         plan: &mut DocumentPlan,
         names: &mut NameScratch,
     ) -> Result<(), LearnError> {
+        let mut kept = run;
+        self.push_ranges(run, ranges, &mut kept, plan, names)?;
+        plan.tokens.truncate(kept);
+        Ok(())
+    }
+
+    /// Plans a chunk for each range of the run that starts at `run`, and moves its tokens to `kept`,
+    /// which ends behind them.
+    fn push_ranges(
+        &self,
+        run: usize,
+        ranges: impl Iterator<Item = Range<usize>>,
+        kept: &mut usize,
+        plan: &mut DocumentPlan,
+        names: &mut NameScratch,
+    ) -> Result<(), LearnError> {
         // Kept chunks are moved together: `plan.tokens` holds exactly the tokens of planned
         // patterns, and provenance counts these. `kept` never passes `start`, as ranges ascend.
-        let mut kept = run;
         for range in ranges {
             let (start, end) = (run + range.start, run + range.end);
             if range.len() < 2 {
                 plan.dropped.single_token_chunks += range.len() as u64;
                 continue;
             }
-            if start != kept {
-                plan.tokens.copy_within(start..end, kept);
+            if start != *kept {
+                plan.tokens.copy_within(start..end, *kept);
             }
-            self.push_chunk(kept..kept + range.len(), plan, names)?;
-            kept += range.len();
+            self.push_chunk(*kept..*kept + range.len(), plan, names)?;
+            *kept += range.len();
         }
-        plan.tokens.truncate(kept);
         Ok(())
     }
 
@@ -207,6 +285,16 @@ impl HierarchicalConceptLearner {
         plan: &mut DocumentPlan,
         names: &mut NameScratch,
     ) -> Result<(), LearnError> {
+        if plan.is_unnamed {
+            let mut tokens = plan.tokens[chunk.clone()].iter();
+            return match tokens.find(|&&id| id as usize >= self.vocabulary.len()) {
+                Some(&id) => Err(self.unknown(id)),
+                None => {
+                    plan.nodes[0].ends.push(place(chunk.end));
+                    Ok(())
+                }
+            };
+        }
         let name = name_of_ids(&self.literals, &plan.tokens[chunk.clone()], names)
             .map_err(|unknown| self.unknown(unknown.id))?;
         plan.nodes[0].push_call(name, chunk.end, place(chunk.start));

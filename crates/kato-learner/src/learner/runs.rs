@@ -9,7 +9,8 @@ impl HierarchicalConceptLearner {
     /// Passes the runs of tokens that level 0 cuts into chunks to `run`, in the order of the text.
     ///
     /// A run holds the tokens of a paragraph, or of a section where chunks span sections, within
-    /// the limit on them, also those that end up in no chunk. Where level 0 learns sentences or
+    /// the limit on them, also those that end up in no chunk; with those of its neighbours that are
+    /// too short to stand alone, where the rule joins them. Where level 0 learns sentences or
     /// segments, each one that it learns is a run. The scratch is working memory: the plan in it is
     /// lost.
     ///
@@ -28,7 +29,7 @@ impl HierarchicalConceptLearner {
     ///
     /// # Errors
     ///
-    /// When the text cannot be tokenized; `run` has seen the runs before.
+    /// When the text cannot be tokenized; `run` has seen nothing, or the pieces before.
     pub fn token_runs(
         &self,
         text: &str,
@@ -36,15 +37,12 @@ impl HierarchicalConceptLearner {
         mut run: impl FnMut(&[u32]),
     ) -> Result<(), LearnError> {
         match self.config.text_mode {
-            TextMode::Chunks { .. } => {
-                let plan = &mut scratch.plan;
+            TextMode::Chunks { rule } => {
+                let LearnScratch { plan, runs, .. } = scratch;
                 plan.clear(self.config.nodes.len());
-                self.for_each_passage(text, |text, offset| {
-                    self.tokenize(text, offset, plan)?;
-                    run(&plan.tokens);
-                    plan.tokens.clear();
-                    Ok(())
-                })?;
+                self.find_runs(text, rule, plan, runs)?;
+                runs.iter()
+                    .for_each(|range| run(&plan.tokens[range.clone()]));
             }
             // Pieces are what is planned of them: those that are too short are no runs.
             TextMode::Sentences { .. } | TextMode::Segments { .. } => {

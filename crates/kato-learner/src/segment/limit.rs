@@ -3,18 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 /// Tokens that the original keeps of one paragraph.
-pub const DEFAULT_MAX_PARAGRAPH_TOKENS: usize = 2048;
+pub const ORIGINAL_MAX_PARAGRAPH_TOKENS: usize = 2048;
 
-/// Limit on the tokens of one paragraph; the default is the original's cut at 2048.
+/// Limit on the tokens of one paragraph. By default there is none; the original cuts at 2048.
 ///
 /// ```
 /// use kato_learner::segment::TokenLimit;
 ///
-/// let cut = TokenLimit::default().apply(2050);
+/// let cut = TokenLimit::original().apply(2050);
 /// assert_eq!((cut.n_kept, cut.n_dropped), (2048, 2));
-/// assert_eq!(TokenLimit::Unlimited.apply(2050).n_dropped, 0);
+/// assert_eq!(TokenLimit::default().apply(2050).n_dropped, 0);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum TokenLimit {
     /// Keep the first `max_tokens` tokens; the others are reported as dropped.
@@ -23,18 +23,19 @@ pub enum TokenLimit {
         max_tokens: usize,
     },
     /// Keep every token: long paragraphs are simply cut into more chunks.
+    #[default]
     Unlimited,
 }
 
-impl Default for TokenLimit {
-    fn default() -> Self {
+impl TokenLimit {
+    /// Returns the original's limit.
+    #[must_use]
+    pub fn original() -> Self {
         Self::Cut {
-            max_tokens: DEFAULT_MAX_PARAGRAPH_TOKENS,
+            max_tokens: ORIGINAL_MAX_PARAGRAPH_TOKENS,
         }
     }
-}
 
-impl TokenLimit {
     /// Returns how many of a paragraph's `n_tokens` tokens are kept, counted from its start, and
     /// how many are dropped.
     #[must_use]
@@ -68,9 +69,9 @@ mod tests {
         let check = |limit: TokenLimit, n_tokens, n_kept, n_dropped| {
             assert_eq!(limit.apply(n_tokens), TokenCut { n_kept, n_dropped });
         };
-        check(TokenLimit::default(), 0, 0, 0);
-        check(TokenLimit::default(), 2048, 2048, 0);
-        check(TokenLimit::default(), 5000, 2048, 2952);
+        check(TokenLimit::original(), 0, 0, 0);
+        check(TokenLimit::original(), 2048, 2048, 0);
+        check(TokenLimit::original(), 5000, 2048, 2952);
         check(TokenLimit::Cut { max_tokens: 0 }, 7, 0, 7);
         check(TokenLimit::Unlimited, usize::MAX, usize::MAX, 0);
     }

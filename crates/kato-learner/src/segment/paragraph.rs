@@ -7,7 +7,7 @@ use memchr::memchr;
 use super::whitespace::{is_space, strip};
 
 /// Shortest paragraph, in characters, that the original learns from.
-pub const DEFAULT_MIN_PARAGRAPH_CHARS: usize = 10;
+pub const ORIGINAL_MIN_PARAGRAPH_CHARS: usize = 10;
 
 /// One paragraph of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -121,6 +121,7 @@ fn check(case: &Case) {
     };
     let learner = HierarchicalConceptLearner::builder(Whitespace::from_texts(&texts))
         .with_chunk_sizes(case.chunk_sizes.clone())
+        .like_kato_lm()
         .with_tail_policy(tail_policy)
         .permit_single_name_chunks()
         .build()

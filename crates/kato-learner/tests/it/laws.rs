@@ -110,7 +110,7 @@ proptest! {
         chunk_size in 2_usize..9,
         max_tokens in 1_usize..40,
         rule in prop_oneof![
-            Just(ChunkRule::Original { min_chunk: 3 }), Just(ChunkRule::Bounded { min_chunk: 3 }), Just(ChunkRule::Plain)
+            Just(ChunkRule::original()), Just(ChunkRule::default()), Just(ChunkRule::Bounded { min_chunk: 3 }), Just(ChunkRule::Plain)
         ],
     ) {
         let learner = HierarchicalConceptLearner::builder(words())
@@ -126,6 +126,25 @@ proptest! {
         let n_words = text.split_whitespace().count() as u64;
         let counted = dropped.tokens_over_limit + dropped.short_run_tokens + dropped.single_token_chunks;
         prop_assert_eq!(plan.n_tokens() as u64 + counted, n_words);
+    }
+
+    #[test]
+    fn by_default_every_token_is_learned(
+        text in "[a-j]( [a-j]){0,9}(\n\n[a-j]( [a-j]){0,3}){0,9}",
+        chunk_size in 2_usize..9,
+    ) {
+        let learner =
+            HierarchicalConceptLearner::builder(words()).with_chunk_sizes([chunk_size]).build().unwrap();
+        let mut scratch = learner.new_scratch();
+        let plan = learner.plan(&text.as_str().into(), &mut scratch).unwrap();
+        let tokens: Vec<_> = text.split_whitespace().collect();
+        // One token is no pattern.
+        prop_assert_eq!(plan.n_tokens(), if tokens.len() < 2 { 0 } else { tokens.len() });
+        prop_assert_eq!(plan.dropped().single_token_chunks, u64::from(tokens.len() == 1));
+        // In the order in which they stand.
+        let learned = planned_tokens(&learner, &text, &mut scratch).concat();
+        let all = learner.tokenizer().encode(&text).unwrap();
+        prop_assert_eq!(learned, if all.len() < 2 { vec![] } else { all });
     }
 
     #[test]
@@ -264,6 +283,7 @@ fn a_whole_section_can_be_one_run() {
     let learner = |span| {
         HierarchicalConceptLearner::builder(gpt2())
             .with_chunk_sizes([5])
+            .like_kato_lm()
             .with_chunk_span(span)
             .build()
             .unwrap()

@@ -38,6 +38,14 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
+    /// Allows inputs in which no record is found, and a corpus without a document. By default both are
+    /// errors: an answer of a server that is empty, or a pipe that was broken off, is no corpus.
+    #[must_use]
+    pub fn allow_empty(mut self) -> Self {
+        self.selection.allows_empty = true;
+        self
+    }
+
     /// Sets how many undrained ledger entries end the stream with
     /// [`LoadError::LedgerFull`](crate::LoadError::LedgerFull). Default: 100,000.
     ///
@@ -55,7 +63,7 @@ impl StreamingDatasetLoaderBuilder {
     /// They live as long as the loader. Default: 0 for local files in sequential order, one for
     /// each core in shuffled order, and where files are remote one for each core but at least 8.
     ///
-    /// The documents and their order are the same for any number.
+    /// The documents and their order are the same for any number, of at most 1,024.
     #[must_use]
     pub fn with_workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);

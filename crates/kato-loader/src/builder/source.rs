@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::StreamingDatasetLoaderBuilder;
 use crate::inputs::Input;
+use crate::interrupt::Awaited;
 use crate::mixture::WhenExhausted;
-use crate::options::{Compression, Format, TextUnit};
+use crate::options::{Compression, Format, Quoting, TextUnit};
 #[cfg(feature = "remote")]
 use crate::remote;
 
@@ -20,9 +21,11 @@ impl StreamingDatasetLoaderBuilder {
     ///
     /// A directory stands for all files below it with a known [`Format`] extension (`.txt`,
     /// `.text`, `.md`, `.markdown`, `.rst`, `.tex`, `.log`, and those of the other formats, each
-    /// also with `.gz` or `.zst` where text is compressed), sorted by path; the others are listed
-    /// by [`ignored_files`](crate::StreamingDatasetLoader::ignored_files). With an explicit format,
-    /// all files are taken. Hidden files are not looked at. A name with `*`, `?`, `[` or `{` is a
+    /// also with that of a [`Compression`] behind it), sorted by path. With an explicit
+    /// format, all files are taken. The others, and empty files, links that lead nowhere, pipes and
+    /// directories without permission are passed over and listed by
+    /// [`ignored_files`](crate::StreamingDatasetLoader::ignored_files). Hidden files are not looked
+    /// at. A name with `*`, `?`, `[` or `{` is a
     /// glob unless a file has that very name; `**` crosses directories.
     #[must_use]
     pub fn with_input(mut self, path: impl AsRef<Path>) -> Self {
@@ -41,7 +44,8 @@ impl StreamingDatasetLoaderBuilder {
     /// Adds a stream under a name, whose extension decides the format like that of a file.
     ///
     /// A stream is read once; resuming reads a new one from its beginning and skips what was
-    /// read before.
+    /// read before. To a [probe](kato_probe::Probe) the time in its `read` is that of a stage
+    /// without input.
     #[must_use]
     pub fn with_reader(
         mut self,
@@ -49,7 +53,7 @@ impl StreamingDatasetLoaderBuilder {
         reader: impl Read + Send + 'static,
     ) -> Self {
         self.inputs
-            .push(Input::Reader(name.into(), Box::new(reader)));
+            .push(Input::Reader(name.into(), Box::new(Awaited(reader))));
         self
     }
 
@@ -110,17 +114,37 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Reads all inputs in one format, whatever their extensions. Default: by extension.
+    /// Reads all inputs in one format, whatever their names and first bytes. Default: by extension,
+    /// and by first bytes where a name says nothing.
     #[must_use]
     pub fn with_format(mut self, format: Format) -> Self {
         self.selection.format = Some(format);
         self
     }
 
-    /// Decompresses all inputs in one way, whatever their extensions. Default: by extension.
+    /// Decompresses all inputs in one way, whatever their names. Default: by extension, and by first
+    /// bytes where a name says nothing.
     #[must_use]
     pub fn with_compression(mut self, compression: Compression) -> Self {
         self.selection.compression = Some(compression);
+        self
+    }
+
+    /// Sets whether fields of tables may be quoted. Default: those of comma-separated values may,
+    /// those of tab-separated values may not.
+    #[must_use]
+    pub fn with_quoting(mut self, quoting: Quoting) -> Self {
+        self.selection.quoting = Some(quoting);
+        self
+    }
+
+    /// Sets the largest window that a decompressor may hold, in bytes. Default: 128 MiB.
+    ///
+    /// A file that needs a larger one is refused, and says what it needs: `zstd --ultra --long=31`
+    /// asks for 2 GiB. Each thread that decompresses holds one window.
+    #[must_use]
+    pub fn with_max_window_bytes(mut self, bytes: u64) -> Self {
+        self.selection.max_window_bytes = bytes;
         self
     }
 

@@ -32,6 +32,9 @@ pub(super) struct Sequential {
     /// Whether the position is the end of a part, and so lies in front of every record that begins
     /// in the next one.
     is_between: bool,
+    /// Whether the input that the current file belongs to has shown some text, or may have: what lies
+    /// in front of where reading began is not known.
+    has_records: bool,
     /// Where accepting what was drawn moves the position.
     next: PendingMove,
     /// Bytes on disk of the files in front of the current one.
@@ -85,6 +88,7 @@ impl Sequential {
             cuts: BTreeMap::new(),
             unplanned: None,
             is_between: false,
+            has_records: position != Position::default(),
             next: PendingMove::Stay,
             bytes_behind: behind.filter_map(|file| file.size).sum(),
         }
@@ -108,6 +112,9 @@ impl Sequential {
                 match self.open(corpus, file, mark, workers.as_deref_mut(), options) {
                     Ok(true) => {}
                     Ok(false) => {
+                        if let Some(fault) = self.nothing_in_input(corpus, file) {
+                            return self.bad(file, fault, PendingMove::File);
+                        }
                         self.next_file(corpus, position);
                         continue;
                     }
@@ -121,6 +128,12 @@ impl Sequential {
             let (text_start, id_start) = (sink.text.len(), sink.id.len());
             let step = current.reader.read(sink);
             let read_to = current.absolute(current.reader.mark());
+            self.has_records |= match step {
+                Step::Record => !sink.text[text_start..].trim_start().is_empty(),
+                // What is bad is there, too.
+                Step::Bad(_) | Step::Broken(_) => true,
+                Step::End => false,
+            };
             match step {
                 Step::Record => {
                     self.next = PendingMove::Mark(read_to);
@@ -158,7 +171,7 @@ impl Sequential {
                     let is_short = part.end == u64::MAX || read_to.byte_offset < part.end;
                     self.current = None;
                     self.is_between = true;
-                    if corpus.files[file].format == Format::Parquet {
+                    if corpus.files[file].format() == Format::Parquet {
                         // Its ends are rows. Whether the file has changed was checked when it was
                         // opened.
                         *position = at(
@@ -169,7 +182,9 @@ impl Sequential {
                             },
                         );
                     } else if is_short {
-                        if let Some(fault) = corpus.check_end(file, part, read_to) {
+                        let fault = corpus.check_end(file, part, read_to);
+                        let fault = fault.or_else(|| self.nothing_in_input(corpus, file));
+                        if let Some(fault) = fault {
                             return self.bad(file, fault, PendingMove::File);
                         }
                         self.next_file(corpus, position);
@@ -211,7 +226,7 @@ impl Sequential {
         // In a shard, rows that belong to others lie between those that count; and with a part
         // open, its reader would stay behind the position.
         while let Some((file, mark)) = in_file(corpus, *position)
-            && corpus.files[file].format == Format::Parquet
+            && corpus.files[file].format() == Format::Parquet
             && corpus.selection.shard.is_none()
             && self.current.is_none()
             && passed < records
@@ -220,6 +235,7 @@ impl Sequential {
             let n_rows = parquet.map_err(|fault| (file, fault))?.n_rows();
             let step = n_rows.saturating_sub(mark.record).min(records - passed);
             passed += step;
+            self.has_records |= step > 0;
             *position = at(
                 file,
                 Mark {
@@ -255,7 +271,7 @@ impl Sequential {
         let is_between = std::mem::take(&mut self.is_between);
         let is_parallel = workers.is_some();
         let parts = self.parts_of(corpus, file, is_parallel)?;
-        let reached = match corpus.files[file].format {
+        let reached = match corpus.files[file].format() {
             Format::Parquet => mark.record,
             _ => mark.byte_offset,
         };
@@ -372,6 +388,16 @@ impl Sequential {
         Ok(parts)
     }
 
+    /// Returns a fault if a file is the last of an input that has shown no text.
+    fn nothing_in_input(&self, corpus: &Corpus, file: usize) -> Option<Fault> {
+        // A shard may have none of an input.
+        let is_missing = !self.has_records
+            && !corpus.selection.allows_empty
+            && corpus.selection.shard.is_none()
+            && corpus.is_last_of_input(file);
+        is_missing.then(|| Fault::for_file(BadReason::NoText))
+    }
+
     /// Returns a fault, and remembers where accepting it goes.
     fn bad(&mut self, file: usize, fault: Fault, next: PendingMove) -> Draw {
         // The position stays until the fault is accepted: where it becomes an error, the cursor
@@ -391,6 +417,7 @@ impl Sequential {
             corpus.files[file].forget_parquet();
             self.cuts = self.cuts.split_off(&(file + 1));
             self.bytes_behind += corpus.files[file].size.unwrap_or(read);
+            self.has_records &= !corpus.is_last_of_input(file);
             *position = at(file + 1, Mark::default());
         }
     }

@@ -1,6 +1,6 @@
 //! The options of a corpus as texts, by which identities are compared and hashed.
 
-use crate::options::{Compression, CorpusOptions, Format, TextUnit};
+use crate::options::{Compression, CorpusOptions, Format, Quoting, TextUnit};
 use crate::order::Order;
 
 impl CorpusOptions {
@@ -8,9 +8,9 @@ impl CorpusOptions {
     ///
     /// Stored states hold a hash of these texts: adding, moving or rewording one makes all of them
     /// foreign. So none is made of the name of a variant or field, which may be renamed.
-    pub(super) fn described(&self) -> [(&'static str, String); 12] {
+    pub(super) fn described(&self) -> Vec<(&'static str, String)> {
         let chosen = |choice: Option<&str>| choice.unwrap_or("by extension").to_owned();
-        [
+        let mut described = vec![
             ("format", chosen(self.format.map(format_text))),
             (
                 "compression",
@@ -41,7 +41,20 @@ impl CorpusOptions {
                     records => records.to_string(),
                 },
             ),
-        ]
+        ];
+        // Younger than the first states, which would be foreign if it always stood here.
+        if let Some(quoting) = self.quoting {
+            described.push(("quoting", quoting_text(quoting).to_owned()));
+        }
+        described
+    }
+}
+
+/// Returns the text of a quoting.
+fn quoting_text(quoting: Quoting) -> &'static str {
+    match quoting {
+        Quoting::Double => "Double",
+        Quoting::None => "None",
     }
 }
 
@@ -62,6 +75,8 @@ fn compression_text(compression: Compression) -> &'static str {
         Compression::None => "None",
         Compression::Gzip => "Gzip",
         Compression::Zstd => "Zstd",
+        Compression::Bzip2 => "Bzip2",
+        Compression::Xz => "Xz",
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{CorpusIdentity, Mixed, MixedPart};
 use crate::file_identity::FileIdentity;
 use crate::mixture::{Mixing, WhenExhausted};
-use crate::options::{Compression, CorpusOptions, Format, TextUnit};
+use crate::options::{Compression, CorpusOptions, Format, Quoting, TextUnit};
 use crate::order::{Order, Shard};
 use crate::sample::Sample;
 
@@ -88,7 +88,10 @@ fn the_hash_of_files_stays() {
 
 #[test]
 fn every_choice_keeps_its_text() {
-    let texts = |options: CorpusOptions| options.described().map(|(_, text)| text);
+    let texts = |options: CorpusOptions| -> Vec<String> {
+        let described = options.described().into_iter();
+        described.map(|(_, text)| text).collect()
+    };
     let formats = [
         (Format::Text, "Text"),
         (Format::JsonLines, "JsonLines"),
@@ -107,6 +110,8 @@ fn every_choice_keeps_its_text() {
         (Compression::None, "None"),
         (Compression::Gzip, "Gzip"),
         (Compression::Zstd, "Zstd"),
+        (Compression::Bzip2, "Bzip2"),
+        (Compression::Xz, "Xz"),
     ];
     for (compression, expected) in compressions {
         let options = CorpusOptions {
@@ -126,6 +131,13 @@ fn every_choice_keeps_its_text() {
             ..CorpusOptions::default()
         };
         assert_eq!(texts(options)[2], expected);
+    }
+    for (quoting, expected) in [(Quoting::Double, "Double"), (Quoting::None, "None")] {
+        let options = CorpusOptions {
+            quoting: Some(quoting),
+            ..CorpusOptions::default()
+        };
+        assert_eq!(texts(options).last().unwrap(), expected);
     }
     // A share is written as its shortest digits, with a point or an exponent.
     for (share, expected) in [

@@ -5,7 +5,7 @@ use crate::bad_record::Fault;
 use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
 use crate::extent::Extent;
-use crate::options::{CorpusOptions, Format, TextUnit};
+use crate::options::{Compression, CorpusOptions, Format, TextUnit};
 use crate::records::RecordReader;
 use crate::records::csv::CsvReader;
 use crate::records::jsonl::JsonLinesReader;
@@ -22,52 +22,78 @@ impl InputFile {
         extent: Extent,
         mark: Option<Mark>,
     ) -> Result<Box<dyn RecordReader>, Fault> {
+        if self.format == Format::Parquet {
+            let at = mark.unwrap_or(Mark {
+                record: extent.start,
+                ..Mark::default()
+            });
+            return self.parquet(selection)?.reader(extent, at);
+        }
         let at = mark.unwrap_or_default();
-        let whole = || {
-            let raw = self.open(at.byte_offset, u64::MAX)?;
-            ByteStream::open(raw, self.compression, at.byte_offset)
-        };
         // A header is read from the top of the file.
-        let from_top = || ByteStream::open(self.open(0, u64::MAX)?, self.compression, 0);
-        Ok(match self.format {
-            Format::Parquet => {
-                let at = mark.unwrap_or(Mark {
-                    record: extent.start,
-                    ..Mark::default()
-                });
-                let parquet = self.parquet(selection)?;
-                parquet.reader(extent, at)?
+        let is_table = matches!(self.format, Format::Csv | Format::Tsv);
+        let (stream, format, at) = if is_table {
+            let (stream, format) = self.stream(selection, 0, u64::MAX)?;
+            (stream, format, at)
+        } else if mark.is_some() || extent.start == 0 {
+            let end = match self.has_cuttable_lines(selection) {
+                true => extent.end,
+                false => u64::MAX,
+            };
+            let (mut stream, format) = self.stream(selection, at.byte_offset, end)?;
+            stream.discard_to(at.byte_offset)?;
+            (stream, format, at)
+        } else {
+            let (stream, at) = self.lines_of_part(selection, extent)?;
+            (stream, self.format, at)
+        };
+        let is_by_line = selection.text_unit == TextUnit::Line;
+        Ok(match format {
+            Format::Csv => Box::new(CsvReader::new(stream, b',', selection, at)?),
+            Format::Tsv => Box::new(CsvReader::new(stream, b'\t', selection, at)?),
+            Format::Text if !is_by_line => {
+                Box::new(TextReader::new(stream, selection, at, u64::MAX))
             }
-            Format::Csv => Box::new(CsvReader::new(from_top()?, b',', selection, at)?),
-            Format::Tsv => Box::new(CsvReader::new(from_top()?, b'\t', selection, at)?),
-            Format::Text if selection.text_unit != TextUnit::Line => {
-                Box::new(TextReader::new(whole()?, selection, at, u64::MAX))
-            }
-            Format::Text => {
-                let (stream, at) = self.lines(extent, mark)?;
-                Box::new(TextReader::new(stream, selection, at, extent.end))
-            }
-            Format::JsonLines => {
-                let (stream, at) = self.lines(extent, mark)?;
-                Box::new(JsonLinesReader::new(stream, selection, at, extent.end))
-            }
+            Format::Text => Box::new(TextReader::new(stream, selection, at, extent.end)),
+            Format::JsonLines => Box::new(JsonLinesReader::new(stream, selection, at, extent.end)),
+            Format::Parquet => return Err(Fault::corrupt("Parquet cannot be read as a stream")),
         })
+    }
+
+    /// Opens the bytes of the file on the way to an offset, and tells what they hold: at the top
+    /// they must look like what they are to be read as.
+    fn stream(
+        &self,
+        selection: &CorpusOptions,
+        offset: u64,
+        end: u64,
+    ) -> Result<(ByteStream, Format), Fault> {
+        let raw = self.open(offset, end)?;
+        let mut stream = ByteStream::open(raw, self.how(selection), offset)?;
+        let format = match stream.looks(&selection.text_field)? {
+            Some(looks) => self.agreed(looks)?,
+            None => self.format,
+        };
+        if offset == 0 && stream.compression() == Compression::None {
+            // Already known where somebody else has looked.
+            let _ = self.is_utf16.set(!stream.is_plain());
+        }
+        Ok((stream, format))
     }
 
     /// Returns the bytes of a part of the file, which is one of lines, from the first line that
     /// begins in it, and where that is.
-    fn lines(&self, extent: Extent, mark: Option<Mark>) -> Result<(ByteStream, Mark), Fault> {
-        if mark.is_some() || extent.start == 0 {
-            let mark = mark.unwrap_or_default();
-            let raw = self.open(mark.byte_offset, extent.end)?;
-            let stream = ByteStream::open(raw, self.compression, mark.byte_offset)?;
-            return Ok((stream, mark));
-        }
+    fn lines_of_part(
+        &self,
+        selection: &CorpusOptions,
+        extent: Extent,
+    ) -> Result<(ByteStream, Mark), Fault> {
         // A line begins with the part if a break stands in front of it, so reading starts one byte
         // earlier. What stands in front of the first break belongs to the part before.
         let before = extent.start - 1;
         let raw = self.open(before, extent.end)?;
-        let mut stream = ByteStream::open(raw, self.compression, before)?;
+        let mut stream = ByteStream::open(raw, self.how(selection), before)?;
+        stream.discard_to(before)?;
         // Not beyond the end: a line may reach over the whole part, which then has none of its own.
         stream.discard_line_until(extent.end)?;
         let mark = Mark {

@@ -103,6 +103,7 @@ impl Corpus {
     /// A loader of all files that lists what is bad.
     pub(super) fn open(&self) -> StreamingDatasetLoaderBuilder {
         let mut builder = StreamingDatasetLoader::builder()
+            .allow_empty()
             .with_input(self.folder.path())
             .with_text_unit(TextUnit::Line)
             .with_max_record_bytes(2000)

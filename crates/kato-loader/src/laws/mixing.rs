@@ -10,6 +10,7 @@ use crate::{
 
 fn mixture(corpora: &[(f64, Corpus, Order)], seed: u64) -> StreamingDatasetLoaderBuilder {
     let mixture = StreamingDatasetLoader::builder()
+        .allow_empty()
         .with_mixing_seed(seed)
         .on_bad_record(OnBadRecord::Skip);
     corpora
@@ -64,6 +65,7 @@ proptest! {
 /// Lines that say of which dataset they are.
 fn lines(word: &str, n: usize) -> StreamingDatasetLoaderBuilder {
     StreamingDatasetLoader::builder()
+        .allow_empty()
         .with_reader(
             format!("{word}.txt"),
             std::io::Cursor::new(format!("{word}\n").repeat(n)),
@@ -75,6 +77,7 @@ fn lines(word: &str, n: usize) -> StreamingDatasetLoaderBuilder {
 fn proportions_hold_until_a_dataset_ends() {
     let open = || {
         StreamingDatasetLoader::builder()
+            .allow_empty()
             .with_mixed(5.0, lines("a", 20_000))
             .with_mixed(3.0, lines("b", 20_000))
             .with_mixed(2.0, lines("c", 1000))

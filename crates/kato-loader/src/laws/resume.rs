@@ -72,7 +72,7 @@ proptest! {
         second in workers(),
     ) {
         check(|| {
-            let mixture = StreamingDatasetLoader::builder()
+            let mixture = StreamingDatasetLoader::builder().allow_empty()
                 .with_mixing_seed(seed)
                 .on_bad_record(policy)
                 .when_exhausted(if stops { WhenExhausted::Stop } else { WhenExhausted::Continue });
@@ -179,6 +179,7 @@ fn a_state_of_a_mixture_refuses_other_weights_and_seeds() {
     let corpus = small();
     let open = |weight, seed| {
         StreamingDatasetLoader::builder()
+            .allow_empty()
             .with_mixed(weight, corpus.open())
             .with_mixed(1.0, corpus.open().with_order(Order::shuffled(3)))
             .with_mixing_seed(seed)
@@ -224,6 +225,7 @@ fn positions_that_do_not_exist_are_refused() {
         "in a shuffled order",
     );
     let mixed = StreamingDatasetLoader::builder()
+        .allow_empty()
         .with_mixed(1.0, corpus.open())
         .with_mixed(1.0, corpus.open());
     refused(mixed.with_cursor(sequential), "a mixture of 1");

@@ -22,8 +22,11 @@ fn in_every_way(
         };
         (0..3).flat_map(shard).collect::<Vec<_>>()
     };
-    let other = StreamingDatasetLoader::builder().with_reader("empty.txt", std::io::empty());
+    let other = StreamingDatasetLoader::builder()
+        .allow_empty()
+        .with_reader("empty.txt", std::io::empty());
     let mixed = StreamingDatasetLoader::builder()
+        .allow_empty()
         .with_mixed(0.5, choose_records(corpus.open().with_order(order)))
         .with_mixed(0.5, other)
         .on_bad_record(crate::OnBadRecord::Skip);
@@ -79,6 +82,7 @@ fn a_sample_is_about_its_share_and_independent_of_a_split_by_the_same_seed() {
     let open = || {
         let reader = std::io::Cursor::new(lines.clone());
         StreamingDatasetLoader::builder()
+            .allow_empty()
             .with_reader("lines.txt", reader)
             .with_text_unit(crate::TextUnit::Line)
     };

@@ -1,4 +1,4 @@
-//! Reads delimiter-separated rows under a header, with fields quoted as in RFC 4180.
+//! Reads delimiter-separated rows under a header, with fields quoted as in RFC 4180 or not at all.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
@@ -6,7 +6,7 @@ use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, require
 use crate::bad_record::{BadReason, Fault, Lost};
 use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
-use crate::options::CorpusOptions;
+use crate::options::{CorpusOptions, Quoting};
 
 /// Fields a row may always have, however small the record limit.
 const MIN_FIELDS: usize = 1024;
@@ -49,9 +49,16 @@ impl CsvReader {
         selection: &CorpusOptions,
         mark: Mark,
     ) -> Result<Self, Fault> {
+        let quoting = selection.quoting.unwrap_or(match delimiter {
+            b'\t' => Quoting::None,
+            _ => Quoting::Double,
+        });
         let mut reader = Self {
             stream,
-            parser: ReaderBuilder::new().delimiter(delimiter).build(),
+            parser: ReaderBuilder::new()
+                .delimiter(delimiter)
+                .quoting(quoting == Quoting::Double)
+                .build(),
             row: Row {
                 bytes: vec![0; 4096],
                 ends: vec![0; 64],

@@ -2,10 +2,11 @@
 
 use super::json_object::{self, FieldValue};
 use super::{
-    RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, missing, require_id, too_large,
+    RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, missing, python_numbers,
+    require_id, too_large,
 };
 use crate::bad_record::{BadReason, Fault};
-use crate::byte_stream::{ByteStream, Line, without_break};
+use crate::byte_stream::{BYTE_ORDER_MARK, ByteStream, Line, without_break};
 use crate::cursor::Mark;
 use crate::options::CorpusOptions;
 
@@ -74,10 +75,23 @@ impl JsonLinesReader {
 
     /// Appends text and id of a line to the sink.
     fn parse(&self, line: &[u8], sink: &mut Sink<'_>) -> Result<(), BadReason> {
+        // Files of lines are put together of others, of which each may begin with a mark.
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let line = std::str::from_utf8(line).map_err(invalid_utf8)?;
-        let (text, id) =
+        let extract = |line: &str, sink: &mut Sink<'_>| {
             json_object::extract(line, &self.text_field, self.id_field.as_deref(), sink)
-                .map_err(|error| malformed(&error))?;
+        };
+        let start = sink.text.len();
+        let (text, id) = extract(line, sink)
+            .or_else(|error| match python_numbers::replaced(line) {
+                Some(line) => {
+                    sink.text.truncate(start);
+                    sink.id.clear();
+                    extract(&line, sink)
+                }
+                None => Err(error),
+            })
+            .map_err(|error| malformed(&error))?;
         require(text, &self.text_field)?;
         match &self.id_field {
             Some(field) => require(id, field).and_then(|()| require_id(sink, field)),

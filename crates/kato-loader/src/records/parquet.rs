@@ -3,12 +3,13 @@
 mod column;
 mod footer;
 mod input;
+mod pages;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BinaryViewArray, RecordBatch, cast::AsArray};
+use arrow_array::{Array, RecordBatch, cast::AsArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -16,7 +17,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 
-use self::column::Column;
+use self::column::{Column, Values};
 use self::footer::Group;
 use self::input::{LocalParquet, ParquetInput};
 use super::{RecordReader, Sink, Step, invalid_utf8, missing, too_large};
@@ -26,6 +27,11 @@ use crate::extent::Extent;
 use crate::options::CorpusOptions;
 #[cfg(feature = "remote")]
 use crate::remote::RemoteParquet;
+
+/// Records of the largest size that a page may be as large as, decompressed.
+const PAGE_LIMIT_RECORDS: u64 = 4;
+/// What a page may have in any case, in bytes: pages hold many records, however small those are.
+const LEAST_PAGE_LIMIT: u64 = 64 << 20;
 
 /// A file whose footer has been read.
 pub(crate) struct ParquetFile {
@@ -55,8 +61,8 @@ struct ParquetReader {
 
 /// Decoded rows of one row group.
 struct Batch {
-    text: BinaryViewArray,
-    id: Option<ArrayRef>,
+    text: Values,
+    id: Option<Values>,
     next: usize,
 }
 
@@ -99,6 +105,7 @@ impl ParquetFile {
             None => None,
         };
         let leaves = [Some(text.leaf), id.as_ref().map(|id| id.leaf)];
+        footer::check_codecs(metadata.metadata(), leaves)?;
         let groups = footer::row_groups(metadata.metadata(), leaves, file_bytes)
             .map_err(|error| Fault::corrupt(error.to_owned()))?;
         // Rows in the middle of a row group are found by the headers of its pages, which are cheap
@@ -174,7 +181,7 @@ impl ParquetReader {
     }
 
     /// Decodes the rows around the mark; an error makes the rest of the row group unreadable.
-    fn decode_batch(&mut self) -> Result<(), Cause> {
+    fn decode_batch(&mut self) -> Result<(), Fault> {
         // Batches begin at the same rows however the group is entered: how much a damaged page
         // costs must not depend on whether the run was interrupted.
         let group = &self.file.groups[self.group];
@@ -182,17 +189,50 @@ impl ParquetReader {
         let into_batch = into_group % group.batch_rows;
         let mut batches = match self.batches.take() {
             Some(batches) => batches,
-            None => guarded(|| self.open_group(into_group - into_batch, group.batch_rows))?,
+            None => {
+                self.check_pages()?;
+                guarded(|| self.open_group(into_group - into_batch, group.batch_rows))
+                    .map_err(|cause| self.input.fault(cause))?
+            }
         };
-        let Some(rows) = guarded(|| batches.next().transpose())? else {
+        let rows = guarded(|| batches.next().transpose());
+        let Some(rows) = rows.map_err(|cause| self.input.fault(cause))? else {
             // Its columns ended early; the file's other row groups may still be whole.
-            return Err("row group holds fewer rows than the footer says".into());
+            let short = "row group holds fewer rows than the footer says";
+            return Err(self.input.fault(short.into()));
         };
-        self.batch = Some(
-            self.columns(&rows, into_batch)
-                .ok_or("columns differ from the schema")?,
-        );
+        let columns = self.columns(&rows, into_batch);
+        let differs = || self.input.fault("columns differ from the schema".into());
+        self.batch = Some(columns.ok_or_else(differs)?);
         self.batches = Some(batches);
+        Ok(())
+    }
+
+    /// Refuses pages of the current row group that would take too much memory.
+    fn check_pages(&self) -> Result<(), Fault> {
+        let group = &self.file.groups[self.group];
+        let rows = self.mark.record..self.end.min(group.end_row);
+        let metadata = self.file.metadata.metadata();
+        for leaf in self.file.leaves() {
+            let ranges = footer::byte_ranges(
+                metadata,
+                &self.file.groups,
+                &std::iter::once(leaf),
+                rows.clone(),
+            );
+            let column = metadata.row_group(self.group).column(leaf);
+            // Without a page index any page may be needed.
+            let (start, len) = column.byte_range();
+            let any = start..start.saturating_add(len);
+            let any = Some(any).filter(|_| ranges.is_empty() && !rows.is_empty());
+            let allowed = pages::Allowed {
+                page_bytes: (self.file.limit as u64)
+                    .saturating_mul(PAGE_LIMIT_RECORDS)
+                    .max(LEAST_PAGE_LIMIT),
+                has_shared_beginnings: footer::has_shared_beginnings(column),
+            };
+            pages::check(&self.input, ranges.into_iter().chain(any), allowed)?;
+        }
         Ok(())
     }
 
@@ -215,9 +255,10 @@ impl ParquetReader {
     /// Returns the columns of decoded rows, from the row `skip` on; `None` when they are not of the
     /// types that the footer has promised.
     fn columns(&self, rows: &RecordBatch, skip: u64) -> Option<Batch> {
-        let text = self.file.text.array(rows)?.as_binary_view_opt()?.clone();
+        let text = self.file.text.values(rows)?;
+        text.array.as_binary_view_opt()?;
         let id = match &self.file.id {
-            Some(column) => Some(column.array(rows)?),
+            Some(column) => Some(column.values(rows)?),
             None => None,
         };
         Some(Batch {
@@ -228,9 +269,8 @@ impl ParquetReader {
     }
 
     /// Gives up the rest of the current row group, as far as it belongs to the extent.
-    fn skip_row_group(&mut self, cause: Cause) -> Step {
+    fn skip_row_group(&mut self, mut fault: Fault) -> Step {
         let end = self.file.groups[self.group].end_row.min(self.end);
-        let mut fault = self.input.fault(cause);
         fault.record = Some(self.mark.record + 1);
         fault.lost = Lost::Records(end - self.mark.record);
         self.mark.record = end;
@@ -248,7 +288,7 @@ impl ParquetReader {
         if batch.text.is_null(row) {
             return Err(missing(&self.file.text.name));
         }
-        let bytes = batch.text.value(row);
+        let bytes = batch.text.array.as_binary_view().value(row);
         // Its page is in memory by now, but the text must not go on to batches and queues.
         if bytes.len() > self.file.limit {
             return Err(too_large(self.file.limit));
@@ -278,11 +318,11 @@ impl RecordReader for ParquetReader {
             let batch = self
                 .batch
                 .take()
-                .filter(|batch| batch.next < batch.text.len());
+                .filter(|batch| batch.next < batch.text.array.len());
             let Some(mut batch) = batch else {
                 match self.decode_batch() {
                     Ok(()) => continue,
-                    Err(cause) => return self.skip_row_group(cause),
+                    Err(fault) => return self.skip_row_group(fault),
                 }
             };
             let outcome = self.read_row(&batch, sink);

@@ -1,6 +1,6 @@
 //! Reads plain text: a document per file, per line or per paragraph.
 
-use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, too_large};
+use super::{RecordReader, Sink, Step, binary, broken_at, fault_at, invalid_utf8, too_large};
 use crate::bad_record::{Fault, Lost};
 use crate::byte_stream::{ByteStream, Line, without_break};
 use crate::cursor::Mark;
@@ -175,10 +175,12 @@ impl RecordReader for TextReader {
 /// Appends a document to the sink, if it is UTF-8.
 fn push(bytes: &[u8], sink: &mut Sink<'_>, begin: Mark) -> Step {
     match std::str::from_utf8(bytes) {
-        Ok(text) => {
+        // No text has zeros, and binary data that is valid UTF-8 has them.
+        Ok(text) if memchr::memchr(0, bytes).is_none() => {
             sink.text.push_str(text);
             Step::Record
         }
+        Ok(_) => Step::Bad(fault_at(begin, binary())),
         Err(error) => Step::Bad(fault_at(begin, invalid_utf8(error))),
     }
 }

@@ -40,6 +40,8 @@ fn parse_with(
     text: &str,
     locate: impl Fn(&str) -> Option<String>,
 ) -> Result<Registry, RegistryError> {
+    // Editors on Windows write a byte order mark, which is no part of the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let invalid = |span: Option<Range<usize>>, reason| RegistryError::Invalid {
         file: name.to_owned(),
         line: line_of(text, span.map_or(0, |span| span.start)),

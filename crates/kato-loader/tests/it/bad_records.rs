@@ -189,10 +189,8 @@ fn damaged_archives_of_all_kinds_are_reported() {
     for (name, content) in [
         ("empty.txt.gz", Vec::new()),
         ("empty.txt.zst", Vec::new()),
-        ("plain.txt.gz", b"no archive at all".to_vec()),
-        ("plain.txt.zst", b"no archive at all".to_vec()),
         ("tail.txt.gz", [gzip(b"x\n"), b"garbage".to_vec()].concat()),
-        ("a.parquet", b"PAR1 no such thing PAR1".to_vec()),
+        ("a.parquet", b"PAR1\x15 no such thing PAR1".to_vec()),
         ("b.parquet", Vec::new()),
     ] {
         let folder = Folder::new();
@@ -203,6 +201,33 @@ fn damaged_archives_of_all_kinds_are_reported() {
             "{name}: {}",
             ledger[0]
         );
+    }
+    for (name, content, expected) in [
+        (
+            "plain.txt.gz",
+            &b"no archive at all"[..],
+            "read as gzip, and looks like plain text",
+        ),
+        (
+            "plain.txt.zst",
+            b"no archive at all",
+            "read as zstd, and looks like plain text",
+        ),
+        (
+            "plain.parquet",
+            b"no archive at all",
+            "read as Parquet, and looks like plain text",
+        ),
+        (
+            "gzip.parquet",
+            b"\x1F\x8B\x08\0\0\0\0\0",
+            "read as Parquet, and looks like gzip",
+        ),
+    ] {
+        let folder = Folder::new();
+        let (_, ledger) = with_ledger(builder().with_input(folder.write(name, content)));
+        assert_eq!(ledger.len(), 1, "{name}");
+        assert!(ledger[0].contains(expected), "{name}: {}", ledger[0]);
     }
 }
 

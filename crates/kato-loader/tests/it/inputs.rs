@@ -1,6 +1,10 @@
 //! From inputs to files, in an order that every machine agrees on.
 
-use kato_loader::{Format, LoadError, OnBadRecord, StreamingDatasetLoaderBuilder, TextUnit};
+use kato_loader::ignored::IgnoredReason;
+use kato_loader::{
+    CorpusIdentity, Format, LoadError, OnBadRecord, StreamingDatasetLoader,
+    StreamingDatasetLoaderBuilder, TextUnit,
+};
 #[cfg(unix)]
 use kato_test_needs::{in_path, needed};
 
@@ -54,9 +58,16 @@ fn directories_are_read_sorted() {
     let ignored = loader.ignored_files();
     let ignored: Vec<_> = ignored
         .iter()
-        .map(|path| path.file_name().unwrap())
+        .map(|file| (file.path.file_name().unwrap(), file.reason))
         .collect();
-    assert_eq!(ignored, ["Makefile", "skip.png"]);
+    let unknown = IgnoredReason::UnknownExtension;
+    assert_eq!(
+        ignored,
+        [
+            ("Makefile".as_ref(), unknown),
+            ("skip.png".as_ref(), unknown)
+        ]
+    );
 }
 
 #[test]
@@ -190,7 +201,7 @@ fn links_are_followed_but_not_in_circles() {
 
 #[cfg(unix)]
 #[test]
-fn links_that_lead_nowhere_matter_where_a_glob_asks_for_them() {
+fn links_that_lead_nowhere_are_passed_over_and_listed() {
     let folder = Folder::new();
     folder.write("data/a.txt", "x");
     folder.write("data/deep/b.txt", "y");
@@ -204,13 +215,122 @@ fn links_that_lead_nowhere_matter_where_a_glob_asks_for_them() {
     assert_eq!(found, ["data/a.txt"]);
     let found = names(&folder, builder().with_input(folder.at("data/**/*.txt")));
     assert_eq!(found, ["data/a.txt", "data/deep/b.txt"]);
-    for asked in ["data/*.log", "data"] {
-        let refused = builder().with_input(folder.at(asked)).build();
-        assert!(
-            matches!(&refused, Err(LoadError::Input { input, .. }) if input.ends_with("c.log")),
-            "{asked}"
-        );
+    assert_eq!(
+        ignored(&folder, builder().with_input(folder.at("data"))),
+        [
+            "data/c.log: a link that leads nowhere",
+            "data/deep/d.log: a link that leads nowhere",
+            "data/directory: a link that leads nowhere",
+        ]
+    );
+    // Where nothing else is asked for, there is nothing to read.
+    let refused = builder().with_input(folder.at("data/*.log")).build();
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("1 (a link that leads nowhere)"),
+        "{refused}"
+    );
+    let named = builder().with_input(folder.at("data/c.log")).build();
+    assert!(matches!(named, Err(LoadError::Input { .. })));
+}
+
+/// What a listing passes over, in words.
+#[cfg(unix)]
+fn ignored(folder: &Folder, builder: StreamingDatasetLoaderBuilder) -> Vec<String> {
+    let prefix = format!("{}/", folder.path().display());
+    let loader = builder.build().unwrap();
+    let files = loader.ignored_files().into_iter();
+    files
+        .map(|file| format!("{}: {}", file.path.display(), file.reason).replace(&prefix, ""))
+        .collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn odd_neighbours_are_passed_over_and_listed() {
+    let folder = Folder::new();
+    folder.write("a.txt", "x");
+    folder.write("empty.txt", "");
+    folder.write("empty.parquet", "");
+    let _socket = std::os::unix::net::UnixListener::bind(folder.at("s.txt")).unwrap();
+    std::os::unix::fs::symlink(folder.at("self.txt"), folder.at("self.txt")).unwrap();
+    assert_eq!(
+        ignored(&folder, builder().with_input(folder.path())),
+        [
+            "empty.parquet: empty",
+            "empty.txt: empty",
+            "s.txt: a pipe, a socket or a device",
+            "self.txt: a link that leads nowhere",
+        ]
+    );
+    let globbed = ignored(&folder, builder().with_input(folder.at("*.txt")));
+    assert_eq!(globbed.len(), 3);
+    assert_eq!(texts(builder().with_input(folder.path())), ["x"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn directories_without_permission_are_passed_over_and_listed() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    folder.write("a.txt", "x");
+    folder.write("closed/b.txt", "y");
+    folder.write("listed/c.txt", "z");
+    let close = |name: &str, mode: u32| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder.at(name), permissions).unwrap();
+    };
+    close("closed", 0o000);
+    close("listed", 0o444);
+    let may_all = std::fs::read_dir(folder.at("closed")).is_ok();
+    let found = ignored(&folder, builder().with_input(folder.path()));
+    close("closed", 0o755);
+    close("listed", 0o755);
+    // For root nothing is closed.
+    let expected: &[&str] = match may_all {
+        true => &[],
+        false => &["closed: no permission", "listed/c.txt: no permission"],
+    };
+    assert_eq!(found, expected);
+}
+
+/// Names that are not UTF-8 are files like others, and two that look alike are two.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_of_any_bytes_are_read_and_opened_again() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    for (name, text) in [
+        (&b"caf\xe9.txt"[..], "one"),
+        (b"caf\xe8.txt", "two"),
+        (b"caf%E9.txt", "three"),
+        ("caf\u{fffd}.txt".as_bytes(), "four"),
+    ] {
+        std::fs::write(folder.path().join(OsStr::from_bytes(name)), text).unwrap();
     }
+    let all = documents(builder().with_input(folder.path()));
+    let texts: Vec<_> = all.iter().map(|document| &*document.text).collect();
+    assert_eq!(texts, ["three", "two", "one", "four"]);
+    let mut ids: Vec<_> = all.iter().map(|document| document.id.to_string()).collect();
+    let prefix = folder.path().display();
+    assert_eq!(ids[2], format!("bytes:{prefix}/caf%E9.txt#1"));
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 4);
+
+    // A run goes on from what it has stored, without being told its inputs again.
+    let mut first = builder().with_input(folder.path()).build().unwrap();
+    assert_eq!(first.by_ref().take(2).count(), 2);
+    let stored = serde_json::to_string(&first.identity()).unwrap();
+    let identity: CorpusIdentity = serde_json::from_str(&stored).unwrap();
+    let rest: Vec<_> = StreamingDatasetLoader::builder_of(&identity)
+        .with_cursor(first.cursor())
+        .build()
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    assert_eq!(rest, all[2..]);
 }
 
 /// A named pipe, where they can be made.

@@ -7,10 +7,12 @@
 
 mod bad_records;
 mod corpus;
+mod empty;
 mod formats;
 mod hostile;
 mod identity;
 mod inputs;
+mod looks;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod registry;

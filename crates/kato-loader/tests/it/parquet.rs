@@ -9,6 +9,8 @@ use arrow_array::{
 };
 use parquet::basic::{Compression as Codec, GzipLevel, ZstdLevel};
 
+use kato_loader::OnBadRecord;
+
 use crate::bad_records::check_ledger;
 use crate::support::{
     Folder, builder, documents, parquet, parquet_of, strings, texts, with_ledger,
@@ -146,4 +148,85 @@ fn a_damaged_row_group_costs_that_group() {
         ledger[0]
     );
     assert!(ledger[0].ends_with("(10 records lost)"), "{}", ledger[0]);
+}
+
+/// Recorded with pyarrow by `tests/data/record_parquet.py`: structs, lists and maps around and beside
+/// the text, required and optional, in both versions of pages and every encoding of strings.
+#[test]
+fn files_of_every_shape_read_as_pyarrow_reads_them() {
+    #[derive(serde::Deserialize)]
+    struct Recorded {
+        text: String,
+        id: String,
+        documents: Vec<(String, String)>,
+        bad: usize,
+        unread: Option<String>,
+        file: String,
+    }
+    let recorded = include_bytes!("../data/parquet-shapes.jsonl.zst");
+    let recorded = zstd::decode_all(&recorded[..]).unwrap();
+    let folder = Folder::new();
+    let (mut n_files, mut n_nulls, mut n_unread) = (0, 0, 0);
+    for line in recorded
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        let case: Recorded = serde_json::from_slice(line).unwrap();
+        let digit = |byte: u8| (byte as char).to_digit(16).unwrap() as u8;
+        let pairs = case.file.as_bytes().chunks_exact(2);
+        let bytes: Vec<u8> = pairs
+            .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+            .collect();
+        let path = folder.write("a.parquet", bytes);
+        let open = || {
+            builder()
+                .with_input(&path)
+                .with_text_field(&case.text)
+                .with_id_field(&case.id)
+                .on_bad_record(OnBadRecord::Skip)
+        };
+        let mut loader = open().build().unwrap();
+        let found: Vec<_> = loader
+            .by_ref()
+            .map(Result::unwrap)
+            .map(|document| (document.id.to_string(), document.text))
+            .collect();
+        let ledger = loader.take_bad_records();
+        n_files += 1;
+        if let Some(codec) = &case.unread {
+            n_unread += 1;
+            assert!(found.is_empty(), "file {n_files}");
+            let told = ledger[0].to_string();
+            assert!(told.contains(codec) && told.contains("not read"), "{told}");
+            continue;
+        }
+        assert_eq!(found, case.documents, "file {n_files}, field {}", case.text);
+        assert_eq!(ledger.len(), case.bad, "file {n_files}: {ledger:?}");
+        n_nulls += case.bad;
+    }
+    assert_eq!((n_files, n_unread), (500, 25));
+    assert!(n_nulls > 4_000);
+}
+
+/// A page of a few bytes that says it has gigabytes.
+#[test]
+fn pages_are_bounded_by_what_they_unfold_to() {
+    let text = "x".repeat(66 << 20);
+    let folder = Folder::new();
+    let bytes = parquet(
+        vec![("text", strings(&[Some(text.as_str())]))],
+        1,
+        Codec::ZSTD(ZstdLevel::default()),
+    );
+    assert!(bytes.len() < 100_000);
+    let path = folder.write("a.parquet", bytes);
+    let allowed = builder().with_input(&path).with_max_record_bytes(70 << 20);
+    assert_eq!(texts(allowed).len(), 1);
+    let (found, ledger) = with_ledger(builder().with_input(&path).with_max_record_bytes(1 << 20));
+    assert!(found.is_empty());
+    assert!(
+        ledger[0].contains("a page has 6920") && ledger[0].contains("67108864 are allowed"),
+        "{}",
+        ledger[0]
+    );
 }

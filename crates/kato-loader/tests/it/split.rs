@@ -17,6 +17,7 @@ fn documents(builder: StreamingDatasetLoaderBuilder) -> Vec<(u64, String)> {
 fn lines(n: u64) -> StreamingDatasetLoaderBuilder {
     let text: String = (0..n).map(|line| format!("line {line}\n\n")).collect();
     StreamingDatasetLoader::builder()
+        .allow_empty()
         .with_reader("lines.txt", std::io::Cursor::new(text))
         .with_text_unit(TextUnit::Line)
 }

@@ -40,8 +40,9 @@ impl Folder {
     }
 }
 
+/// A builder that takes corpora of nothing, as tests of what is bad read them.
 pub(crate) fn builder() -> StreamingDatasetLoaderBuilder {
-    StreamingDatasetLoader::builder()
+    StreamingDatasetLoader::builder().allow_empty()
 }
 
 /// A loader of one file, by lines, that lists what is bad.

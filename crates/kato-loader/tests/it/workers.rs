@@ -275,3 +275,36 @@ fn a_probe_hears_what_the_threads_decode_and_the_documents_stay_the_same() {
     assert!(decode.items >= 8, "{decode:?}");
     assert!(decode.seconds.busy > 0.0, "{decode:?}");
 }
+
+/// A stream whose writer takes his time.
+struct Slow(u8);
+
+impl std::io::Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.0 == 0 {
+            return Ok(0);
+        }
+        self.0 -= 1;
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let line = b"a line\n";
+        buffer[..line.len()].copy_from_slice(line);
+        Ok(line.len())
+    }
+}
+
+#[test]
+fn a_slow_stream_is_no_work_of_who_reads_it() {
+    let probe = kato_probe::Probe::on(["load"]);
+    let thread = probe.thread("load");
+    kato_probe::thread::set(kato_probe::State::Busy);
+    let loader = builder()
+        .with_reader("a.txt", Slow(10))
+        .with_text_unit(kato_loader::TextUnit::Line)
+        .build()
+        .unwrap();
+    assert_eq!(loader.count(), 10);
+    let seconds = probe.read().unwrap().stages[0].threads[0].seconds;
+    assert!(seconds.starved >= 0.2, "{seconds:?}");
+    assert!(seconds.busy < seconds.starved, "{seconds:?}");
+    drop(thread);
+}

@@ -15,10 +15,10 @@ enum Class {
 }
 
 /// The class of every character, by code point; those beyond the end are [`Class::Other`].
-pub(super) struct Classes(Vec<Class>);
+pub(crate) struct Classes(Vec<Class>);
 
 impl Classes {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut classes = Vec::new();
         for (runs, class) in [
             (&LETTERS[..], Class::Letter),
@@ -63,14 +63,14 @@ fn ascii_letters(bytes: &[u8]) -> usize {
 }
 
 /// The words of a text, in order and without gaps, as ranges of its bytes.
-pub(super) struct Words<'a> {
+pub(crate) struct Words<'a> {
     classes: &'a Classes,
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(classes: &'a Classes, text: &'a str) -> Self {
+    pub(crate) fn new(classes: &'a Classes, text: &'a str) -> Self {
         Self {
             classes,
             text,

@@ -1,170 +1,107 @@
-//! A parsed `tokenizer.json`: checked, fingerprinted, brought to the format that the engine reads.
+//! The text of a `tokenizer.json`: within its budgets, and with a fingerprint.
 
-use std::collections::HashMap;
+use std::fmt;
 
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-use thiserror::Error;
 
-use crate::alphabet;
-use crate::bpe::{Bpe, Merges};
-
-/// Most bytes of a file. The limits keep a damaged file from asking for absurd memory.
-const MAX_FILE_BYTES: usize = 1 << 30;
-
-/// Ids are below this.
-const MAX_IDS: u64 = 1 << 24;
-
-/// Most bytes of a token.
-const MAX_TOKEN_BYTES: usize = u16::MAX as usize;
+use super::error::DefinitionError;
+use super::limits::{MAX_FILE_BYTES, MAX_VALUES};
 
 /// The parts of a file that decide ids and token strings.
 const FINGERPRINTED_PARTS: [&str; 4] = ["added_tokens", "model", "normalizer", "pre_tokenizer"];
 
-/// The error of a file that is no definition of a tokenizer.
-#[derive(Debug, Error)]
-pub(super) enum DefinitionError {
-    #[error("the file has {0} bytes, more than the {MAX_FILE_BYTES} supported")]
-    TooLarge(usize),
-    #[error("it is not JSON")]
-    Json(#[from] serde_json::Error),
-    #[error("it cannot be brought to format 2.0")]
-    Convert(#[from] tokenizers::ConvertError),
-    #[error("`model.vocab` is missing or empty")]
-    NoVocabulary,
-    #[error("token `{0}` has no id below {MAX_IDS}")]
-    BadId(String),
-    #[error("a token is {0} bytes long, more than the {MAX_TOKEN_BYTES} supported")]
-    LongToken(usize),
-}
+/// What a counting that runs over its budget says; it leads to an error of its own.
+const TOO_MANY: &str = "too many values";
 
-/// A definition that passed the checks.
-pub(super) struct Definition {
-    /// The definition in format 2.0, whatever was read.
-    canonical: Value,
-    fingerprint: String,
-    id_bound: u32,
-}
-
-impl Definition {
-    /// Parses and checks the text of a `tokenizer.json`.
-    pub(super) fn parse(json: &str) -> Result<Self, DefinitionError> {
-        if json.len() > MAX_FILE_BYTES {
-            return Err(DefinitionError::TooLarge(json.len()));
-        }
-        let mut value: Value = serde_json::from_str(json)?;
-        // Of the file as written: a later version of the converter must not change the fingerprint.
-        let fingerprint = fingerprint(&value);
-        tokenizers::canonicalize_value(&mut value)?;
-        // Checks ids and lengths before the engine reads them and allocates by them.
-        let id_bound = id_bound(&value)?;
-        Ok(Self {
-            canonical: value,
-            fingerprint,
-            id_bound,
-        })
+/// Parses the text of a `tokenizer.json`.
+pub(super) fn parse(json: &str) -> Result<Value, DefinitionError> {
+    if json.len() > MAX_FILE_BYTES {
+        return Err(DefinitionError::TooLarge);
     }
-
-    pub(super) fn canonical_json(&self) -> String {
-        self.canonical.to_string()
-    }
-
-    pub(super) fn fingerprint(&self) -> String {
-        self.fingerprint.clone()
-    }
-
-    /// Returns a number that no id reaches; the highest ids below it may be unused.
-    pub(super) fn id_bound(&self) -> u32 {
-        self.id_bound
-    }
-
-    /// Returns the merge rules, when the model is byte-level BPE whose tokens spell
-    /// nothing but the text.
-    pub(super) fn byte_level_bpe(&self) -> Option<Bpe> {
-        let model = &self.canonical["model"];
-        let affix = |key: &str| model[key].as_str().is_some_and(|affix| !affix.is_empty());
-        let plain = model["type"] == "BPE" && model["byte_level"] == true;
-        // An affix is part of a token's string and not of the text, so such tokens
-        // cannot be checked.
-        if !plain || affix("continuing_subword_prefix") || affix("end_of_word_suffix") {
-            return None;
+    // Counts before any of them takes memory, of which a value takes many times that of its text.
+    let mut left = MAX_VALUES;
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    match Count(&mut left).deserialize(&mut deserializer) {
+        Err(error) if error.to_string().starts_with(TOO_MANY) => {
+            return Err(DefinitionError::TooManyValues);
         }
-        let vocabulary = model["vocab"].as_object()?;
-        let id = |token: &str| u32::try_from(vocabulary.get(token)?.as_u64()?).ok();
-        let mut bytes = [None; 256];
-        let mut whole = HashMap::default();
-        for token in vocabulary.keys() {
-            // A token outside of the alphabet spells no bytes, so no word leads to it.
-            let Some(spelled) = alphabet::bytes_of(token) else {
-                continue;
-            };
-            if let [byte] = spelled[..] {
-                bytes[usize::from(byte)] = id(token);
-            }
-            if model["ignore_merges"] == true {
-                whole.insert(spelled, id(token)?);
-            }
-        }
-        let mut merges = Merges::default();
-        for (rank, merge) in (0u32..).zip(model["merges"].as_array()?) {
-            let (left, right) = (merge[0].as_str()?, merge[1].as_str()?);
-            merges.insert(
-                (id(left)?, id(right)?),
-                (rank, id(&format!("{left}{right}"))?),
-            );
-        }
-        Some(Bpe {
-            bytes,
-            merges,
-            whole,
-        })
+        counted => counted?,
+    }
+    let value: Value = serde_json::from_str(json)?;
+    let version = value.get("version").and_then(Value::as_str);
+    match version {
+        _ if !value.is_object() => Err(DefinitionError::NoVocabulary),
+        None | Some("1.0" | "2.0") => Ok(value),
+        Some(version) => Err(DefinitionError::Version(version.chars().take(40).collect())),
     }
 }
 
-/// Checks all tokens and returns a number that no id reaches.
-fn id_bound(value: &Value) -> Result<u32, DefinitionError> {
-    let vocabulary = &value["model"]["vocab"];
-    let mut bound = 0;
-    let mut check_token = |token: &str, id: Option<u64>| {
-        // The beginning of the token suffices for the message, as a token may be
-        // of any length here.
-        let id = id
-            .filter(|&id| id < MAX_IDS)
-            .ok_or_else(|| DefinitionError::BadId(token.chars().take(40).collect()))?;
-        if token.len() > MAX_TOKEN_BYTES {
-            return Err(DefinitionError::LongToken(token.len()));
-        }
-        bound = bound.max(id + 1);
+/// Counts the values and keys of a JSON text.
+struct Count<'a>(&'a mut usize);
+
+impl Count<'_> {
+    fn one<E: Error>(&mut self) -> Result<(), E> {
+        *self.0 = self.0.checked_sub(1).ok_or_else(|| E::custom(TOO_MANY))?;
         Ok(())
-    };
-    match vocabulary {
-        // BPE, WordPiece and WordLevel map tokens to ids; Unigram lists tokens in the order of ids.
-        Value::Object(entries) if !entries.is_empty() => {
-            entries
-                .iter()
-                .try_for_each(|(token, id)| check_token(token, id.as_u64()))?;
-        }
-        Value::Array(entries) if !entries.is_empty() => {
-            (0u64..).zip(entries).try_for_each(|(id, entry)| {
-                check_token(entry[0].as_str().unwrap_or_default(), Some(id))
-            })?;
-        }
-        _ => return Err(DefinitionError::NoVocabulary),
     }
-    let added = value["added_tokens"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
-    for token in added {
-        check_token(
-            token["content"].as_str().unwrap_or_default(),
-            token["id"].as_u64(),
-        )?;
+}
+
+impl<'de> DeserializeSeed<'de> for Count<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
+        self.one()?;
+        deserializer.deserialize_any(self)
     }
-    // The engine numbers added tokens itself, at worst each one above the vocabulary.
-    u32::try_from(bound + added.len() as u64).map_err(|_| DefinitionError::NoVocabulary)
+}
+
+impl<'de> Visitor<'de> for Count<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(Count(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while members.next_key_seed(Count(self.0))?.is_some() {
+            members.next_value_seed(Count(self.0))?;
+        }
+        Ok(())
+    }
 }
 
 /// Hashes the parts of a definition that decide ids and token strings.
-fn fingerprint(value: &Value) -> String {
+pub(super) fn fingerprint(value: &Value) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"kato tokenizer 1");
     for part in FINGERPRINTED_PARTS {
@@ -219,7 +156,8 @@ fn hash(key: &str, value: &Value, hasher: &mut blake3::Hasher) {
 mod tests {
     use serde_json::json;
 
-    use super::{Definition, fingerprint};
+    use super::{fingerprint, parse};
+    use crate::huggingface::limits::MAX_VALUES;
 
     #[test]
     fn spelling_of_the_file_does_not_change_the_fingerprint() {
@@ -231,30 +169,17 @@ mod tests {
     }
 
     #[test]
-    fn damaged_files_are_refused_with_a_reason() {
+    fn what_is_no_definition_is_refused_with_a_reason() {
         let check = |json: &str, reason: &str| {
-            let error = Definition::parse(json).err().expect(reason).to_string();
+            let error = parse(json).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
         };
         check("", "not JSON");
-        check("[]", "format 2.0");
-        check("{}", "format 2.0");
-        check(
-            r#"{"model":{"type":"BPE","merges":[],"vocab":{}}}"#,
-            "missing or empty",
-        );
-        check(
-            r#"{"model":{"type":"WordLevel","vocab":{"a":4294967295}}}"#,
-            "`a` has no id",
-        );
-        check(
-            r#"{"model":{"type":"WordLevel","vocab":{"a":-1}}}"#,
-            "`a` has no id",
-        );
-        let long = format!(
-            r#"{{"model":{{"type":"WordLevel","vocab":{{"{}":0}}}}}}"#,
-            "a".repeat(65_536)
-        );
-        check(&long, "65536 bytes long");
+        check("[]", "`model.vocab` is missing");
+        check(r#"{"version":"3.0"}"#, "format `3.0`");
+        check(&"[".repeat(1_000_000), "not JSON");
+        let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
+        check(&many, "more than the 4194304 values");
+        check(&" ".repeat((1 << 26) + 1), "67108864 bytes");
     }
 }

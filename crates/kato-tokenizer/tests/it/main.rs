@@ -10,4 +10,6 @@ mod gpt2;
 #[cfg(not(feature = "huggingface"))]
 mod no_files;
 mod oracle;
+#[cfg(feature = "huggingface")]
+mod recorded;
 mod text;

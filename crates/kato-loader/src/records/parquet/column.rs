@@ -24,6 +24,21 @@ pub(super) struct Column {
     pub(super) name: String,
 }
 
+/// The values of a column in a batch of rows.
+pub(super) struct Values {
+    pub(super) array: ArrayRef,
+    /// The structs around the column that are null in some row. What a column holds where one of
+    /// them is null is no value: it may be that of another row.
+    ancestors: Vec<ArrayRef>,
+}
+
+impl Values {
+    /// Returns whether a row has no value: where the column is null, or anything around it.
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        self.array.is_null(row) || self.ancestors.iter().any(|parent| parent.is_null(row))
+    }
+}
+
 impl Column {
     /// Finds the leaf whose path, joined by dots, is `field`; elements of lists are left out.
     pub(super) fn find(schema: &SchemaDescriptor, field: &str) -> Result<Self, Fault> {
@@ -50,27 +65,32 @@ impl Column {
 
     /// Returns the values of the column in a batch of rows, or `None` when the batch has another
     /// schema.
-    pub(super) fn array(&self, rows: &RecordBatch) -> Option<ArrayRef> {
+    pub(super) fn values(&self, rows: &RecordBatch) -> Option<Values> {
         let (root, inner) = self.path.split_first()?;
         let mut array = Arc::clone(rows.column_by_name(root)?);
+        let mut ancestors = Vec::new();
         for name in inner {
             let parent: &StructArray = array.as_struct_opt()?;
             let child = Arc::clone(parent.column_by_name(name)?);
+            if parent.null_count() > 0 {
+                ancestors.push(array);
+            }
             array = child;
         }
-        Some(array)
+        Some(Values { array, ancestors })
     }
 
     /// Appends the value of a row as an id: text, or an integer in decimal digits.
     pub(super) fn push_id(
         &self,
-        ids: &ArrayRef,
+        ids: &Values,
         row: usize,
         sink: &mut Sink<'_>,
     ) -> Result<(), BadReason> {
         if ids.is_null(row) {
             return Err(missing(&self.name));
         }
+        let ids = &ids.array;
         let number = match ids.data_type() {
             DataType::BinaryView => {
                 let bytes = ids.as_binary_view().value(row);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, FieldRef, Fields, Schema};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{Compression as Codec, Encoding, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions,
@@ -15,12 +15,16 @@ use parquet::file::metadata::{
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use super::input::ParquetInput;
+use crate::bad_record::{BadReason, Fault};
 use crate::extent::Extent;
 
 /// Bytes of text that one batch of rows should hold.
 const BATCH_BYTES: u64 = 1 << 20;
 /// Rows of a batch, at most.
 const MAX_BATCH_ROWS: u64 = 1024;
+/// Rows of a batch, at most, where values may share their beginnings: each may be as long as a
+/// record, though the file has hardly a byte for it.
+const MAX_SHARED_BATCH_ROWS: u64 = 8;
 
 /// The rows of one row group.
 pub(super) struct Group {
@@ -129,6 +133,7 @@ pub(super) fn row_groups(
     let mut groups = Vec::with_capacity(metadata.num_row_groups());
     for group in metadata.row_groups() {
         let mut text_bytes = None;
+        let mut max_rows = MAX_BATCH_ROWS;
         for leaf in leaves.into_iter().flatten() {
             let column = group
                 .columns()
@@ -138,6 +143,9 @@ pub(super) fn row_groups(
             // memory.
             if !lies_within(column, file_bytes) {
                 return Err("footer places a column outside the file");
+            }
+            if has_shared_beginnings(column) {
+                max_rows = MAX_SHARED_BATCH_ROWS;
             }
             // Of the first leaf, which is the text.
             text_bytes = text_bytes.or(u64::try_from(column.uncompressed_size()).ok());
@@ -152,12 +160,48 @@ pub(super) fn row_groups(
         groups.push(Group {
             first_row,
             end_row,
-            batch_rows: (BATCH_BYTES / row_bytes.max(1)).clamp(1, MAX_BATCH_ROWS),
+            batch_rows: (BATCH_BYTES / row_bytes.max(1)).clamp(1, max_rows),
             text_bytes: text_bytes.unwrap_or(0).max(1),
         });
         first_row = end_row;
     }
     Ok(groups)
+}
+
+/// Returns whether values of a column may share their beginnings, by its footer: some bytes may then
+/// stand for as many values of any length.
+pub(super) fn has_shared_beginnings(column: &ColumnChunkMetaData) -> bool {
+    column
+        .encodings()
+        .any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY)
+}
+
+/// Refuses columns that are compressed in a way that is not read.
+pub(super) fn check_codecs(
+    metadata: &ParquetMetaData,
+    leaves: [Option<usize>; 2],
+) -> Result<(), Fault> {
+    for group in metadata.row_groups() {
+        for column in leaves
+            .into_iter()
+            .flatten()
+            .filter_map(|leaf| group.columns().get(leaf))
+        {
+            let codec = match column.compression() {
+                Codec::UNCOMPRESSED | Codec::SNAPPY | Codec::GZIP(_) | Codec::ZSTD(_) => continue,
+                Codec::BROTLI(_) => "brotli",
+                Codec::LZ4 => "lz4, in the form of Hadoop",
+                Codec::LZ4_RAW => "lz4",
+                Codec::LZO => "lzo",
+            };
+            let path = column.column_path().string();
+            return Err(Fault::for_file(BadReason::Unsupported {
+                what: format!("Parquet whose column `{path}` is compressed with {codec}"),
+                instead: "write it with zstd, snappy or gzip".to_owned(),
+            }));
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether a column chunk lies within the file.
