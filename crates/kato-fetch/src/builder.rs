@@ -94,7 +94,13 @@ impl FetcherBuilder {
     /// 599. Default: [`DEFAULT_RETRY`], with which a policy of one's own had best begin.
     ///
     /// Patience begins with the first fault. What arrived before a fault is kept, and after each
-    /// MiB that arrives, attempts and time count anew.
+    /// MiB that arrives, attempts and time count anew. A server that asks for more time than the
+    /// policy has is not asked again.
+    ///
+    /// What a server keeps to is no fault that passes: the third wrong answer, the fourth body that
+    /// ends too early at the same byte, the second that falls silent there, and the first that is
+    /// too slow are errors, however many attempts are left (a quarter of them, or a half, where a
+    /// policy has very many).
     ///
     /// ```
     /// use kato_fetch::Fetcher;
