@@ -18,7 +18,7 @@ use crate::figures::Counters;
 use crate::known_servers::KnownServers;
 use crate::location::without_secrets;
 use crate::options::{Limits, PrivateRedirects, Timeouts};
-use crate::redirect::PublicOnly;
+use crate::redirect::{AtLeast, Reach};
 use crate::runtime::Runtime;
 use crate::source::Stores;
 use crate::{FetchError, Fetcher, aws_profile, tls};
@@ -256,13 +256,22 @@ impl FetcherBuilder {
         let behind_proxy = self.system_proxies && has_proxy();
         let tls = tls::client_config()?;
         let http = self.http(tls.clone());
+        let guarded = |least| {
+            let http = self.http(tls.clone());
+            let http = match behind_proxy {
+                // There the resolver would judge the proxy.
+                true => http,
+                false => http.dns_resolver(AtLeast(least)),
+            };
+            let built = http.build().map_err(|error| not_built(&error))?;
+            Ok::<_, FetchError>((least, built))
+        };
         let client = Arc::new(Client {
-            // Through a proxy the resolver would judge the proxy.
-            public_only: match behind_proxy {
-                true => self.http(tls).build(),
-                false => self.http(tls).dns_resolver(PublicOnly).build(),
-            }
-            .map_err(|error| not_built(&error))?,
+            guarded: [
+                guarded(Reach::Machine)?,
+                guarded(Reach::Network)?,
+                guarded(Reach::Public)?,
+            ],
             http: http.build().map_err(|error| not_built(&error))?,
             private_redirects: self.private_redirects,
             behind_proxy,

@@ -24,17 +24,15 @@ use crate::known_servers::KnownServers;
 use crate::location::redacted;
 use crate::options::{Limits, PrivateRedirects, Timeouts};
 use crate::rate_limit::asked_wait;
-use crate::redirect::{
-    NotPublic, is_public_server, next_hop, private_literal, refused, to_private,
-};
+use crate::redirect::{Reach, TooNear, literal, next_hop, refused, too_near};
 use crate::retry::Attempts;
 use crate::source::{Body, Encoding, decoded, within};
 
 /// State that all requests of a fetcher share.
 pub(crate) struct Client {
     pub(crate) http: reqwest::Client,
-    /// The same, except that it connects to public addresses only.
-    pub(crate) public_only: reqwest::Client,
+    /// The same, except that they do not connect to addresses that are nearer than these.
+    pub(crate) guarded: [(Reach, reqwest::Client); 3],
     pub(crate) private_redirects: PrivateRedirects,
     /// Whether a proxy may stand between this machine and the servers.
     pub(crate) behind_proxy: bool,
@@ -81,8 +79,8 @@ pub(crate) struct Followed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) url: Url,
-    /// Whether it must have a public address.
-    pub(crate) is_guarded: bool,
+    /// How near its address may be.
+    pub(crate) least: Reach,
     /// Cookies that it has given on the way.
     pub(crate) cookies: Option<HeaderValue>,
 }
@@ -92,7 +90,7 @@ impl Target {
     pub(crate) const fn asked_for(url: Url) -> Self {
         Self {
             url,
-            is_guarded: false,
+            least: Reach::Link,
             cookies: None,
         }
     }
@@ -102,14 +100,12 @@ impl Client {
     /// Sends a request once and waits for the head of the answer.
     pub(crate) async fn send(&self, ask: &Ask, to: &Target) -> Result<Response, FetchError> {
         let url = &to.url;
-        let http = match to.is_guarded {
-            // The resolver does not see addresses that are written out.
-            true => match private_literal(url) {
-                Some(address) => return Err(to_private(url, address)),
-                None => &self.public_only,
-            },
-            false => &self.http,
-        };
+        // The resolver does not see addresses that are written out.
+        if let Some(address) = literal(url).filter(|address| Reach::of(*address) < to.least) {
+            return Err(too_near(url, address));
+        }
+        let guarded = self.guarded.iter().find(|(least, _)| *least == to.least);
+        let http = guarded.map_or(&self.http, |(_, http)| http);
         add(&self.counters.requests, 1);
         let mut request = http
             .get(url.clone())
@@ -176,10 +172,10 @@ impl Client {
             let url = next_hop(&asked.url, &at.url, response.headers())?;
             cookies.take(&at.url, response.headers());
             let connected = response.remote_addr().filter(|_| !self.behind_proxy);
-            // Once a public server has had a say, the way must stay public.
-            let is_guarded = at.is_guarded || self.guards_beyond(&at.url, connected);
+            // Once a farther server has had a say, the way must stay as far.
+            let least = at.least.max(self.least_beyond(&at.url, connected));
             at = Target {
-                is_guarded,
+                least,
                 cookies: cookies.header(&url),
                 url,
             };
@@ -193,12 +189,12 @@ impl Client {
         }
     }
 
-    /// Returns whether a server may lead to public addresses only.
-    pub(crate) fn guards_beyond(&self, url: &Url, connected: Option<SocketAddr>) -> bool {
+    /// Returns how near the addresses are to which a server may lead.
+    pub(crate) fn least_beyond(&self, url: &Url, connected: Option<SocketAddr>) -> Reach {
         match self.private_redirects {
-            PrivateRedirects::Always => false,
-            PrivateRedirects::Never => true,
-            PrivateRedirects::FromPrivate => is_public_server(url, connected),
+            PrivateRedirects::Always => Reach::Link,
+            PrivateRedirects::Never => Reach::Public,
+            PrivateRedirects::FromPrivate => Reach::of_server(url, connected),
         }
     }
 
@@ -391,8 +387,8 @@ fn broken(url: &Url, error: reqwest::Error) -> FetchError {
     let mut next: Option<&(dyn Error + 'static)> = Some(&error);
     let (mut deepest, mut is_nonsense) = (String::new(), false);
     while let Some(cause) = next {
-        if let Some(NotPublic(address)) = cause.downcast_ref() {
-            return to_private(url, *address);
+        if let Some(TooNear(address)) = cause.downcast_ref() {
+            return too_near(url, *address);
         }
         let is_no_http = cause
             .downcast_ref::<hyper::Error>()
