@@ -18,7 +18,7 @@ use crate::figures::Counters;
 use crate::known_servers::KnownServers;
 use crate::location::without_secrets;
 use crate::options::{Limits, PrivateRedirects, Timeouts};
-use crate::redirect::PublicOnly;
+use crate::redirect::{AtLeast, Reach};
 use crate::runtime::Runtime;
 use crate::source::Stores;
 use crate::{FetchError, Fetcher, aws_profile, tls};
@@ -94,7 +94,13 @@ impl FetcherBuilder {
     /// 599. Default: [`DEFAULT_RETRY`], with which a policy of one's own had best begin.
     ///
     /// Patience begins with the first fault. What arrived before a fault is kept, and after each
-    /// MiB that arrives, attempts and time count anew.
+    /// MiB that arrives, attempts and time count anew. A server that asks for more time than the
+    /// policy has is not asked again.
+    ///
+    /// What a server keeps to is no fault that passes: the third wrong answer, the fourth body that
+    /// ends too early at the same byte, the second that falls silent there, and the first that is
+    /// too slow are errors, however many attempts are left (a quarter of them, or a half, where a
+    /// policy has very many).
     ///
     /// ```
     /// use kato_fetch::Fetcher;
@@ -250,13 +256,22 @@ impl FetcherBuilder {
         let behind_proxy = self.system_proxies && has_proxy();
         let tls = tls::client_config()?;
         let http = self.http(tls.clone());
+        let guarded = |least| {
+            let http = self.http(tls.clone());
+            let http = match behind_proxy {
+                // There the resolver would judge the proxy.
+                true => http,
+                false => http.dns_resolver(AtLeast(least)),
+            };
+            let built = http.build().map_err(|error| not_built(&error))?;
+            Ok::<_, FetchError>((least, built))
+        };
         let client = Arc::new(Client {
-            // Through a proxy the resolver would judge the proxy.
-            public_only: match behind_proxy {
-                true => self.http(tls).build(),
-                false => self.http(tls).dns_resolver(PublicOnly).build(),
-            }
-            .map_err(|error| not_built(&error))?,
+            guarded: [
+                guarded(Reach::Machine)?,
+                guarded(Reach::Network)?,
+                guarded(Reach::Public)?,
+            ],
             http: http.build().map_err(|error| not_built(&error))?,
             private_redirects: self.private_redirects,
             behind_proxy,

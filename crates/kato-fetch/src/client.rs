@@ -10,30 +10,29 @@ use std::time::SystemTime;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use kato_retry::Backoff;
 use reqwest::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE,
+    ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, RANGE,
 };
 use reqwest::{Response, StatusCode};
 use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::FetchError;
+use crate::cookies::Cookies;
 use crate::error::{Cause, is_transient_status};
 use crate::figures::{Counters, add};
 use crate::known_servers::KnownServers;
 use crate::location::redacted;
 use crate::options::{Limits, PrivateRedirects, Timeouts};
 use crate::rate_limit::asked_wait;
-use crate::redirect::{
-    NotPublic, is_public_server, next_hop, private_literal, refused, to_private,
-};
+use crate::redirect::{Reach, TooNear, literal, next_hop, refused, too_near};
 use crate::retry::Attempts;
 use crate::source::{Body, Encoding, decoded, within};
 
 /// State that all requests of a fetcher share.
 pub(crate) struct Client {
     pub(crate) http: reqwest::Client,
-    /// The same, except that it connects to public addresses only.
-    pub(crate) public_only: reqwest::Client,
+    /// The same, except that they do not connect to addresses that are nearer than these.
+    pub(crate) guarded: [(Reach, reqwest::Client); 3],
     pub(crate) private_redirects: PrivateRedirects,
     /// Whether a proxy may stand between this machine and the servers.
     pub(crate) behind_proxy: bool,
@@ -80,8 +79,10 @@ pub(crate) struct Followed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) url: Url,
-    /// Whether it must have a public address.
-    pub(crate) is_guarded: bool,
+    /// How near its address may be.
+    pub(crate) least: Reach,
+    /// Cookies that it has given on the way.
+    pub(crate) cookies: Option<HeaderValue>,
 }
 
 impl Target {
@@ -89,7 +90,8 @@ impl Target {
     pub(crate) const fn asked_for(url: Url) -> Self {
         Self {
             url,
-            is_guarded: false,
+            least: Reach::Link,
+            cookies: None,
         }
     }
 }
@@ -98,14 +100,12 @@ impl Client {
     /// Sends a request once and waits for the head of the answer.
     pub(crate) async fn send(&self, ask: &Ask, to: &Target) -> Result<Response, FetchError> {
         let url = &to.url;
-        let http = match to.is_guarded {
-            // The resolver does not see addresses that are written out.
-            true => match private_literal(url) {
-                Some(address) => return Err(to_private(url, address)),
-                None => &self.public_only,
-            },
-            false => &self.http,
-        };
+        // The resolver does not see addresses that are written out.
+        if let Some(address) = literal(url).filter(|address| Reach::of(*address) < to.least) {
+            return Err(too_near(url, address));
+        }
+        let guarded = self.guarded.iter().find(|(least, _)| *least == to.least);
+        let http = guarded.map_or(&self.http, |(_, http)| http);
         add(&self.counters.requests, 1);
         let mut request = http
             .get(url.clone())
@@ -119,6 +119,9 @@ impl Client {
         }
         if let Some(etag) = &ask.if_match {
             request = request.header(IF_MATCH, etag);
+        }
+        if let Some(cookies) = &to.cookies {
+            request = request.header(COOKIE, cookies);
         }
         let time = self.servers.time_to_answer(url, self.timeouts.idle);
         match tokio::time::timeout(time, request.send()).await {
@@ -141,7 +144,8 @@ impl Client {
     /// Sends a request and follows redirects; an error status is returned as an answer.
     pub(crate) async fn follow(&self, ask: &Ask, asked: &Target) -> Result<Followed, FetchError> {
         let mut at = asked.clone();
-        let mut visited = vec![asked.url.clone()];
+        let mut visited = vec![asked.clone()];
+        let mut cookies = Cookies::default();
         let (mut linked_etag, mut linked_size) = (None, None);
         loop {
             let response = self.send(ask, &at).await?;
@@ -165,21 +169,32 @@ impl Client {
             }
             // `send` chooses the secret headers by the URL of each hop, so none goes to another
             // server.
-            let url = next_hop(&visited, response.headers())?;
+            let url = next_hop(&asked.url, &at.url, response.headers())?;
+            cookies.take(&at.url, response.headers());
             let connected = response.remote_addr().filter(|_| !self.behind_proxy);
-            // Once a public server has had a say, the way must stay public.
-            let is_guarded = at.is_guarded || self.guards_beyond(&at.url, connected);
-            at = Target { url, is_guarded };
-            visited.push(at.url.clone());
+            // Once a farther server has had a say, the way must stay as far.
+            let least = at.least.max(self.least_beyond(&at.url, connected));
+            at = Target {
+                least,
+                cookies: cookies.header(&url),
+                url,
+            };
+            // With other cookies it is another question.
+            let is_asked = |asked: &Target| (&asked.url, &asked.cookies) == (&at.url, &at.cookies);
+            if visited.iter().any(is_asked) {
+                let reason = format!("in a circle, back to `{}`", redacted(&at.url));
+                return Err(refused(&asked.url, reason));
+            }
+            visited.push(at.clone());
         }
     }
 
-    /// Returns whether a server may lead to public addresses only.
-    pub(crate) fn guards_beyond(&self, url: &Url, connected: Option<SocketAddr>) -> bool {
+    /// Returns how near the addresses are to which a server may lead.
+    pub(crate) fn least_beyond(&self, url: &Url, connected: Option<SocketAddr>) -> Reach {
         match self.private_redirects {
-            PrivateRedirects::Always => false,
-            PrivateRedirects::Never => true,
-            PrivateRedirects::FromPrivate => is_public_server(url, connected),
+            PrivateRedirects::Always => Reach::Link,
+            PrivateRedirects::Never => Reach::Public,
+            PrivateRedirects::FromPrivate => Reach::of_server(url, connected),
         }
     }
 
@@ -372,8 +387,8 @@ fn broken(url: &Url, error: reqwest::Error) -> FetchError {
     let mut next: Option<&(dyn Error + 'static)> = Some(&error);
     let (mut deepest, mut is_nonsense) = (String::new(), false);
     while let Some(cause) = next {
-        if let Some(NotPublic(address)) = cause.downcast_ref() {
-            return to_private(url, *address);
+        if let Some(TooNear(address)) = cause.downcast_ref() {
+            return too_near(url, *address);
         }
         let is_no_http = cause
             .downcast_ref::<hyper::Error>()

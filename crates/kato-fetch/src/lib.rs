@@ -13,6 +13,7 @@ mod builder;
 mod cache;
 mod cancel;
 mod client;
+mod cookies;
 pub mod defaults;
 mod error;
 mod fetcher;

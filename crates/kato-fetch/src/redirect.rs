@@ -9,12 +9,8 @@ use url::{Host, Url};
 use crate::FetchError;
 use crate::location::redacted;
 
-/// Returns where a redirect leads; `visited` are the addresses on the way, the present one last.
-pub(crate) fn next_hop(visited: &[Url], headers: &HeaderMap) -> Result<Url, FetchError> {
-    // The caller begins with the address that was asked for.
-    let Some((first, from)) = visited.first().zip(visited.last()) else {
-        return Err(FetchError::Runtime { source: None });
-    };
+/// Returns where the redirect of `from` leads, on the way from `first`.
+pub(crate) fn next_hop(first: &Url, from: &Url, headers: &HeaderMap) -> Result<Url, FetchError> {
     let bad = |reason: String| refused(first, reason);
     let location = headers
         .get(LOCATION)
@@ -31,9 +27,6 @@ pub(crate) fn next_hop(visited: &[Url], headers: &HeaderMap) -> Result<Url, Fetc
     if downgrade || !matches!(next.scheme(), "http" | "https") {
         return Err(bad(format!("to `{}:`, which is not safe", next.scheme())));
     }
-    if visited.contains(&next) {
-        return Err(bad(format!("in a circle, back to `{}`", redacted(&next))));
-    }
     Ok(next)
 }
 
@@ -45,45 +38,85 @@ pub(crate) fn refused(from: &Url, reason: String) -> FetchError {
     }
 }
 
-/// Returns the error for a redirect of a public server to an address that is not.
-pub(crate) fn to_private(url: &Url, address: IpAddr) -> FetchError {
+/// Returns the error for a redirect to an address that its server may not lead to.
+pub(crate) fn too_near(url: &Url, address: IpAddr) -> FetchError {
     refused(
         url,
         format!(
-            "to {address}, which is this machine or its own network, where no other server may lead (`PrivateRedirects`)"
+            "to {address}, an address of this machine or its network to which this server may not lead (`PrivateRedirects`)"
         ),
     )
 }
 
-/// Returns the address in a URL, if it is written out and not public.
-pub(crate) fn private_literal(url: &Url) -> Option<IpAddr> {
-    let address = match url.host()? {
-        Host::Ipv4(address) => IpAddr::V4(address),
-        Host::Ipv6(address) => IpAddr::V6(address),
+/// From where an address can be reached. A server may lead to addresses of its own kind and of those
+/// behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reach {
+    /// From the same wire, where clouds hand out the credentials of their machines.
+    Link,
+    /// From this machine.
+    Machine,
+    /// From its network.
+    Network,
+    /// From everywhere.
+    Public,
+}
+
+impl Reach {
+    /// Returns that of an address.
+    pub(crate) fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => Self::of_v4(address),
+            IpAddr::V6(address) => match embedded(address) {
+                Some(inner) => Self::of_v4(inner),
+                None => Self::of_v6(address),
+            },
+        }
+    }
+
+    /// Returns that of a server that has answered: by the address in its URL, or by the one that was
+    /// connected to.
+    pub(crate) fn of_server(url: &Url, connected: Option<SocketAddr>) -> Self {
+        match (literal(url), connected) {
+            (Some(address), _) => Self::of(address),
+            (None, Some(connected)) => Self::of(connected.ip()),
+            (None, None) => Self::Public,
+        }
+    }
+
+    fn of_v4(address: Ipv4Addr) -> Self {
+        match () {
+            () if address.is_link_local() => Self::Link,
+            () if address.is_loopback() || address.octets()[0] == 0 => Self::Machine,
+            () if is_public_v4(address) => Self::Public,
+            () => Self::Network,
+        }
+    }
+
+    fn of_v6(address: Ipv6Addr) -> Self {
+        match () {
+            () if address.is_unicast_link_local() || address == METADATA_V6 => Self::Link,
+            () if address.is_loopback() || address.is_unspecified() => Self::Machine,
+            () if is_public_v6(address) => Self::Public,
+            () => Self::Network,
+        }
+    }
+}
+
+/// Address at which a cloud hands out credentials, though it is none of the link.
+const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254);
+
+/// Returns the address in a URL, if it is written out.
+pub(crate) fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(address) => Some(IpAddr::V4(address)),
+        Host::Ipv6(address) => Some(IpAddr::V6(address)),
         // What it stands for is this machine, whoever resolves it (RFC 6761, 6.3).
         Host::Domain(name) => {
             let name = name.trim_end_matches('.').to_ascii_lowercase();
             let is_local = name == "localhost" || name.ends_with(".localhost");
-            return is_local.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+            is_local.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
         }
-    };
-    (!is_public(address)).then_some(address)
-}
-
-/// Returns whether a server that has answered is a public one: by the address in its URL, or by the
-/// one that was connected to.
-pub(crate) fn is_public_server(url: &Url, connected: Option<SocketAddr>) -> bool {
-    private_literal(url).is_none() && connected.is_none_or(|address| is_public(address.ip()))
-}
-
-/// Returns whether an address is one that everybody can reach.
-pub(crate) fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match embedded(address) {
-            Some(inner) => is_public_v4(inner),
-            None => is_public_v6(address),
-        },
     }
 }
 
@@ -135,26 +168,27 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Resolver that leaves out addresses that are not public.
+/// Resolver that leaves out addresses that are nearer than it is told.
 #[derive(Debug)]
-pub(crate) struct PublicOnly;
+pub(crate) struct AtLeast(pub(crate) Reach);
 
-/// A name that has no public address, but another one.
+/// A name that has no other address than one that is too near.
 #[derive(Debug, thiserror::Error)]
-#[error("the name has only addresses like {0}, which are not public")]
-pub(crate) struct NotPublic(pub(crate) IpAddr);
+#[error("the name has no address that is as far as it must be, but {0}")]
+pub(crate) struct TooNear(pub(crate) IpAddr);
 
-impl Resolve for PublicOnly {
+impl Resolve for AtLeast {
     fn resolve(&self, name: Name) -> Resolving {
+        let least = self.0;
         Box::pin(async move {
             let found: Vec<SocketAddr> =
                 tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let (public, others): (Vec<_>, Vec<_>) = found
+            let (far, near): (Vec<_>, Vec<_>) = found
                 .into_iter()
-                .partition(|address| is_public(address.ip()));
-            match (public.is_empty(), others.first()) {
-                (true, Some(other)) => Err(NotPublic(other.ip()).into()),
-                _ => Ok(Box::new(public.into_iter()) as Addrs),
+                .partition(|address| Reach::of(address.ip()) >= least);
+            match (far.is_empty(), near.first()) {
+                (true, Some(near)) => Err(TooNear(near.ip()).into()),
+                _ => Ok(Box::new(far.into_iter()) as Addrs),
             }
         })
     }
@@ -204,35 +238,60 @@ mod tests {
             ("64:ff9b::808:808", true),
             ("2002:7f00:1::", false),
         ] {
-            assert_eq!(is_public(address.parse().unwrap()), expected, "{address}");
+            let found = Reach::of(address.parse().unwrap());
+            assert_eq!(found == Reach::Public, expected, "{address}");
         }
     }
 
     #[test]
+    fn some_addresses_are_nearer_than_others() {
+        for (address, expected) in [
+            ("169.254.169.254", Reach::Link),
+            ("fe80::1", Reach::Link),
+            ("fd00:ec2::254", Reach::Link),
+            ("::ffff:169.254.169.254", Reach::Link),
+            ("127.8.8.8", Reach::Machine),
+            ("0.0.0.0", Reach::Machine),
+            ("::1", Reach::Machine),
+            ("10.0.0.1", Reach::Network),
+            ("fd00::1", Reach::Network),
+            ("8.8.8.8", Reach::Public),
+        ] {
+            assert_eq!(Reach::of(address.parse().unwrap()), expected, "{address}");
+        }
+        assert!(Reach::Link < Reach::Machine && Reach::Machine < Reach::Network);
+        assert!(Reach::Network < Reach::Public);
+    }
+
+    #[test]
     fn addresses_are_seen_in_every_spelling() {
-        for (url, is_private) in [
-            ("http://127.0.0.1/", true),
-            ("http://2130706433/", true),
-            ("http://0x7f.1/", true),
-            ("http://[::1]/", true),
-            ("http://[::ffff:10.0.0.1]/", true),
-            ("http://localhost:80/", true),
-            ("http://a.LOCALHOST./", true),
-            ("http://example.org/", false),
-            ("http://8.8.8.8/", false),
+        for (url, expected) in [
+            ("http://127.0.0.1/", Reach::Machine),
+            ("http://2130706433/", Reach::Machine),
+            ("http://0x7f.1/", Reach::Machine),
+            ("http://[::1]/", Reach::Machine),
+            ("http://[::ffff:10.0.0.1]/", Reach::Network),
+            ("http://localhost:80/", Reach::Machine),
+            ("http://a.LOCALHOST./", Reach::Machine),
+            ("http://example.org/", Reach::Public),
+            ("http://8.8.8.8/", Reach::Public),
         ] {
             let url: Url = url.parse().unwrap();
-            assert_eq!(private_literal(&url).is_some(), is_private, "{url}");
+            assert_eq!(Reach::of_server(&url, None), expected, "{url}");
         }
+        let named: Url = "http://example.org/".parse().unwrap();
+        let connected = "10.0.0.1:80".parse().ok();
+        assert_eq!(Reach::of_server(&named, connected), Reach::Network);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        // A name without another address.
-        let found = runtime.block_on(PublicOnly.resolve("localhost".parse().unwrap()));
-        let error = found.err().map(|error| error.downcast::<NotPublic>());
-        assert!(matches!(error, Some(Ok(found)) if found.0.is_loopback()));
-        let named: Url = "http://example.org/".parse().unwrap();
-        assert!(is_public_server(&named, None));
-        assert!(!is_public_server(&named, "10.0.0.1:80".parse().ok()));
+        let resolve = |least| {
+            let found = AtLeast(least).resolve("localhost".parse().unwrap());
+            runtime.block_on(found)
+        };
+        let found = resolve(Reach::Network).err();
+        let found = found.map(|error| error.downcast::<TooNear>());
+        assert!(matches!(found, Some(Ok(found)) if found.0.is_loopback()));
+        assert!(resolve(Reach::Machine).is_ok());
     }
 }

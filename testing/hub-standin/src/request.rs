@@ -16,6 +16,8 @@ pub struct Seen {
     pub range: Option<String>,
     /// Whether there was an `Authorization`.
     pub has_authorization: bool,
+    /// The header `Cookie`.
+    pub cookie: Option<String>,
     /// The header `If-Match`.
     pub if_match: Option<String>,
     /// Number of the connection that it came by, from 0.
@@ -110,6 +112,7 @@ impl Request {
             query: self.query.clone(),
             range: self.header("range").map(str::to_owned),
             has_authorization: self.header("authorization").is_some(),
+            cookie: self.header("cookie").map(str::to_owned),
             if_match: self.header("if-match").map(str::to_owned),
             connection,
         }

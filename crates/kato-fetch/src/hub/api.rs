@@ -8,6 +8,7 @@ use super::{below, card::Config};
 use crate::FetchError;
 use crate::client::{Client, Target, same_origin, text, wrong};
 use crate::location::redacted;
+use crate::redirect::Reach;
 
 /// Pages after which a list of files cannot be honest: the Hub gives up to a thousand entries a
 /// page.
@@ -100,8 +101,11 @@ impl Repository {
         for _ in 0..MAX_PAGES {
             let at = Target {
                 // A list that goes on at another server is as good as a redirect to it.
-                is_guarded: !same_origin(&url, &first) && client.guards_beyond(&first, None),
-                url: url.clone(),
+                least: match same_origin(&url, &first) {
+                    true => Reach::Link,
+                    false => client.least_beyond(&first, None),
+                },
+                ..Target::asked_for(url.clone())
             };
             let (body, headers) = client.text(&at).await?;
             received = received.saturating_add(body.len() as u64);

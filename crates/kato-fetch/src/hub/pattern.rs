@@ -247,6 +247,15 @@ mod tests {
             assert_eq!(found, expected, "{pattern} {path}");
         }
         assert_eq!(Pattern::read("a**b/c"), None);
+        // What that library says of random ones.
+        let recorded: serde_json::Value =
+            serde_json::from_str(include_str!("../../tests/data/patterns.json")).unwrap();
+        let rows = recorded["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 800);
+        for row in rows {
+            let pattern = Pattern::read(row[0].as_str().unwrap()).unwrap();
+            assert_eq!(pattern.is_match(row[1].as_str().unwrap()), row[2], "{row}");
+        }
         let slow = Pattern::read(&"*a".repeat(2000)).unwrap();
         assert!(!slow.is_match(&"a".repeat(1999)));
     }

@@ -26,12 +26,12 @@ pub(crate) struct HttpSource {
     /// Whether the Hub itself has the file: then its own answer has the validator, and the storage
     /// that it redirects to has another one.
     on_hub: bool,
-    remembered: Mutex<Option<Remembered>>,
+    remembered: Mutex<Option<Arc<Remembered>>>,
 }
 
 /// Destination of the last redirects. Asking there spares them, until the signature in its URL
 /// expires.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Remembered {
     target: Target,
     /// ETag of the content there.
@@ -313,7 +313,7 @@ impl HttpSource {
             }
             if let Some(target) = answer.target.clone() {
                 let etag = text(answer.response.headers(), ETAG.as_str());
-                *self.remembered() = Some(Remembered { target, etag });
+                *self.remembered() = Some(Arc::new(Remembered { target, etag }));
             }
         }
         self.check(&answer.response, known, None)?;
@@ -367,7 +367,7 @@ impl HttpSource {
     }
 
     /// Locks what is remembered. It is replaced as a whole, so that a panic leaves no half of it.
-    fn remembered(&self) -> std::sync::MutexGuard<'_, Option<Remembered>> {
+    fn remembered(&self) -> std::sync::MutexGuard<'_, Option<Arc<Remembered>>> {
         self.remembered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -25,8 +25,8 @@ def b64(data):
     return {"base64": base64.b64encode(data).decode()}
 
 
-def rule(*steps, method=None, range=None, path=None):
-    return {k: v for k, v in dict(method=method, range=range, path=path, steps=list(steps)).items() if v is not None}
+def rule(*steps, method=None, range=None, path=None, cookie=None):
+    return {k: v for k, v in dict(method=method, range=range, path=path, cookie=cookie, steps=list(steps)).items() if v is not None}
 
 
 GOOD = {"good": True}
@@ -130,6 +130,9 @@ ROWS = [
     ("an encoding that is a character set", always(head(200, "Content-Encoding: utf-8", f"Content-Length: {N}"), ALL), "right"),
     # Redirects.
     ("to itself", redirect("a"), "in a circle"),
+    ("to itself, until it sees its cookie", [rule(GOOD, cookie="seen=1; b=2"), rule(head(302, "Location: a", "Set-Cookie: seen=1; Path=/; HttpOnly", "Set-Cookie: b=2; Path=/", "Content-Length: 0"))], "right"),
+    ("with a cookie from elsewhere", [rule(head(302, "Location: http://{host}/files/b", "Set-Cookie: a=1; Path=/", "Content-Length: 0"), path="/files/a"), rule(GOOD, cookie="a=1")], "right"),
+    ("to itself, with another cookie each time", always(head(302, "Location: a", "Set-Cookie: a=1; Path=/", "Content-Length: 0")), "in a circle"),
     ("to nowhere in particular", redirect(""), "in a circle"),
     ("back and forth", [rule(head(302, "Location: b", "Content-Length: 0"), path="/files/a"), rule(head(302, "Location: a", "Content-Length: 0"))], "in a circle"),
     ("ever deeper", always(head(302, "Location: x/", "Content-Length: 0")), "more than 10 times"),
@@ -215,8 +218,9 @@ def answer(connection, rules, host):
             return
         data += more
     method, path = data.decode("latin-1").split()[:2]
+    cookie = dict(line.split(": ", 1) for line in data.decode("latin-1").split("\r\n")[1:] if ": " in line).get("Cookie")
     for candidate in rules:
-        if candidate.get("method", method) == method and "range" not in candidate and candidate.get("path", path) == path:
+        if candidate.get("method", method) == method and "range" not in candidate and candidate.get("path", path) == path and candidate.get("cookie", cookie) == cookie:
             try:
                 for step in candidate["steps"]:
                     send(connection, step, data, host)

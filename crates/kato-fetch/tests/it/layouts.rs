@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use kato_fetch::{FetchError, Fetcher, HubLayout};
 use kato_hub_standin::{Dataset, HubStandin};
+use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::support::fetcher;
@@ -137,5 +138,33 @@ fn a_card_is_told_from_a_readme() {
         ("", false),
     ] {
         assert_eq!(HubLayout::is_card(readme), expected, "{readme}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_card_is_read_without_a_panic(
+        lines in prop::collection::vec("[-\\[\\]{}&*!|>:?'\"#%@ a-cä0-9\t]{0,20}", 0..12),
+        configs in prop::collection::vec("[-/*.?\\[\\]a-b]{0,12}", 0..4),
+        paths in prop::collection::vec("(data/)?[-a-cä0-9./_\\[]{0,24}(-00000-of-00001.csv)?", 0..8),
+        split in "[a-c.]{0,4}",
+    ) {
+        let items: String = configs
+            .iter()
+            .map(|pattern| format!("- config_name: default\n  data_files: '{pattern}'\n"))
+            .collect();
+        for readme in [
+            format!("---\n{}\n---\n", lines.join("\n")),
+            format!("---\nconfigs:\n{items}---\n"),
+        ] {
+            let _ = HubLayout::is_card(&readme);
+            let layout = HubLayout::new("x", Some(&readme), paths.clone());
+            for config in [None, Some("default"), Some("a")] {
+                if let Ok(found) = layout.files(config, Some(&split)) {
+                    prop_assert!(found.files.iter().all(|path| paths.contains(path)));
+                    prop_assert_eq!(found.files.len() + found.ignored.len(), paths.len());
+                }
+            }
+        }
     }
 }

@@ -170,6 +170,20 @@ fn redirects_lead_to_private_addresses_only_where_that_is_allowed() {
         assert!(matches!(error, FetchError::Redirect { .. }), "{error}");
         assert!(error.to_string().contains("127.0.0.1"), "{error}");
     }
+    // Not even from this machine to where a cloud hands out credentials; nothing is sent there.
+    let to_link = HubStandin::builder()
+        .script("a", |_| {
+            Raw::status(302)
+                .header("Location", "http://169.254.169.254/latest/meta-data/")
+                .header("Connection", "close")
+                .body("")
+        })
+        .start()
+        .unwrap();
+    let fetcher = builder(&to_link).build().unwrap();
+    let error = failure(&fetcher, &to_link.file_url("a"));
+    assert!(matches!(error, FetchError::Redirect { .. }), "{error}");
+    assert_eq!(fetcher.figures().requests, 1);
     // A list that goes on elsewhere is as good as a redirect.
     let info = r#"{"id": "me/corpus", "sha": "0a"}"#;
     let next = format!(

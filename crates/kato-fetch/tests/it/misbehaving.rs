@@ -76,7 +76,10 @@ fn standin(rules: &Value, file: &[u8]) -> HubStandin {
                     Some(_) => seen.range.is_some(),
                     None => true,
                 };
-                method && path && range
+                let cookie = rule
+                    .get("cookie")
+                    .is_none_or(|cookie| cookie.as_str() == seen.cookie.as_deref());
+                method && path && range && cookie
             };
             let rule = rules.as_array().unwrap().iter().find(fits).unwrap();
             let steps = rule["steps"].as_array().unwrap();
