@@ -1,5 +1,5 @@
-//! Compares the speed of GPT-2 as built in with that of the engine behind `huggingface`, which
-//! reads the same tokenizer from its `tokenizer.json`: the best of five rounds each, by turns, over
+//! Compares the speed of GPT-2 as built in with that of the engine of `huggingface`, which reads
+//! the same tokenizer from its `tokenizer.json`: the best of five rounds each, by turns, over
 //! paragraphs of one text after the other. `cargo run --profile dist -p kato-tokenizer --features
 //! huggingface --example compare_gpt2 -- tokenizer.json FILE...`
 

@@ -17,6 +17,9 @@ const SHORT: usize = 32;
 /// What stands for the rule of a pair that has none: no rank is as high.
 const NO_RULE: (u32, u32) = (u32::MAX, 0);
 
+/// What stands for the part before the first one.
+const NO_PART: u32 = u32::MAX;
+
 /// The merge rules of a byte-level model.
 pub(crate) struct Bpe {
     /// The id of each single byte.
@@ -95,38 +98,39 @@ impl Bpe {
 
     /// Merges the parts of a word of any length in place; returns how many are left.
     fn merge_long(&self, ids: &mut [u32]) -> usize {
-        let mut parts: Vec<Part> = (0..)
+        let mut parts: Vec<Part> = (0u32..)
             .zip(&*ids)
             .map(|(at, &id)| Part {
                 id,
                 rule: NO_RULE,
-                before: usize::checked_sub(at, 1),
+                before: at.checked_sub(1).unwrap_or(NO_PART),
                 after: at + 1,
             })
             .collect();
         // By rank, then by position. Entries are never removed when a merge makes them stale; they
         // are recognised when they are taken.
         let mut queue = BinaryHeap::with_capacity(parts.len());
-        for left in 0..parts.len() {
+        for left in 0..parts.len() as u32 {
             self.consider(&mut parts, left, &mut queue);
         }
         while let Some(Reverse((rank, left))) = queue.pop() {
             let Part {
                 rule, after: right, ..
-            } = parts[left];
+            } = parts[left as usize];
             if rule.0 != rank {
                 continue; // one of the two was merged with another neighbour meanwhile
             }
-            let after = parts[right].after;
-            parts[right].rule = NO_RULE;
-            parts[left].id = rule.1;
-            parts[left].after = after;
-            if let Some(next) = parts.get_mut(after) {
-                next.before = Some(left);
+            let after = parts[right as usize].after;
+            parts[right as usize].rule = NO_RULE;
+            parts[left as usize].id = rule.1;
+            parts[left as usize].after = after;
+            if let Some(next) = parts.get_mut(after as usize) {
+                next.before = left;
             }
             // The new part has new pairs with both of its neighbours.
             self.consider(&mut parts, left, &mut queue);
-            if let Some(before) = parts[left].before {
+            let before = parts[left as usize].before;
+            if before != NO_PART {
                 self.consider(&mut parts, before, &mut queue);
             }
         }
@@ -135,20 +139,20 @@ impl Bpe {
         while let Some(part) = next {
             ids[n] = part.id;
             n += 1;
-            next = parts.get(part.after);
+            next = parts.get(part.after as usize);
         }
         n
     }
 
     /// Looks for the rule of the part at `left` and the one after it, and queues it if there is
     /// one.
-    fn consider(&self, parts: &mut [Part], left: usize, queue: &mut Queue) {
-        let Part { id, after, .. } = parts[left];
-        let rule = match parts.get(after) {
+    fn consider(&self, parts: &mut [Part], left: u32, queue: &mut Queue) {
+        let Part { id, after, .. } = parts[left as usize];
+        let rule = match parts.get(after as usize) {
             Some(right) => self.rule(id, right.id),
             None => NO_RULE,
         };
-        parts[left].rule = rule;
+        parts[left as usize].rule = rule;
         if rule != NO_RULE {
             queue.push(Reverse((rule.0, left)));
         }
@@ -161,7 +165,7 @@ impl Bpe {
 }
 
 /// Possible merges: rank and position of the left part.
-type Queue = BinaryHeap<Reverse<(u32, usize)>>;
+type Queue = BinaryHeap<Reverse<(u32, u32)>>;
 
 /// A run of bytes with an id, in a list linked by position.
 #[derive(Clone, Copy)]
@@ -169,8 +173,8 @@ struct Part {
     id: u32,
     /// That of this part and the one after it; none once the part is merged into another.
     rule: (u32, u32),
-    before: Option<usize>,
-    after: usize,
+    before: u32,
+    after: u32,
 }
 
 #[cfg(test)]

@@ -163,6 +163,9 @@ impl Engine {
     /// Appends the ids of a text.
     fn encode_into(&self, text: &str, ids: &mut Vec<u32>) -> Result<(), TextError> {
         let mut work = Work::of(text.len());
+        if u32::try_from(text.len()).is_err() {
+            return Err(TextError::TooLong);
+        }
         self.added.split(text, false, |segment| match segment {
             Segment::Token(id) => {
                 ids.push(id);

@@ -36,6 +36,7 @@ impl Classes {
         Self(classes)
     }
 
+    #[inline]
     fn of(&self, character: char) -> Class {
         let class = self.0.get(character as usize);
         class.copied().unwrap_or(Class::Other)
@@ -79,6 +80,7 @@ impl<'a> Words<'a> {
     }
 
     /// Returns class and length of the character at `at`, `None` at the end.
+    #[inline]
     fn class_at(&self, at: usize) -> Option<(Class, usize)> {
         let &byte = self.text.as_bytes().get(at)?;
         if byte.is_ascii() {
@@ -89,6 +91,7 @@ impl<'a> Words<'a> {
     }
 
     /// Returns the end of the characters of one class that begin at `at`.
+    #[inline]
     fn end_of(&self, class: Class, at: usize) -> usize {
         let mut others = self.text[at..]
             .char_indices()
@@ -98,6 +101,7 @@ impl<'a> Words<'a> {
 
     /// Returns the end of the white space at `start`, which leaves its last character to the word
     /// that follows, unless it has no other.
+    #[inline]
     fn end_of_spaces(&self, start: usize) -> usize {
         let (mut last, mut at) = (start, start);
         while let Some((Class::Space, len)) = self.class_at(at) {
@@ -129,6 +133,7 @@ impl<'a> Words<'a> {
     }
 
     /// Returns the end of a word that does not begin with an ASCII letter.
+    #[inline]
     fn end_of_other_word(&self, start: usize) -> Option<usize> {
         let (class, len) = self.class_at(start)?;
         let after = start + len;

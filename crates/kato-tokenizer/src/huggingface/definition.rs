@@ -37,12 +37,15 @@ pub(super) fn parse(json: &str) -> Result<Value, DefinitionError> {
     }
 }
 
+/// What an object counts beside its members, as it takes as much memory as so many values.
+const OBJECT: usize = 16;
+
 /// Counts the values and keys of a JSON text.
 struct Count<'a>(&'a mut usize);
 
 impl Count<'_> {
-    fn one<E: Error>(&mut self) -> Result<(), E> {
-        *self.0 = self.0.checked_sub(1).ok_or_else(|| E::custom(TOO_MANY))?;
+    fn take<E: Error>(&mut self, n: usize) -> Result<(), E> {
+        *self.0 = self.0.checked_sub(n).ok_or_else(|| E::custom(TOO_MANY))?;
         Ok(())
     }
 }
@@ -51,7 +54,7 @@ impl<'de> DeserializeSeed<'de> for Count<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
-        self.one()?;
+        self.take(1)?;
         deserializer.deserialize_any(self)
     }
 }
@@ -92,7 +95,8 @@ impl<'de> Visitor<'de> for Count<'_> {
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
+        self.take(OBJECT)?;
         while members.next_key_seed(Count(self.0))?.is_some() {
             members.next_value_seed(Count(self.0))?;
         }

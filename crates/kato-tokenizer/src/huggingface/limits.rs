@@ -67,7 +67,11 @@ impl Work {
     pub(super) fn of(bytes: usize) -> Self {
         Self {
             steps: STEPS.saturating_add(STEPS_PER_BYTE.saturating_mul(bytes as u64)),
-            max_len: bytes.saturating_mul(GROWTH).saturating_add(SMALL_GROWTH),
+            // Places in a text are numbers of 32 bits.
+            max_len: bytes
+                .saturating_mul(GROWTH)
+                .saturating_add(SMALL_GROWTH)
+                .min(u32::MAX as usize),
         }
     }
 

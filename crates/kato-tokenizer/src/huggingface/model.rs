@@ -5,6 +5,7 @@ mod unigram;
 mod wordpiece;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use serde_json::Value;
@@ -28,7 +29,7 @@ pub(super) enum Model {
     Unigram(Box<Unigram>),
     WordPiece(Box<WordPiece>),
     WordLevel {
-        ids: Ids,
+        ids: Arc<Ids>,
         unknown: Unknown,
     },
 }
@@ -41,7 +42,7 @@ pub(super) struct Loaded {
     /// How many tokens there are as Hugging Face counts them, for the ids of added tokens.
     pub(super) n_tokens: u32,
     /// Tokens of Unigram may be listed more than once; an id of its own is the last one's.
-    pub(super) ids: Ids,
+    pub(super) ids: Arc<Ids>,
 }
 
 /// What stands for a part of a text that the model does not know.
@@ -93,12 +94,13 @@ impl Model {
             return unigram::from_json(fields, vocab);
         }
         let (ids, tokens) = ids(vocab)?;
+        let ids = Arc::new(ids);
         let model = match kind {
             "BPE" => bpe::from_json(fields, &ids, byte_level)?,
             "WordPiece" => Self::WordPiece(Box::new(WordPiece::from_json(fields, &ids)?)),
             "WordLevel" => Self::WordLevel {
                 unknown: Unknown::of(fields.text("unk_token")?, &ids),
-                ids: ids.clone(),
+                ids: Arc::clone(&ids),
             },
             _ => return Err(fields.unknown()),
         };
@@ -117,6 +119,9 @@ impl Model {
         ids: &mut Vec<u32>,
         work: &mut Work,
     ) -> Result<(), TextError> {
+        if u32::try_from(word.len()).is_err() {
+            return Err(TextError::TooLong);
+        }
         match self {
             Self::ByteBpe(bpe) => {
                 let known = bpe.word(word.as_bytes(), ids);

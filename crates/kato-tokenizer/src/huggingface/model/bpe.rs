@@ -1,6 +1,7 @@
 //! Byte pair encoding over characters, with all that a definition may ask for.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use crate::huggingface::fields::Fields;
 
 /// Byte pair encoding over characters.
 pub(in crate::huggingface) struct CharBpe {
-    ids: Ids,
+    ids: Arc<Ids>,
     rules: Bpe,
     /// What the characters behind the first, and the last one, are looked up with.
     prefix: String,
@@ -29,7 +30,7 @@ pub(in crate::huggingface) struct CharBpe {
 /// Reads the model.
 pub(super) fn from_json(
     fields: Fields<'_>,
-    ids: &Ids,
+    ids: &Arc<Ids>,
     byte_level: bool,
 ) -> Result<Model, DefinitionError> {
     let dropout = fields.get("dropout").map_or(Some(0.0), Value::as_f64);
@@ -75,7 +76,7 @@ pub(super) fn from_json(
         }
     }
     Ok(Model::CharBpe(Box::new(CharBpe {
-        ids: ids.clone(),
+        ids: Arc::clone(ids),
         rules,
         prefix,
         suffix,

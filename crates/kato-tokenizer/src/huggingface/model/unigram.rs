@@ -1,5 +1,7 @@
 //! Unigram: of all ways to cut a word into tokens the one of the highest score.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{Ids, Loaded, Model, Unknown, byte_tokens, check_number, check_token};
@@ -15,7 +17,7 @@ const UNKNOWN_PENALTY: f64 = 10.0;
 pub(in crate::huggingface) struct Unigram {
     trie: Trie,
     scores: Vec<f64>,
-    ids: Ids,
+    ids: Arc<Ids>,
     unknown: Option<u32>,
     unknown_score: f64,
     bytes: Option<Box<[Option<u32>; 256]>>,
@@ -40,6 +42,7 @@ pub(super) fn from_json(fields: Fields<'_>, vocab: &Value) -> Result<Loaded, Def
         tokens.push(token.to_owned());
         scores.push(score);
     }
+    let ids = Arc::new(ids);
     let unknown = match fields.get("unk_id") {
         None => None,
         Some(_) => Some(
@@ -60,7 +63,7 @@ pub(super) fn from_json(fields: Fields<'_>, vocab: &Value) -> Result<Loaded, Def
         unknown_score: lowest - UNKNOWN_PENALTY,
         bytes: byte_fallback.then(|| byte_tokens(&ids)),
         scores,
-        ids: ids.clone(),
+        ids: Arc::clone(&ids),
     };
     Ok(Loaded {
         model: Model::Unigram(Box::new(unigram)),
@@ -87,9 +90,6 @@ impl Unigram {
         ids: &mut Vec<u32>,
         work: &mut Work,
     ) -> Result<(), TextError> {
-        if u32::try_from(word.len()).is_err() {
-            return Err(TextError::TooLong);
-        }
         let none = Best {
             score: 0.0,
             start: None,
