@@ -194,7 +194,8 @@ impl HierarchicalConceptLearner {
     /// The document is a call of its own, so nothing reaches from one document into the next.
     ///
     /// Memory beside the text: of a document of more than a MiB four bytes for each token, and four
-    /// for each pattern of the lowest level; and what is learned, which is the batch's.
+    /// for each pattern of the lowest level, given back while it is counted; what a passage takes to
+    /// tokenize; and what is learned, which is the batch's.
     ///
     /// # Errors
     ///

@@ -277,7 +277,7 @@ impl HierarchicalConceptLearner {
 }
 
 /// Refuses a document of more tokens than a plan can number.
-fn check_length(n_tokens: usize) -> Result<(), LearnError> {
+pub(super) fn check_length(n_tokens: usize) -> Result<(), LearnError> {
     if u32::try_from(n_tokens).is_ok() {
         return Ok(());
     }
