@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use kato_advice::Advice;
 use serde::{Deserialize, Serialize};
 
 /// A foreign error kept as the cause of ours.
@@ -150,28 +151,42 @@ pub enum BadReason {
 }
 
 impl BadReason {
-    /// Returns what the caller can do about it, as a clause that ends an error message.
-    pub(crate) fn advice(&self) -> &'static str {
-        match self {
+    /// Returns what to do about it.
+    ///
+    /// ```
+    /// use kato_loader::bad_record::BadReason;
+    ///
+    /// assert_eq!(
+    ///     BadReason::UnclosedQuote.advice().to_string(),
+    ///     "repair the file, or list and skip such records with `OnBadRecord::Skip`"
+    /// );
+    /// ```
+    #[must_use]
+    pub fn advice(&self) -> Advice {
+        const SKIP: &str = "list and skip such records with `OnBadRecord::Skip`";
+        Advice::new(match self {
             Self::MissingField { .. } | Self::NotText { .. } | Self::MissingColumn { .. } => {
-                "name the text field with `with_text_field`, or list and skip such records with `OnBadRecord::Skip`"
+                &["name the text field with `with_text_field`", SKIP]
             }
-            Self::TooLarge { .. } => {
-                "raise `with_max_record_bytes`, cut plain text with `with_text_unit`, or use `OnBadRecord::Skip`"
+            Self::TooLarge { .. } => &[
+                "allow longer ones with `with_max_record_bytes`",
+                "cut plain text with `with_text_unit`",
+                SKIP,
+            ],
+            Self::Changed { .. } => {
+                &["leave the files alone while they are read, then start again"]
             }
-            Self::Changed { .. } => "leave the files alone while they are read, then start again",
-            Self::EndsBeforeCursor => "resume with the corpus the cursor was taken from",
-            Self::Unreadable { .. } => {
-                "make the file readable, or list and skip it with `OnBadRecord::Skip`"
-            }
+            Self::EndsBeforeCursor => &["resume with the corpus the cursor was taken from"],
+            Self::Unreadable { .. } => &[
+                "make the file readable",
+                "list and skip it with `OnBadRecord::Skip`",
+            ],
             Self::InvalidUtf8 { .. }
             | Self::MalformedJson { .. }
             | Self::FieldCount { .. }
             | Self::UnclosedQuote
-            | Self::Corrupt { .. } => {
-                "repair the file, or list and skip such records with `OnBadRecord::Skip`"
-            }
-        }
+            | Self::Corrupt { .. } => &["repair the file", SKIP],
+        })
     }
 }
 
