@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use kato_store::EmbeddedStore;
 
+use crate::advice::in_options;
+
 /// Environment variable that holds the address of a MongoDB, so that no password stands on a
 /// command line.
 pub(crate) const MONGODB_URI: &str = "KATO_MONGODB_URI";
@@ -110,7 +112,11 @@ fn without_credentials(address: &str) -> String {
 pub(crate) fn warn_of_recovery(store: &EmbeddedStore) {
     if let Some(recovery) = store.recovered() {
         // A closed standard error must not end the program.
-        drop(writeln!(stderr(), "warning: {recovery}"));
+        drop(writeln!(
+            stderr(),
+            "warning: {}",
+            in_options(&recovery.to_string())
+        ));
     }
 }
 

@@ -4,9 +4,8 @@ use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kato_engine::EngineError;
-use kato_hierarchy::HierarchyError;
 
+use crate::advice::told;
 use crate::interrupt::{INTERRUPTED, is_interrupted};
 use crate::output::is_reader_gone;
 
@@ -38,22 +37,6 @@ pub(crate) fn unless_interrupted(code: ExitCode) -> ExitCode {
 /// Writes an error with its causes to standard error and returns the exit code of failures.
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     // A closed standard error must not hide the exit code.
-    drop(writeln!(stderr(), "error: {error:#}{}", advice(error)));
+    drop(writeln!(stderr(), "error: {}", told(error)));
     ExitCode::FAILURE
-}
-
-/// Returns what to do with the commands of this program, where the libraries cannot say it.
-fn advice(error: &anyhow::Error) -> &'static str {
-    let unreadable = |cause: &(dyn std::error::Error + 'static)| {
-        let engine = match (cause.downcast_ref(), cause.downcast_ref()) {
-            (Some(HierarchyError::Engine(error)), _) => Some(error),
-            (_, Some(kato::Error::Engine(error))) => Some(error),
-            _ => cause.downcast_ref(),
-        };
-        matches!(engine, Some(EngineError::Unreadable { .. }))
-    };
-    match error.chain().any(unreadable) {
-        true => "; `kato index` writes it again",
-        false => "",
-    }
 }

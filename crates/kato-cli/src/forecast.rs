@@ -1,6 +1,5 @@
 //! What was foretold of a run, and how it compares with what the run took.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -8,6 +7,8 @@ use kato_planner::Interval;
 use kato_planner::recommend::span;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::text_file::read_text;
 
 /// What a run is expected to take.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -28,7 +29,7 @@ impl Forecast {
     /// When the file cannot be read or is no plan.
     pub(crate) fn of_plan(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let text = fs::read_to_string(path).with_context(|| format!("failed to read {shown}"))?;
+        let text = read_text(path).with_context(|| format!("failed to read {shown}"))?;
         let plan: Value = serde_json::from_str(&text)
             .with_context(|| format!("{shown} is no plan: make one with `kato plan --out`"))?;
         ensure!(

@@ -68,17 +68,20 @@ struct OrderlyStop {
 /// When the operating system refuses to register the handlers.
 pub(crate) fn listen() -> io::Result<()> {
     let has_come = HAS_COME.get_or_init(Arc::default);
+    // A signal handler may do next to nothing, so a thread waits for the signals and acts. What
+    // collects them comes first: a signal that the handlers below do not see yet is not lost.
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
     for signal in [SIGINT, SIGTERM] {
         // In this order: the second signal finds the flag that the first one set.
         flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(has_come))?;
         flag::register(signal, Arc::clone(has_come))?;
     }
-    // A signal handler may do next to nothing, so a thread waits for the signals and acts.
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let has_come = Arc::clone(has_come);
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
             if signals.forever().next().is_some() {
+                has_come.store(true, Ordering::Relaxed);
                 stop_process()
             }
         })?;

@@ -4,6 +4,8 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use kato_scheduler::workers::MAX_WORKERS;
+
 use crate::memory_limit::machine_memory;
 
 /// The machine as far as it tells; what it does not tell is `None`.
@@ -33,6 +35,31 @@ impl Machine {
 /// Returns the threads that the process may use at once.
 pub(crate) fn threads() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Parses a number of threads, from 1 to as many as a run may have.
+///
+/// # Errors
+///
+/// When the text is no such number.
+pub(crate) fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|number: &NonZeroUsize| number.get() <= MAX_WORKERS);
+    number.ok_or_else(|| format!("use a number from 1 to {MAX_WORKERS}"))
+}
+
+/// Parses a number of threads, of which there may be none.
+///
+/// # Errors
+///
+/// When the text is no such number.
+pub(crate) fn parse_threads_or_none(text: &str) -> Result<usize, String> {
+    match text {
+        "0" => Ok(0),
+        text => parse_threads(text)
+            .map(NonZeroUsize::get)
+            .map_err(|_| format!("use a number from 0 to {MAX_WORKERS}")),
+    }
 }
 
 /// Returns the most memory that the process has had; `None` where the system does not tell.

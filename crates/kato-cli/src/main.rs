@@ -1,5 +1,6 @@
 //! The program `kato`: trains, asks, serves and measures, one subcommand each.
 
+mod advice;
 mod analysis;
 mod backend;
 mod bench_workers;
@@ -34,9 +35,11 @@ mod repository;
 mod runs;
 mod settings;
 mod source;
+mod text_file;
 mod tokens;
 mod training;
 mod tuning;
+mod writable;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,7 @@
-//! A meter of progress on standard error: a bar on a terminal, a line every ten seconds elsewhere.
+//! A meter of progress on standard error: a bar on a terminal that can draw one, a line every ten
+//! seconds elsewhere.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 use std::time::{Duration, Instant};
 
 use console::{Term, measure_text_width};
@@ -29,32 +30,32 @@ enum Kind {
 }
 
 impl Meter {
-    /// Creates a meter: a bar if standard error is a terminal, lines otherwise, nothing if
-    /// `silent`.
+    /// Creates a meter: a bar if standard error is a terminal that can draw one, lines otherwise, no
+    /// progress if `silent`.
     #[must_use]
     pub(crate) fn new(silent: bool) -> Self {
-        let kind = if silent {
-            Kind::Silent
-        } else if stderr().is_terminal() {
-            let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND);
-            let style = ProgressStyle::with_template("{bar:20} {percent:>3} %  {msg}");
-            // The template is a constant that parses, so the plain bar is never needed.
-            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-            Kind::Bar {
-                bar: ProgressBar::with_draw_target(Some(0), target).with_style(style),
-            }
-        } else {
-            Kind::Lines {
-                // The first line comes after a whole interval, so what is done sooner writes none.
-                last: Instant::now(),
-            }
-        };
-        Self { kind }
+        if silent {
+            return Self { kind: Kind::Silent };
+        }
+        let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND);
+        // Of what is drawn nowhere nothing would be seen: neither in a log or a pipe, nor on a
+        // terminal that cannot move its cursor (`TERM=dumb`, or none).
+        if target.is_hidden() {
+            return Self::lines();
+        }
+        let style = ProgressStyle::with_template("{bar:20} {percent:>3} %  {msg}");
+        // The template is a constant that parses, so the plain bar is never needed.
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(0), target).with_style(style);
+        Self {
+            kind: Kind::Bar { bar },
+        }
     }
 
     /// Creates a meter of lines, also on a terminal.
     #[must_use]
     pub(crate) fn lines() -> Self {
+        // The first line comes after a whole interval, so what is done sooner writes none.
         let last = Instant::now();
         Self {
             kind: Kind::Lines { last },
@@ -100,13 +101,13 @@ impl Meter {
         }
     }
 
-    /// Writes a line, above the bar if there is one.
+    /// Writes a notice as a line, above the bar if there is one. It is no progress, so a silent meter
+    /// tells it, too.
     pub(crate) fn say(&self, line: &str) {
         match &self.kind {
             Kind::Bar { bar } => bar.println(line),
             // A closed standard error must not end a run.
-            Kind::Lines { .. } => drop(writeln!(stderr(), "{line}")),
-            Kind::Silent => {}
+            Kind::Lines { .. } | Kind::Silent => drop(writeln!(stderr(), "{line}")),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Opens a trained knowledge base for questions.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -13,6 +13,7 @@ use kato_engine::Node;
 use kato_hierarchy::{HeadOptions, Hierarchy, TextHead};
 use kato_store::EmbeddedStore;
 
+use crate::advice::told;
 use crate::byte_size::ByteSize;
 use crate::knowledge_base::{Access, DirectoryArgs};
 
@@ -84,7 +85,7 @@ fn patiently<T>(
 pub(crate) fn warn_of_index(store: &EmbeddedStore) {
     if let Err(error) = kato_index::open(store) {
         // A closed standard error must not end the program.
-        drop(writeln!(stderr(), "warning: {:#}", Error::from(error)));
+        drop(writeln!(stderr(), "warning: {}", told(&Error::from(error))));
     }
 }
 
@@ -103,8 +104,8 @@ fn tell(line: &str, opened: &Receiver<()>) {
     if opened.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    if stderr().is_terminal() {
-        let spinner = ProgressBar::new_spinner().with_message(line.to_owned());
+    let spinner = ProgressBar::new_spinner().with_message(line.to_owned());
+    if !spinner.is_hidden() {
         spinner.enable_steady_tick(Duration::from_millis(100));
         let _ = opened.recv();
         spinner.finish_and_clear();

@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use kato_loader::StreamingDatasetLoader;
 use kato_scheduler::StopSignal;
+use kato_store::scratch::ScratchDir;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -34,7 +35,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A random part of a corpus in a file of its own, for runs over its beginnings.
 #[derive(Debug)]
 pub(crate) struct PilotCorpus {
-    dir: TempDir,
+    dir: ScratchDir,
     /// Bytes of text of the first n documents, for n from 1.
     text_bytes: Vec<u64>,
     /// Whether the corpus has no more documents than these.
@@ -54,7 +55,7 @@ impl PilotCorpus {
         stop: &StopSignal,
         mut look: impl FnMut(&str) -> Result<()>,
     ) -> Result<Self> {
-        let dir = tempfile::tempdir().context("failed to make a directory for pilots")?;
+        let dir = ScratchDir::create().context("failed to make a directory for pilots")?;
         let path = dir.path().join("pilot.jsonl");
         let failed = || format!("failed to write {}", path.display());
         let mut file = BufWriter::new(File::create(&path).with_context(failed)?);

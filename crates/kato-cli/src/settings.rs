@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use toml::{Table, Value};
+
+use crate::text_file::read_text;
 
 /// Environment variable that names the file.
 pub(crate) const VARIABLE: &str = "KATO_SETTINGS";
@@ -40,8 +41,7 @@ pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Ve
     let Some(file) = matches.get_one::<PathBuf>(FLAG) else {
         return Ok(given);
     };
-    let text =
-        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
     let table: Table = text
         .parse()
         .with_context(|| format!("{} is no TOML", file.display()))?;
@@ -235,7 +235,7 @@ mod tests {
     fn check(settings: &str, given: &str) -> Result<String> {
         let dir = tempfile::tempdir()?;
         let file = dir.path().join("kato.toml");
-        fs::write(&file, settings)?;
+        std::fs::write(&file, settings)?;
         let given = given.split(' ').map(|argument| match argument {
             "FILE" => file.clone().into_os_string(),
             argument => argument.into(),

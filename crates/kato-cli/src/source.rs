@@ -21,6 +21,7 @@ pub(crate) use values::{
 };
 
 use crate::byte_size::ByteSize;
+use crate::machine;
 use crate::remote::{self, Fetcher, Location};
 
 /// The forms of a SOURCE, for the help of the commands.
@@ -96,7 +97,7 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "POLICY", value_enum)]
     on_bad: Option<OnBad>,
     /// Threads that fetch and decode ahead; 0 reads without. Default: what suits the source.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = machine::parse_threads_or_none)]
     loader_workers: Option<usize>,
     /// TOML file with datasets of your own, by their keys. Default: the one that KATO_DATASETS
     /// names.

@@ -1,9 +1,10 @@
 //! Files of bearer tokens.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+
+use crate::text_file::read_text;
 
 /// Reads the bearer tokens of a file, one a line; there is at least one, and blank lines are
 /// skipped.
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, bail};
 ///
 /// When the file cannot be read or holds no token.
 pub(crate) fn read_tokens(file: &Path) -> Result<Vec<String>> {
-    let text = fs::read_to_string(file)
+    let text = read_text(file)
         .with_context(|| format!("failed to read the tokens in {}", file.display()))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let tokens: Vec<String> = lines.map(str::to_owned).collect();

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tempfile::TempDir;
+use kato_store::scratch::ScratchDir;
 use tokio::runtime::Handle;
 
 use crate::ClusterError;
@@ -30,16 +30,15 @@ pub(crate) async fn run<T: Send + 'static>(
 }
 
 /// A directory for working files, which goes when the last of its clones is dropped: a future that
-/// is dropped leaves it to the work that it has begun.
+/// is dropped leaves it to the work that it has begun. That of a worker that was killed goes when
+/// the next is made.
 #[derive(Debug, Clone)]
-pub(crate) struct Scratch(Arc<TempDir>);
+pub(crate) struct Scratch(Arc<ScratchDir>);
 
 impl Scratch {
     /// Makes a directory of its own in `parent`.
     pub(crate) fn create_in(parent: &Path) -> Result<Self, ClusterError> {
-        tempfile::Builder::new()
-            .prefix("kato-cluster-")
-            .tempdir_in(parent)
+        ScratchDir::create_in(parent)
             .map(|dir| Self(Arc::new(dir)))
             .map_err(ClusterError::io("create a directory in", parent))
     }

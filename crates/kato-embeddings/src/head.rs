@@ -8,6 +8,37 @@ use crate::options::{Layout, Options};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// How files of other kinds begin, and what to do with them.
+const OTHERS: [(&[u8], &str); 9] = [
+    (b"PK\x03\x04", "it is a ZIP archive; unpack it"),
+    (
+        b"BZh",
+        "it is compressed by bzip2, which is not supported; decompress it",
+    ),
+    (
+        b"\xfd7zXZ\0",
+        "it is compressed by xz, which is not supported; decompress it",
+    ),
+    (
+        b"PAR1",
+        "it is Parquet; write its words and numbers as text",
+    ),
+    (
+        b"\x93NUMPY",
+        "it is an array of numpy, which has no words; write them as text",
+    ),
+    (
+        b"GGUF",
+        "it is a model; write its words and vectors as text",
+    ),
+    (b"\xff\xfe", "it is UTF-16; convert it to UTF-8"),
+    (b"\xfe\xff", "it is UTF-16; convert it to UTF-8"),
+    (
+        b"version https://git-lfs",
+        "it is a pointer of Git LFS; fetch the file itself, by `git lfs pull`",
+    ),
+];
+
 /// Bytes behind a header among which one of a binary form is found.
 const BINARY_WITHIN: usize = 4096;
 
@@ -35,8 +66,9 @@ pub(crate) fn read_head(
 ) -> Result<Head, EmbeddingsError> {
     let wrong = |reason| EmbeddingsError::not_vectors(path, reason);
     // GloVe is published as ZIP archives, and a user may well forget to unpack one.
-    if text.starts_with(b"PK\x03\x04") {
-        return Err(wrong("it is a ZIP archive; unpack it"));
+    let other = OTHERS.iter().find(|(magic, _)| text.starts_with(magic));
+    if let Some((_, what)) = other {
+        return Err(wrong(what));
     }
     let start = if text.starts_with(BYTE_ORDER_MARK) {
         BYTE_ORDER_MARK.len()
@@ -210,5 +242,11 @@ mod tests {
         check("", Auto, None);
         check("\n \n", Auto, None);
         check("PK\u{3}\u{4} 1 2\n", Auto, None);
+        check("BZh91AY 1 2\n", Auto, None);
+        check(
+            "version https://git-lfs.github.com/spec/v1\nsize 7\n",
+            Auto,
+            None,
+        );
     }
 }

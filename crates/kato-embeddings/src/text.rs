@@ -94,6 +94,13 @@ fn broken(path: &Path, error: BlockError) -> EmbeddingsError {
             path,
             "a line is longer than 64 MiB; if it is binary, convert it to text",
         ),
+        // The library has no kind for it. Nothing is damaged: the window is larger than is allowed.
+        BlockError::Corrupt(_, source) if source.to_string().contains("too much memory") => {
+            EmbeddingsError::not_vectors(
+                path,
+                "it needs a window of more than 128 MiB to decompress, which is not supported; compress it again without `--long` and `--ultra`",
+            )
+        }
         BlockError::Corrupt(byte_offset, source) => EmbeddingsError::Corrupt {
             path: path.to_owned(),
             byte_offset,

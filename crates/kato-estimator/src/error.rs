@@ -1,5 +1,6 @@
 //! Errors of estimates.
 
+use kato_advice::Advice;
 use thiserror::Error;
 
 /// The reason why there is no estimate.
@@ -38,9 +39,7 @@ pub enum EstimateError {
         reason: &'static str,
     },
     /// The target is further from what was observed than the estimate can be trusted.
-    #[error(
-        "the target is {ratio:.0} times what was observed, more than {limit:.0} times: observe more, or ask for it with `with_force(true)`"
-    )]
+    #[error("the target is {ratio:.0} times what was observed, more than {limit:.0} times")]
     TooFar {
         /// Size of the target over what was observed.
         ratio: f64,
@@ -88,4 +87,17 @@ pub enum EstimateError {
         /// The message of the drawing library.
         reason: String,
     },
+}
+
+impl EstimateError {
+    /// Returns what to do about it, in names of this library, where the text does not say that.
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        matches!(self, Self::TooFar { .. }).then(|| {
+            Advice::new(&[
+                "observe more",
+                "ask for it all the same with `with_force(true)`",
+            ])
+        })
+    }
 }

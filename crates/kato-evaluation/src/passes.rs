@@ -37,6 +37,9 @@ pub(crate) struct Passes<'a> {
     last_progress: Instant,
 }
 
+/// Threads at most.
+const MAX_THREADS: usize = 1024;
+
 /// The documents of one batch, planned; `None` for those that the learner refuses.
 type Planned<T> = Vec<Option<T>>;
 
@@ -51,6 +54,12 @@ impl<'a> Passes<'a> {
     ) -> Result<Self, EvaluationError> {
         // Zero lets the pool take one thread for each core.
         let n_threads = options.threads.map_or(0, std::num::NonZeroUsize::get);
+        if n_threads > MAX_THREADS {
+            return Err(EvaluationError::InvalidOption {
+                option: "threads",
+                reason: "at most 1024",
+            });
+        }
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads);
         let threads = threads.build().map_err(|source| EvaluationError::Threads {
             threads: n_threads,

@@ -32,6 +32,12 @@ pub enum HistoryError {
         /// The newest that is known.
         known: i64,
     },
+    /// The file, or the directory that it lies in, may only be read.
+    #[error("{} may only be read: make it and its directory writable, or choose another place", path.display())]
+    ReadOnly {
+        /// The path asked for.
+        path: PathBuf,
+    },
     /// No run has this id.
     #[error("no run `{run}` in the history{}", hint(candidates))]
     UnknownRun {

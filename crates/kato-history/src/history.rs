@@ -156,6 +156,41 @@ impl TrainingHistory {
         &self.path
     }
 
+    /// Checks that runs can be recorded, by a write that is taken back.
+    ///
+    /// Reading a file does not say whether it may be written.
+    ///
+    /// # Errors
+    ///
+    /// [`HistoryError::ReadOnly`] when it may not be, [`HistoryError::Sqlite`] when writing fails
+    /// for another reason.
+    ///
+    /// ```
+    /// use kato_history::TrainingHistory;
+    ///
+    /// TrainingHistory::in_memory()?.check_writable()?;
+    /// # Ok::<(), kato_history::HistoryError>(())
+    /// ```
+    pub fn check_writable(&mut self) -> Result<(), HistoryError> {
+        let write = |connection: &mut Connection| -> rusqlite::Result<()> {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            // Of the first page, for which the journal beside the file has to be made.
+            let version: i64 =
+                transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+            transaction.pragma_update(None, "user_version", version)?;
+            transaction.rollback()
+        };
+        write(&mut self.connection).map_err(|error| match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::CannotOpen) => {
+                HistoryError::ReadOnly {
+                    path: self.path.clone(),
+                }
+            }
+            _ => HistoryError::sqlite("write")(error),
+        })
+    }
+
     /// Records a run and returns its id.
     ///
     /// The id is that of the run, or made of settings and samples; where it is taken, the seconds

@@ -77,7 +77,9 @@ pub fn original_snapshot(path: impl AsRef<Path>) -> Result<NewRun, HistoryError>
         path: path.to_owned(),
         reason,
     };
-    let value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    // A byte order mark is no part of the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let value: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let snapshot = value
         .as_object()
         .ok_or_else(|| wrong("it is no JSON object".to_owned()))?;

@@ -59,10 +59,10 @@ impl BuildOptions {
         self
     }
 
-    /// Sets the number of threads that sort.
+    /// Sets the number of threads that sort; more than 1,024 are as many.
     #[must_use]
     pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
-        self.threads = threads;
+        self.threads = threads.min(MAX_THREADS);
         self
     }
 
@@ -73,6 +73,9 @@ impl BuildOptions {
         self
     }
 }
+
+/// Threads at most.
+const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(1024).expect("1024 is not 0");
 
 /// Patterns between two looks whether the building is cancelled.
 const CHECK_EVERY: u64 = 1 << 12;

@@ -2,11 +2,11 @@
 
 mod counting;
 mod long;
+mod open_runs;
 mod planning;
 mod runs;
 mod timing;
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,8 +77,6 @@ pub struct HierarchicalConceptLearner {
 pub struct LearnScratch {
     plan: DocumentPlan,
     names: NameScratch,
-    /// Runs of tokens of the document that is being planned.
-    runs: Vec<Range<usize>>,
     state: CallState,
     occurrences: [Vec<Occurrence>; 2],
     /// Occurrences of the level below and of the level that is being counted, in turn.
@@ -197,7 +195,8 @@ impl HierarchicalConceptLearner {
     /// The document is a call of its own, so nothing reaches from one document into the next.
     ///
     /// Memory beside the text: of a document of more than a MiB four bytes for each token, and four
-    /// for each pattern of the lowest level; and what is learned, which is the batch's.
+    /// for each pattern of the lowest level, given back while it is counted; what a passage takes to
+    /// tokenize; and what is learned, which is the batch's.
     ///
     /// # Errors
     ///

@@ -121,9 +121,11 @@ impl DocumentPlan {
         })
     }
 
-    /// Gives the memory of the tokens back, which of a long document is much.
-    pub(crate) fn forget_tokens(&mut self) {
-        self.n_forgotten = std::mem::take(&mut self.tokens).len();
+    /// Forgets everything but the number of tokens and what was left out.
+    pub(crate) fn count_only(&mut self, n_tokens: usize) {
+        self.tokens = Vec::new();
+        self.n_forgotten = n_tokens;
+        self.is_unnamed = false;
     }
 
     /// Empties the plan for a hierarchy of `n_nodes` levels, keeping its buffers.

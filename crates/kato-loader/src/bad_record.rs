@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use kato_advice::Advice;
 use serde::{Deserialize, Serialize};
 
 use crate::looks::Looks;
@@ -182,37 +183,53 @@ pub enum BadReason {
 }
 
 impl BadReason {
-    /// Returns what the caller can do about it, as a clause that ends an error message.
-    pub(crate) fn advice(&self) -> &str {
-        match self {
-            Self::AnotherFormat { .. } => {
-                "say what it is with `with_format` and `with_compression`, or leave it out"
-            }
-            Self::Unsupported { instead, .. } => instead,
-            Self::NoText => "check where it comes from, or allow it with `allow_empty`",
-            Self::WindowTooLarge { .. } => "allow it with `with_max_window_bytes`",
-            Self::PageTooLarge { .. } => {
-                "raise `with_max_record_bytes`: a page may have four times as many"
-            }
+    /// Returns what to do about it.
+    ///
+    /// ```
+    /// use kato_loader::bad_record::BadReason;
+    ///
+    /// assert_eq!(
+    ///     BadReason::UnclosedQuote.advice().to_string(),
+    ///     "repair the file, or list and skip such records with `OnBadRecord::Skip`"
+    /// );
+    /// ```
+    #[must_use]
+    pub fn advice(&self) -> Advice {
+        const SKIP: &str = "list and skip such records with `OnBadRecord::Skip`";
+        Advice::new(match self {
+            Self::AnotherFormat { .. } => &[
+                "say what it is with `with_format` and `with_compression`",
+                "leave it out",
+            ],
+            Self::Unsupported { .. } => &[SKIP],
+            Self::NoText => &["check where it comes from", "allow it with `allow_empty`"],
+            Self::WindowTooLarge { .. } => &["allow it with `with_max_window_bytes`"],
+            Self::PageTooLarge { .. } => &[
+                "allow larger ones with `with_max_record_bytes`, of which a page may have four",
+                "write the file with smaller pages",
+            ],
             Self::MissingField { .. } | Self::NotText { .. } | Self::MissingColumn { .. } => {
-                "name the text field with `with_text_field`, or list and skip such records with `OnBadRecord::Skip`"
+                &["name the text field with `with_text_field`", SKIP]
             }
-            Self::TooLarge { .. } => {
-                "raise `with_max_record_bytes`, cut plain text with `with_text_unit`, or use `OnBadRecord::Skip`"
+            Self::TooLarge { .. } => &[
+                "allow longer ones with `with_max_record_bytes`",
+                "cut plain text with `with_text_unit`",
+                SKIP,
+            ],
+            Self::Changed { .. } => {
+                &["leave the files alone while they are read, then start again"]
             }
-            Self::Changed { .. } => "leave the files alone while they are read, then start again",
-            Self::EndsBeforeCursor => "resume with the corpus the cursor was taken from",
-            Self::Unreadable { .. } => {
-                "make the file readable, or list and skip it with `OnBadRecord::Skip`"
-            }
+            Self::EndsBeforeCursor => &["resume with the corpus the cursor was taken from"],
+            Self::Unreadable { .. } => &[
+                "make the file readable",
+                "list and skip it with `OnBadRecord::Skip`",
+            ],
             Self::InvalidUtf8 { .. }
             | Self::MalformedJson { .. }
             | Self::FieldCount { .. }
             | Self::UnclosedQuote
-            | Self::Corrupt { .. } => {
-                "repair the file, or list and skip such records with `OnBadRecord::Skip`"
-            }
-        }
+            | Self::Corrupt { .. } => &["repair the file", SKIP],
+        })
     }
 }
 
@@ -245,7 +262,9 @@ impl fmt::Display for BadReason {
                 f,
                 "was to be read as {read_as}, and looks like {looks_like}"
             ),
-            Self::Unsupported { what, .. } => write!(f, "this is {what}, which is not read"),
+            Self::Unsupported { what, instead } => {
+                write!(f, "this is {what}, which is not read: {instead}")
+            }
             Self::NoText => f.write_str("no text is in it"),
             Self::WindowTooLarge {
                 needed_bytes: Some(needed),

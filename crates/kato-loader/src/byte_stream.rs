@@ -16,6 +16,9 @@ use crate::bad_record::{BadReason, Fault};
 use crate::looks::{HEAD_BYTES, Looks, look};
 use crate::options::Compression;
 
+/// Size of the buffer above which it is given back once all of it is consumed.
+const KEPT_BYTES: usize = 8 << 20;
+
 /// Size of the buffer at first: large enough that system calls vanish, small enough to stay in the
 /// second-level cache.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -212,6 +215,11 @@ impl ByteStream {
         self.start += len;
         self.offset += len as u64;
         self.is_at_top = false;
+        // What one large record has needed is not kept beside its text until the next is read.
+        if self.start == self.end && self.buffer.len() > KEPT_BYTES {
+            self.buffer = vec![0; CHUNK_BYTES];
+            (self.start, self.end) = (0, 0);
+        }
     }
 
     /// Reads more behind the available bytes; returns false at the end.

@@ -3,9 +3,14 @@
 use std::io;
 use std::path::Path;
 
+use kato_advice::Advice;
+
 use crate::bad_record::{BadRecord, Cause};
 
 /// Why a corpus could not be opened, or why its stream stopped.
+///
+/// The text says what is wrong; what to do about it, in names of this library, says
+/// [`advice`](Self::advice) where that is more than the text has.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -41,7 +46,8 @@ pub enum LoadError {
     },
     /// A directory holds no file of a known format.
     #[error(
-        "directory `{path}` holds no file with a known extension; name the files, or set `with_format` to take all"
+        "directory `{path}` holds no file with a known extension{}",
+        aside(ignored)
     )]
     EmptyDirectory {
         /// The directory as given.
@@ -84,13 +90,13 @@ pub enum LoadError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A stored corpus was read through a filter, which is code and cannot be stored.
-    #[error("the corpus was filtered by `{name}`; give that filter again with `with_filter`")]
+    #[error("the corpus was filtered by `{name}`")]
     FilterMissing {
         /// Its name.
         name: String,
     },
     /// A thread cannot be started.
-    #[error("a worker thread cannot be started; ask for fewer with `with_workers`")]
+    #[error("a worker thread cannot be started")]
     Thread(#[source] io::Error),
     /// An option has a value that no corpus can be read with.
     #[error("option `{option}` is out of range: {reason}")]
@@ -101,7 +107,7 @@ pub enum LoadError {
         reason: &'static str,
     },
     /// The position to resume from does not exist in this corpus.
-    #[error("cannot resume: {reason}; compare `identity()` with that of the interrupted run")]
+    #[error("cannot resume: {reason}")]
     InvalidCursor {
         /// What does not fit.
         reason: String,
@@ -113,7 +119,7 @@ pub enum LoadError {
         differences: Vec<String>,
     },
     /// A record could not be turned into a document, and the policy is to stop.
-    #[error("{record}; {}", record.reason.advice())]
+    #[error("{record}")]
     BadRecord {
         /// Where and why.
         record: Box<BadRecord>,
@@ -121,10 +127,7 @@ pub enum LoadError {
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// The corpus ends, and nothing of it became a document though no option left anything out.
-    #[error(
-        "no document in the corpus: {n_records} records, {n_blank} of them blank, {n_bad} bad; check where it comes \
-         from, or allow it with `allow_empty`"
-    )]
+    #[error("no document in the corpus: {n_records} records, {n_blank} of them blank, {n_bad} bad")]
     NoDocuments {
         /// Records that were met.
         n_records: u64,
@@ -134,10 +137,7 @@ pub enum LoadError {
         n_bad: u64,
     },
     /// The ledger is full: the caller does not drain it, or nearly every record is bad.
-    #[error(
-        "{capacity} bad records are waiting in the ledger, the last being {last}; drain it with `take_bad_records`, \
-         and check format and text field"
-    )]
+    #[error("{capacity} bad records are waiting in the ledger, the last being {last}")]
     LedgerFull {
         /// How many entries the ledger may hold.
         capacity: usize,
@@ -146,14 +146,22 @@ pub enum LoadError {
     },
     /// Reading was ended, as the caller had asked for with
     /// [`with_interrupt`](crate::StreamingDatasetLoaderBuilder::with_interrupt).
-    #[error("reading was interrupted; build a new loader, resuming from the cursor")]
+    #[error("reading was interrupted")]
     Interrupted,
     /// The stream has already ended with an error.
-    #[error("the stream already ended with an error; build a new loader, resuming from the cursor")]
+    #[error("the stream already ended with an error")]
     Stopped,
 }
 
-/// Returns what was passed over, in brackets behind a sentence.
+/// Returns what was passed over, as an end of a sentence.
+fn aside(ignored: &str) -> String {
+    match ignored {
+        "" => String::new(),
+        ignored => format!("; passed over: {ignored}"),
+    }
+}
+
+/// Returns what was passed over, as an end of a sentence that speaks of files.
 fn beside(ignored: &str) -> String {
     match ignored {
         "" => String::new(),
@@ -176,6 +184,57 @@ impl LoadError {
             record: Box::new(record),
             source,
         }
+    }
+
+    /// Returns what to do about it, where the text does not say that.
+    ///
+    /// ```
+    /// use kato_loader::StreamingDatasetLoader;
+    ///
+    /// let mut loader = StreamingDatasetLoader::builder()
+    ///     .with_reader("rows.jsonl", "{\"body\": \"a\"}\n".as_bytes())
+    ///     .build()?;
+    /// let Some(Err(error)) = loader.next() else { panic!("there is no field `text`") };
+    /// let advice = error.advice().expect("there is something to do");
+    /// assert!(advice.to_string().starts_with("name the text field with `with_text_field`"));
+    /// # Ok::<(), kato_loader::LoadError>(())
+    /// ```
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        Some(match self {
+            Self::EmptyDirectory { .. } => {
+                Advice::new(&["name the files", "take all of them with `with_format`"])
+            }
+            Self::FilterMissing { .. } => Advice::new(&[
+                "give that filter again with `with_filter`",
+                "go on with a program that has it",
+            ]),
+            Self::Thread(_) => Advice::new(&["ask for fewer with `with_workers`"]),
+            Self::InvalidCursor { .. } => {
+                Advice::new(&["resume with the files and options of the interrupted run"])
+            }
+            Self::BadRecord { record, .. } => record.reason.advice(),
+            Self::NoDocuments { .. } => {
+                Advice::new(&["check where it comes from", "allow it with `allow_empty`"])
+            }
+            Self::LedgerFull { .. } => Advice::new(&[
+                "take the entries in time with `take_bad_records`",
+                "check the format of the files and the text field, `with_text_field`",
+            ]),
+            Self::Interrupted | Self::Stopped => {
+                Advice::new(&["begin a new reading that resumes where this one ended"])
+            }
+            Self::NoInput
+            | Self::Input { .. }
+            | Self::EmptyGlob { .. }
+            | Self::InvalidGlob { .. }
+            | Self::DuplicateFile { .. }
+            | Self::Unsupported { .. }
+            | Self::Remote { .. }
+            | Self::Footer { .. }
+            | Self::InvalidOption { .. }
+            | Self::OtherCorpus { .. } => return None,
+        })
     }
 
     /// Returns the record concerned, when the error is about one.

@@ -21,6 +21,9 @@ use crate::predict::text_bytes;
 use crate::symbols::{SymbolSnapshot, Symbols};
 use crate::{DamagedIndex, IndexError, SymbolId};
 
+/// Threads of one prediction at most.
+const MAX_THREADS: usize = 1024;
+
 /// An index of one node's patterns in memory: learned one by one or loaded from a store, looked up
 /// by name, and searched.
 ///
@@ -125,12 +128,12 @@ impl PatternIndex {
     /// Sets how many threads one prediction may take to search the index that this one
     /// [lies above](Self::over); 1 until it is set.
     ///
-    /// Answers do not depend on it. A thread is worth some hundred thousand patterns; fewer are
+    /// Answers do not depend on it; more than 1,024 are as many. A thread is worth some hundred thousand patterns; fewer are
     /// searched with fewer threads.
     #[must_use]
     pub fn with_threads(mut self, n_threads: NonZeroUsize) -> Self {
         if let Some(base) = &mut self.base {
-            base.n_threads = n_threads.get();
+            base.n_threads = n_threads.get().min(MAX_THREADS);
         }
         self
     }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kato_advice::Advice;
 use kato_client::{ClientError, KatoClient};
 use kato_model::PatternName;
 use kato_scheduler::{BackendError, BackendErrorKind, TrainError};
@@ -48,7 +49,7 @@ pub enum RemoteError {
     #[error(
         "node {node} has lost what it was taught: {}; its server was cleared or has lost data, as a KATO does whose Redis is restarted or \
          runs out of memory, since it keeps nothing unless it is told to: let Redis write to its disk and give it memory, then train into \
-         new nodes, under another name, or teach them what this run has learned with `with_reteaching`", differences.join(", ")
+         new nodes", differences.join(", ")
     )]
     Lost {
         /// The node.
@@ -58,8 +59,7 @@ pub enum RemoteError {
     },
     /// The server died in the middle of a learn call, and holds a part of it only.
     #[error(
-        "node {node} holds a part only of {} that its server died in the middle of, and no request mends that: pattern {}; go on without \
-         with `TornLearns::Keep`, or teach new nodes what this run has learned with `with_reteaching`",
+        "node {node} holds a part only of {} that its server died in the middle of, and no request mends that: pattern {}",
         match patterns.len() { 1 => "a learn call".to_owned(), n => format!("{n} learn calls") },
         patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     )]
@@ -71,8 +71,7 @@ pub enum RemoteError {
     },
     /// A new run found a node that was taught before.
     #[error(
-        "node {node} knows patterns that this run has not taught: resume the run that taught them, where its state is, give this run another \
-         name, or ask for it to be taught on"
+        "node {node} knows patterns that this run has not taught: resume the run that taught them, where its state is"
     )]
     TaughtBefore {
         /// The node.
@@ -115,9 +114,7 @@ pub enum RemoteError {
         expected: String,
     },
     /// The learner records where patterns were first seen, which no server keeps.
-    #[error(
-        "a KATO server keeps no provenance: leave out `Recording::provenance`, or train into a store"
-    )]
+    #[error("a KATO server keeps no provenance")]
     Provenance,
     /// The threads that move requests could not be started.
     #[error(
@@ -138,6 +135,35 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
+    /// Returns what to do about it, in names of this library, where the text does not say that.
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        Some(Advice::new(match self {
+            Self::Lost { .. } => &[
+                "name them by `SessionOptions::new`",
+                "have new nodes taught what this run has learned with `with_reteaching`",
+            ],
+            Self::Torn { .. } => &[
+                "go on without with `TornLearns::Keep`",
+                "have new nodes taught what this run has learned with `with_reteaching`",
+            ],
+            Self::TaughtBefore { .. } => &[
+                "give this run another name, `SessionOptions::new`",
+                "have it taught on with `with_taught_nodes`",
+            ],
+            Self::Provenance => &["leave out `Recording::provenance`", "train into a store"],
+            Self::Train(error) => return error.advice(),
+            Self::Unreachable { .. }
+            | Self::Teach { .. }
+            | Self::Miscounted { .. }
+            | Self::Cut { .. }
+            | Self::State { .. }
+            | Self::OtherRun { .. }
+            | Self::Spawn(_)
+            | Self::Interrupted { .. } => return None,
+        }))
+    }
+
     /// Returns what the error means to a run, whatever its backend.
     const fn kind(&self) -> BackendErrorKind {
         match self {

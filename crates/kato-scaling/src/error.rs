@@ -1,5 +1,6 @@
 //! Errors of fits and predictions.
 
+use kato_advice::Advice;
 use thiserror::Error;
 
 /// The reason why there is no fit or no prediction.
@@ -36,9 +37,7 @@ pub enum ScalingError {
         allowed: &'static str,
     },
     /// The size is further from what was measured than the answer can be trusted.
-    #[error(
-        "{size} is {ratio:.0} times what was measured, more than {limit:.0} times: measure larger sizes, or ask with `with_force(true)`"
-    )]
+    #[error("{size} is {ratio:.0} times what was measured, more than {limit:.0} times")]
     TooFar {
         /// The size asked for.
         size: f64,
@@ -57,4 +56,17 @@ pub enum ScalingError {
         /// Columns.
         columns: usize,
     },
+}
+
+impl ScalingError {
+    /// Returns what to do about it, in names of this library, where the text does not say that.
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        matches!(self, Self::TooFar { .. }).then(|| {
+            Advice::new(&[
+                "measure larger sizes",
+                "ask for it all the same with `with_force(true)`",
+            ])
+        })
+    }
 }

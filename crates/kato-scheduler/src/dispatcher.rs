@@ -16,6 +16,8 @@ use crate::committer::StagedEpoch;
 use crate::dispatch::{AssignmentId, BatchId, Command, Dispatch, Verdict};
 use crate::event::{Progress, Stall, TrainingEvent};
 use crate::failure::{FailedSample, FailureKind, OnFailure};
+use crate::large_batches::LargeBatches;
+use crate::resident::resident_memory;
 use crate::session::Session;
 use crate::tuner::Tuner;
 use crate::worker::{Report, StagedPart, Work};
@@ -90,6 +92,7 @@ pub(crate) struct Dispatcher<'a, 'scope, 'env, B: Backend> {
     tuner: Option<Tuner>,
     batch_bytes: usize,
     batches: HashMap<BatchId, Arc<DocumentBatch>>,
+    large: LargeBatches,
     epochs: BTreeMap<u64, EpochInProgress<B::Part>>,
     bad_records: Vec<BadRecord>,
     is_ended: bool,
@@ -143,6 +146,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             tuner,
             batch_bytes: options.batch_bytes.min(affordable.max(MIN_BATCH_BYTES)),
             batches: HashMap::new(),
+            large: LargeBatches::new(options.memory_budget),
             epochs: BTreeMap::new(),
             bad_records: Vec::new(),
             is_ended: false,
@@ -324,6 +328,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         // A batch is kept until all of it is staged, so that what a dead worker had can be learned
         // again.
         self.batches.retain(|batch, _| dispatch.holds(*batch));
+        self.large.retain(|batch| dispatch.holds(batch));
+        self.set_pressure();
     }
 
     /// Hands a complete epoch over to the committer.
@@ -446,6 +452,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                     }
                 };
                 let batch = self.dispatch.add_batch(documents.len(), group);
+                self.large.add(batch, documents.text_bytes());
+                self.set_pressure();
                 self.batches.insert(batch, Arc::new(documents));
                 // Between two batches, because the position of an epoch is the cursor behind a
                 // whole batch.
@@ -542,10 +550,9 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         let Some(ceiling) = self.options.memory_ceiling else {
             return;
         };
-        let Some(memory) = memory_stats::memory_stats() else {
+        let Some(resident) = resident_memory() else {
             return;
         };
-        let resident = memory.physical_mem as u64;
         let was_slowed = self.is_slowed;
         self.is_slowed = match was_slowed {
             // Back to full speed only below nine tenths of it, not back and forth at the ceiling.
@@ -553,10 +560,16 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             true => resident > ceiling / 10 * 9,
             false => resident > ceiling,
         };
-        self.dispatch.set_memory_pressure(self.is_slowed);
+        self.set_pressure();
         if self.is_slowed && !was_slowed {
             (self.on_event)(TrainingEvent::Slowed { resident, ceiling });
         }
+    }
+
+    /// Tells the dispatch whether memory is short: by the ceiling, or for large documents.
+    fn set_pressure(&mut self) {
+        let is_short = self.is_slowed || self.large.are_too_many();
+        self.dispatch.set_memory_pressure(is_short);
     }
 
     /// Sends a progress event, whatever the clock says.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use kato_advice::Advice;
 use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_store::StoreError;
@@ -14,13 +15,13 @@ use crate::{BackendError, BackendErrorKind};
 #[non_exhaustive]
 pub enum TrainError {
     /// The run was started with other settings.
-    #[error("this knowledge base was trained with other settings:\n  {}\nuse the same settings, or train into another directory", differences.join("\n  "))]
+    #[error("this knowledge base was trained with other settings:\n  {}", differences.join("\n  "))]
     OtherConfiguration {
         /// The differences, in words.
         differences: Vec<String>,
     },
     /// The run was started on another corpus.
-    #[error("this knowledge base was trained on another corpus:\n  {}\ngive the same input, or train into another directory", differences.join("\n  "))]
+    #[error("this knowledge base was trained on another corpus:\n  {}", differences.join("\n  "))]
     OtherCorpus {
         /// The differences, in words.
         differences: Vec<String>,
@@ -58,9 +59,7 @@ pub enum TrainError {
     Load(#[source] LoadError),
     /// A document cannot be learned. Commits are of whole groups of documents, so the last one may
     /// end some documents before this one; a resumed run learns those first.
-    #[error(
-        "failed to learn {document}: skip such documents with the option for it, or mend the document"
-    )]
+    #[error("failed to learn {document}")]
     Learn {
         /// The document's id.
         document: String,
@@ -68,9 +67,7 @@ pub enum TrainError {
         source: LearnError,
     },
     /// A node refused a sample, or a worker could not learn it.
-    #[error(
-        "failed to learn {document}: {reason}; skip such documents with the option for it, or mend the document"
-    )]
+    #[error("failed to learn {document}: {reason}")]
     Refused {
         /// The document's id.
         document: String,
@@ -78,9 +75,7 @@ pub enum TrainError {
         reason: String,
     },
     /// More samples failed than the policy allows.
-    #[error(
-        "{failures} samples failed and {most} may: look at the list of errors, then resume with a higher limit"
-    )]
+    #[error("{failures} samples failed and {most} may")]
     TooManyFailures {
         /// Samples that failed in this session.
         failures: u64,
@@ -101,10 +96,18 @@ pub enum TrainError {
         /// The worker, and what it waits for.
         stall: crate::event::Stall,
     },
+    /// There may not be so many workers.
+    #[error("{workers} workers are too many: use at most {most}")]
+    Workers {
+        /// Workers asked for.
+        workers: usize,
+        /// The limit.
+        most: usize,
+    },
     /// The workers need more connections than the backend's
     /// [`ConnectionBudget`](crate::workers::ConnectionBudget) has.
     #[error(
-        "{workers} workers with {per_worker} connections each need {needed}, and the pool has {pool}: use fewer workers or a larger pool"
+        "{workers} workers with {per_worker} connections each need {needed}, and the pool has {pool}"
     )]
     Connections {
         /// Workers asked for.
@@ -141,11 +144,55 @@ pub enum TrainError {
         found: u64,
     },
     /// A thread could not be started.
-    #[error("failed to start a worker thread: use fewer workers")]
+    #[error("failed to start a worker thread")]
     Spawn(#[source] std::io::Error),
 }
 
 impl TrainError {
+    /// Returns what to do about it, in names of this library, where the text does not say that. That
+    /// of a [backend](Self::Backend), or of the [loader](Self::Load), has its own.
+    ///
+    /// ```
+    /// use kato_scheduler::TrainError;
+    ///
+    /// let error = TrainError::TooManyFailures { failures: 2, most: 1 };
+    /// let advice = error.advice().expect("there is something to do");
+    /// assert!(advice.to_string().contains("`FailurePolicy::most_failures`"));
+    /// ```
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        Some(Advice::new(match self {
+            Self::OtherConfiguration { .. } => {
+                &["use the same settings", "train into another directory"]
+            }
+            Self::OtherCorpus { .. } => &["give the same input", "train into another directory"],
+            Self::Learn { .. } | Self::Refused { .. } => &[
+                "skip and list such documents with `OnFailure::Skip`",
+                "mend the document",
+            ],
+            Self::TooManyFailures { .. } => &[
+                "look at the list of errors, then resume with a higher `FailurePolicy::most_failures`",
+            ],
+            Self::Connections { .. } => &[
+                "use fewer workers, `TrainingOptions::num_workers`",
+                "open more connections, `ConnectionBudget::pool`",
+            ],
+            Self::Spawn(_) => &["use fewer workers, `TrainingOptions::num_workers`"],
+            Self::Position { .. }
+            | Self::Checkpoint { .. }
+            | Self::Salvaged
+            | Self::OrderDependent
+            | Self::Load(_)
+            | Self::WorkerDied { .. }
+            | Self::Stalled { .. }
+            | Self::Workers { .. }
+            | Self::Store(_)
+            | Self::Backend(_)
+            | Self::Ledger { .. }
+            | Self::LedgerCut { .. } => return None,
+        }))
+    }
+
     /// Returns whether a backend gave up waiting because the run was stopped.
     pub(crate) fn is_interruption(&self) -> bool {
         matches!(self, Self::Backend(error) if error.kind() == BackendErrorKind::Interrupted)

@@ -22,10 +22,13 @@ pub struct TrainingOptions {
     pub batch_bytes: usize,
     /// Memory for what was learned and is not written yet, with its texts, in bytes, over all
     /// workers. Default 256 MiB. The process needs about twice this, and some 100 MB for tokenizer
-    /// tables and buffers.
+    /// tables and buffers; beside it about seven times the text of large documents, those of an
+    /// eighth of this and more. Of these only so many are learned at a time as have half of this
+    /// together, or one.
     pub memory_budget: usize,
-    /// Memory of the process, in bytes, above which the run slows down: what is learned is written
-    /// at once, and one worker works at a time until there is less. Default: none.
+    /// Memory that the process has for itself, in bytes, above which the run slows down: what is
+    /// learned is written at once, and one worker works at a time until there is less. Files that
+    /// are mapped do not count where the system tells them apart. Default: none.
     pub memory_ceiling: Option<u64>,
     /// Longest time between commits while documents arrive: a crash loses no more work than this.
     /// Default 10 s.

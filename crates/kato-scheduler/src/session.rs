@@ -184,7 +184,11 @@ fn train_session<B: Backend>(
         .transpose()?;
     let num_workers = options
         .num_workers
-        .resolve(options.memory_budget, backend.connections())?
+        .resolve(
+            options.memory_budget,
+            options.memory_ceiling,
+            backend.connections(),
+        )?
         .get();
     let session = Session {
         start,

@@ -23,6 +23,14 @@ pub enum ServerError {
         /// Position among the tokens, from 0.
         idx: usize,
     },
+    /// There may not be so many threads.
+    #[error("{workers} workers are too many: use at most {most}")]
+    Workers {
+        /// Workers asked for.
+        workers: usize,
+        /// The limit.
+        most: usize,
+    },
     /// The certificate or its key cannot be used.
     #[cfg(feature = "tls")]
     #[error("read {}: it must be a PEM file, of a certificate and those that lead to its root or of the certificate's key", path.display())]

@@ -10,6 +10,7 @@ use crate::auth::Tokens;
 use crate::backups::BackupOptions;
 use crate::budget::largest_share;
 use crate::weight::BATCH_BYTE;
+use crate::workers::MAX_WORKERS;
 
 /// The settings of a server. They start from safe defaults; see the methods of
 /// [`ServerBuilder`](crate::ServerBuilder).
@@ -54,7 +55,7 @@ impl Default for Options {
             event_timeout: Duration::from_secs(60),
             // More than there are cores, because a worker may wait for a session that another one
             // holds.
-            workers: (2 * cores).max(4),
+            workers: (2 * cores).clamp(4, MAX_WORKERS),
             prediction_timeout: Duration::from_secs(60),
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),

@@ -20,6 +20,7 @@ use crate::connection::Connections;
 use crate::dispatch;
 use crate::error::ServerError;
 use crate::options::Options;
+use crate::workers::MAX_WORKERS;
 
 /// The entry point: creates servers.
 ///
@@ -104,7 +105,7 @@ settings! {
     /// Sets how long a client of the event stream may be silent: it is pinged after half of that
     /// time, which every library answers on its own, and dropped after all of it. Default 60 s.
     with_event_timeout event_timeout: Duration;
-    /// Sets the maximum number of threads for the short requests of one node, at least 2. Half as
+    /// Sets the maximum number of threads for the short requests of one node, 2 to 1,024. Half as
     /// many are for long work such as predictions, and twice as many of either for all nodes
     /// together; so neither short requests nor other nodes are held up. Default: twice the
     /// processor's cores, at least 4.
@@ -211,6 +212,12 @@ impl ServerBuilder {
                 return Err(ServerError::Token { idx });
             }
             self.options.tokens.add(token);
+        }
+        if self.options.workers > MAX_WORKERS {
+            return Err(ServerError::Workers {
+                workers: self.options.workers,
+                most: MAX_WORKERS,
+            });
         }
         Ok(Arc::new(App::new(self.service, self.options)))
     }

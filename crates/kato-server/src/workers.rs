@@ -13,8 +13,8 @@ use self::fair_semaphore::FairSemaphore;
 use crate::refusal::Refusal;
 use crate::routes::Work;
 
-/// Upper bound of the number of workers: more threads than any system has.
-const MAX_WORKERS: usize = 1 << 16;
+/// Workers at most.
+pub(crate) const MAX_WORKERS: usize = 1024;
 
 /// Bounds how many requests work at once; others wait for their node's turn. How many may wait is
 /// bounded by the requests in flight.

@@ -38,6 +38,7 @@ mod name_batch;
 pub mod parquet;
 mod pattern;
 mod place;
+pub mod scratch;
 pub mod slice;
 mod source;
 pub mod statistics;

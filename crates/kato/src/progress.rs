@@ -1,6 +1,6 @@
 //! How far a run is, on standard error.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
@@ -13,7 +13,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Shows the events of a run: a bar with rate and remaining time, or a line every ten seconds.
 #[derive(Debug)]
 pub(crate) struct ProgressReporter {
-    /// `None` where standard error is no terminal.
+    /// `None` where standard error is no terminal, or one that cannot draw it.
     bar: Option<ProgressBar>,
     last_line: Instant,
 }
@@ -23,9 +23,9 @@ impl ProgressReporter {
         let template = "{bar:30} {percent:>3} % · {msg} · {bytes_per_sec} · {eta} left";
         let style = ProgressStyle::with_template(template)
             .unwrap_or_else(|_broken| ProgressStyle::default_bar());
-        let bar = || ProgressBar::new(0).with_style(style);
+        let bar = ProgressBar::new(0).with_style(style);
         Self {
-            bar: stderr().is_terminal().then(bar),
+            bar: Some(bar).filter(|bar| !bar.is_hidden()),
             last_line: Instant::now(),
         }
     }

@@ -16,6 +16,7 @@ use kato_scheduler::{
 };
 use kato_store::EmbeddedStore;
 use kato_store::embedded::{EmbeddedOptions, Merging};
+use kato_store::scratch::ScratchDir;
 use uuid::Uuid;
 
 use super::MeasuredBackend;
@@ -87,7 +88,7 @@ impl Bench {
     /// Measures a training into a temporary directory.
     fn embedded(&self, workers: NonZeroUsize) -> Result<TrainingReport> {
         // Made first and so dropped last: the directory goes when the store has closed its files.
-        let dir = tempfile::tempdir()?;
+        let dir = ScratchDir::create()?;
         let configuration = self.configuration().to_json();
         let nodes = self.learner.node_names();
         // As a training does.
@@ -101,7 +102,7 @@ impl Bench {
 
     /// Measures a training into the nodes of a KATO server.
     fn kato(&self, url: &str, workers: NonZeroUsize) -> Result<TrainingReport> {
-        let dir = tempfile::tempdir()?;
+        let dir = ScratchDir::create()?;
         let run = unique();
         let client = || KatoClient::builder(url, SessionOptions::new(run.as_str()));
         // A worker needs one connection for each level.

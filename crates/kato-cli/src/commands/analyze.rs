@@ -20,6 +20,8 @@ use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
 use crate::program;
+use crate::text_file::read_text;
+use crate::writable::check_file;
 
 /// Takes a snapshot of a knowledge base: how often its patterns were learned, and how its levels
 /// are made of each other.
@@ -83,6 +85,9 @@ fn run(args: &Args) -> Result<()> {
         let comparison = Comparison::new(&read(before)?, &read(after)?);
         return show(&comparison, args.json);
     }
+    if let Some(file) = &args.snapshot {
+        check_file("--snapshot", file)?;
+    }
     let store = args.knowledge_base.open(Access::Read)?;
     let reading = format!("reading {}", args.knowledge_base);
     let spinner = ProgressBar::new_spinner().with_message(reading);
@@ -102,7 +107,6 @@ fn run(args: &Args) -> Result<()> {
 
 /// Reads a snapshot from a file.
 fn read(file: &Path) -> Result<Snapshot> {
-    let text =
-        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
     Snapshot::from_json(&text).with_context(|| file.display().to_string())
 }

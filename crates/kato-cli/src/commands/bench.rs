@@ -18,7 +18,7 @@ use crate::bench_workers::{Bench, MeasuredBackend, Table};
 use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
-use crate::repository;
+use crate::{machine, repository};
 
 /// Measures how training scales with the number of workers, per backend.
 ///
@@ -49,7 +49,8 @@ pub(crate) struct Args {
         long,
         value_name = "N,…",
         value_delimiter = ',',
-        default_value = "1,2,4,8"
+        default_value = "1,2,4,8",
+        value_parser = machine::parse_threads
     )]
     workers: Vec<NonZeroUsize>,
     /// Backends: embedded (in a temporary directory), kato:URL, mongodb:URI (mongodb alone takes

@@ -3,7 +3,6 @@
 //!
 //! Run: `kato corpus --like sample.txt --bytes 100MB --seed 1 --out corpus.jsonl`
 
-use std::fs::File;
 use std::io::{self, Write, stderr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,6 +13,7 @@ use kato_corpus::{CorpusError, CorpusModel, CorpusStats, write_corpus};
 
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
+use crate::inspect::write_whole;
 
 /// Makes text of any size that resembles a sample.
 ///
@@ -51,12 +51,11 @@ fn run(args: &Args) -> Result<()> {
         .with_context(|| format!("no corpus made like {}", args.like.display()))?;
     let started = Instant::now();
     let written = match &args.out {
-        Some(path) => {
-            let mut file =
-                File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-            write_corpus(&model, args.seed, args.bytes.0, &mut file)
-                .with_context(|| format!("{} is incomplete", path.display()))?
-        }
+        // Under its name when it is whole: what a killed process has left is no corpus.
+        Some(path) => write_whole(path, |file| {
+            Ok(write_corpus(&model, args.seed, args.bytes.0, file)?)
+        })
+        .with_context(|| format!("{} was not written", path.display()))?,
         None => write_to_stdout(&model, args)?,
     };
     let seconds = started.elapsed().as_secs_f64();

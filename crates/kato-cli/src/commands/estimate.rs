@@ -27,9 +27,10 @@ use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
-use crate::machine::threads;
+use crate::machine::{self, threads};
 use crate::meter::Meter;
 use crate::source::{SOURCE_HELP, SourceArgs};
+use crate::writable::check_directory;
 use crate::{program, repository};
 
 /// Estimates what a run will store before it is started: learn calls, distinct patterns and bytes
@@ -74,7 +75,7 @@ pub(crate) struct Args {
     engine: Engine,
     /// For embedded: learning threads of the run. Each leaves a part of its own, and a pattern may
     /// be in several. Default: one per core.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// For embedded: the run's memory for what is not yet written. Default as that of `kato
     /// train`.
@@ -158,6 +159,9 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
 fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     stop_on_interrupt(stop.clone());
     let learner = args.learning.learner(Recording::default())?;
+    if let Some(dir) = &args.plot {
+        check_directory("--plot", dir)?;
+    }
     let is_sampled = args.from_run.is_empty();
     let (model, observed) = match (args.model, is_sampled) {
         // The formula looks at no document, so there is nothing that it was observed from.

@@ -20,6 +20,7 @@ use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::DirectoryArgs;
+use crate::machine;
 
 /// Evaluates a knowledge base on documents that it has not seen: those that `kato train --hold-out`
 /// left out, or others.
@@ -71,7 +72,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Threads. Default: one per core. The result is the same for any number.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Print one JSON object to standard output.
     #[arg(long)]

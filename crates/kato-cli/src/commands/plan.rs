@@ -42,6 +42,8 @@ use crate::planning::{
     page, part_bytes, shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
+use crate::text_file::read_text;
+use crate::writable::check_file;
 use crate::{program, repository};
 
 /// Text of the largest pilot for each worker.
@@ -111,7 +113,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     learning: LearningArgs,
     /// Learning threads of the run. Default: one per core.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// The run's memory for what is learned and not yet written.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
@@ -172,6 +174,10 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         return show(&LegacyView(legacy_answer(args)?), args.json);
     }
     stop_on_interrupt(stop.clone());
+    for (option, file) in [("--out", &args.out), ("--report", &args.report)] {
+        file.as_deref()
+            .map_or(Ok(()), |file| check_file(option, file))?;
+    }
     let catalogue = catalogue(args)?;
     let (plan, time) = plan(args, &catalogue, stop)?;
     if let Some(file) = &args.out {
@@ -204,7 +210,7 @@ fn catalogue(args: &Args) -> Result<Catalogue> {
         return Ok(Catalogue::builtin());
     };
     let shown = file.display();
-    let text = std::fs::read_to_string(file).with_context(|| format!("failed to read {shown}"))?;
+    let text = read_text(file).with_context(|| format!("failed to read {shown}"))?;
     Catalogue::from_toml(&text).with_context(|| format!("--catalogue {shown}"))
 }
 

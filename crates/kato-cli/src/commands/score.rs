@@ -16,6 +16,7 @@ use crate::head::{ScoreView, Scored};
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::open::open_head;
+use crate::text_file::read_text;
 
 /// Says how surprising texts are: perplexity, bits for each token, and the most surprising tokens.
 ///
@@ -61,8 +62,8 @@ fn run(args: &Args) -> Result<()> {
     // Read first, as a wrong name should not wait for the knowledge base.
     let mut texts = Vec::new();
     for file in &args.files {
-        let text = std::fs::read_to_string(file)
-            .with_context(|| format!("read {} as UTF-8 text", file.display()))?;
+        let text =
+            read_text(file).with_context(|| format!("read {} as UTF-8 text", file.display()))?;
         let name = file.display().to_string();
         if args.lines {
             let lines = text.lines().enumerate();

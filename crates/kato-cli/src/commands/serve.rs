@@ -22,6 +22,7 @@ use tokio::sync::Notify;
 use crate::byte_size::ByteSize;
 use crate::exit::failed;
 use crate::interrupt::{Told, on_interrupt};
+use crate::machine;
 use crate::memory_limit::memory_limit;
 use crate::tokens::read_tokens;
 
@@ -166,7 +167,7 @@ pub(crate) struct Args {
     allow_all_origins: bool,
     /// Threads for the short requests of one node; half as many are for what takes long, and twice
     /// as many for all nodes together. Default: twice the cores.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Seconds that a thread works for one prediction; then it is ended and answered with status
     /// 504.

@@ -20,9 +20,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use indicatif::{HumanBytes, HumanDuration};
+use indicatif::{HumanBytes, HumanCount, HumanDuration};
 use kato_index::BuildOptions;
 use kato_learner::HierarchicalConceptLearner;
+use kato_loader::ignored::by_reason;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_prediction::Cancel;
 use kato_runs::manifest::CorpusDigest;
@@ -38,11 +39,11 @@ use crate::forecast::Forecast;
 use crate::history::{HistoryArgs, Recorder, RunFacts};
 use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt};
 use crate::learning::{LearningArgs, RecordingArgs, leaves_out};
+use crate::memory_limit::{default_budget, default_ceiling};
 use crate::output::{stdout, unless_reader_gone};
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
 use crate::training::destination::DestinationArgs;
 use crate::training::errors::ErrorArgs;
-use crate::training::flags;
 use crate::training::profile::ProfileArgs;
 use crate::training::reporter::{ProgressMode, Reporter};
 use crate::training::seconds::seconds;
@@ -106,10 +107,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     errors: ErrorArgs,
     /// Memory for what is learned and not yet written; the process takes about twice this,
-    /// 100 MB, and up to 70 MB a worker.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
-    memory: ByteSize,
-    /// Memory of the process above which the run slows down instead of growing.
+    /// 100 MB, up to 70 MB a worker, and what its largest document needs. Default: 256MiB, or a fifth
+    /// of the memory that the control group allows, where that is less.
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// Memory of the process above which the run slows down instead of growing. Default: three
+    /// fifths of the memory that the control group allows, if it has a limit.
     #[arg(long, value_name = "SIZE")]
     memory_ceiling: Option<ByteSize>,
     /// Seconds between commits at most: a crash costs no more work than this.
@@ -119,11 +122,12 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// How progress is shown on standard error: silent, summary (a line every ten seconds), bar
-    /// (where standard error is no terminal, lines), detailed (the bar, and a line for every
-    /// commit), json (an object a line, each with the key event).
+    /// (lines where standard error is no terminal that can draw one), detailed (the bar, and a line
+    /// for every commit), json (an object a line, each with the key event). Notices, such as of
+    /// workers that died or stall, come in any case.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = ProgressMode::Bar)]
     progress: ProgressMode,
-    /// Show no progress: the same as --progress silent.
+    /// Show no progress, notices only: the same as --progress silent.
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -132,6 +136,13 @@ pub(crate) struct Args {
     history: HistoryArgs,
     #[command(flatten)]
     source: SourceArgs,
+}
+
+impl Args {
+    /// Returns the memory for what is learned and not yet written.
+    fn memory(&self) -> u64 {
+        self.memory.map_or_else(default_budget, |memory| memory.0)
+    }
 }
 
 /// The last word of a run that was stopped.
@@ -158,8 +169,7 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     checked.unwrap_or_else(|error| error.format(&mut program::subcommand("train")).exit());
     match run(args) {
         Ok(code) => code,
-        // The libraries name their methods in errors; users know options.
-        Err(error) => unless_interrupted(failed(&flags::named(&error))),
+        Err(error) => unless_interrupted(failed(&error)),
     }
 }
 
@@ -172,7 +182,10 @@ fn run(args: &Args) -> Result<ExitCode> {
         move || stop.is_stopped()
     };
     let probe = args.profile.probe();
-    // Before anything is learned, so that a file that is no history is found out at once.
+    // Before anything is learned, so that a file that cannot be written, or is no history, is found
+    // out at once.
+    args.profile.check()?;
+    args.destination.check_files()?;
     let plan = args
         .history
         .plan
@@ -229,6 +242,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         cancel.cancel();
     });
     let facts = facts(args, &configuration, &loader);
+    let passed_over = by_reason(loader.ignored_files());
     let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
     let mut reporter = Reporter::new(match args.quiet {
         true => ProgressMode::Silent,
@@ -274,6 +288,10 @@ fn run(args: &Args) -> Result<ExitCode> {
         if let Some(forecast) = &forecast {
             value["forecast"] = forecast.to_json(took.0, took.1);
         }
+        let passed_over = passed_over.iter();
+        value["ignored_files"] = passed_over
+            .map(|(reason, count)| (reason.to_string(), Value::from(*count)))
+            .collect();
         if let Some(run) = &recorded {
             value["recorded"] = run.as_str().into();
         }
@@ -292,6 +310,9 @@ fn run(args: &Args) -> Result<ExitCode> {
         let ledger = args.destination.ledger();
         let mut text = summary(&report, &destination.place(), &ledger);
         text += &destination.summary(&report);
+        for (reason, count) in &passed_over {
+            text += &format!("not read: {} ({reason})\n", HumanCount(*count));
+        }
         if let Some(index) = &index {
             text += &format!(
                 "index: {} in {}\n",
@@ -350,7 +371,7 @@ fn announcement(args: &Args) -> String {
 /// Returns the options of writing the index of a run.
 fn index_options(args: &Args, report: &TrainingReport, cancel: Cancel) -> BuildOptions {
     // More than a process can address is as much as it can.
-    let sort_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
+    let sort_bytes = usize::try_from(args.memory()).unwrap_or(usize::MAX);
     BuildOptions::default()
         .with_sort_bytes(sort_bytes)
         .with_threads(NonZeroUsize::new(report.num_workers).unwrap_or(NonZeroUsize::MIN))
@@ -377,7 +398,7 @@ fn facts(
     RunFacts {
         chunk_sizes: nodes.map(|node| node.chunk_size as u64).collect(),
         backend: args.destination.kind(),
-        memory_bytes: args.memory.0,
+        memory_bytes: args.memory(),
         corpus: names.join(" "),
         fingerprint: CorpusDigest::from_identity(&identity).digest,
         corpus_bytes: sizes.sum(),
@@ -394,8 +415,9 @@ fn options(args: &Args) -> Result<TrainingOptions> {
     options.num_workers = args.workers;
     options.distribution = args.distribution;
     options.memory_budget =
-        usize::try_from(args.memory.0).context("--memory is too large for this machine")?;
-    options.memory_ceiling = args.memory_ceiling.map(|ceiling| ceiling.0);
+        usize::try_from(args.memory()).context("--memory is too large for this machine")?;
+    let ceiling = args.memory_ceiling.map(|ceiling| ceiling.0);
+    options.memory_ceiling = ceiling.or_else(default_ceiling);
     options.commit_interval = args.commit_interval;
     args.errors.apply(&mut options);
     // Where a bad record ends the run there is nothing to list.

@@ -25,6 +25,7 @@ use crate::meter::Meter;
 use crate::pilot::PilotCorpus;
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::tuning::{Configuration, Journal, MEASURES, Row, Trials, Tuning, page};
+use crate::writable::check_file;
 use crate::{program, repository};
 
 /// Compares settings by training a random part of the corpus with each, and ranks them.
@@ -65,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "depths")]
     chunks: Vec<usize>,
     /// Numbers of workers to try. Default: one per core.
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = machine::parse_threads)]
     workers: Vec<NonZeroUsize>,
     /// Memories to try.
     #[arg(
@@ -130,6 +131,9 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
 /// Tries all, and shows the ranking.
 fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     stop_on_interrupt(stop.clone());
+    if let Some(file) = &args.report {
+        check_file("--report", file)?;
+    }
     let configurations = configurations(args)?;
     let mut trials = trials(args, stop)?;
     let criteria = match args.weight.is_empty() {

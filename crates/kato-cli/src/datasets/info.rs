@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::network::Network;
 use super::rate::Rate;
+use crate::advice::told;
 use crate::inspect::View;
 use crate::inspect::layout::{dim, one_line, table};
 use crate::remote::{Fetcher, Listing};
@@ -107,7 +108,7 @@ impl DatasetInfo {
             Ok(rows) => (rows, None),
             // What is known is shown all the same: the problem may be no more than the name of a
             // field.
-            Err(error) => (None, Some(error.to_string())),
+            Err(error) => (None, Some(told(&error.into()))),
         };
         // A count by the files is exact; the registry has what was known when it was written.
         let rows = counted.or_else(|| sources.rows_by_registry());

@@ -1,6 +1,7 @@
-//! The progress of an evaluation: a bar on a terminal, a line every ten seconds elsewhere.
+//! The progress of an evaluation: a bar on a terminal that can draw one, a line every ten seconds
+//! elsewhere.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
@@ -23,18 +24,17 @@ enum Kind {
 }
 
 impl EvaluationReporter {
-    /// Creates a reporter: a bar if standard error is a terminal, lines otherwise, nothing if
-    /// `silent`.
+    /// Creates a reporter: a bar if standard error is a terminal that can draw one, lines otherwise,
+    /// nothing if `silent`.
     #[must_use]
     pub(crate) fn new(silent: bool) -> Self {
-        let kind = if silent {
-            Kind::Silent
-        } else if stderr().is_terminal() {
-            let style = ProgressStyle::with_template("{bar:20} {percent:>3} %  {wide_msg}");
-            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-            Kind::Bar(ProgressBar::new(0).with_style(style))
-        } else {
-            Kind::Lines(Instant::now())
+        let style = ProgressStyle::with_template("{bar:20} {percent:>3} %  {wide_msg}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::new(0).with_style(style);
+        let kind = match (silent, bar.is_hidden()) {
+            (true, _) => Kind::Silent,
+            (false, true) => Kind::Lines(Instant::now()),
+            (false, false) => Kind::Bar(bar),
         };
         Self { kind }
     }

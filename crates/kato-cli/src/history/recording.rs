@@ -28,8 +28,10 @@ impl Recorder {
     ///
     /// When the file is none of ours, or cannot be written.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let history = TrainingHistory::open(path);
-        let history = history.with_context(|| format!("--history {}", path.display()))?;
+        let failed = || format!("--history {}", path.display());
+        let mut history = TrainingHistory::open(path).with_context(failed)?;
+        // Here and not when the run is done.
+        history.check_writable().with_context(failed)?;
         Ok(Self { history })
     }
 

@@ -201,7 +201,11 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// Writes a file as a whole: beside its place first, and moved there when everything is written.
-fn write_whole(file: &Path, write: impl FnOnce(&mut File) -> Result<u64>) -> Result<u64> {
+///
+/// # Errors
+///
+/// When it cannot be written, or would lie in a knowledge base; then what was there stays.
+pub(crate) fn write_whole<T>(file: &Path, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
     // Through a symbolic link the file behind it is replaced, and not the link.
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     refuse_knowledge_base(&target)?;

@@ -32,6 +32,7 @@ use crate::report;
 use crate::tokens::read_tokens;
 use crate::training::manifest::Manifest;
 use crate::training::seconds::seconds;
+use crate::writable::{check_file, check_replaceable};
 
 /// Where the knowledge goes.
 #[derive(Debug, Args)]
@@ -221,6 +222,24 @@ impl DestinationArgs {
             Backend::Kato(_) => self.state().with_extension("errors.jsonl"),
             Backend::Mongodb(_) => PathBuf::from(format!("{}.errors.jsonl", self.run())),
         }
+    }
+
+    /// Checks that the files beside a run on a server can be written.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be.
+    pub(crate) fn check_files(&self) -> Result<()> {
+        let state = match self.backend() {
+            // All files lie in the directory, which is made first of all.
+            Backend::Embedded(_) => return Ok(()),
+            Backend::Kato(_) => Some(self.state()),
+            Backend::Mongodb(_) => None,
+        };
+        if let Some(state) = state {
+            check_replaceable("--state", &state)?;
+        }
+        check_file("the list of errors", &self.ledger())
     }
 
     /// Writes the index of what was learned, if that is wanted and the destination has one; `None`

@@ -15,6 +15,8 @@ use kato_scheduler::{
     RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
 };
 
+use crate::advice::told;
+
 /// The manifest of a run, with the place where it is kept.
 #[derive(Debug)]
 pub(crate) struct Manifest {
@@ -179,7 +181,7 @@ impl Manifest {
     fn renew(&self) {
         if let Err(error) = self.place.write(&self.manifest) {
             // A closed standard error must not end the run.
-            drop(writeln!(stderr(), "warning: {error:#}"));
+            drop(writeln!(stderr(), "warning: {}", told(&error)));
         }
     }
 }

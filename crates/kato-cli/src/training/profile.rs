@@ -21,6 +21,7 @@ use kato_scheduler::{TrainingEvent, TrainingReport, stages};
 use serde_json::{Value, json};
 
 use crate::training::seconds::seconds;
+use crate::writable::check_replaceable;
 
 /// Time that a run goes on before its verdict is put to the test.
 const BEFORE_EXPERIMENT: Duration = Duration::from_secs(5);
@@ -112,6 +113,16 @@ impl ProfileArgs {
             // Marks cost next to nothing then, so they stay in the code.
             false => Probe::off(),
         }
+    }
+
+    /// Checks that the reports can be written in the end.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be.
+    pub(crate) fn check(&self) -> Result<()> {
+        let mut files = self.report.iter();
+        files.try_for_each(|file| check_replaceable("--report", &file.path))
     }
 
     /// Begins to watch, if that was asked for.

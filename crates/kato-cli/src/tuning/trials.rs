@@ -221,7 +221,9 @@ impl Journal {
             if !line.ends_with('\n') {
                 break;
             }
-            let Line { key, trial } = serde_json::from_str(line)
+            // An editor may have put a byte order mark in front. The bytes are counted with it.
+            let text = line.strip_prefix('\u{feff}').unwrap_or(line);
+            let Line { key, trial } = serde_json::from_str(text)
                 .with_context(|| format!("{shown} is no file of trials"))?;
             known.insert(key, trial);
             whole += line.len() as u64;

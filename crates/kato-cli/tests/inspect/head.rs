@@ -85,6 +85,13 @@ fn texts_are_scored() {
         text.contains("perplexity") && text.contains("most surprising"),
         "{text}"
     );
+    // A byte order mark is no part of a text.
+    let a = fs::read_to_string(place.path("a.txt")).unwrap();
+    fs::write(place.path("marked.txt"), format!("\u{feff}{a}")).unwrap();
+    let both = json_of(&place, "score", &["a.txt", "marked.txt"]);
+    let texts = both["texts"].as_array().unwrap();
+    assert_eq!(texts[0]["tokens"], texts[1]["tokens"], "{both}");
+    assert_eq!(texts[0]["bits"], texts[1]["bits"], "{both}");
     assert_eq!(place.fails("score", &["--kb", "kb", "nowhere.txt"]).0, 1);
     assert_eq!(place.fails("score", &["--kb", "kb"]).0, 2);
 }

@@ -20,5 +20,6 @@ mod progress;
 #[path = "../support/report.rs"]
 mod report;
 mod stock;
+mod surroundings;
 mod usage;
 mod workers;

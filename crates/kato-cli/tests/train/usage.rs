@@ -84,8 +84,14 @@ fn destinations_that_do_not_go_together_are_refused() {
 fn values_that_are_none_are_refused() {
     let place = Place::new();
     for (arguments, expected) in [
-        (&["--workers", "0"][..], "use auto, or a number from 1 on"),
-        (&["--workers", "many"], "use auto, or a number from 1 on"),
+        (
+            &["--workers", "0"][..],
+            "use auto, or a number from 1 to 1024",
+        ),
+        (
+            &["--workers", "many"],
+            "use auto, or a number from 1 to 1024",
+        ),
         (
             &["--distribution", "random"],
             "use work-stealing, round-robin or contiguous",

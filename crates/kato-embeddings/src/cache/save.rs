@@ -1,8 +1,9 @@
 //! Writes a cache: under a temporary name, onto the disk, and only then to its place.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::{Builder, NamedTempFile};
 
@@ -14,6 +15,12 @@ use crate::text::Table;
 /// Bytes that are handed to the system at once.
 const BUFFER_BYTES: usize = 1 << 20;
 
+/// What the names of temporary files begin with.
+const PREFIX: &str = ".kato-embeddings-";
+
+/// Age below which a temporary file may not be locked yet.
+const JUST_MADE: Duration = Duration::from_secs(60);
+
 /// Writes a table's cache to `path`, replacing what is there. Other processes see the old file or
 /// all of the new one.
 pub(crate) fn save<E: Number>(path: &Path, table: &Table<E>, origins: &Origins) -> io::Result<()> {
@@ -22,7 +29,11 @@ pub(crate) fn save<E: Number>(path: &Path, table: &Table<E>, origins: &Origins) 
         // The parent of a bare file name is the empty path.
         _ => Path::new("."),
     };
+    sweep(folder);
     let mut file = temporary(folder)?;
+    // Held until the end, so that nobody takes it for left behind. Where files cannot be locked
+    // nothing is removed either.
+    drop(file.as_file().try_lock());
     write(file.as_file_mut(), table, origins)?;
     // Before the renaming: after a power cut, the name must not stand for a file without its
     // content.
@@ -31,10 +42,38 @@ pub(crate) fn save<E: Number>(path: &Path, table: &Table<E>, origins: &Origins) 
     sync_folder(folder)
 }
 
+/// Removes the temporary files of processes that were killed: old ones whose lock nobody holds.
+fn sweep(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_temporary = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes());
+        // A file that was just made is not locked yet.
+        let is_old = |metadata: fs::Metadata| {
+            let age = metadata
+                .modified()
+                .ok()
+                .and_then(|time| time.elapsed().ok());
+            metadata.is_file() && age.is_some_and(|age| age > JUST_MADE)
+        };
+        // Of a link itself, not of what it leads to.
+        if is_temporary && entry.metadata().is_ok_and(is_old) {
+            let is_free = File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+            if is_free {
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+    }
+}
+
 /// Creates a temporary file in the folder of its later place, which renaming needs.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
-    builder.prefix(".kato-embeddings-");
+    builder.prefix(PREFIX);
     #[cfg(unix)]
     let builder = {
         use std::os::unix::fs::PermissionsExt as _;

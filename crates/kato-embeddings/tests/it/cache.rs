@@ -270,3 +270,31 @@ fn a_text_with_bad_lines_leaves_no_cache_when_they_are_refused() {
         "what was there stays"
     );
 }
+
+#[test]
+fn what_a_killed_process_has_left_beside_a_cache_is_removed_by_the_next() {
+    let folder = Folder::new();
+    let path = folder.write("vectors.txt", "a 1 2\nb 3 4\n");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(600);
+    let left = |name: &str, age: bool| {
+        let path = folder.write(name, "half of a cache");
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        if age {
+            file.set_modified(old).unwrap();
+        }
+        (path, file)
+    };
+    let (gone, lock) = left(".kato-embeddings-gone", true);
+    drop(lock);
+    let (new, _) = left(".kato-embeddings-new", false);
+    let (in_use, held) = left(".kato-embeddings-in-use", true);
+    held.try_lock().unwrap();
+    let (other, _) = left(".other", true);
+    let cache = path.with_extension("cache");
+    Embeddings::builder(&path)
+        .with_cache(&cache)
+        .open()
+        .unwrap();
+    assert!(cache.exists() && !gone.exists());
+    assert!(new.exists() && in_use.exists() && other.exists());
+}

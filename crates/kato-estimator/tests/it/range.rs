@@ -159,7 +159,8 @@ fn beyond_the_range_nothing_is_answered_unless_forced() {
             limit: 200.0
         }
     );
-    insta::assert_snapshot!(refused, @"the target is 10000 times what was observed, more than 200 times: observe more, or ask for it with `with_force(true)`");
+    insta::assert_snapshot!(refused, @"the target is 10000 times what was observed, more than 200 times");
+    insta::assert_snapshot!(refused.advice().unwrap(), @"observe more, or ask for it all the same with `with_force(true)`");
     assert!(
         builder
             .with_force(true)

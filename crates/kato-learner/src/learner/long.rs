@@ -10,14 +10,27 @@ use kato_model::naming::{NameScratch, name_of_ids, name_of_names};
 use kato_model::{FirstSeen, LearnBatch, PatternName};
 
 use super::counting::metadata_attributes;
+use super::planning::check_length;
 use super::{HierarchicalConceptLearner, LearnScratch, TextDocument};
+use crate::plan::{DocumentPlan, place};
 use crate::{LearnError, TailPolicy};
 
 /// Bytes of text from which on a document is long.
 pub(super) const LONG_TEXT: usize = 1 << 20;
 
-/// Learn calls of the lowest level in a block.
-const BLOCK_CALLS: usize = 4096;
+/// Tokens of a block, but for those of its last passage: one that grew with the document would be
+/// copied again and again.
+const BLOCK_TOKENS: usize = if cfg!(test) { 64 } else { 1 << 18 };
+
+/// Learn calls of the lowest level after which names go up.
+const CALLS_AT_ONCE: usize = 4096;
+
+/// The tokens of some passages, and where the chunks of the lowest level end among them.
+#[derive(Debug)]
+struct Block {
+    tokens: Vec<u32>,
+    ends: Vec<u32>,
+}
 
 /// A level while a document is learned: the names from below that wait for their chunk.
 #[derive(Debug, Default)]
@@ -81,45 +94,54 @@ impl HierarchicalConceptLearner {
     ) -> Result<(), LearnError> {
         self.begin_call(scratch);
         let LearnScratch {
-            plan,
-            names,
-            times,
-            runs,
-            ..
+            plan, names, times, ..
         } = scratch;
         let n_nodes = self.config.nodes.len();
         plan.clear(n_nodes);
         times.begin(n_nodes);
         times.run(Some(0));
+        let mut blocks = Vec::new();
+        let mut n_tokens = 0;
         plan.is_unnamed = true;
-        let planned = self.plan_lowest(document.text, plan, names, runs);
-        plan.is_unnamed = false;
-        planned?;
+        self.plan_lowest(document.text, plan, names, |plan, runs| {
+            if plan.tokens.len() >= BLOCK_TOKENS {
+                // What may still be joined with the next passage stays.
+                let rest = runs.take_open(plan);
+                blocks.push(take_block(plan, &mut n_tokens)?);
+                plan.tokens = rest;
+            }
+            Ok(())
+        })?;
+        blocks.push(take_block(plan, &mut n_tokens)?);
         if self.config.recording.provenance {
             batch.record_document(document.sample_idx, document.id);
         }
         let mut levels: Vec<Level> = (0..n_nodes).map(|_| Level::default()).collect();
-        let ends = std::mem::take(&mut plan.nodes[0].ends);
-        let mut start = 0;
-        for block in ends.chunks(BLOCK_CALLS) {
-            times.run(Some(0));
-            for &end in block {
-                let tokens = &plan.tokens[start as usize..end as usize];
-                let name = name_of_ids(&self.literals, tokens, names)
-                    .map_err(|unknown| self.unknown(unknown.id))?;
-                let occurrence = batch.learn_tokens(name, tokens);
-                let call = Call {
-                    name,
-                    occurrence,
-                    first_token: start,
-                };
-                self.note(document, batch, &mut levels, 0, &call);
-                start = end;
+        let mut before = 0;
+        // Each block is dropped when it is counted: what is learned grows meanwhile.
+        for Block { tokens, ends } in blocks {
+            let mut start = 0;
+            for ends in ends.chunks(CALLS_AT_ONCE) {
+                times.run(Some(0));
+                for &end in ends {
+                    let tokens = &tokens[start as usize..end as usize];
+                    let name = name_of_ids(&self.literals, tokens, names)
+                        .map_err(|unknown| self.unknown(unknown.id))?;
+                    let occurrence = batch.learn_tokens(name, tokens);
+                    let call = Call {
+                        name,
+                        occurrence,
+                        first_token: before + start,
+                    };
+                    self.note(document, batch, &mut levels, 0, &call);
+                    start = end;
+                }
+                for node_idx in 1..n_nodes {
+                    times.run(Some(node_idx));
+                    self.learn_full_chunks(document, batch, &mut levels, node_idx, names);
+                }
             }
-            for node_idx in 1..n_nodes {
-                times.run(Some(node_idx));
-                self.learn_full_chunks(document, batch, &mut levels, node_idx, names);
-            }
+            before += place(tokens.len());
         }
         let mut promoted = None;
         for node_idx in 1..n_nodes {
@@ -145,7 +167,7 @@ impl HierarchicalConceptLearner {
             }
         }
         times.run(None);
-        plan.forget_tokens();
+        plan.count_only(n_tokens);
         Ok(())
     }
 
@@ -239,6 +261,20 @@ impl HierarchicalConceptLearner {
             above.push(call.name, Symbol::Below(call.occurrence), call.first_token);
         }
     }
+}
+
+/// Takes the tokens and chunks that were found since the last block.
+fn take_block(plan: &mut DocumentPlan, n_tokens: &mut usize) -> Result<Block, LearnError> {
+    let tokens = std::mem::take(&mut plan.tokens);
+    *n_tokens += tokens.len();
+    // The next block grows in memory that has about the right size, and not from nothing.
+    plan.tokens
+        .reserve(tokens.len().min(BLOCK_TOKENS + BLOCK_TOKENS / 4));
+    check_length(*n_tokens)?;
+    Ok(Block {
+        tokens,
+        ends: std::mem::take(&mut plan.nodes[0].ends),
+    })
 }
 
 #[cfg(test)]

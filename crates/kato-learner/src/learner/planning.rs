@@ -6,6 +6,7 @@ use std::ops::Range;
 use kato_model::PatternName;
 use kato_model::naming::{NameScratch, name_of_ids, name_of_names};
 
+use super::open_runs::OpenRuns;
 use super::timing::NodeTimes;
 use super::{CallState, HierarchicalConceptLearner, LearnScratch, TextDocument};
 use crate::chunk::{chunk_lengths, name_chunks};
@@ -35,14 +36,13 @@ impl HierarchicalConceptLearner {
             names,
             state,
             times,
-            runs,
             ..
         } = scratch;
         plan.clear(self.config.nodes.len());
         times.begin(self.config.nodes.len());
         // Tokenizing is part of the lowest node's work, and so is cutting the text.
         times.run(Some(0));
-        self.plan_lowest(document.text, plan, names, runs)?;
+        self.plan_lowest(document.text, plan, names, |_, _| Ok(()))?;
         self.plan_levels(plan, names, state, times);
         times.run(None);
         for (node_idx, node) in plan.nodes.iter_mut().enumerate() {
@@ -53,22 +53,52 @@ impl HierarchicalConceptLearner {
         Ok(())
     }
 
-    /// Plans level 0 of a text, and counts what is left out.
+    /// Plans level 0 of a text, and counts what is left out. `behind` is called behind each passage,
+    /// with what is not in chunks yet.
     pub(super) fn plan_lowest(
         &self,
         text: &str,
         plan: &mut DocumentPlan,
         names: &mut NameScratch,
-        runs: &mut Vec<Range<usize>>,
+        mut behind: impl FnMut(&mut DocumentPlan, &mut OpenRuns) -> Result<(), LearnError>,
     ) -> Result<(), LearnError> {
-        if let TextMode::Chunks { rule } = self.config.text_mode {
-            return self.plan_chunks(text, rule, plan, names, runs);
-        }
+        let mut runs = OpenRuns::default();
         let left_out = self.for_each_passage(text, |text, offset| {
-            self.plan_pieces(text, offset, plan, names)
+            match self.config.text_mode {
+                TextMode::Chunks { rule } => {
+                    self.tokenize(text, offset, plan)?;
+                    if let Some(run) = runs.add(plan.tokens.len(), rule) {
+                        self.plan_run(run, rule, &mut runs.kept, plan, names)?;
+                    }
+                }
+                TextMode::Sentences { .. } | TextMode::Segments { .. } => {
+                    self.plan_pieces(text, offset, plan, names)?;
+                    runs = OpenRuns::behind(plan.tokens.len());
+                }
+            }
+            behind(plan, &mut runs)
         })?;
         plan.dropped.merge(&left_out);
+        if let TextMode::Chunks { rule } = self.config.text_mode {
+            let run = runs.finish();
+            self.plan_run(run, rule, &mut runs.kept, plan, names)?;
+            plan.tokens.truncate(runs.kept);
+        }
         Ok(())
+    }
+
+    /// Plans the chunks of one run.
+    fn plan_run(
+        &self,
+        run: Range<usize>,
+        rule: ChunkRule,
+        kept: &mut usize,
+        plan: &mut DocumentPlan,
+        names: &mut NameScratch,
+    ) -> Result<(), LearnError> {
+        let chunks = chunk_lengths(run.len(), self.chunk_size(0), rule);
+        plan.dropped.short_run_tokens += chunks.n_dropped() as u64;
+        self.push_ranges(run.start, chunks, kept, plan, names)
     }
 
     /// Passes every part of a text that chunks do not reach beyond to `passage`, with its position,
@@ -103,57 +133,6 @@ impl HierarchicalConceptLearner {
         NonZeroUsize::new(self.config.nodes[node_idx].chunk_size).unwrap_or(NonZeroUsize::MIN)
     }
 
-    /// Plans level 0 for a whole text in chunks.
-    fn plan_chunks(
-        &self,
-        text: &str,
-        rule: ChunkRule,
-        plan: &mut DocumentPlan,
-        names: &mut NameScratch,
-        runs: &mut Vec<Range<usize>>,
-    ) -> Result<(), LearnError> {
-        self.find_runs(text, rule, plan, runs)?;
-        let mut kept = 0;
-        for run in runs.drain(..) {
-            let chunks = chunk_lengths(run.len(), self.chunk_size(0), rule);
-            plan.dropped.short_run_tokens += chunks.n_dropped() as u64;
-            self.push_ranges(run.start, chunks, &mut kept, plan, names)?;
-        }
-        plan.tokens.truncate(kept);
-        Ok(())
-    }
-
-    /// Appends the tokens of a text to the plan, and finds the runs of them that chunks do not reach
-    /// beyond.
-    pub(super) fn find_runs(
-        &self,
-        text: &str,
-        rule: ChunkRule,
-        plan: &mut DocumentPlan,
-        runs: &mut Vec<Range<usize>>,
-    ) -> Result<(), LearnError> {
-        runs.clear();
-        let left_out = self.for_each_passage(text, |text, offset| {
-            let start = self.tokenize(text, offset, plan)?;
-            let end = plan.tokens.len();
-            match runs.last_mut() {
-                // A heading, as a rule: it belongs to what follows.
-                Some(last) if rule.joins(last.len()) => last.end = end,
-                _ => runs.push(start..end),
-            }
-            Ok(())
-        })?;
-        plan.dropped.merge(&left_out);
-        // Nothing follows the last run: it belongs to the one before.
-        if let [.., before, last] = &mut runs[..]
-            && rule.joins(last.len())
-        {
-            before.end = last.end;
-            runs.pop();
-        }
-        Ok(())
-    }
-
     /// Plans level 0 for one passage of text in sentences or segments; it starts at byte `offset` of
     /// the document.
     fn plan_pieces(
@@ -164,7 +143,7 @@ impl HierarchicalConceptLearner {
         names: &mut NameScratch,
     ) -> Result<(), LearnError> {
         match self.config.text_mode {
-            // Planned for the whole text at once.
+            // Planned by runs, which may be longer than a passage.
             TextMode::Chunks { .. } => Ok(()),
             TextMode::Sentences {
                 boundary,
@@ -355,7 +334,7 @@ impl HierarchicalConceptLearner {
 }
 
 /// Refuses a document of more tokens than a plan can number.
-fn check_length(n_tokens: usize) -> Result<(), LearnError> {
+pub(super) fn check_length(n_tokens: usize) -> Result<(), LearnError> {
     if u32::try_from(n_tokens).is_ok() {
         return Ok(());
     }

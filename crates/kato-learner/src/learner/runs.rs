@@ -1,5 +1,6 @@
 //! The runs of tokens of a text, before level 0 cuts them into chunks.
 
+use super::open_runs::OpenRuns;
 use super::{HierarchicalConceptLearner, LearnScratch, TextDocument};
 use crate::LearnError;
 use crate::config::TextMode;
@@ -29,7 +30,7 @@ impl HierarchicalConceptLearner {
     ///
     /// # Errors
     ///
-    /// When the text cannot be tokenized; `run` has seen nothing, or the pieces before.
+    /// When the text cannot be tokenized; `run` has seen the runs before.
     pub fn token_runs(
         &self,
         text: &str,
@@ -38,11 +39,23 @@ impl HierarchicalConceptLearner {
     ) -> Result<(), LearnError> {
         match self.config.text_mode {
             TextMode::Chunks { rule } => {
-                let LearnScratch { plan, runs, .. } = scratch;
+                let plan = &mut scratch.plan;
                 plan.clear(self.config.nodes.len());
-                self.find_runs(text, rule, plan, runs)?;
-                runs.iter()
-                    .for_each(|range| run(&plan.tokens[range.clone()]));
+                let mut runs = OpenRuns::default();
+                self.for_each_passage(text, |text, offset| {
+                    self.tokenize(text, offset, plan)?;
+                    if let Some(range) = runs.add(plan.tokens.len(), rule)
+                        && !range.is_empty()
+                    {
+                        run(&plan.tokens[range]);
+                        plan.tokens = runs.take_open(plan);
+                    }
+                    Ok(())
+                })?;
+                match runs.finish() {
+                    last if last.is_empty() => {}
+                    last => run(&plan.tokens[last]),
+                }
             }
             // Pieces are what is planned of them: those that are too short are no runs.
             TextMode::Sentences { .. } | TextMode::Segments { .. } => {

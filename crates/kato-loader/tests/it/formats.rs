@@ -285,12 +285,14 @@ fn progress_reaches_the_total() {
 fn the_error_of_a_format_says_what_to_do() {
     let folder = Folder::new();
     let path = folder.write("a.csv", "id,body\n1,x\n");
-    let message = failure(builder().with_input(path)).to_string();
+    let error = failure(builder().with_input(path));
+    let message = error.to_string();
     assert!(
         message.contains("no column `text` among id, body"),
         "{message}"
     );
-    assert!(message.contains("with_text_field"), "{message}");
+    let advice = error.advice().unwrap().to_string();
+    assert!(advice.contains("with_text_field"), "{advice}");
 }
 
 /// Recorded with Python's `csv` and `json` by `tests/data/record_text.py`.

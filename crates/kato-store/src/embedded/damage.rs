@@ -151,9 +151,9 @@ impl Damage {
         {
             ways.push(match held.is_nothing() {
                 true => format!("commit {n_commits} before it is whole, but holds nothing"),
-                false => format!(
-                    "--go-back (`DamagePolicy::GoBack`) opens commit {n_commits} before it: {held}"
-                ),
+                false => {
+                    format!("`DamagePolicy::GoBack` opens commit {n_commits} before it: {held}")
+                }
             });
             let resume = "`kato train --resume` with its corpus learns again what is lost";
             ways.push(resume.to_owned());

@@ -37,6 +37,12 @@ pub enum ExchangeError {
         /// The defect that was found.
         source: Box<RecordError>,
     },
+    /// The file is of another kind than JSON Lines.
+    #[error("it is {found}, so nothing was imported: give JSON Lines")]
+    OtherKind {
+        /// What it is.
+        found: &'static str,
+    },
     /// A line is not UTF-8.
     #[error("line {line} is not UTF-8, so nothing was imported: convert the file")]
     NotUtf8 {

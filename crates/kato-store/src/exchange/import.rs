@@ -21,6 +21,21 @@ const BATCH_SYMBOLS: u64 = 1 << 62;
 /// hundredth.
 const LINE_BYTES: u64 = 64 << 20;
 
+/// Returns what a file is that begins so and is no text.
+fn kind_of(beginning: &[u8]) -> Option<&'static str> {
+    let kinds: [(&[u8], &str); 7] = [
+        (b"\x1f\x8b", "compressed by gzip"),
+        (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
+        (b"BZh", "compressed by bzip2"),
+        (b"\xfd7zXZ\0", "compressed by xz"),
+        (b"PAR1", "Parquet (its name must end in .parquet)"),
+        (b"\xff\xfe", "UTF-16"),
+        (b"\xfe\xff", "UTF-16"),
+    ];
+    let found = kinds.iter().find(|(magic, _)| beginning.starts_with(magic));
+    found.map(|(_, kind)| *kind)
+}
+
 /// Stages the lines in batches, commits them all at once and returns the number of patterns.
 pub(crate) fn import(
     store: &dyn PatternStore,
@@ -50,7 +65,10 @@ pub(crate) fn import(
             }
             _ => {}
         }
-        let text = str::from_utf8(&bytes).map_err(|_| ExchangeError::NotUtf8 { line })?;
+        let text = str::from_utf8(&bytes).map_err(|_| match kind_of(&bytes) {
+            Some(found) if line == 1 => ExchangeError::OtherKind { found },
+            _ => ExchangeError::NotUtf8 { line },
+        })?;
         // Editors and shells of Windows put a byte order mark before the first line.
         let text = match line {
             1 => text.strip_prefix('\u{feff}').unwrap_or(text),

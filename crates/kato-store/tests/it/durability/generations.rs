@@ -204,7 +204,7 @@ fn damage_says_what_is_whole_and_what_is_lost() {
         "commit 2",
         "7 learn calls",
         "6 learn calls",
-        "--go-back",
+        "`DamagePolicy::GoBack`",
         "kato salvage",
     ] {
         assert!(text.contains(told), "{told}: {text}");

@@ -1,0 +1,131 @@
+//! Files that a command writes at its end, looked at before it begins: hours of work must not end
+//! with a file that cannot be written.
+
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+/// Checks that a file can be written in the end, and leaves everything as it is.
+///
+/// # Errors
+///
+/// When it cannot be written; the error begins with the option that names it.
+pub(crate) fn check_file(option: &str, file: &Path) -> Result<()> {
+    let checked = match fs::metadata(file) {
+        Ok(found) if found.is_dir() => bail!(
+            "{option} {}: it is a directory; name a file in it",
+            file.display()
+        ),
+        // Neither cut nor written to: what it holds stays until there is something better.
+        Ok(found) if found.is_file() => OpenOptions::new().append(true).open(file).map(drop),
+        // Opening a pipe would wait for its reader, and a device need not like it twice.
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => check_parent(file),
+        Err(error) => Err(error),
+    };
+    checked.with_context(|| {
+        format!(
+            "{option} {} cannot be written: choose another place",
+            file.display()
+        )
+    })
+}
+
+/// Checks that a file can be put into the place of one that is there, or into an empty place.
+///
+/// # Errors
+///
+/// When it cannot be; the error begins with the option that names it.
+pub(crate) fn check_replaceable(option: &str, file: &Path) -> Result<()> {
+    if fs::metadata(file).is_ok_and(|found| found.is_dir()) {
+        return check_file(option, file);
+    }
+    check_parent(file).with_context(|| {
+        format!(
+            "{option} {} cannot be written: choose another place",
+            file.display()
+        )
+    })
+}
+
+/// Makes a directory for files that are written in the end, and checks that they can be.
+///
+/// # Errors
+///
+/// When they cannot be written; the error begins with the option that names it.
+pub(crate) fn check_directory(option: &str, dir: &Path) -> Result<()> {
+    let made = fs::create_dir_all(dir).and_then(|()| check_parent(&dir.join("file")));
+    made.with_context(|| {
+        format!(
+            "{option} {} cannot be written to: choose another place",
+            dir.display()
+        )
+    })
+}
+
+/// Checks that files can be made where one is to lie.
+fn check_parent(file: &Path) -> std::io::Result<()> {
+    // A bare name has an empty parent, which is no directory that could be opened.
+    let parent = file.parent().filter(|parent| *parent != Path::new(""));
+    // A file without a name, where the system has that: even a kill leaves nothing behind.
+    tempfile::tempfile_in(parent.unwrap_or(Path::new("."))).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_known_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("old"), "content").unwrap();
+        assert!(check_file("--out", &at("new")).is_ok());
+        assert!(check_file("--out", &at("old")).is_ok());
+        assert!(check_replaceable("--out", &at("old")).is_ok());
+        assert!(check_directory("--plot", &at("plots/of")).is_ok());
+        for refused in [
+            check_file("--out", dir.path()),
+            check_file("--out", &at("none/new")),
+            check_file("--out", &at("old/new")),
+            check_replaceable("--out", dir.path()),
+            check_replaceable("--out", &at("none/new")),
+            check_directory("--out", &at("old")),
+        ] {
+            let said = refused.unwrap_err().to_string();
+            assert!(said.starts_with("--out /"), "{said}");
+        }
+        assert_eq!(fs::read(at("old")).unwrap(), b"content");
+        let left = fs::read_dir(dir.path()).unwrap().count();
+        assert_eq!(left, 2, "the old file and the directory of plots");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_and_directories_that_may_only_be_read_are_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("old");
+        fs::write(&file, "content").unwrap();
+        let close = |mode_of_file, mode_of_dir| {
+            let mode = |path: &Path, mode| {
+                fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+            };
+            mode(&file, mode_of_file);
+            mode(dir.path(), mode_of_dir);
+        };
+        close(0o444, 0o555);
+        // Root may write everywhere.
+        let is_root = OpenOptions::new().append(true).open(&file).is_ok();
+        let refused = [
+            check_file("--out", &file).is_err(),
+            check_file("--out", &dir.path().join("new")).is_err(),
+            check_replaceable("--out", &file).is_err(),
+            check_directory("--out", dir.path()).is_err(),
+        ];
+        close(0o644, 0o755);
+        assert_eq!(refused, [!is_root; 4]);
+    }
+}
