@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 
 use crate::options::{Compression, Format};
-use crate::records::python_numbers;
+use crate::records::python_json;
 
 /// Bytes of a file that are looked at, at most.
 pub(crate) const HEAD_BYTES: usize = 4 << 10;
@@ -208,7 +208,7 @@ fn json(text: &[u8], is_whole: bool) -> Option<Looks> {
     };
     let of_python = || {
         let line = std::str::from_utf8(line).ok()?;
-        python_numbers::replaced(line)
+        python_json::replaced(line)
     };
     let is_one_value = parse(line) || of_python().is_some_and(|line| parse(line.as_bytes()));
     if is_one_value {

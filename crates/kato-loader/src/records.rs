@@ -8,7 +8,7 @@ pub(crate) mod parquet;
 #[cfg(not(feature = "parquet"))]
 #[path = "records/no_parquet.rs"]
 pub(crate) mod parquet;
-pub(crate) mod python_numbers;
+pub(crate) mod python_json;
 pub(crate) mod text;
 
 use crate::bad_record::{BadReason, Fault, Lost};

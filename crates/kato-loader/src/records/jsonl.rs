@@ -1,9 +1,10 @@
 //! Reads JSON Lines: one object a line.
 
 use super::json_object::{self, FieldValue};
+use super::python_json::HALF;
 use super::{
-    RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, missing, python_numbers,
-    require_id, too_large,
+    RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, missing, python_json, require_id,
+    too_large,
 };
 use crate::bad_record::{BadReason, Fault};
 use crate::byte_stream::{BYTE_ORDER_MARK, ByteStream, Line, without_break};
@@ -83,11 +84,18 @@ impl JsonLinesReader {
         };
         let start = sink.text.len();
         let (text, id) = extract(line, sink)
-            .or_else(|error| match python_numbers::replaced(line) {
+            .or_else(|error| match python_json::replaced(line) {
                 Some(line) => {
                     sink.text.truncate(start);
                     sink.id.clear();
-                    extract(&line, sink)
+                    let found = extract(&line, sink)?;
+                    match [&sink.text[start..], sink.id]
+                        .iter()
+                        .any(|text| text.contains(HALF))
+                    {
+                        true => Err(error),
+                        false => Ok(found),
+                    }
                 }
                 None => Err(error),
             })

@@ -297,6 +297,17 @@ fn numbers_of_python_do_no_harm_where_nobody_asks_for_them() {
         "{\"text\": \"a\", \"score\": NaN}\n{\"s\": [-Infinity, Infinity], \"text\": \"NaN b\"}\n";
     let path = folder.write("a.jsonl", lines);
     assert_eq!(texts(builder().with_input(path)), ["a", "NaN b"]);
+    // Python's strings may hold half of a pair, which no text can.
+    let halves = r#"{"\ud800": 1, "text": "a"}
+{"text": "b\udc00"}
+{"text": "\ud83d\ude00"}"#;
+    let path = folder.write("h.jsonl", halves);
+    let (found, ledger) = with_ledger(builder().with_input(path));
+    assert_eq!(found, ["a", "\u{1F600}"]);
+    assert!(
+        ledger.len() == 1 && ledger[0].contains("line 2"),
+        "{ledger:?}"
+    );
     let path = folder.write(
         "b.jsonl",
         "{\"text\": NaN}\n{\"text\": \"b\", \"id\": NaN}\n{\"text\": nan}\n",
