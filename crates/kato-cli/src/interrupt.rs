@@ -76,12 +76,11 @@ pub(crate) fn listen() -> io::Result<()> {
         flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(has_come))?;
         flag::register(signal, Arc::clone(has_come))?;
     }
-    let has_come = Arc::clone(has_come);
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
             if signals.forever().next().is_some() {
-                has_come.store(true, Ordering::Relaxed);
+                // The flag is left to the handlers: set here, the first signal could pass for a second.
                 stop_process()
             }
         })?;

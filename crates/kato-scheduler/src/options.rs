@@ -22,7 +22,7 @@ pub struct TrainingOptions {
     pub batch_bytes: usize,
     /// Memory for what was learned and is not written yet, with its texts, in bytes, over all
     /// workers. Default 256 MiB. The process needs about twice this, and some 100 MB for tokenizer
-    /// tables and buffers; beside it about seven times the text of large documents, those of an
+    /// tables and buffers; beside it about six times the text of large documents, those of an
     /// eighth of this and more. Of these only so many are learned at a time as have half of this
     /// together, or one.
     pub memory_budget: usize,

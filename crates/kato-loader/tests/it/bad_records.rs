@@ -242,7 +242,8 @@ fn an_oversized_file_asks_for_another_unit() {
             .with_input(&other)
             .with_max_record_bytes(99)
     };
-    assert!(failure(open()).to_string().contains("with_text_unit"));
+    let advice = failure(open()).advice().unwrap().to_string();
+    assert!(advice.contains("with_text_unit"), "{advice}");
     let (documents, ledger) = with_ledger(open());
     assert_eq!(documents, ["y"]);
     assert_eq!(
