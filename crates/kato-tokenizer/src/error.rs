@@ -39,9 +39,7 @@ pub enum LoadError {
     },
 
     /// The text is not a tokenizer definition that this version understands.
-    #[error(
-        "understand tokenizer `{name}`: it must be a Hugging Face tokenizer.json (format 1.0 or 2.0)"
-    )]
+    #[error("read tokenizer `{name}` as a Hugging Face tokenizer.json, format 1.0 or 2.0")]
     Definition {
         /// The name that the user gave.
         name: String,
