@@ -321,9 +321,10 @@ mod tests {
     fn a_document_in_blocks_is_learned_as_by_its_plan() {
         for tail in [TailPolicy::Drop, TailPolicy::Promote, TailPolicy::Carry] {
             for provenance in [false, true] {
-                let mut recording = Recording::default();
-                recording.provenance = provenance;
-                recording.metadata = provenance;
+                let recording = Recording {
+                    provenance,
+                    metadata: provenance,
+                };
                 let words = Whitespace::from_texts(["a b c d e f g"]);
                 let learner = HierarchicalConceptLearner::builder(words)
                     .with_chunk_sizes([3, 2, 4, 2])
