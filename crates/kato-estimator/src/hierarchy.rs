@@ -231,7 +231,7 @@ mod tests {
     fn its_json_keeps_its_shape_and_is_checked() {
         let json = |sizes, tail| {
             format!(
-                r#"{{"chunk_sizes":{sizes},"rule":{{"rule":"original","min_chunk":3}},"tail_policy":"{tail}"}}"#
+                r#"{{"chunk_sizes":{sizes},"rule":{{"rule":"joined","min_chunk":3}},"tail_policy":"{tail}"}}"#
             )
         };
         let hierarchy = EstimatedHierarchy::new([5, 7]).unwrap();

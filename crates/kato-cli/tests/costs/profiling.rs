@@ -93,7 +93,7 @@ fn reports_of_no_form_and_reports_without_a_profile_are_refused() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_loses_nothing_of_the_run() {
+fn a_report_that_cannot_be_written_is_refused_before_the_run() {
     let place = Place::new(30);
     let arguments = [
         "corpus.jsonl",
@@ -103,10 +103,8 @@ fn a_report_that_cannot_be_written_loses_nothing_of_the_run() {
         "no/such/folder/run.html",
     ];
     let told = place.refusal("train", &arguments, 1);
-    assert!(
-        told.contains("the run is safe") && told.contains("no/such/folder"),
-        "{told}"
-    );
-    let overview = place.json_of("inspect", &["--json"]);
-    assert_eq!(overview["complete"], true, "{overview}");
+    let expected = "--report no/such/folder/run.html cannot be written: choose another place";
+    assert!(told.contains(expected), "{told}");
+    let told = place.refusal("inspect", &[], 1);
+    assert!(told.contains("no knowledge base"), "{told}");
 }

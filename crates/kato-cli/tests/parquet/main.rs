@@ -40,7 +40,7 @@ impl Place {
         fs::write(place.path("nothing.txt"), "").unwrap();
         for (corpus, kb) in [("corpus.jsonl", "kb"), ("nothing.txt", "empty")] {
             place.succeeds(&format!(
-                "train {corpus} --kb {kb} --levels 4,3 --provenance --workers 1 --quiet"
+                "train {corpus} --kb {kb} --levels 4,3 --provenance --workers 1 --quiet --allow-empty"
             ));
         }
         place

@@ -133,16 +133,16 @@ fn real_text_makes_the_learn_calls_of_the_learner() {
     for (corpus, sizes) in [(&corpora[1], vec![5, 7, 9]), (&corpora[2], vec![3, 4])] {
         let documents = &corpus.documents[..corpus.documents.len() / 4];
         let learner = HierarchicalConceptLearner::builder(gpt2())
-            .with_chunk_sizes(sizes.clone())
+            .with_chunk_sizes(sizes)
+            // The corpora are cut by its limits.
+            .like_kato_lm()
             .build()
             .unwrap();
         let learned = learn(
             &learner,
             documents.iter().map(|document| document.text.as_str()),
         );
-        assert_equal(
-            &corpus::sample(&EstimatedHierarchy::new(sizes).unwrap(), documents),
-            &learned,
-        );
+        let hierarchy = EstimatedHierarchy::from_config(learner.config()).unwrap();
+        assert_equal(&corpus::sample(&hierarchy, documents), &learned);
     }
 }

@@ -77,7 +77,7 @@ fn another_hierarchy() {
 
 #[test]
 fn nothing_to_ask() {
-    let empty = Lab::new(&["a b c"], &["a b"], &[3, 2]).evaluate(&EvaluationOptions::default());
+    let empty = Lab::new(&["a b c"], &["a"], &[3, 2]).evaluate(&EvaluationOptions::default());
     assert!(matches!(empty, Err(EvaluationError::NoDocuments)));
 }
 
