@@ -67,7 +67,7 @@ fn documents_of_one_token_are_samples_without_patterns() {
         (outcome.samples, outcome.tokens, outcome.levels),
         (50, 0, vec![(0, 0); 2])
     );
-    assert_eq!(outcome.dropped.short_run_tokens, 50);
+    assert_eq!(outcome.dropped.single_token_chunks, 50);
 }
 
 #[test]
