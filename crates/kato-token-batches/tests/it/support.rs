@@ -8,6 +8,7 @@ use kato_token_batches::{TokenBatch, TokenBatchError, TokenBatchOptions, TokenBa
 /// A loader of lines.
 pub(super) fn lines(text: &str) -> StreamingDatasetLoaderBuilder {
     StreamingDatasetLoader::builder()
+        .allow_empty()
         .with_reader("lines.txt", Bytes::new(text.as_bytes().to_vec()))
         .with_text_unit(TextUnit::Line)
         .on_bad_record(OnBadRecord::Skip)
