@@ -6,6 +6,7 @@
 //! of the kernel hold too.
 
 mod mount;
+pub mod mountinfo;
 
 use std::fs;
 use std::io;
@@ -242,7 +243,7 @@ fn find(
                 .split(|byte| *byte == b',')
                 .any(|name| name == controller.as_bytes()),
         };
-        is_it.then(|| mount::path(path))
+        is_it.then(|| mountinfo::path(path))
     })?;
     let mut mounts: Vec<&Mount> = mounts
         .iter()

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use crate::mountinfo::path_of_field;
+
 /// A line of `/proc/self/mountinfo`.
 #[derive(Debug)]
 pub(crate) struct Mount {
@@ -25,8 +27,8 @@ impl Mount {
         let mut left = left.split(|byte| *byte == b' ').skip(3);
         let mut right = right.split(|byte| *byte == b' ');
         Some(Self {
-            root: path(&unescape(left.next()?)),
-            point: path(&unescape(left.next()?)),
+            root: path_of_field(left.next()?),
+            point: path_of_field(left.next()?),
             kind: right.next()?.to_vec(),
             options: right.nth(1).unwrap_or_default().to_vec(),
         })
@@ -59,64 +61,9 @@ pub(crate) fn visible(mountinfo: &[u8]) -> Vec<Mount> {
     mounts
 }
 
-/// Returns a field as it is; the kernel writes blanks, line ends, backslashes and the like in it as
-/// a backslash and three octal digits.
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let [first, tail @ ..] = rest {
-        match (first, tail) {
-            (
-                b'\\',
-                [
-                    a @ b'0'..=b'3',
-                    b @ b'0'..=b'7',
-                    c @ b'0'..=b'7',
-                    behind @ ..,
-                ],
-            ) => {
-                bytes.push(((a - b'0') << 6) | ((b - b'0') << 3) | (c - b'0'));
-                rest = behind;
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    bytes
-}
-
-/// Returns the path of some bytes.
-#[cfg(unix)]
-pub(crate) fn path(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    std::ffi::OsStr::from_bytes(bytes).into()
-}
-
-/// Returns the path of some bytes, as far as they are text.
-#[cfg(not(unix))]
-pub(crate) fn path(bytes: &[u8]) -> PathBuf {
-    String::from_utf8_lossy(bytes).into_owned().into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn three_octal_digits_are_an_escape_and_nothing_else() {
-        let cases: [(&[u8], &[u8]); 5] = [
-            (br"/my\040group\134040/a\x", br"/my group\040/a\x"),
-            (br"/a\043b\377", b"/a#b\xff"),
-            (br"/a\400\", br"/a\400\"),
-            (br"\04", br"\04"),
-            (b"", b""),
-        ];
-        for (field, bytes) in cases {
-            assert_eq!(unescape(field), bytes);
-        }
-    }
 
     #[test]
     fn what_is_no_mount_is_passed_over() {

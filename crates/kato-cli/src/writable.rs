@@ -25,12 +25,7 @@ pub(crate) fn check_file(option: &str, file: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => check_parent(file),
         Err(error) => Err(error),
     };
-    checked.with_context(|| {
-        format!(
-            "{option} {} cannot be written: choose another place",
-            file.display()
-        )
-    })
+    checked.with_context(|| refusal(option, file))
 }
 
 /// Checks that a file can be put into the place of one that is there, or into an empty place.
@@ -42,12 +37,13 @@ pub(crate) fn check_replaceable(option: &str, file: &Path) -> Result<()> {
     if fs::metadata(file).is_ok_and(|found| found.is_dir()) {
         return check_file(option, file);
     }
-    check_parent(file).with_context(|| {
-        format!(
-            "{option} {} cannot be written: choose another place",
-            file.display()
-        )
-    })
+    check_parent(file).with_context(|| refusal(option, file))
+}
+
+/// Returns what is said of a file that cannot be written.
+fn refusal(option: &str, file: &Path) -> String {
+    let file = file.display();
+    format!("{option} {file} cannot be written: choose another place")
 }
 
 /// Makes a directory for files that are written in the end, and checks that they can be.

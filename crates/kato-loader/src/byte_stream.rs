@@ -13,7 +13,7 @@ pub(crate) use self::decompress::Decompression;
 use self::decompress::{decompress, is_window_too_large};
 use self::utf16::Utf16Reader;
 use crate::bad_record::{BadReason, Fault};
-use crate::looks::{HEAD_BYTES, Looks, look};
+use crate::looks::{HEAD_BYTES, Looks, look, utf16_of};
 use crate::options::Compression;
 
 /// Size of the buffer above which it is given back once all of it is consumed.
@@ -122,7 +122,7 @@ impl ByteStream {
     fn begin(&mut self) -> Result<(), Fault> {
         // A source may give fewer bytes than asked for, so the mark can come in pieces.
         while self.available().len() < BYTE_ORDER_MARK.len() && self.fill()? {}
-        if let Looks::Utf16(order) = look(self.available(), false, "") {
+        if let Some(order) = utf16_of(self.available()) {
             let head = Cursor::new(self.available().to_vec());
             let source = std::mem::replace(&mut self.source, Box::new(io::empty()));
             self.source = Box::new(Utf16Reader::new(head.chain(source), order));

@@ -13,7 +13,7 @@ use crate::byte_stream::{ByteStream, Decompression, RawBytes};
 use crate::extent::Extent;
 use crate::inputs::Named;
 use crate::interrupt::Interrupt;
-use crate::looks::{HEAD_BYTES, Looks};
+use crate::looks::{HEAD_BYTES, Looks, utf16_of};
 use crate::options::{Compression, CorpusOptions, Format, TextUnit};
 use crate::records::parquet::ParquetFile;
 #[cfg(feature = "remote")]
@@ -122,13 +122,7 @@ impl InputFile {
         if self.certainty != Certainty::Unknown || !self.is_readable_again() {
             return;
         }
-        let looks = || {
-            let stream = ByteStream::open(self.open(0, HEAD_BYTES as u64)?, self.how(selection), 0);
-            let mut stream = stream?;
-            let looks = stream.looks(&selection.text_field)?;
-            Ok::<_, Fault>((looks, stream.compression()))
-        };
-        let (format, compression) = match looks() {
+        let (format, compression) = match self.looks(self.how(selection), selection) {
             Ok((Some(Looks::Records(format @ (Format::JsonLines | Format::Parquet))), how)) => {
                 (format, how)
             }
@@ -137,6 +131,16 @@ impl InputFile {
         };
         (self.format, self.compression) = (format, Some(compression));
         self.certainty = Certainty::Known;
+    }
+
+    /// Opens the file and returns what its first bytes look like, and how it is compressed.
+    fn looks(
+        &self,
+        how: Decompression,
+        selection: &CorpusOptions,
+    ) -> Result<(Option<Looks>, Compression), Fault> {
+        let mut stream = ByteStream::open(self.open(0, HEAD_BYTES as u64)?, how, 0)?;
+        Ok((stream.looks(&selection.text_field)?, stream.compression()))
     }
 
     /// Returns how the bytes are to be decompressed.
@@ -216,7 +220,7 @@ impl InputFile {
                 #[cfg(feature = "remote")]
                 Source::Remote(remote) => remote.open(0, 2)?.read_exact(&mut mark),
             };
-            read().is_ok() && matches!(mark, [0xFF, 0xFE] | [0xFE, 0xFF])
+            read().is_ok() && utf16_of(&mark).is_some()
         })
     }
 
@@ -337,16 +341,14 @@ impl InputFile {
         if !matches!(*fault.reason, BadReason::Corrupt { .. }) {
             return fault;
         }
-        let looks = || {
-            let how = Decompression {
-                kind: Some(Compression::None),
-                max_window_bytes: selection.max_window_bytes,
-            };
-            let mut stream = ByteStream::open(self.open(0, HEAD_BYTES as u64)?, how, 0)?;
-            stream.looks(&selection.text_field)
+        let how = Decompression {
+            kind: Some(Compression::None),
+            ..self.how(selection)
         };
-        match looks() {
-            Ok(Some(looks)) if !matches!(looks, Looks::Empty | Looks::Records(Format::Parquet)) => {
+        match self.looks(how, selection) {
+            Ok((Some(looks), _))
+                if !matches!(looks, Looks::Empty | Looks::Records(Format::Parquet)) =>
+            {
                 Fault::looks_like(Format::Parquet.name(), looks)
             }
             _ => fault,

@@ -99,6 +99,9 @@ const TAKE_OUT: &str = "take the text out of it first, or leave it out";
 const CONVERT: &str = "convert it to UTF-8";
 const ONE_A_LINE: &str = "write one object a line";
 
+/// First bytes of text of 32 bits a character.
+const UTF32_MARKS: [&[u8]; 2] = [b"\xFF\xFE\0\0", b"\0\0\xFE\xFF"];
+
 /// First bytes of compressed streams that are read.
 const COMPRESSED: &[(&[u8], Compression)] = &[
     (b"\x1F\x8B", Compression::Gzip),
@@ -114,15 +117,11 @@ pub(crate) fn look(head: &[u8], is_whole: bool, text_field: &str) -> Looks {
     if head.is_empty() {
         return Looks::Empty;
     }
-    // UTF-32 in front of UTF-16: its mark begins with that of the other.
-    if head.starts_with(b"\xFF\xFE\0\0") || head.starts_with(b"\0\0\xFE\xFF") {
+    if UTF32_MARKS.iter().any(|mark| head.starts_with(mark)) {
         return foreign("UTF-32 text", CONVERT);
     }
-    if head.starts_with(b"\xFF\xFE") {
-        return Looks::Utf16(Utf16::LittleEndian);
-    }
-    if head.starts_with(b"\xFE\xFF") {
-        return Looks::Utf16(Utf16::BigEndian);
+    if let Some(order) = utf16_of(head) {
+        return Looks::Utf16(order);
     }
     if let Some(compression) = compression_of(head) {
         return Looks::Compressed(compression);
@@ -155,6 +154,17 @@ pub(crate) fn look(head: &[u8], is_whole: bool, text_field: &str) -> Looks {
     json(text, is_whole)
         .or_else(|| table(text, is_whole, text_field))
         .unwrap_or(Looks::Text)
+}
+
+/// Returns the order of the bytes of UTF-16 that first bytes are the mark of, if they are one.
+pub(crate) fn utf16_of(head: &[u8]) -> Option<Utf16> {
+    match head {
+        // One of its marks begins with one of UTF-16.
+        _ if UTF32_MARKS.iter().any(|mark| head.starts_with(mark)) => None,
+        [0xFF, 0xFE, ..] => Some(Utf16::LittleEndian),
+        [0xFE, 0xFF, ..] => Some(Utf16::BigEndian),
+        _ => None,
+    }
 }
 
 /// Returns the compression that first bytes stand for, if it is one that is read.

@@ -1,8 +1,8 @@
 //! What is mounted where, by Linux's list of mounts.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use kato_cgroup::mountinfo::path_of_field;
 
 /// A line of `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,45 +44,20 @@ impl Mount {
                 .any(|option| option == b"ro")
         };
         Some(Self {
-            point: unescape(point),
+            point: path_of_field(point),
             file_system: String::from_utf8_lossy(file_system).into_owned(),
-            source: unescape(source),
+            source: path_of_field(source),
             // Either the mount or the whole file system behind it.
             is_read_only: is_read_only(options) || is_read_only(of_all),
         })
     }
 }
 
-/// Returns a path with blanks and the like restored, which the kernel writes as a backslash and
-/// three octal digits.
-fn unescape(field: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let [first, tail @ ..] = rest {
-        match (first, tail) {
-            (
-                b'\\',
-                [
-                    a @ b'0'..=b'3',
-                    b @ b'0'..=b'7',
-                    c @ b'0'..=b'7',
-                    behind @ ..,
-                ],
-            ) => {
-                bytes.push(((a - b'0') << 6) | ((b - b'0') << 3) | (c - b'0'));
-                rest = behind;
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    OsStr::from_bytes(&bytes).into()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     const MOUNTS: &[u8] = b"\
@@ -90,13 +65,6 @@ mod tests {
         30 22 0:26 / /mnt/my\\040data rw - tmpfs tmpfs rw,size=1024k\n\
         31 22 0:27 / /mnt rw - nfs4 server:/export ro\n\
         32 22 0:28 / /mnt/my\\040data ro - xfs /dev/sdb1 rw\n";
-
-    #[test]
-    fn three_octal_digits_are_an_escape_and_nothing_else() {
-        assert_eq!(unescape(br"/my\040data\134"), Path::new(r"/my data\"));
-        assert_eq!(unescape(br"/a\+12\04"), Path::new(r"/a\+12\04"));
-        assert_eq!(unescape(br"/a\777"), Path::new(r"/a\777"));
-    }
 
     #[test]
     fn the_longest_and_last_mount_holds_the_directory() {

@@ -3,7 +3,9 @@
 use kato_loader::options::Compression;
 use kato_loader::{Format, TextUnit};
 
-use crate::support::{Folder, builder, documents, failure, gzip, texts, with_ledger, zstd};
+use crate::support::{
+    Folder, builder, documents, failure, gzip, recorded, texts, with_ledger, zstd,
+};
 
 fn check(name: &str, content: impl AsRef<[u8]>, unit: TextUnit, expected: &[&str]) {
     let folder = Folder::new();
@@ -306,15 +308,10 @@ fn tables_and_objects_read_as_python_reads_them() {
         bad: usize,
         open: bool,
     }
-    let recorded = include_bytes!("../data/text-formats.jsonl.zst");
-    let recorded = zstd::decode_all(&recorded[..]).unwrap();
+    let cases: Vec<Recorded> = recorded(include_bytes!("../data/text-formats.jsonl.zst"));
     let folder = Folder::new();
     let (mut n_documents, mut n_bad, mut n_open) = (0, 0, 0);
-    for line in recorded
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-    {
-        let case: Recorded = serde_json::from_slice(line).unwrap();
+    for case in cases {
         let path = folder.write(&case.name, &case.content);
         // Outright: the first line of a mutated file may look like something else.
         let format = match case.name.as_str() {

@@ -13,7 +13,7 @@ use kato_loader::OnBadRecord;
 
 use crate::bad_records::check_ledger;
 use crate::support::{
-    Folder, builder, documents, parquet, parquet_of, strings, texts, with_ledger,
+    Folder, builder, documents, parquet, parquet_of, recorded, strings, texts, with_ledger,
 };
 
 #[test]
@@ -163,15 +163,10 @@ fn files_of_every_shape_read_as_pyarrow_reads_them() {
         unread: Option<String>,
         file: String,
     }
-    let recorded = include_bytes!("../data/parquet-shapes.jsonl.zst");
-    let recorded = zstd::decode_all(&recorded[..]).unwrap();
+    let cases: Vec<Recorded> = recorded(include_bytes!("../data/parquet-shapes.jsonl.zst"));
     let folder = Folder::new();
     let (mut n_files, mut n_nulls, mut n_unread) = (0, 0, 0);
-    for line in recorded
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-    {
-        let case: Recorded = serde_json::from_slice(line).unwrap();
+    for case in cases {
         let digit = |byte: u8| (byte as char).to_digit(16).unwrap() as u8;
         let pairs = case.file.as_bytes().chunks_exact(2);
         let bytes: Vec<u8> = pairs

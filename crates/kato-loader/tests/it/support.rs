@@ -100,3 +100,14 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
 pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 3).unwrap()
 }
+
+/// The cases of a recorded file: JSON Lines, compressed with zstd.
+pub(crate) fn recorded<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Vec<T> {
+    let lines = zstd::decode_all(bytes).unwrap();
+    let lines = lines
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    lines
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
+}
