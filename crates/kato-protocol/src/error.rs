@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// The body of an answer whose status is not a success.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ErrorBody {
     /// A session that was not found, reported by the layer that looks sessions up.
@@ -22,6 +23,7 @@ pub enum ErrorBody {
 
 /// A session that is unknown or has expired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionError {
     /// `SESSION_NOT_FOUND`.
     pub code: String,
@@ -31,8 +33,17 @@ pub struct SessionError {
     pub session_id: String,
 }
 
+/// The body of a refusal of an invalid request (status 422).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct InvalidRequest {
+    /// The reasons, one at least.
+    pub detail: Vec<ValidationDetail>,
+}
+
 /// One reason why a request is invalid (status 422).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ValidationDetail {
     /// Kind of error: `missing`, `string_type`, `json_invalid`, …
     #[serde(rename = "type")]

@@ -22,6 +22,7 @@ pub const IDEMPOTENCY_REPLAYED: &str = "idempotency-replayed";
 
 /// The extensions of a server (`GET /extensions`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extensions {
     /// Name of the server.
     pub server: String,
@@ -46,6 +47,7 @@ pub struct Extensions {
 
 /// Limits of `learn-batch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LearnBatchExtension {
     /// Maximum number of sequences in one request.
     pub max_sequences: usize,
@@ -56,6 +58,7 @@ pub struct LearnBatchExtension {
 /// The record of a training run (`GET /runs/{name}`; 404 if there is none): what a trainer keeps
 /// beside the nodes that it taught.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecord {
     /// Number of times the record was written; 1 for a new one.
     pub version: u64,
@@ -66,6 +69,7 @@ pub struct RunRecord {
 /// Replaces the record of a training run (`PUT /runs/{name}`), durably. The server answers status
 /// 409 if its version is another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplaceRunRecord {
     /// Version of the record to replace; 0 if there is none yet.
     // Compare and swap: of two trainers that resume the same run only one succeeds.
@@ -76,6 +80,7 @@ pub struct ReplaceRunRecord {
 
 /// The answer to a record that was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecordReplaced {
     /// Version of the record after the request.
     pub version: u64,
@@ -86,6 +91,7 @@ pub struct RunRecordReplaced {
 /// Each is learned as in a fresh session with the settings of this one; its short-term memory is
 /// neither used nor changed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LearnBatchRequest {
     /// The sequences.
     pub sequences: Vec<BatchItem>,
@@ -93,13 +99,19 @@ pub struct LearnBatchRequest {
 
 /// One sequence of a batch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchItem {
     /// Events, each a list of symbols; at least one event.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub events: Vec<Vec<String>>,
-    /// Emotives of the pattern.
+    /// Emotives of the pattern, of a magnitude up to 1e100.
     // Left out when empty: training sends mostly items without them, and the bytes of a batch are
     // limited.
     #[serde(default, skip_serializing_if = "EmotiveMap::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(extend("additionalProperties" = {"type": "number", "minimum": -1e100, "maximum": 1e100}))
+    )]
     pub emotives: EmotiveMap,
     /// Metadata of the pattern.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -108,6 +120,7 @@ pub struct BatchItem {
 
 /// The result of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LearnBatchResult {
     /// `learned`.
     pub status: String,
@@ -121,6 +134,7 @@ pub struct LearnBatchResult {
 
 /// The result of one sequence of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchItemResult {
     /// Name of the pattern with its prefix `PTRN|`; empty if there were fewer than two symbols, so
     /// that nothing was learned.
@@ -132,6 +146,8 @@ pub struct BatchItemResult {
 /// What comes next in a session (`GET /sessions/{id}/next`), by the counts of its node's patterns and
 /// those of the nodes above it that were named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "NextAnswer"))]
 pub struct NextAnswer<E = Value> {
     /// Id of the session.
     pub session_id: String,
@@ -154,6 +170,7 @@ pub struct NextAnswer<E = Value> {
 
 /// A symbol that may come next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NextSymbol {
     /// The symbol.
     pub symbol: String,
@@ -163,6 +180,7 @@ pub struct NextSymbol {
 
 /// A symbol that was asked for by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NextAsked {
     /// The symbol.
     pub symbol: String,
@@ -174,6 +192,7 @@ pub struct NextAsked {
 
 /// A node whose patterns were counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NextLevel {
     /// Its id.
     pub node_id: String,
@@ -225,4 +244,56 @@ impl NextQuery {
         pairs.extend(self.fit.then(|| ("fit", "true".to_owned())));
         pairs
     }
+}
+
+/// A page of the sessions of a server (`GET /admin/sessions`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SessionList {
+    /// The sessions, by their ids.
+    pub sessions: Vec<ListedSession>,
+    /// Number of all sessions that have not ended.
+    pub active_session_count: u64,
+    /// What the next page is asked for with (`after`); `None` behind the last one.
+    pub next: Option<String>,
+}
+
+/// A session in a list. Times are ISO 8601, UTC.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListedSession {
+    /// Id of the session.
+    pub session_id: String,
+    /// Node of the session.
+    pub node_id: String,
+    /// Time of creation.
+    pub created_at: String,
+    /// Time of the last use, reads included.
+    pub last_used_at: String,
+    /// Time at which it ends without a further write.
+    pub expires_at: String,
+    /// Seconds that it lives without a write.
+    pub ttl_seconds: u64,
+}
+
+/// A copy that a server made of itself (`POST /admin/backups`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BackupMade {
+    /// Name of the new directory.
+    pub backup: String,
+    /// Time of the copy; ISO 8601, UTC.
+    pub created_at: String,
+    /// Bytes of the copy.
+    pub bytes: u64,
+    /// Number of knowledge bases that were copied.
+    pub knowledge_bases: usize,
+    /// What could not be copied, and why.
+    pub losses: Vec<String>,
+    /// Names of what is no knowledge base, and was passed over.
+    pub passed_over: Vec<String>,
+    /// Number of copies that there are now.
+    pub backups: usize,
+    /// Most copies that there may be.
+    pub max_backups: usize,
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 /// The answer to `GET /health`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Health {
@@ -34,6 +35,7 @@ pub struct Health {
 
 /// The answer to `GET /status`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Status {
@@ -53,6 +55,7 @@ pub struct Status {
 
 /// Counts of the sessions of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SessionTotals {
@@ -71,6 +74,7 @@ pub struct SessionTotals {
 
 /// Processors of a server: one for every node in use.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Processors {
@@ -86,6 +90,7 @@ pub struct Processors {
 
 /// One processor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ProcessorView {
@@ -107,6 +112,7 @@ pub struct ProcessorView {
 
 /// The answer to `GET /metrics`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -130,6 +136,7 @@ pub struct Metrics {
 
 /// Figures about sessions, in `GET /metrics`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SessionFigures {
@@ -146,6 +153,7 @@ pub struct SessionFigures {
 
 /// Figures about requests, in `GET /metrics`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct PerformanceFigures {
@@ -161,6 +169,7 @@ pub struct PerformanceFigures {
 
 /// Load of the machine, in `GET /metrics`; in percent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ResourceFigures {
@@ -174,6 +183,7 @@ pub struct ResourceFigures {
 
 /// One metric over time (`GET /metrics/{name}`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct MetricHistory {
@@ -192,6 +202,7 @@ pub struct MetricHistory {
 
 /// Statistics over the points of a metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct MetricStatistics {
@@ -207,6 +218,7 @@ pub struct MetricStatistics {
 
 /// The value of a metric at one time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct DataPoint {
@@ -220,6 +232,7 @@ pub struct DataPoint {
 
 /// The answer to `GET /stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -241,6 +254,7 @@ pub struct Stats {
 
 /// The answer to `GET /concurrency`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Concurrency {
@@ -263,6 +277,7 @@ pub struct Concurrency {
 
 /// The answer to `GET /cache/stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct CacheStats {
@@ -276,6 +291,7 @@ pub struct CacheStats {
 
 /// The answer to `POST /cache/invalidate`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct CacheInvalidated {
@@ -295,6 +311,7 @@ pub struct CacheInvalidated {
 
 /// The answer to `GET /distributed-stm/stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct DistributedStm {
@@ -312,6 +329,7 @@ pub struct DistributedStm {
 
 /// The answer to `GET /connection-pools`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ConnectionPools {

@@ -9,6 +9,7 @@ use crate::session::StoredEmotives;
 
 /// The answer to a look-up of a pattern (`GET /pattern/{name}`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PatternAnswer {
     /// The pattern, or that there is none.
     pub pattern: PatternLookup,
@@ -18,6 +19,7 @@ pub struct PatternAnswer {
 
 /// The result of a look-up by a pattern's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 // KATO answers status 200 whether or not there is such a pattern: only the text in the body tells
 // them apart.
 #[serde(tag = "status", rename_all = "lowercase")]
@@ -36,6 +38,7 @@ pub enum PatternLookup {
 
 /// A stored pattern.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PatternBody {
     /// Name with its prefix `PTRN|`.
     pub name: String,
@@ -56,6 +59,7 @@ pub struct PatternBody {
 
 /// Counts of all symbols (`GET /symbols/stats`, 3.10.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeSymbols {
     /// Counts by symbol.
     pub symbols: BTreeMap<String, SymbolStats>,
@@ -65,6 +69,7 @@ pub struct NodeSymbols {
 
 /// Counts of one symbol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SymbolStats {
     /// The symbol.
     pub name: String,
@@ -77,6 +82,7 @@ pub struct SymbolStats {
 
 /// Affinities of all symbols that have any (`GET /symbols/affinity`, 3.10.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeAffinities {
     /// Sums of mean emotives by symbol.
     pub affinities: BTreeMap<String, EmotiveMap>,
@@ -86,6 +92,7 @@ pub struct NodeAffinities {
 
 /// Affinity of one symbol (`GET /symbols/{symbol}/affinity`, 3.10.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SymbolAffinity {
     /// The symbol.
     pub symbol: String,

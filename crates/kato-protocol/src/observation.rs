@@ -10,13 +10,18 @@ pub type EmotiveMap = BTreeMap<String, f64>;
 
 /// An observation of one moment (`POST /sessions/{id}/observe`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Observation {
     /// Symbols; the server sorts them unless told otherwise.
     pub strings: Vec<String>,
     /// Vectors; the server adds them up to one.
     pub vectors: Vec<Vec<f64>>,
-    /// Emotives.
+    /// Emotives, of a magnitude up to 1e100.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(extend("additionalProperties" = {"type": "number", "minimum": -1e100, "maximum": 1e100}))
+    )]
     pub emotives: EmotiveMap,
     /// Metadata: any JSON.
     pub metadata: Map<String, Value>,
@@ -76,6 +81,7 @@ impl Observation {
 
 /// The result of an observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservationResult {
     /// `okay`.
     pub status: String,
@@ -98,6 +104,7 @@ pub struct ObservationResult {
 
 /// The short-term memory (`GET /sessions/{id}/stm`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stm {
     /// Events, oldest first; each a list of symbols.
     pub stm: Vec<Vec<String>>,
@@ -109,6 +116,7 @@ pub struct Stm {
 
 /// The result of a learn (`POST /sessions/{id}/learn`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LearnResult {
     /// `learned`.
     pub status: String,

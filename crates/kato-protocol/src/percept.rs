@@ -9,8 +9,10 @@ use crate::observation::EmotiveMap;
 /// The answer about the last observation (`GET /sessions/{id}/percept-data` in 3.10.1, `GET
 /// /percept-data` in the 2025-10 generation).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerceptAnswer {
     /// The observation; empty before the first one.
+    #[cfg_attr(feature = "schema", schemars(with = "Map<String, Value>"))]
     pub percept_data: PerceptData,
     /// Id of the session; absent when the node was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,6 +44,7 @@ pub struct PerceptData {
 /// The answer about the present state (`GET /sessions/{id}/cognition-data` in 3.10.1, `GET
 /// /cognition-data` in the 2025-10 generation).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionCognition {
     /// The state.
     pub cognition_data: CognitionData,
@@ -57,6 +60,7 @@ pub struct SessionCognition {
 
 /// The state of a session or node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CognitionData {
     /// Predictions that were made while observing.
@@ -87,6 +91,7 @@ pub struct CognitionData {
 
 /// The answer to a change of a node's settings (`POST /genes/update`, 2025-10).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GenesUpdated {
     /// `okay`.
     pub status: String,
@@ -98,6 +103,7 @@ pub struct GenesUpdated {
 
 /// A setting of a node (`GET /gene/{name}`, 2025-10).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gene {
     /// Name of the setting, as it was asked for.
     pub gene: String,

@@ -7,8 +7,10 @@ use crate::observation::EmotiveMap;
 
 /// The answer to `GET /sessions/{id}/predictions`, with predictions of any type `P`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 // Stated, because serde would also ask for `F: Default`, for the sake of the field with a default.
 #[serde(bound(deserialize = "P: Deserialize<'de>, F: Deserialize<'de>"))]
+#[cfg_attr(feature = "schema", schemars(rename = "PredictionsAnswer"))]
 pub struct PredictionsAnswer<P, F = Value> {
     /// The predictions, best first.
     pub predictions: Vec<P>,
@@ -32,6 +34,7 @@ pub struct PredictionsAnswer<P, F = Value> {
 
 /// A future that predictions have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FuturePotential {
     /// Events of the future.
     pub future: Vec<Vec<String>>,

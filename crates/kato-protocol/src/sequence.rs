@@ -6,6 +6,7 @@ use crate::Observation;
 
 /// Observations to carry out in order (`POST /sessions/{id}/observe-sequence`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sequence {
     /// The observations.
     pub observations: Vec<SequenceItem>,
@@ -22,6 +23,7 @@ pub struct Sequence {
 
 /// One observation of a sequence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SequenceItem {
     /// The observation.
     #[serde(flatten)]
@@ -43,6 +45,7 @@ impl From<Observation> for SequenceItem {
 
 /// The result of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SequenceResult {
     /// `completed`.
     pub status: String,
@@ -73,6 +76,7 @@ pub struct SequenceResult {
 
 /// The result of one observation of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SequenceItemResult {
     /// `okay`.
     pub status: String,

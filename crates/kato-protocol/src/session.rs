@@ -7,14 +7,18 @@ use crate::observation::EmotiveMap;
 
 /// A request to create a session (`POST /sessions`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateSession {
     /// Node that the session works on.
     pub node_id: String,
     /// Any JSON; comes back with the session.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Map<String, Value>>"))]
     pub metadata: Map<String, Value>,
     /// Seconds without a write after which the session ends; `None` for the server's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    // A hundred years: KATO fails for what reaches beyond its calendar.
+    #[cfg_attr(feature = "schema", schemars(range(max = 3_153_600_000_u64)))]
     pub ttl_seconds: Option<u64>,
     /// Settings that differ from the defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,6 +29,7 @@ pub struct CreateSession {
 
 /// A session (`POST /sessions`, `GET /sessions/{id}`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionInfo {
     /// Id of the session.
     pub session_id: String,
@@ -47,6 +52,7 @@ pub struct SessionInfo {
 
 /// Number of sessions (`GET /sessions/count`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionCount {
     /// Sessions that have not ended.
     pub active_session_count: u64,
@@ -54,6 +60,7 @@ pub struct SessionCount {
 
 /// The answer whether a session exists (`GET /sessions/{id}/exists`). Asking does not extend it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exists {
     /// Whether the session exists and has not expired.
     pub exists: bool,
@@ -65,6 +72,7 @@ pub struct Exists {
 
 /// The answer to a session that was deleted (`DELETE /sessions/{id}`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deleted {
     /// `deleted`.
     pub status: String,
@@ -74,6 +82,7 @@ pub struct Deleted {
 
 /// The answer to memory that was cleared (`POST /sessions/{id}/clear-stm`, `…/clear-all`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cleared {
     /// `cleared`.
     pub status: String,
@@ -86,6 +95,7 @@ pub struct Cleared {
 
 /// The settings of a session (`GET /sessions/{id}/config`, 3.10.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigAnswer {
     /// Id of the session.
     pub session_id: String,
@@ -95,6 +105,7 @@ pub struct ConfigAnswer {
 
 /// The answer to settings that were changed (`POST /sessions/{id}/config`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigUpdated {
     /// `okay`.
     pub status: String,
@@ -106,6 +117,7 @@ pub struct ConfigUpdated {
 
 /// The answer to a session that was extended (`POST /sessions/{id}/extend`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extended {
     /// `extended`.
     pub status: String,
@@ -118,6 +130,7 @@ pub struct Extended {
 
 /// The answer to `POST /sessions/{id}/finalize-training` (3.10.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FinalizedTraining {
     /// `completed`.
     pub status: String,
@@ -135,6 +148,7 @@ pub struct FinalizedTraining {
 
 /// Name and version of a server (`GET /`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Root {
     /// `KATO API`.
     pub service: String,
@@ -166,6 +180,7 @@ pub struct Root {
 
 /// Emotives of a stored pattern: maps, oldest first. The 2025-10 generation writes `{}` for none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct StoredEmotives(pub Vec<EmotiveMap>);
 

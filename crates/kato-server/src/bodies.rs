@@ -9,7 +9,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use kato_engine::node::Lesson;
 use kato_engine::session::SequenceItem;
 use kato_engine::{Observation, Sequence, SessionConfig};
@@ -107,8 +107,8 @@ pub(crate) fn run_record(headers: &HeaderMap, body: &[u8]) -> Result<(u64, Value
     match serde_json::from_slice(body) {
         Ok(ReplaceRunRecord { version, record }) => Ok((version, record)),
         Err(error) => {
-            let detail = format!("send the version that is replaced and the record: {error}");
-            Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, detail))
+            let reason = format!("send the version that is replaced and the record: {error}");
+            Err(Refusal::of_part(&["body"], reason))
         }
     }
 }
@@ -275,9 +275,7 @@ pub(crate) fn ttl_in_range(check: &mut Check, seconds: i128, input: &Value) -> i
 
 /// Returns the value, or the refusal with all faults that were found.
 fn finish<T>(check: Check, value: T) -> Result<T, Refusal> {
-    check
-        .finish(value)
-        .map_err(|details| Refusal::invalid(&details))
+    check.finish(value).map_err(Refusal::invalid)
 }
 
 /// Parses the body as JSON; refuses one that is missing or malformed.
@@ -306,7 +304,7 @@ fn read(headers: &HeaderMap, body: &[u8]) -> Result<Json, Refusal> {
 /// Creates the refusal of a body that is no JSON.
 fn refuse_malformed(error: &Malformed) -> Refusal {
     match (malformed(error), error) {
-        (Some(detail), _) => Refusal::invalid(&[detail]),
+        (Some(detail), _) => Refusal::invalid(vec![detail]),
         (None, Malformed::Unreadable { reason }) => Refusal::bad_body(reason),
         (None, Malformed::Syntax { message, .. }) => Refusal::bad_body(message),
     }

@@ -251,7 +251,7 @@ async fn route(
             in_session(app, guarded, (route.work, &node, &cancel), act).await?
         }
         elsewhere => {
-            let reply = no_route(&app.options, parts, elsewhere);
+            let reply = no_route(app, parts, elsewhere);
             // Nothing to do but to look the session up, if the path has one.
             let work = if guarded.is_some() {
                 Work::Short
@@ -311,20 +311,16 @@ fn node_of(app: &App, route: &Route, call: &Call) -> String {
 }
 
 /// Answers a request that no route takes.
-fn no_route(options: &Options, parts: &Parts, found: RouteMatch) -> Reply {
+fn no_route(app: &App, parts: &Parts, found: RouteMatch) -> Reply {
     match found {
         RouteMatch::WrongMethod(route) => {
-            // Of the first route of the path alone, as in Starlette.
-            let allow = match (&route.method, route.allows_head()) {
-                (_, true) => "GET, HEAD",
-                (method, false) => method.as_str(),
-            };
             let detail = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
-            let allow = HeaderValue::from_str(allow).expect("methods are letters");
+            let allow = HeaderValue::try_from(routing::allow(&app.routes, route));
+            let allow = allow.expect("methods are letters");
             Reply::from(detail).with_header(header::ALLOW, allow)
         }
         RouteMatch::Redirect(path) => {
-            redirect(options, parts, &path).unwrap_or_else(|| Refusal::not_found().into())
+            redirect(&app.options, parts, &path).unwrap_or_else(|| Refusal::not_found().into())
         }
         RouteMatch::Route(..) | RouteMatch::Nothing => Refusal::not_found().into(),
     }

@@ -8,7 +8,8 @@ use kato_engine::EngineError;
 use kato_head::HeadError;
 use kato_model::vector::VectorError;
 use kato_protocol::ErrorBody;
-use kato_protocol::error::{SessionError, ValidationDetail};
+use kato_protocol::error::{InvalidRequest, SessionError, ValidationDetail};
+use kato_protocol::extension::IDEMPOTENCY_KEY;
 use kato_service::{ServiceError, StorageFailure};
 use serde_json::{Value, json};
 
@@ -34,12 +35,24 @@ impl Refusal {
     }
 
     /// Creates the refusal of a request whose parts are invalid.
-    pub(crate) fn invalid(details: &[ValidationDetail]) -> Self {
+    pub(crate) fn invalid(detail: Vec<ValidationDetail>) -> Self {
         Reply::json(
             StatusCode::UNPROCESSABLE_ENTITY,
-            &json!({"detail": details}),
+            &InvalidRequest { detail },
         )
         .into()
+    }
+
+    /// Creates the refusal of a request for one reason that pydantic has no words for, with the part
+    /// of the request that has to be another one. Its status promises a list of faults.
+    pub(crate) fn of_part(loc: &[&str], reason: impl Into<String>) -> Self {
+        Self::invalid(vec![ValidationDetail {
+            kind: "value_error".to_owned(),
+            loc: loc.iter().copied().map(Value::from).collect(),
+            msg: reason.into(),
+            input: Value::Null,
+            ctx: None,
+        }])
     }
 
     /// Creates the refusal of a body that Python cannot parse.
@@ -136,7 +149,6 @@ impl From<Refusal> for Answer {
 /// Maps every error of the service to its status; nothing else does.
 impl From<ServiceError> for Refusal {
     fn from(error: ServiceError) -> Self {
-        const INVALID: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
         match error {
             ServiceError::SessionNotFound { session_id } => Self::new(
                 StatusCode::NOT_FOUND,
@@ -214,16 +226,25 @@ impl From<ServiceError> for Refusal {
             ServiceError::TooLarge { .. } | ServiceError::SessionMemoryFull { .. } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, error_chain(&error))
             }
-            ServiceError::UnknownNode { .. }
-            | ServiceError::RepeatedNode { .. }
-            | ServiceError::AskedTooMuch { .. }
-            | ServiceError::TtlNegative { .. }
-            | ServiceError::KeyReused { .. }
-            | ServiceError::KeyInvalid
-            | ServiceError::RunTooLarge { .. }
-            | ServiceError::TooManyRuns { .. }
-            | ServiceError::BatchTooLarge { .. }
-            | ServiceError::EmptySequence { .. } => Self::new(INVALID, error_chain(&error)),
+            ServiceError::UnknownNode { .. } | ServiceError::RepeatedNode { .. } => {
+                Self::of_part(&["query", "above"], error_chain(&error))
+            }
+            ServiceError::AskedTooMuch { .. } => Self::of_part(&["query"], error_chain(&error)),
+            ServiceError::TtlNegative { .. } => {
+                Self::of_part(&["query", "ttl_seconds"], error_chain(&error))
+            }
+            ServiceError::KeyReused { .. } | ServiceError::KeyInvalid => {
+                Self::of_part(&["header", IDEMPOTENCY_KEY], error_chain(&error))
+            }
+            ServiceError::RunTooLarge { .. } => {
+                Self::of_part(&["body", "record"], error_chain(&error))
+            }
+            ServiceError::TooManyRuns { .. } => {
+                Self::of_part(&["path", "run"], error_chain(&error))
+            }
+            ServiceError::BatchTooLarge { .. } | ServiceError::EmptySequence { .. } => {
+                Self::of_part(&["body", "sequences"], error_chain(&error))
+            }
             // What remains is the server's own failure. Errors that the service will add count as
             // that until they are listed here.
             other => Self::internal(&other),

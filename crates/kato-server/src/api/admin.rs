@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::TryLockError;
 
 use axum::http::StatusCode;
-use kato_service::answer::{ListedSession, SessionPage};
-use serde_json::json;
+use kato_protocol::extension::{BackupMade, ListedSession, SessionList};
+use kato_service::answer::{self, SessionPage};
 
 use crate::app::App;
 use crate::backups::Backups;
@@ -31,22 +31,24 @@ pub(crate) fn list_sessions(app: &App, call: &Call) -> Outcome {
     // it is then empty.
     let is_full = sessions.len() == page.limit;
     let next = sessions.last().filter(|_| is_full);
-    let listed = |session: &ListedSession| {
-        json!({
-            "session_id": session.session_id,
-            "node_id": session.node_id,
-            "created_at": timestamp::iso_z(session.created_at),
-            "last_used_at": timestamp::iso_z(session.last_used_at),
-            "expires_at": timestamp::iso_z(session.expires_at),
-            "ttl_seconds": session.ttl_seconds,
-        })
-    };
-    Ok(Reply::ok(&json!({
-        "sessions": sessions.iter().map(listed).collect::<Vec<_>>(),
-        "active_session_count": app.service.n_sessions(),
-        "next": next.map(|last| &last.session_id),
-    }))
+    Ok(Reply::ok(&SessionList {
+        next: next.map(|last| last.session_id.clone()),
+        active_session_count: app.service.n_sessions() as u64,
+        sessions: sessions.into_iter().map(listed).collect(),
+    })
     .into())
+}
+
+/// Describes a session of the list.
+fn listed(session: answer::ListedSession) -> ListedSession {
+    ListedSession {
+        session_id: session.session_id,
+        node_id: session.node_id,
+        created_at: timestamp::iso_z(session.created_at),
+        last_used_at: timestamp::iso_z(session.last_used_at),
+        expires_at: timestamp::iso_z(session.expires_at),
+        ttl_seconds: session.ttl_seconds,
+    }
 }
 
 /// Handles `POST /admin/backups`: copies the running service into a new directory below the one
@@ -93,17 +95,17 @@ pub(crate) fn back_up(app: &App, _call: &Call) -> Outcome {
     }
     Ok(Reply::json(
         StatusCode::CREATED,
-        &json!({
-            "backup": name,
-            "created_at": timestamp::iso_z(at),
-            "bytes": report.bytes,
-            "knowledge_bases": report.knowledge_bases,
+        &BackupMade {
+            backup: name,
+            created_at: timestamp::iso_z(at),
+            bytes: report.bytes,
+            knowledge_bases: report.knowledge_bases,
             // They name nodes, and files below the directory of knowledge bases.
-            "losses": report.losses.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "passed_over": report.foreign,
-            "backups": list(backups)?.len(),
-            "max_backups": options.max,
-        }),
+            losses: report.losses.iter().map(ToString::to_string).collect(),
+            passed_over: report.foreign,
+            backups: list(backups)?.len(),
+            max_backups: options.max,
+        },
     )
     .into())
 }

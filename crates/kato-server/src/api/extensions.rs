@@ -65,7 +65,7 @@ pub(crate) fn replace_run_record(app: &App, call: &Call) -> Outcome {
 /// Parses the name of a run from the path.
 fn run_name(call: &Call) -> Result<RunName, Refusal> {
     let name = call.param().parse::<RunName>();
-    name.map_err(|error| Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))
+    name.map_err(|error| Refusal::of_part(&["path", "run"], error.to_string()))
 }
 
 /// Handles `POST /sessions/{session_id}/learn-batch`.

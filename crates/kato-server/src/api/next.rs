@@ -57,18 +57,18 @@ pub(crate) fn next(app: &App, call: &Call) -> Outcome {
 
 /// Reads the question.
 fn question(query: &str) -> Result<NextQuery, Refusal> {
-    let invalid = |detail: String| Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+    let invalid = |name: &str, reason: String| Refusal::of_part(&["query", name], reason);
     let defaults = NextQuery::default();
     let number = |name: &str, default: usize| {
         let default = i64::try_from(default).unwrap_or(i64::MAX);
         let number = query::integer(query, name, default)?;
         usize::try_from(number)
-            .map_err(|_| invalid(format!("{name} is {number}: ask for 0 or more")))
+            .map_err(|_| invalid(name, format!("{name} is {number}: ask for 0 or more")))
     };
     let flag = |name: &str| match query::parameter(query, name).as_deref() {
         None | Some("false" | "0") => Ok(false),
         Some("true" | "1") => Ok(true),
-        Some(_) => Err(invalid(format!("{name} has to be true or false"))),
+        Some(_) => Err(invalid(name, format!("{name} has to be true or false"))),
     };
     Ok(NextQuery {
         top: number("top", defaults.top)?,

@@ -1,26 +1,31 @@
 //! The OpenAPI document: the table of routes, with the descriptions of [`operations`] and the
-//! schemas of [`schemas`].
+//! schemas of the types that are sent.
 
 mod operations;
 mod schemas;
 
-use axum::http::Method;
+use kato_protocol::ErrorBody;
+use kato_protocol::error::InvalidRequest;
+use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-use self::operations::Operation;
+use self::operations::{Form, Kind, Operation};
+use self::schemas::{Generators, SchemaOf, of};
 use crate::api::monitoring::KATO_VERSION;
-use crate::routes::{Group, Route};
+use crate::routes::{Group, Route, Work};
 
 /// Returns the document of the routes that are switched on, without those of the documentation
 /// itself.
 pub(crate) fn document(routes: &[&Route]) -> Value {
+    let has_extensions = routes.iter().any(|route| route.group == Group::Extension);
+    let mut generators = Generators::new();
     let mut paths: Map<String, Value> = Map::new();
     for route in routes.iter().filter(|route| route.group != Group::Docs) {
         let operation = operations::for_route(&route.method, route.template);
         let path = paths.entry(route.template).or_insert_with(|| json!({}));
         if let Value::Object(path) = path {
             let method = route.method.as_str().to_ascii_lowercase();
-            path.insert(method, described(route, &operation));
+            path.insert(method, described(route, &operation, has_extensions, &mut generators));
         }
     }
     json!({
@@ -32,53 +37,141 @@ pub(crate) fn document(routes: &[&Route]) -> Value {
         },
         "paths": paths,
         "components": {
-            "schemas": schemas::all(),
+            "schemas": generators.into_schemas(),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     })
 }
 
-/// Describes the operation of a route.
-fn described(route: &Route, operation: &Operation) -> Value {
-    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
-    let content = |name: &str| json!({"application/json": {"schema": reference(name)}});
+/// The refusals of all operations by status: what they mean, and the schema of their bodies.
+const REFUSALS: [(&str, &str, SchemaOf); 12] = [
+    (
+        "400",
+        "The body cannot be read, or what it asks for cannot be done",
+        of::<ErrorBody>,
+    ),
+    ("401", "The server requires a token", of::<ErrorBody>),
+    (
+        "403",
+        "A page elsewhere may not use the server",
+        of::<ErrorBody>,
+    ),
+    (
+        "404",
+        "Not found; a session may have expired, and no name in a path has a slash",
+        of::<ErrorBody>,
+    ),
+    ("408", "The body did not arrive in time", of::<ErrorBody>),
+    (
+        "409",
+        "Something else has come first; look again",
+        of::<ErrorBody>,
+    ),
+    ("413", "More than is read or kept", of::<ErrorBody>),
+    ("422", "Validation Error", of::<InvalidRequest>),
+    (
+        "500",
+        "The server failed, or what a node has learned cannot be read",
+        of::<ErrorBody>,
+    ),
+    (
+        "503",
+        "Too much to do, or shutting down; Retry-After says when to try again",
+        of::<ErrorBody>,
+    ),
+    (
+        "504",
+        "The prediction took too long and was ended",
+        of::<ErrorBody>,
+    ),
+    (
+        "507",
+        "The answer, or what is to be kept, is larger than the room for it",
+        of::<ErrorBody>,
+    ),
+];
+
+/// Returns whether an operation may be refused with a status.
+fn is_refused_with(status: &str, route: &Route, operation: &Operation, has_parameters: bool) -> bool {
+    let by_shape = match status {
+        // Those two need no token.
+        "401" => !matches!(route.template, "/" | "/health"),
+        "403" | "503" => true,
+        "404" => route.template.contains('{'),
+        "400" | "408" | "413" => route.has_body,
+        "422" => route.has_body || has_parameters,
+        // What is light works with nothing that could fail, and answers little.
+        "500" | "507" => route.work != Work::Light,
+        _ => false,
+    };
+    by_shape || operation.refusals.contains(&status)
+}
+
+/// Returns the schema of a parameter of a path.
+fn path_parameter(name: &str) -> Value {
+    let schema = match name {
+        "run" => json!({"type": "string", "pattern": "^[0-9A-Za-z_]{1,32}$"}),
+        // A path is decoded before it is cut into segments.
+        _ => json!({"type": "string", "pattern": "^[^/]+$"}),
+    };
+    json!({"name": name, "in": "path", "required": true, "schema": schema})
+}
+
+/// Returns the schema of a parameter of the query.
+fn query_parameter(name: &str, kind: Kind) -> Value {
+    let schema = match kind {
+        Kind::Text => json!({"type": "string"}),
+        Kind::Texts(max) => json!({"type": "array", "items": {"type": "string"}, "maxItems": max}),
+        Kind::Integer => json!({"type": "integer"}),
+        Kind::UpTo(max) => json!({"type": "integer", "minimum": 0, "maximum": max}),
+        Kind::Flag => json!({"type": "boolean"}),
+    };
+    json!({"name": name, "in": "query", "required": false, "schema": schema})
+}
+
+/// Describes the operation of a route of a server that has extensions or not.
+fn described(
+    route: &Route,
+    operation: &Operation,
+    has_extensions: bool,
+    generators: &mut Generators,
+) -> Value {
+    let json = |schema: Schema| json!({"application/json": {"schema": schema}});
     let mut parameters: Vec<Value> = route
         .template
         .split('/')
         .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
-        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .map(path_parameter)
         .collect();
-    parameters.extend(operation.query.iter().map(|(name, kind)| {
-        json!({"name": name, "in": "query", "required": false, "schema": {"type": kind}})
-    }));
-    let ok = if operation.is_text {
-        json!({"text/plain": {"schema": {"type": "string"}}})
-    } else {
-        content(operation.answer)
-    };
+    let query = operation.query.iter();
+    parameters.extend(query.map(|&(name, kind)| query_parameter(name, kind)));
+    // Keys are an extension of operations that a stock KATO has as well, so the parameter is
+    // marked, not the operation.
+    if operation.takes_key && has_extensions {
+        parameters.push(json!({
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+            "description": "A request repeated with its key acts once.",
+            "x-extension": true,
+        }));
+    }
+    let mut ok = json!({});
+    if operation.form != Form::Text {
+        ok = json((operation.answer)(&mut generators.answers));
+    }
+    if operation.form == Form::Text || operation.form == Form::JsonOrText && has_extensions {
+        ok["text/plain"] = json!({"schema": {"type": "string"}});
+    }
     let mut responses =
         json!({(operation.status): {"description": "Successful Response", "content": ok}});
-    let mut add = |status: &str, description: &str, schema: &str| {
-        responses[status] = json!({"description": description, "content": content(schema)});
-    };
-    if route.template.contains("{session_id}") {
-        add("404", "Session not found or expired", "ErrorBody");
+    for (status, description, schema) in REFUSALS {
+        if is_refused_with(status, route, operation, !parameters.is_empty()) {
+            let content = json(schema(&mut generators.answers));
+            responses[status] = json!({"description": description, "content": content});
+        }
     }
-    if operation.body.is_some() || !parameters.is_empty() {
-        add("422", "Validation Error", "HTTPValidationError");
-    }
-    if ["Predictions", "CognitionData", "Next"].contains(&operation.answer) {
-        add(
-            "504",
-            "The prediction took too long and was ended",
-            "ErrorBody",
-        );
-    }
-    add(
-        "503",
-        "Too much to do, or shutting down; Retry-After says when to try again",
-        "ErrorBody",
-    );
     let mut described = json!({
         "summary": operation.summary,
         "operationId": operation_id(route),
@@ -86,24 +179,12 @@ fn described(route: &Route, operation: &Operation) -> Value {
         // Either without or with a token: whether one is required is the operator's choice.
         "security": [{}, {"bearer": []}],
     });
-    // Keys are an extension of operations that a stock KATO has as well, so the parameter is
-    // marked, not the operation.
-    if route.method != Method::GET && route.template.contains("{session_id}") && operation.takes_key
-    {
-        parameters.push(json!({
-            "name": "Idempotency-Key",
-            "in": "header",
-            "required": false,
-            "schema": {"type": "string", "maxLength": 255},
-            "description": "A request repeated with its key acts once.",
-            "x-extension": true,
-        }));
-    }
     if !parameters.is_empty() {
         described["parameters"] = Value::from(parameters);
     }
     if let Some(body) = operation.body {
-        described["requestBody"] = json!({"required": true, "content": content(body)});
+        let content = json(body(&mut generators.bodies));
+        described["requestBody"] = json!({"required": true, "content": content});
     }
     if route.group == Group::Extension {
         described["x-extension"] = json!(true);

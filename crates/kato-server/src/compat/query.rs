@@ -63,9 +63,7 @@ fn checked(
             0
         }
     });
-    check
-        .finish(value)
-        .map_err(|details| Refusal::invalid(&details))
+    check.finish(value).map_err(Refusal::invalid)
 }
 
 /// Decodes a form value, in which `+` is a space.

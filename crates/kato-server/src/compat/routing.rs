@@ -6,7 +6,7 @@
 
 use axum::http::Method;
 
-use crate::routes::Route;
+use crate::routes::{Group, Route};
 
 /// The result of looking up a path and method.
 #[derive(Debug)]
@@ -41,6 +41,19 @@ pub(crate) fn find(routes: &[&'static Route], method: &Method, path: &str) -> Ro
         return RouteMatch::Redirect(bare.to_owned());
     }
     RouteMatch::Nothing
+}
+
+/// Returns the methods of the path that a route is the first one of.
+pub(crate) fn allow(routes: &[&'static Route], first: &Route) -> String {
+    let same = |route: &&&Route| route.template == first.template;
+    // Starlette names the first route alone. Paths that KATO does not have need not do so.
+    let n_named = if first.group == Group::Extension { routes.len() } else { 1 };
+    let named = routes.iter().filter(same).take(n_named);
+    let mut methods: Vec<&str> = named.map(|route| route.method.as_str()).collect();
+    if first.allows_head() {
+        methods.push("HEAD");
+    }
+    methods.join(", ")
 }
 
 /// Returns the session that a path belongs to, if it has to exist before anything else is looked

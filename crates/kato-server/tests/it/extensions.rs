@@ -74,7 +74,7 @@ async fn a_request_repeated_with_its_key_acts_once_also_after_a_restart() {
     let other = server.send(keyed().json(&json!({"strings": ["b"]}))).await;
     assert_eq!(other.status, 422);
     assert!(
-        other.json()["detail"]
+        other.json()["detail"][0]["msg"]
             .as_str()
             .unwrap()
             .contains("make up a new one")

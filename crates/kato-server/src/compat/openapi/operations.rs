@@ -1,42 +1,85 @@
-//! Names, parameters and answers of all operations.
+//! Names, parameters, answers and refusals of all operations.
 
 use axum::http::Method;
+use kato_protocol::extension::{
+    BackupMade, Extensions, LearnBatchRequest, LearnBatchResult, NextAnswer, ReplaceRunRecord,
+    RunRecord, RunRecordReplaced, SessionList,
+};
+use kato_protocol::monitoring::{
+    CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
+    MetricHistory, Metrics, Stats, Status,
+};
+use kato_protocol::node::{NodeAffinities, NodeSymbols, PatternAnswer, SymbolAffinity};
+use kato_protocol::observation::{LearnResult, Observation, ObservationResult, Stm};
+use kato_protocol::percept::{Gene, GenesUpdated, PerceptAnswer, SessionCognition};
+use kato_protocol::prediction::{FuturePotential, PredictionsAnswer};
+use kato_protocol::sequence::{Sequence, SequenceResult};
+use kato_protocol::session::{
+    Cleared, ConfigAnswer, ConfigUpdated, CreateSession, Deleted, Exists, Extended,
+    FinalizedTraining, Root, SessionCount, SessionInfo,
+};
+use serde_json::{Map, Value};
+
+use super::schemas::{ConfigChange, GenesUpdate, SchemaOf, of};
+use crate::compat::validate::MAX_TTL_SECONDS;
 
 /// One operation of the document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operation {
     pub(super) summary: &'static str,
-    /// Name of the body's schema.
-    pub(super) body: Option<&'static str>,
+    pub(super) body: Option<SchemaOf>,
     /// Parameters of the query, with their types.
-    pub(super) query: &'static [(&'static str, &'static str)],
-    /// Name of the answer's schema.
-    pub(super) answer: &'static str,
-    pub(super) is_text: bool,
+    pub(super) query: &'static [(&'static str, Kind)],
+    pub(super) answer: SchemaOf,
+    pub(super) form: Form,
     pub(super) takes_key: bool,
     /// The status of an answer that is no refusal.
     pub(super) status: &'static str,
+    /// Statuses of refusals, beside those that all operations of its shape have.
+    pub(super) refusals: &'static [&'static str],
 }
 
-const NODE: &[(&str, &str)] = &[("node_id", "string")];
-const MINUTES: &[(&str, &str)] = &[("minutes", "integer")];
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Text,
+    /// JSON, or text for those who ask an extended server for it.
+    JsonOrText,
+}
+
+/// The type of a parameter of the query.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    Text,
+    /// A text that may be there as often as this.
+    Texts(u32),
+    Integer,
+    /// An integer from 0 to this.
+    UpTo(i64),
+    Flag,
+}
+
+const NODE: &[(&str, Kind)] = &[("node_id", Kind::Text)];
+const MINUTES: &[(&str, Kind)] = &[("minutes", Kind::Integer)];
 
 /// Creates an operation without parameters.
-const fn op(summary: &'static str, answer: &'static str) -> Operation {
+const fn op(summary: &'static str, answer: SchemaOf) -> Operation {
     Operation {
         summary,
         body: None,
         query: &[],
         answer,
-        is_text: false,
+        form: Form::Json,
         takes_key: false,
         status: "200",
+        refusals: &[],
     }
 }
 
 impl Operation {
     /// Sets the schema of the body.
-    const fn body(self, schema: &'static str) -> Self {
+    const fn body(self, schema: SchemaOf) -> Self {
         Self {
             body: Some(schema),
             ..self
@@ -44,7 +87,7 @@ impl Operation {
     }
 
     /// Sets the parameters of the query.
-    const fn query(self, query: &'static [(&'static str, &'static str)]) -> Self {
+    const fn query(self, query: &'static [(&'static str, Kind)]) -> Self {
         Self { query, ..self }
     }
 
@@ -54,6 +97,11 @@ impl Operation {
             takes_key: true,
             ..self
         }
+    }
+
+    /// Adds statuses of refusals.
+    const fn refuses(self, refusals: &'static [&'static str]) -> Self {
+        Self { refusals, ..self }
     }
 
     /// Marks an operation that creates something and says so by its status.
@@ -67,7 +115,15 @@ impl Operation {
     /// Marks an operation whose answer is plain text.
     const fn text(self) -> Self {
         Self {
-            is_text: true,
+            form: Form::Text,
+            ..self
+        }
+    }
+
+    /// Marks an operation whose answer is plain text for those who ask for it.
+    const fn also_text(self) -> Self {
+        Self {
+            form: Form::JsonOrText,
             ..self
         }
     }
@@ -76,116 +132,123 @@ impl Operation {
 /// Returns the description of a route's operation.
 pub(super) fn for_route(method: &Method, template: &str) -> Operation {
     match (method.as_str(), template) {
-        ("GET", "/") => op("The service and its version", "Root"),
-        ("GET", "/health") => op("Whether the server is well", "Monitoring"),
-        ("GET", "/status") => op("Sessions and nodes", "Monitoring"),
-        ("POST", "/sessions") => op("Make a session", "Session").body("CreateSession"),
-        ("GET", "/sessions/count") => op("Number of sessions", "SessionCount"),
-        ("GET", "/sessions/{session_id}") => op("A session", "Session"),
-        ("DELETE", "/sessions/{session_id}") => op("Delete a session", "Deleted"),
+        ("GET", "/") => op("The service and its version", of::<Root>),
+        ("GET", "/health") => op("Whether the server is well", of::<Health>),
+        ("GET", "/status") => op("Sessions and nodes", of::<Status>),
+        ("POST", "/sessions") => op("Make a session", of::<SessionInfo>).body(of::<CreateSession>),
+        ("GET", "/sessions/count") => op("Number of sessions", of::<SessionCount>),
+        ("GET", "/sessions/{session_id}") => op("A session", of::<SessionInfo>),
+        ("DELETE", "/sessions/{session_id}") => op("Delete a session", of::<Deleted>),
         ("GET", "/sessions/{session_id}/exists") => {
-            op("Whether a session exists; does not prolong it", "Exists")
+            op("Whether a session exists; does not prolong it", of::<Exists>)
         }
-        ("GET", "/sessions/{session_id}/config") => op("Settings in effect", "Config"),
+        ("GET", "/sessions/{session_id}/config") => op("Settings in effect", of::<ConfigAnswer>),
         ("POST", "/sessions/{session_id}/config") => {
-            op("Change settings", "ConfigUpdated").body("ConfigChange")
+            op("Change settings", of::<ConfigUpdated>).body(of::<ConfigChange>)
         }
-        ("POST", "/sessions/{session_id}/extend") => {
-            op("Prolong a session", "Extended").query(&[("ttl_seconds", "integer")])
-        }
-        ("POST", "/sessions/{session_id}/observe") => op("Observe", "ObservationResult")
-            .body("Observation")
+        ("POST", "/sessions/{session_id}/extend") => op("Prolong a session", of::<Extended>)
+            .query(&[("ttl_seconds", Kind::UpTo(MAX_TTL_SECONDS))])
+            .refuses(&["413"]),
+        ("POST", "/sessions/{session_id}/observe") => op("Observe", of::<ObservationResult>)
+            .body(of::<Observation>)
             .keyed(),
-        ("GET", "/sessions/{session_id}/stm") => op("The short-term memory", "Stm"),
+        ("GET", "/sessions/{session_id}/stm") => op("The short-term memory", of::<Stm>),
         ("POST", "/sessions/{session_id}/learn") => {
-            op("Learn the short-term memory as a pattern", "LearnResult").keyed()
+            op("Learn the short-term memory as a pattern", of::<LearnResult>)
+                .keyed()
+                .refuses(&["400"])
         }
         ("POST", "/sessions/{session_id}/clear-stm") => {
-            op("Empty the short-term memory", "Cleared").keyed()
+            op("Empty the short-term memory", of::<Cleared>).keyed()
         }
         ("POST", "/sessions/{session_id}/clear-all") => {
-            op("Delete what the node has learned", "Cleared").keyed()
+            op("Delete what the node has learned", of::<Cleared>)
+                .keyed()
+                .refuses(&["409"])
         }
         ("POST", "/sessions/{session_id}/observe-sequence") => {
-            op("Observe several observations in order", "SequenceResult")
-                .body("Sequence")
+            op("Observe several observations in order", of::<SequenceResult>)
+                .body(of::<Sequence>)
                 .keyed()
         }
         ("GET", "/sessions/{session_id}/predictions") => op(
             "What the short-term memory resembles, and what would come next",
-            "Predictions",
-        )
-        .query(&[("unique_id", "string")]),
+            of::<PredictionsAnswer<Map<String, Value>, FuturePotential>>)
+        .query(&[("unique_id", Kind::Text)])
+        .refuses(&["504"]),
         ("POST", "/sessions/{session_id}/finalize-training") => op(
             "Compute the entropies of all patterns of the node",
-            "FinalizedTraining",
-        ),
-        ("GET", "/sessions/{session_id}/percept-data") => op("The last observation", "PerceptData"),
+            of::<FinalizedTraining>),
+        ("GET", "/sessions/{session_id}/percept-data") => op("The last observation", of::<PerceptAnswer>),
         ("GET", "/sessions/{session_id}/cognition-data") => {
-            op("What goes on in the session", "CognitionData")
+            op("What goes on in the session", of::<SessionCognition>).refuses(&["504"])
         }
         ("POST", "/sessions/{session_id}/learn-batch") => {
-            op("Learn many sequences, all or none", "LearnBatchResult")
-                .body("LearnBatch")
+            op("Learn many sequences, all or none", of::<LearnBatchResult>)
+                .body(of::<LearnBatchRequest>)
                 .keyed()
         }
         ("GET", "/sessions/{session_id}/next") => {
-            op("What comes next, with which probability, and why", "Next").query(&[
-                ("top", "integer"),
-                ("symbol", "string"),
-                ("above", "string"),
-                ("explain", "boolean"),
-                ("patterns", "integer"),
-                ("fit", "boolean"),
-            ])
+            op("What comes next, with which probability, and why", of::<NextAnswer>)
+                .query(&[
+                    ("top", Kind::UpTo(1000)),
+                    ("symbol", Kind::Texts(100)),
+                    ("above", Kind::Texts(15)),
+                    ("explain", Kind::Flag),
+                    ("patterns", Kind::UpTo(100)),
+                    ("fit", Kind::Flag),
+                ])
+                .refuses(&["504"])
         }
-        ("GET", "/pattern/{pattern_id}") => op("A pattern of a node", "PatternAnswer").query(NODE),
-        ("GET", "/percept-data") => op("Deprecated: always empty", "Monitoring").query(NODE),
-        ("GET", "/cognition-data") => op("Deprecated: always empty", "Monitoring").query(NODE),
+        ("GET", "/pattern/{pattern_id}") => op("A pattern of a node", of::<PatternAnswer>).query(NODE),
+        ("GET", "/percept-data") => op("Deprecated: always empty", of::<PerceptAnswer>).query(NODE),
+        ("GET", "/cognition-data") => op("Deprecated: always empty", of::<SessionCognition>).query(NODE),
         ("GET", "/symbols/affinity") => {
-            op("Affinities of all symbols of a node", "NodeAffinities").query(NODE)
+            op("Affinities of all symbols of a node", of::<NodeAffinities>).query(NODE)
         }
         ("GET", "/symbols/stats") => {
-            op("Counts of all symbols of a node", "NodeSymbols").query(NODE)
+            op("Counts of all symbols of a node", of::<NodeSymbols>).query(NODE)
         }
         ("GET", "/symbols/{symbol}/affinity") => {
-            op("Affinity of a symbol", "SymbolAffinity").query(NODE)
+            op("Affinity of a symbol", of::<SymbolAffinity>).query(NODE)
         }
-        ("GET", "/runs/{run}") => op("The record of a training run", "RunRecord"),
+        ("GET", "/runs/{run}") => op("The record of a training run", of::<RunRecord>),
         ("PUT", "/runs/{run}") => op(
             "Replace the record of a training run, where it has this version",
-            "RunRecordReplaced",
-        )
-        .body("RunRecord"),
-        ("GET", "/metrics") => op("Figures of the server", "Monitoring"),
+            of::<RunRecordReplaced>)
+        .body(of::<ReplaceRunRecord>)
+        .refuses(&["409"]),
+        ("GET", "/metrics") => op("Figures of the server", of::<Metrics>).also_text(),
         ("GET", "/metrics/prometheus") => {
-            op("Figures as Prometheus reads them", "Monitoring").text()
+            op("Figures as Prometheus reads them", of::<String>).text()
         }
-        ("GET", "/metrics/{metric_name}") => op("One time series", "Monitoring").query(MINUTES),
-        ("GET", "/stats") => op("Figures and all time series", "Monitoring").query(MINUTES),
-        ("GET", "/concurrency") => op("Requests at a time", "Monitoring"),
-        ("GET", "/cache/stats") => op("There is no cache", "Monitoring"),
+        ("GET", "/metrics/{metric_name}") => op("One time series", of::<MetricHistory>).query(MINUTES),
+        ("GET", "/stats") => op("Figures and all time series", of::<Stats>).query(MINUTES),
+        ("GET", "/concurrency") => op("Requests at a time", of::<Concurrency>),
+        ("GET", "/cache/stats") => op("There is no cache", of::<CacheStats>),
         ("POST", "/cache/invalidate") => {
-            op("There is no cache", "Monitoring").query(&[("session_id", "string")])
+            op("There is no cache", of::<CacheInvalidated>).query(&[("session_id", Kind::Text)])
         }
-        ("GET", "/distributed-stm/stats") => op("There is no Redis", "Monitoring"),
-        ("GET", "/connection-pools") => op("State of the storage", "Monitoring"),
-        ("POST", "/genes/update") => op("Set genes of a node (2025-10)", "GenesUpdated")
-            .body("GenesUpdate")
+        ("GET", "/distributed-stm/stats") => op("There is no Redis", of::<DistributedStm>),
+        ("GET", "/connection-pools") => op("State of the storage", of::<ConnectionPools>),
+        ("POST", "/genes/update") => op("Set genes of a node (2025-10)", of::<GenesUpdated>)
+            .body(of::<GenesUpdate>)
             .query(NODE),
-        ("GET", "/gene/{gene_name}") => op("A gene of a node (2025-10)", "Gene").query(NODE),
+        ("GET", "/gene/{gene_name}") => op("A gene of a node (2025-10)", of::<Gene>).query(NODE),
         ("GET", "/admin/sessions") => {
-            op("The sessions there are, page by page", "Sessions").query(&[
-                ("node_id", "string"),
-                ("after", "string"),
-                ("limit", "integer"),
+            op("The sessions there are, page by page", of::<SessionList>).query(&[
+                ("node_id", Kind::Text),
+                ("after", Kind::Text),
+                ("limit", Kind::Integer),
             ])
         }
         ("POST", "/admin/backups") => {
-            op("Copy everything into a new directory", "Backup").creates()
+            op("Copy everything into a new directory", of::<BackupMade>)
+                .creates()
+                .refuses(&["404", "409"])
         }
-        ("GET", "/extensions") => op("What the server offers beyond KATO", "Extensions"),
+        ("GET", "/extensions") => op("What the server offers beyond KATO", of::<Extensions>),
         // Cannot be reached by a route: a test checks that every route has a summary.
-        _ => op("", ""),
+        _ => op("", of::<()>),
     }
 }

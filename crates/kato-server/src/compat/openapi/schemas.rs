@@ -1,254 +1,140 @@
-//! The schemas of bodies and answers.
+//! The schemas of bodies and answers. They are those of the types of kato-protocol, but for bodies
+//! that KATO takes wrapped or not.
 
+use std::borrow::Cow;
+
+use kato_prediction::config::RankMetric;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-/// Returns all schemas by name.
-pub(super) fn all() -> Value {
-    let mut all = Map::new();
-    for group in [errors(), lifecycle(), work(), nodes(), other()] {
-        if let Value::Object(group) = group {
-            all.extend(group);
+/// A function that returns the schema of a type, and tells the generator about it.
+pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// Returns the schema of a type.
+pub(super) fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// The generators of a document. What must be there differs between what is read and what is
+/// written.
+#[derive(Debug)]
+pub(super) struct Generators {
+    pub(super) bodies: SchemaGenerator,
+    pub(super) answers: SchemaGenerator,
+}
+
+impl Generators {
+    /// Creates generators that know no type yet.
+    pub(super) fn new() -> Self {
+        let mut settings = SchemaSettings::draft2020_12();
+        settings.definitions_path = "/components/schemas".into();
+        // The defaults of types are for those who read answers; a server writes every field.
+        let without_defaults = |schema: &mut Schema| drop(schema.remove("default"));
+        let answers = settings.clone().for_serialize();
+        Self {
+            bodies: settings.for_deserialize().into_generator(),
+            answers: answers
+                .with_transform(RecursiveTransform(without_defaults))
+                .into_generator(),
         }
     }
-    Value::Object(all)
-}
 
-/// Returns the schema of an object; fields whose names begin with `~` are optional.
-fn object(fields: &[(&str, Value)]) -> Value {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for (name, schema) in fields {
-        let (bare, is_required) = match name.strip_prefix('~') {
-            Some(bare) => (bare, false),
-            None => (*name, true),
-        };
-        if is_required {
-            required.push(bare);
-        }
-        properties.insert(bare.to_owned(), schema.clone());
+    /// Returns all schemas that were referred to, by name.
+    pub(super) fn into_schemas(mut self) -> Map<String, Value> {
+        let mut schemas = self.bodies.take_definitions(true);
+        schemas.extend(self.answers.take_definitions(true));
+        schemas
     }
-    json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// Returns the schema of a type of JSON.
-fn of_type(name: &str) -> Value {
-    json!({"type": name})
+/// A change of a session's settings.
+pub(super) struct ConfigChange;
+
+impl JsonSchema for ConfigChange {
+    fn schema_name() -> Cow<'static, str> {
+        "ConfigChange".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        wrapped(
+            "The settings, or the settings under the key config. Those that there are not are ignored.",
+            "config",
+            &generator.subschema_for::<Settings>(),
+        )
+    }
 }
 
-fn text() -> Value {
-    of_type("string")
+/// A change of a node's genes.
+pub(super) struct GenesUpdate;
+
+impl JsonSchema for GenesUpdate {
+    fn schema_name() -> Cow<'static, str> {
+        "GenesUpdate".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let any = json_schema!({"type": "object"});
+        wrapped("The genes, or the genes under the key genes.", "genes", &any)
+    }
 }
 
-fn integer() -> Value {
-    of_type("integer")
-}
-
-fn number() -> Value {
-    of_type("number")
-}
-
-fn flag() -> Value {
-    of_type("boolean")
-}
-
-/// Returns the schema of an object with any keys and values.
-fn any_map() -> Value {
-    json!({"type": "object", "additionalProperties": true})
-}
-
-/// Returns the schema of an object whose values have one schema.
-fn map_of(value: &Value) -> Value {
-    json!({"type": "object", "additionalProperties": value})
-}
-
-/// Returns the schema of a list.
-fn list_of(items: &Value) -> Value {
-    json!({"type": "array", "items": items})
-}
-
-/// Returns the schema of a value that may be null.
-fn nullable(schema: &Value) -> Value {
-    json!({"anyOf": [schema, {"type": "null"}]})
-}
-
-/// Adds a default to a schema.
-fn defaulting(mut schema: Value, default: Value) -> Value {
-    schema["default"] = default;
-    schema
-}
-
-/// Returns a reference to a schema by its name.
-fn reference(name: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{name}")})
-}
-
-fn events() -> Value {
-    list_of(&list_of(&text()))
-}
-
-fn emotives() -> Value {
-    map_of(&number())
-}
-
-fn errors() -> Value {
-    let place = json!({"anyOf": [{"type": "string"}, {"type": "integer"}]});
-    json!({
-        "ErrorBody": {"anyOf": [
-            object(&[("detail", json!({"anyOf": [{"type": "string"}, {"type": "object"}]}))]),
-            object(&[("error", object(&[("code", text()), ("message", text()), ("session_id", text())]))]),
-        ]},
-        "HTTPValidationError": object(&[("detail", list_of(&reference("ValidationError")))]),
-        "ValidationError": object(&[
-            ("loc", list_of(&place)), ("msg", text()), ("type", text()), ("~input", json!({})), ("~ctx", any_map()),
-        ]),
+/// Returns the schema of entries that may stand under a key instead, as KATO takes them.
+fn wrapped(description: &str, key: &str, entries: &Schema) -> Schema {
+    json_schema!({
+        "description": description,
+        "type": "object",
+        // What stands beside the key is not looked at.
+        "if": {"required": [key]},
+        "then": {"properties": {key: entries}},
+        "else": entries,
     })
 }
 
-fn lifecycle() -> Value {
-    json!({
-        "CreateSession": object(&[
-            ("node_id", text()),
-            ("~metadata", nullable(&any_map())),
-            ("~ttl_seconds", nullable(&integer())),
-            ("~config", nullable(&any_map())),
-        ]),
-        "Session": object(&[
-            ("session_id", text()), ("node_id", text()), ("created_at", text()), ("expires_at", text()),
-            ("ttl_seconds", integer()), ("metadata", any_map()), ("session_config", any_map()),
-        ]),
-        "SessionCount": object(&[("active_session_count", integer())]),
-        "Exists": object(&[("exists", flag()), ("expired", flag()), ("session_id", text())]),
-        "Deleted": object(&[("status", text()), ("session_id", text())]),
-        "Config": object(&[("session_id", text()), ("config", any_map())]),
-        "ConfigChange": {
-            "description": "The settings, or the settings under the key config.",
+/// A session's settings.
+struct Settings;
+
+impl JsonSchema for Settings {
+    fn schema_name() -> Cow<'static, str> {
+        "Settings".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        // The ranges are those that are checked when a session is changed.
+        let range = |min: u64, max: u64| json!({"type": "integer", "minimum": min, "maximum": max});
+        let any = || range(0, u64::MAX);
+        let share = json!({"type": "number", "minimum": 0, "maximum": 1});
+        let of_type = |name: &str| json!({"type": name});
+        let names = json!({"type": "array", "items": {"type": "string"}});
+        json_schema!({
             "type": "object",
-            "additionalProperties": true,
-        },
-        "ConfigUpdated": object(&[("status", text()), ("message", text()), ("session_id", text())]),
-        "Extended": object(&[("status", text()), ("session_id", text()), ("ttl_seconds", integer())]),
-        "Cleared": object(&[("status", text()), ("session_id", text()), ("~scope", text())]),
-    })
-}
-
-fn work() -> Value {
-    let observation = [
-        ("~strings", defaulting(list_of(&text()), json!([]))),
-        (
-            "~vectors",
-            defaulting(list_of(&list_of(&number())), json!([])),
-        ),
-        ("~emotives", defaulting(emotives(), json!({}))),
-        ("~metadata", defaulting(any_map(), json!({}))),
-    ];
-    let mut item = observation.to_vec();
-    item.push(("~unique_id", nullable(&text())));
-    let off = || defaulting(flag(), json!(false));
-    json!({
-        "Observation": object(&observation),
-        "SequenceItem": object(&item),
-        "Sequence": object(&[
-            ("observations", list_of(&reference("SequenceItem"))),
-            ("~learn_after_each", off()), ("~learn_at_end", off()), ("~clear_stm_between", off()),
-        ]),
-        "ObservationResult": object(&[
-            ("status", text()), ("session_id", text()), ("processor_id", text()), ("stm_length", integer()),
-            ("time", integer()), ("unique_id", text()), ("auto_learned_pattern", nullable(&text())),
-        ]),
-        "SequenceItemResult": object(&[
-            ("status", text()), ("sequence_position", integer()), ("stm_length", integer()), ("time", integer()),
-            ("unique_id", text()), ("auto_learned_pattern", nullable(&text())),
-        ]),
-        "SequenceResult": object(&[
-            ("status", text()), ("processor_id", text()), ("observations_processed", integer()),
-            ("initial_stm_length", integer()), ("final_stm_length", integer()),
-            ("results", list_of(&reference("SequenceItemResult"))), ("auto_learned_patterns", list_of(&text())),
-            ("final_learned_pattern", nullable(&text())), ("isolated", flag()),
-        ]),
-        "Stm": object(&[("stm", events()), ("session_id", text()), ("length", integer())]),
-        "LearnResult": object(&[
-            ("status", text()), ("pattern_name", text()), ("session_id", text()), ("processor_id", nullable(&text())),
-            ("message", text()),
-        ]),
-        "FuturePotential": object(&[
-            ("future", events()), ("aggregate_potential", number()), ("supporting_patterns", integer()),
-            ("total_weighted_frequency", number()),
-        ]),
-        "Predictions": object(&[
-            ("predictions", list_of(&any_map())), ("future_potentials", nullable(&list_of(&reference("FuturePotential")))),
-            ("session_id", text()), ("processor_id", nullable(&text())), ("count", integer()),
-            ("time", nullable(&integer())), ("unique_id", nullable(&text())),
-        ]),
-        "FinalizedTraining": object(&[
-            ("status", text()), ("patterns_processed", integer()), ("time_ms", number()), ("session_id", text()),
-            ("node_id", text()), ("message", text()),
-        ]),
-        "PerceptData": object(&[("percept_data", any_map()), ("session_id", text()), ("node_id", text())]),
-        "CognitionData": object(&[("cognition_data", any_map()), ("session_id", text()), ("node_id", text())]),
-    })
-}
-
-fn nodes() -> Value {
-    json!({
-        "Pattern": object(&[
-            ("name", text()), ("pattern_data", events()), ("length", integer()), ("frequency", integer()),
-            ("emotives", list_of(&emotives())), ("metadata", map_of(&list_of(&text()))),
-        ]),
-        "PatternAnswer": object(&[
-            ("pattern", object(&[("status", text()), ("~pattern", reference("Pattern")), ("~message", text())])),
-            ("node_id", text()),
-        ]),
-        "NodeAffinities": object(&[("affinities", map_of(&emotives())), ("node_id", text())]),
-        "SymbolStats": object(&[("name", text()), ("frequency", integer()), ("pattern_member_frequency", integer())]),
-        "NodeSymbols": object(&[("symbols", map_of(&reference("SymbolStats"))), ("node_id", text())]),
-        "SymbolAffinity": object(&[("symbol", text()), ("affinity", emotives()), ("node_id", text())]),
-        "GenesUpdate": {
-            "description": "The genes, or the genes under the key genes.",
-            "type": "object",
-            "additionalProperties": true,
-        },
-        "GenesUpdated": object(&[("status", text()), ("node_id", text()), ("genes", any_map())]),
-        "Gene": object(&[("gene", text()), ("value", json!({})), ("node_id", text())]),
-    })
-}
-
-fn other() -> Value {
-    let limits = object(&[("max_sequences", integer()), ("max_bytes", integer())]);
-    json!({
-        "Root": object(&[
-            ("service", text()), ("version", text()), ("description", text()), ("docs", text()), ("health", text()),
-            ("status", text()), ("uptime_seconds", number()), ("architecture", text()), ("session_support", flag()),
-        ]),
-        "Monitoring": any_map(),
-        "BatchItem": object(&[("events", events()), ("~emotives", emotives()), ("~metadata", any_map())]),
-        "LearnBatch": object(&[("sequences", list_of(&reference("BatchItem")))]),
-        "BatchItemResult": object(&[("pattern_name", text()), ("new", flag())]),
-        "LearnBatchResult": object(&[
-            ("status", text()), ("session_id", text()), ("node_id", text()),
-            ("results", list_of(&reference("BatchItemResult"))),
-        ]),
-        "Extensions": object(&[
-            ("server", text()), ("version", text()), ("learn_batch", nullable(&limits)), ("idempotency_keys", flag()),
-            ("prometheus", text()), ("run_records", flag()), ("sessions", text()), ("next", text()), ("backups", text()),
-        ]),
-        "NextSymbol": object(&[("symbol", text()), ("probability", number())]),
-        "NextAsked": object(&[("symbol", text()), ("known", flag()), ("probability", number())]),
-        "NextLevel": object(&[("node_id", text()), ("patterns", integer())]),
-        "Next": object(&[
-            ("session_id", text()), ("levels", list_of(&reference("NextLevel"))), ("history", integer()),
-            ("outcomes", integer()), ("next", list_of(&reference("NextSymbol"))), ("other", number()),
-            ("asked", list_of(&reference("NextAsked"))), ("explanations", list_of(&any_map())),
-        ]),
-        "ListedSession": object(&[
-            ("session_id", text()), ("node_id", text()), ("created_at", text()), ("last_used_at", text()),
-            ("expires_at", text()), ("ttl_seconds", integer()),
-        ]),
-        "Sessions": object(&[
-            ("sessions", list_of(&reference("ListedSession"))), ("active_session_count", integer()),
-            ("next", nullable(&text())),
-        ]),
-        "Backup": object(&[("backup", text()), ("created_at", text())]),
-        "RunRecord": object(&[("version", integer()), ("record", any_map())]),
-        "RunRecordReplaced": object(&[("version", integer())]),
-    })
+            "properties": {
+                "max_pattern_length": any(),
+                "persistence": range(1, 100),
+                "recall_threshold": share,
+                "indexer_type": {"enum": ["VI", "LSH", "ANNOY", "FAISS"]},
+                "max_predictions": range(1, 10_000),
+                "sort_symbols": of_type("boolean"),
+                "process_predictions": of_type("boolean"),
+                "use_token_matching": of_type("boolean"),
+                "fuzzy_token_threshold": {"type": ["number", "null"]},
+                "stm_mode": of_type("string"),
+                "rank_sort_algo": {"enum": RankMetric::ALL},
+                "affinity_emotive": {"type": ["string", "null"]},
+                "filter_pipeline": names,
+                "length_min_ratio": of_type("number"),
+                "length_max_ratio": of_type("number"),
+                "jaccard_threshold": of_type("number"),
+                "jaccard_min_overlap": any(),
+                "minhash_threshold": of_type("number"),
+                "minhash_bands": any(),
+                "minhash_rows": any(),
+                "minhash_num_hashes": any(),
+                "bloom_false_positive_rate": of_type("number"),
+                "max_candidates_per_stage": any(),
+                "enable_filter_metrics": of_type("boolean"),
+            },
+        })
+    }
 }
