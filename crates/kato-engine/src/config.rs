@@ -1,7 +1,7 @@
 //! A session's configuration: KATO's settings, their defaults and their JSON.
 
 mod builder;
-mod rules;
+mod change;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use serde::{Deserialize, Serialize};
 
 pub use self::builder::SessionConfigBuilder;
+pub use self::change::SessionConfigChange;
 
 /// The treatment of the short-term memory after an auto-learn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

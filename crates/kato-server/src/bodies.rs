@@ -10,6 +10,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, header};
+use kato_engine::config::SessionConfigChange;
 use kato_engine::node::Lesson;
 use kato_engine::session::SequenceItem;
 use kato_engine::{Observation, Sequence, SessionConfig};
@@ -152,17 +153,19 @@ fn maybe_map<'j>(check: &mut Check, value: &'j Json) -> Option<&'j [(Text, Json)
     check.optional(value, Check::any_entries)
 }
 
-/// Parses the settings of a session (`config`), wrapped or not. Unknown settings are left out.
+/// Parses a change of a session's settings (`config`), wrapped or not. Unknown settings are left
+/// out.
 pub(crate) fn settings(
     headers: &HeaderMap,
     body: &[u8],
     most: usize,
-) -> Result<Map<String, Value>, Refusal> {
+) -> Result<SessionConfigChange, Refusal> {
     let json = read(headers, body)?;
     let mut check = Check::new("body");
     let entries = wrapped(&mut check, &json, "config");
     finish(check, ())?;
-    known_settings(entries, most)
+    let given = known_settings(entries, most)?;
+    Ok(SessionConfigChange::from_json(&given)?)
 }
 
 /// Parses the genes of a node (`genes/update`), wrapped or not, and returns the whole body with

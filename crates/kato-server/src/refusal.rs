@@ -5,6 +5,7 @@ use std::io;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use kato_engine::EngineError;
+use kato_engine::config::ConfigError;
 use kato_head::HeadError;
 use kato_model::vector::VectorError;
 use kato_protocol::ErrorBody;
@@ -146,6 +147,18 @@ impl From<Refusal> for Answer {
     }
 }
 
+impl From<ConfigError> for Refusal {
+    fn from(error: ConfigError) -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            json!({
+                "error": "Configuration validation failed",
+                "validation_errors": error.messages(),
+            }),
+        )
+    }
+}
+
 /// Maps every error of the service to its status; nothing else does.
 impl From<ServiceError> for Refusal {
     fn from(error: ServiceError) -> Self {
@@ -157,13 +170,6 @@ impl From<ServiceError> for Refusal {
             ServiceError::EmptyStm | ServiceError::Engine(EngineError::EmptyStm) => {
                 Self::new(StatusCode::BAD_REQUEST, "Cannot learn from empty STM")
             }
-            ServiceError::Config(error) => Self::new(
-                StatusCode::BAD_REQUEST,
-                json!({
-                    "error": "Configuration validation failed",
-                    "validation_errors": error.messages(),
-                }),
-            ),
             ServiceError::Engine(error) => engine(&error),
             ServiceError::Node {
                 ref node_id,

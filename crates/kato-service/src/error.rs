@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use kato_engine::EngineError;
-use kato_engine::config::ConfigError;
 use kato_head::HeadError;
 use kato_index::IndexFileError;
 use kato_prediction::Cancelled;
@@ -93,9 +92,6 @@ pub enum ServiceError {
         /// Why not.
         source: IndexFileError,
     },
-    /// Settings were refused.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
     /// A lifetime is less than zero.
     #[error("let a session live for {ttl_seconds} seconds: send 0 or more")]
     TtlNegative {

@@ -1,6 +1,7 @@
 //! Genes: settings of a node, as the 2025-10 generation of KATO has them.
 
 use kato_engine::SessionConfig;
+use kato_engine::config::SessionConfigChange;
 use serde_json::{Map, Value, json};
 
 /// Genes that have an effect: settings of sessions that have none of their own.
@@ -33,13 +34,16 @@ pub(crate) fn apply(
     *config != before
 }
 
-/// Returns those of these settings that genes would have an effect on: a session has to know which
-/// of them are its own, and no others.
-pub(crate) fn shadowed(settings: &Map<String, Value>) -> impl Iterator<Item = String> {
-    let own = EFFECTIVE
-        .into_iter()
-        .filter(|name| settings.contains_key(*name));
-    own.map(str::to_owned)
+/// Returns those of the settings of a change that genes would have an effect on: a session has to
+/// know which of them are its own, and no others.
+pub(crate) fn shadowed(change: &SessionConfigChange) -> impl Iterator<Item = String> + use<> {
+    let is_set = [
+        change.max_pattern_length.is_some(),
+        change.stm_mode.is_some(),
+        change.recall_threshold.is_some(),
+    ];
+    let own = EFFECTIVE.into_iter().zip(is_set).filter(|(_, is_set)| *is_set);
+    own.map(|(name, _)| name.to_owned())
 }
 
 /// Returns all genes of a node that can be read: what was set over the defaults.

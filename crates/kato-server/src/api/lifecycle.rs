@@ -82,8 +82,8 @@ pub(crate) fn config(app: &App, call: &Call) -> Outcome {
 
 /// Handles `POST /sessions/{session_id}/config`.
 pub(crate) fn update_config(app: &App, call: &Call) -> Outcome {
-    let changes = bodies::settings(&call.headers, &call.body, max_kept_bytes(app))?;
-    let receipt = app.service.update_config(call.param(), &changes)?;
+    let change = bodies::settings(&call.headers, &call.body, max_kept_bytes(app))?;
+    let receipt = app.service.update_config(call.param(), change)?;
     let session_id = call.param().to_owned();
     Ok(acknowledged(receipt, |()| {
         Reply::ok(&ConfigUpdated {

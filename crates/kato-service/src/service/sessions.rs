@@ -1,10 +1,9 @@
 //! The life of sessions: created, looked up, configured, extended, deleted.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kato_engine::SessionConfig;
-use serde_json::{Map, Value};
+use kato_engine::config::SessionConfigChange;
 use uuid::Uuid;
 
 use super::Service;
@@ -38,20 +37,18 @@ impl Service {
         let node = shared
             .nodes
             .enter_within(&shared.options, &new.node_id, now)?;
-        let mut defaults = shared.options.defaults.clone();
+        let mut config = shared.options.defaults.clone();
         // Held until the session is one of the node's: genes that are set side by side are either
         // read here, or set when the session can be found, and reach it like all others.
         let set = node.genes();
-        genes::apply(&set.to_map(), &mut defaults, |_| false);
+        genes::apply(&set.to_map(), &mut config, |_| false);
         let given = new.config.unwrap_or_default();
         // As in KATO, one setting that is out of range makes all of them count as not given, and
         // the session is created all the same.
-        let (config, refused) = defaults.for_creation(&given);
+        let given = SessionConfigChange::at_creation(&given).unwrap_or_default();
+        let own = genes::shadowed(&given).collect();
+        config.apply(given);
         check_settings(&config, most)?;
-        let own = match refused {
-            None => genes::shadowed(&given).collect(),
-            Some(_) => BTreeSet::new(),
-        };
         // KATO takes a lifetime of 0 for none that is given.
         let ttl_seconds = new.ttl_seconds.filter(|&ttl| ttl > 0);
         let ttl_seconds = ttl_seconds.unwrap_or(shared.options.session_ttl);
@@ -234,16 +231,16 @@ impl Service {
         config.ok_or_else(|| entry.not_found())
     }
 
-    /// Changes settings of a session: all of them or none; see [`SessionConfig::update`].
+    /// Changes settings of a session.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Config`], [`ServiceError::TooLarge`], [`ServiceError::SessionMemoryFull`],
-    /// and as [`delete_session`](Self::delete_session).
+    /// [`ServiceError::TooLarge`], [`ServiceError::SessionMemoryFull`], and as
+    /// [`delete_session`](Self::delete_session).
     pub fn update_config(
         &self,
         id: &str,
-        changes: &Map<String, Value>,
+        change: SessionConfigChange,
     ) -> Result<Receipt<()>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
@@ -251,12 +248,13 @@ impl Service {
         let mut body = entry.lock();
         let config = body.config_mut().ok_or_else(|| entry.not_found())?;
         shared.check_session_memory(&entry)?;
+        let own: Vec<_> = genes::shadowed(&change).collect();
         // Changed in a copy: a refusal leaves the settings as they were.
         let mut changed = config.clone();
-        changed.update(changes)?;
+        changed.apply(change);
         check_settings(&changed, shared.options.max_kept_bytes)?;
         *config = changed;
-        body.own.extend(genes::shadowed(changes));
+        body.own.extend(own);
         entry.update_charge(&body);
         shared.renew(&entry, shared.now());
         let mut written = Entry::default();

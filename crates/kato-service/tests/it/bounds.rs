@@ -5,7 +5,7 @@ use kato_service::answer::NewSession;
 use kato_service::{Service, ServiceError, ServiceOptions};
 use serde_json::json;
 
-use crate::support::{create, lesson, object, words};
+use crate::support::{create, lesson, object, settings, words};
 
 fn is_too_large<T>(result: &Result<T, ServiceError>) -> bool {
     matches!(result, Err(ServiceError::TooLarge { limit: 2000, .. }))
@@ -32,8 +32,8 @@ fn what_is_kept_has_a_limit_and_what_is_refused_changes_nothing() {
 
     let id = create(&service, "n");
     let before = service.config(&id).unwrap();
-    let filters = object(json!({"filter_pipeline": vec!["zzz"; 400], "max_predictions": 7}));
-    assert!(is_too_large(&service.update_config(&id, &filters)));
+    let filters = settings(json!({"filter_pipeline": vec!["zzz"; 400], "max_predictions": 7}));
+    assert!(is_too_large(&service.update_config(&id, filters)));
     assert_eq!(service.config(&id).unwrap(), before);
 
     let genes = |value: &str| object(json!({"colour": value}));
@@ -63,7 +63,7 @@ fn settings_that_there_are_not_leave_no_trace() {
     let made = service.create_session(new).unwrap().wait().unwrap();
     let id = made.session_id;
     service
-        .update_config(&id, &unknown())
+        .update_config(&id, settings(unknown().into()))
         .unwrap()
         .wait()
         .unwrap();
@@ -150,11 +150,11 @@ fn one_session_takes_no_more_than_a_sixteenth_of_the_memory_of_all() {
         observe(60_000).unwrap().wait().unwrap();
         let sequence = Sequence::new(words(["a", "b"])).learn_at_end();
         let lessons = || vec![lesson(["a", "b"])];
-        let settings = object(json!({"max_predictions": 7}));
+        let change = || settings(json!({"max_predictions": 7}));
         assert!(is_full(&observe(1)));
         assert!(is_full(&service.observe_sequence(&id, sequence, None)));
         assert!(is_full(&service.learn_batch(&id, lessons(), None)));
-        assert!(is_full(&service.update_config(&id, &settings)));
+        assert!(is_full(&service.update_config(&id, change())));
         assert!(is_full(&service.extend_session(&id, 10)));
         assert_eq!(service.stm(&id).unwrap().len(), 1, "nothing was taken in");
         assert!(service.symbols("n").unwrap().is_empty());

@@ -12,7 +12,7 @@ use kato_engine::{Observation, Sequence};
 use kato_service::{Durability, Receipt, Service, ServiceError, ServiceOptions};
 use serde_json::json;
 
-use crate::support::{create, known, lesson, object, words};
+use crate::support::{create, known, lesson, settings, words};
 
 const DIR: &str = "KATO_SERVICE_TEST_KILLS_DIR";
 const IDS: &str = "KATO_SERVICE_TEST_KILLS_IDS";
@@ -67,8 +67,8 @@ fn act(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError> {
         8 => settle(service.clear_stm(id, key)?),
         _ => {
             let length = (n % 2) * 4;
-            let changes = object(json!({"max_pattern_length": length}));
-            settle(service.update_config(id, &changes)?)
+            let change = settings(json!({"max_pattern_length": length}));
+            settle(service.update_config(id, change)?)
         }
     }
 }

@@ -10,7 +10,7 @@ use kato_service::{Receipt, Service, ServiceError, ServiceOptions};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::support::{is_thorough, known, lesson, object, timed, words};
+use crate::support::{is_thorough, known, lesson, object, settings, timed, words};
 
 /// One step of a script; sessions by number, those there are not yet or no more included.
 #[derive(Debug, Clone)]
@@ -182,8 +182,8 @@ impl Run {
                 self.note(done);
             }
             Step::Configure { session, length } => {
-                let changes = object(json!({"max_pattern_length": length}));
-                self.note(service.update_config(self.id(*session), &changes));
+                let change = settings(json!({"max_pattern_length": length}));
+                self.note(service.update_config(self.id(*session), change));
             }
             Step::Genes { node, length } => {
                 let changes = object(json!({"max_pattern_length": length}));

@@ -10,7 +10,7 @@ use kato_service::clock::SystemClock;
 use kato_service::{Service, ServiceError, ServiceOptions};
 use serde_json::json;
 
-use crate::support::{create, object, teach, timed};
+use crate::support::{create, object, settings, teach, timed};
 
 fn observe(service: &Service, id: &str, word: &str) -> Result<usize, ServiceError> {
     let receipt = service.observe(id, Observation::strings([word]), None)?;
@@ -330,17 +330,14 @@ fn the_clock_of_a_service_starts_with_the_machines_and_goes_on_by_itself() {
 }
 
 #[test]
-fn settings_change_all_or_nothing() {
+fn settings_that_a_change_leaves_out_stay() {
     let service = Service::in_memory(ServiceOptions::default());
     let id = create(&service, "n");
-    let wrong = object(json!({"recall_threshold": 0.5, "max_predictions": 0}));
-    assert!(matches!(
-        service.update_config(&id, &wrong),
-        Err(ServiceError::Config(_))
-    ));
-    assert_eq!(service.config(&id).unwrap().recall_threshold, 0.1);
-    let right = object(json!({"recall_threshold": 0.5}));
-    service.update_config(&id, &right).unwrap().wait().unwrap();
+    for change in [json!({"max_predictions": 7}), json!({"recall_threshold": 0.5})] {
+        let changed = service.update_config(&id, settings(change));
+        changed.unwrap().wait().unwrap();
+    }
+    assert_eq!(service.config(&id).unwrap().max_predictions, 7);
     assert_eq!(service.config(&id).unwrap().recall_threshold, 0.5);
 }
 

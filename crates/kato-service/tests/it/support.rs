@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use kato_engine::config::SessionConfigChange;
 use kato_engine::node::Lesson;
 use kato_engine::{Observation, Sequence};
 use kato_model::Event;
@@ -29,6 +30,11 @@ pub(crate) fn timed() -> (ServiceOptions, Arc<ManualClock>) {
 /// The entries of a JSON object.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()
+}
+
+/// Returns a change of settings.
+pub(crate) fn settings(value: Value) -> SessionConfigChange {
+    SessionConfigChange::from_json(&object(value)).unwrap()
 }
 
 pub(crate) fn create(service: &Service, node_id: &str) -> String {
