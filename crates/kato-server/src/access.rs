@@ -15,14 +15,6 @@ use crate::compat::json::excerpt_of_text;
 use crate::options::Options;
 use crate::refusal::Refusal;
 
-/// Names of the server and origins of pages that the operator allows in addition to the server's
-/// own.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Allowed {
-    pub(crate) hosts: Vec<String>,
-    pub(crate) origins: Vec<String>,
-}
-
 /// Refuses requests that a browser sent for a page of another origin.
 pub(crate) fn check(
     options: &Options,
@@ -71,15 +63,6 @@ pub(crate) fn check(
 /// Creates the refusal of a request by a page.
 fn refusal(detail: &str) -> Refusal {
     Refusal::new(StatusCode::FORBIDDEN, detail)
-}
-
-impl Allowed {
-    /// Returns whether the operator has allowed the origin.
-    pub(crate) fn has_origin(&self, origin: &str) -> bool {
-        self.origins
-            .iter()
-            .any(|own| own.eq_ignore_ascii_case(origin))
-    }
 }
 
 /// Returns whether the server was asked by a name of its own. Addresses are such names: no page has

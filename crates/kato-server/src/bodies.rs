@@ -22,8 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::compat::json::{self, Json, Malformed, Text, excerpt_of_text, field};
 use crate::compat::validate::{
-    Check, DICT_TYPE, MAX_TTL_SECONDS, MISSING, MODEL_TYPE, NOT_NEGATIVE, TOO_GREAT, as_integer,
-    malformed,
+    Check, DICT_TYPE, MISSING, MODEL_TYPE, as_integer, malformed, ttl_in_range,
 };
 use crate::refusal::Refusal;
 
@@ -256,24 +255,6 @@ fn ttl_seconds(check: &mut Check, value: &Json) -> i64 {
             0
         }
     }
-}
-
-/// Returns the seconds if they are a possible lifetime: KATO fails for those that are negative or
-/// reach beyond its calendar.
-pub(crate) fn ttl_in_range(check: &mut Check, seconds: i128, input: &Value) -> i64 {
-    // 0 stands for a value with a fault: it is never used, because the faults are returned instead.
-    match i64::try_from(seconds) {
-        Ok(seconds) if (0..=MAX_TTL_SECONDS).contains(&seconds) => return seconds,
-        _ if seconds < 0 => {
-            let ctx = serde_json::json!({"ge": 0});
-            check.fault_with(NOT_NEGATIVE, input.clone(), Some(ctx));
-        }
-        _ => {
-            let ctx = serde_json::json!({"le": MAX_TTL_SECONDS});
-            check.fault_with(TOO_GREAT, input.clone(), Some(ctx));
-        }
-    }
-    0
 }
 
 /// Returns the value, or the refusal with all faults that were found.

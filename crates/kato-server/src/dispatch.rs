@@ -26,7 +26,8 @@ use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::reply::{Answer, Cause, Outcome, Reply};
 use crate::resources::RequestResources;
-use crate::routes::{Route, Work};
+use crate::routes::{self, Route};
+use crate::workers::Work;
 use crate::{access, cors, events};
 
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
@@ -45,7 +46,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     // do.
     let mut response = match app.in_flight.try_acquire() {
         Some(permit) => {
-            let resources = RequestResources::new(&app, permit);
+            let resources = RequestResources::new(app.request_memory.share(), app.answer_memory.share(), permit);
             answer(&app, &mut parts, &mut body, &mut info, &resources).await
         }
         None => {
@@ -196,7 +197,7 @@ async fn answer(
     }
     if events::is_handshake(&parts.method, &parts.headers) {
         info.template = events::PATH;
-        return events::accept(app, parts, &path).await;
+        return events::accept(&app.events, &app.options, &app.service, parts, &path).await;
     }
     let reply = match route(app, parts, body, (&path, resources), info).await {
         Ok(Answer::Now(reply)) => reply,
@@ -220,7 +221,7 @@ async fn route(
     (path, resources): (&str, &Arc<RequestResources>),
     info: &mut RequestInfo,
 ) -> Result<Answer, Refusal> {
-    let found = routing::find(&app.routes, &parts.method, path);
+    let found = routing::find(routes::active(&app.options), &parts.method, path);
     if let RouteMatch::Route(route, _) | RouteMatch::WrongMethod(route) = &found {
         info.template = route.template;
     }
@@ -315,7 +316,7 @@ fn no_route(app: &App, parts: &Parts, found: RouteMatch) -> Reply {
     match found {
         RouteMatch::WrongMethod(route) => {
             let detail = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
-            let allow = HeaderValue::try_from(routing::allow(&app.routes, route));
+            let allow = HeaderValue::try_from(routing::allow(routes::active(&app.options), route));
             let allow = allow.expect("methods are letters");
             Reply::from(detail).with_header(header::ALLOW, allow)
         }

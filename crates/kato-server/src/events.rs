@@ -10,13 +10,14 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kato_protocol::event::{ServerEvent, SessionCreated, SessionDestroyed, StateSnapshot};
+use kato_service::Service;
 use serde_json::Value;
 use tokio::sync::broadcast::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 use tokio::time::{self, Instant, MissedTickBehavior};
 
-use crate::app::App;
 use crate::compat::timestamp;
+use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 
@@ -128,7 +129,13 @@ pub(crate) fn is_handshake(method: &Method, headers: &HeaderMap) -> bool {
 }
 
 /// Answers the handshake.
-pub(crate) async fn accept(app: &Arc<App>, parts: &mut Parts, path: &str) -> Response {
+pub(crate) async fn accept(
+    events: &Events,
+    options: &Options,
+    service: &Service,
+    parts: &mut Parts,
+    path: &str,
+) -> Response {
     // Starlette refuses the handshake of a WebSocket that it has no route for with 403, not with
     // 404.
     if path != PATH {
@@ -136,96 +143,115 @@ pub(crate) async fn accept(app: &Arc<App>, parts: &mut Parts, path: &str) -> Res
     }
     // Taken before the handshake and held until the stream ends, so that handshakes under way count
     // as well.
-    let Ok(place) = Arc::clone(&app.events.places).try_acquire_owned() else {
+    let Ok(place) = Arc::clone(&events.places).try_acquire_owned() else {
         let refusal = Refusal::overloaded("there are as many event streams as the server allows");
         return Reply::from(refusal).into_response(false, None);
     };
-    let app = Arc::clone(app);
-    // Before the handshake is complete, so that no event between it and the first message is
-    // missed.
-    let events = app.events.sender.subscribe();
+    let stream = Stream {
+        // Before the handshake is complete, so that no event between it and the first message is
+        // missed.
+        events: events.sender.subscribe(),
+        closing: events.closing.subscribe(),
+        silence: options.event_timeout,
+        within: options.write_timeout.min(SEND_TIMEOUT),
+        service: service.clone(),
+        _place: place,
+    };
     match WebSocketUpgrade::from_request_parts(parts, &()).await {
         Ok(upgrade) => upgrade
             .max_message_size(MAX_MESSAGE_BYTES)
             // A frame is read as a whole before it counts as a part of a message: without this
             // bound of its own each client could make the server hold 16 MiB.
             .max_frame_size(MAX_MESSAGE_BYTES)
-            .on_upgrade(move |socket| serve(app, socket, events, place)),
+            .on_upgrade(move |socket| stream.serve(socket)),
         Err(rejection) => rejection.into_response(),
     }
 }
 
-/// Serves one client until it goes or falls behind, or the server stops.
-async fn serve(
-    app: Arc<App>,
-    mut socket: WebSocket,
-    mut events: broadcast::Receiver<Utf8Bytes>,
+/// The stream of one client.
+struct Stream {
+    events: broadcast::Receiver<Utf8Bytes>,
+    closing: watch::Receiver<bool>,
+    /// Longest time that the client may be silent.
+    silence: Duration,
+    /// Longest time that it may take to accept a message.
+    within: Duration,
+    service: Service,
     _place: OwnedSemaphorePermit,
-) {
-    let mut closing = app.events.closing.subscribe();
-    let silence = app.options.event_timeout;
-    let mut heard = Instant::now();
-    let mut pings = time::interval((silence / 2).max(LEAST_INTERVAL));
-    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first tick of an interval is immediate.
-    pings.tick().await;
-    let within = app.options.write_timeout.min(SEND_TIMEOUT);
-    let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
-        active_sessions: app.service.n_sessions() as u64,
-        system_status: "healthy".to_owned(),
-    });
-    // KATO stamps this one message with its local time, without a zone.
-    let snapshot = message(&snapshot, &timestamp::iso_local(SystemTime::now()));
-    if !send(&mut socket, Message::Text(snapshot), within).await {
-        return;
-    }
-    while !*closing.borrow() {
-        let answer = tokio::select! {
-            event = events.recv() => match event {
-                Ok(event) => Message::Text(event),
-                // Events were overwritten before this client took them. A stream with a gap would
-                // look like a whole one, so it ends: code 1013, try again later.
-                Err(broadcast::error::RecvError::Lagged(n_missed)) => {
-                    tracing::warn!(n_missed, "an event stream fell behind and is closed");
-                    return close(&mut socket, 1013, "too slow", within).await;
-                }
-                Err(broadcast::error::RecvError::Closed) => return,
-            },
-            message = socket.recv() => {
-                // Any message is a sign of life, also the answer to a ping.
-                heard = Instant::now();
-                match message {
-                    Some(Ok(Message::Text(text))) if text.as_str() == "ping" => Message::text("pong"),
-                    // Pings of the protocol itself are answered by the library.
-                    Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Ping(_) | Message::Pong(_))) => continue,
-                    Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                }
-            }
-            _ = pings.tick() => {
-                if heard.elapsed() >= silence {
-                    tracing::debug!("a client of the event stream is silent and is dropped");
-                    return close(&mut socket, 1011, "no answer to a ping", within).await;
-                }
-                Message::Ping(Bytes::new())
-            }
-            // The condition of the loop ends it, with a close message.
-            _ = closing.changed() => continue,
-        };
-        if !send(&mut socket, answer, within).await {
+}
+
+impl Stream {
+    /// Serves one client until it goes or falls behind, or the server stops.
+    async fn serve(self, mut socket: WebSocket) {
+        let Self {
+            mut events,
+            mut closing,
+            silence,
+            within,
+            ..
+        } = self;
+        let mut heard = Instant::now();
+        let mut pings = time::interval((silence / 2).max(LEAST_INTERVAL));
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first tick of an interval is immediate.
+        pings.tick().await;
+        let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
+            active_sessions: self.service.n_sessions() as u64,
+            system_status: "healthy".to_owned(),
+        });
+        // KATO stamps this one message with its local time, without a zone.
+        let snapshot = message(&snapshot, &timestamp::iso_local(SystemTime::now()));
+        if !send(&mut socket, Message::Text(snapshot), within).await {
             return;
         }
-    }
-    // What was announced before the server began to close is sent before it says so.
-    while let Some(event) = next_queued(&mut events) {
-        let Ok(event) = event else {
-            return close(&mut socket, 1013, "too slow", within).await;
-        };
-        if !send(&mut socket, Message::Text(event), within).await {
-            return;
+        while !*closing.borrow() {
+            let answer = tokio::select! {
+                event = events.recv() => match event {
+                    Ok(event) => Message::Text(event),
+                    // Events were overwritten before this client took them. A stream with a gap would
+                    // look like a whole one, so it ends: code 1013, try again later.
+                    Err(broadcast::error::RecvError::Lagged(n_missed)) => {
+                        tracing::warn!(n_missed, "an event stream fell behind and is closed");
+                        return close(&mut socket, 1013, "too slow", within).await;
+                    }
+                    Err(broadcast::error::RecvError::Closed) => return,
+                },
+                message = socket.recv() => {
+                    // Any message is a sign of life, also the answer to a ping.
+                    heard = Instant::now();
+                    match message {
+                        Some(Ok(Message::Text(text))) if text.as_str() == "ping" => Message::text("pong"),
+                        // Pings of the protocol itself are answered by the library.
+                        Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Ping(_) | Message::Pong(_))) => continue,
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                    }
+                }
+                _ = pings.tick() => {
+                    if heard.elapsed() >= silence {
+                        tracing::debug!("a client of the event stream is silent and is dropped");
+                        return close(&mut socket, 1011, "no answer to a ping", within).await;
+                    }
+                    Message::Ping(Bytes::new())
+                }
+                // The condition of the loop ends it, with a close message.
+                _ = closing.changed() => continue,
+            };
+            if !send(&mut socket, answer, within).await {
+                return;
+            }
         }
+        // What was announced before the server began to close is sent before it says so.
+        while let Some(event) = next_queued(&mut events) {
+            let Ok(event) = event else {
+                return close(&mut socket, 1013, "too slow", within).await;
+            };
+            if !send(&mut socket, Message::Text(event), within).await {
+                return;
+            }
+        }
+        // 1012 announces a restart, so a client knows that it may connect again.
+        close(&mut socket, 1012, "the server is shutting down", within).await;
     }
-    // 1012 announces a restart, so a client knows that it may connect again.
-    close(&mut socket, 1012, "the server is shutting down", within).await;
 }
 
 /// Returns the next event that waits, if one does; an error where events were overwritten.

@@ -24,6 +24,7 @@ mod cors;
 mod dispatch;
 mod error;
 mod events;
+mod in_flight;
 mod log_throttle;
 mod meters;
 mod options;

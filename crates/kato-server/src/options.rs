@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
-use crate::access::Allowed;
 use crate::auth::Tokens;
 use crate::backups::BackupOptions;
 use crate::budget::largest_share;
@@ -89,5 +88,22 @@ impl Options {
     pub(crate) fn max_batch_bytes(&self) -> usize {
         let room = largest_share(self.max_request_memory);
         self.max_body_bytes.min(room / BATCH_BYTE)
+    }
+}
+
+/// Names of the server and origins of pages that the operator allows in addition to the server's
+/// own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Allowed {
+    pub(crate) hosts: Vec<String>,
+    pub(crate) origins: Vec<String>,
+}
+
+impl Allowed {
+    /// Returns whether the operator has allowed the origin.
+    pub(crate) fn has_origin(&self, origin: &str) -> bool {
+        self.origins
+            .iter()
+            .any(|own| own.eq_ignore_ascii_case(origin))
     }
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use axum::body::Bytes;
 use serde::Serialize;
 
-use crate::app::{App, InFlightPermit};
 use crate::budget::{BudgetError, SMALL, Share};
+use crate::in_flight::InFlightPermit;
 
 /// The resources of one request. Shared by all that work on it, and returned when the last of them
 /// is done.
@@ -32,10 +32,10 @@ pub(crate) struct AnswerMemoryError(pub(crate) BudgetError);
 
 impl RequestResources {
     /// Creates the resources of a request that has its place and no memory yet.
-    pub(crate) fn new(app: &App, permit: InFlightPermit) -> Arc<Self> {
+    pub(crate) fn new(request: Share, answer: Share, permit: InFlightPermit) -> Arc<Self> {
         Arc::new(Self {
-            request: app.request_memory.share(),
-            answer: app.answer_memory.share(),
+            request,
+            answer,
             made_of: AtomicUsize::new(0),
             refused: OnceLock::new(),
             _permit: permit,

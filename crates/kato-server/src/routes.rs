@@ -9,17 +9,7 @@ use crate::app::App;
 use crate::call::Call;
 use crate::options::Options;
 use crate::reply::Outcome;
-
-/// How heavy the work of a route is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// Nothing that blocks: carried out where the request is read.
-    Light,
-    /// Some microseconds on a thread that may block.
-    Short,
-    /// As long as predictions and batches take; never on all threads at once.
-    Long,
-}
+use crate::workers::Work;
 
 /// The group of a route; options switch groups off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,12 +48,12 @@ impl Route {
 }
 
 /// Returns the routes that are switched on, in order.
-pub(crate) fn active(options: &Options) -> Vec<&'static Route> {
+pub(crate) fn active(options: &Options) -> impl Iterator<Item = &'static Route> + Clone {
     let is_on = |route: &&Route| match route.group {
         Group::Kato => true,
         Group::Generation2025 => options.generation_2025_10,
         Group::Extension => options.extensions,
         Group::Docs => options.docs,
     };
-    ROUTES.iter().filter(is_on).collect()
+    ROUTES.iter().filter(is_on)
 }

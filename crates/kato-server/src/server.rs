@@ -16,11 +16,12 @@ use tokio::task;
 
 use self::periodic::{Periodic, keep_room, maintain, sample, write_indexes};
 use crate::app::App;
+use crate::compat::openapi;
 use crate::connection::Connections;
-use crate::dispatch;
 use crate::error::ServerError;
 use crate::options::Options;
 use crate::workers::MAX_WORKERS;
+use crate::{dispatch, routes};
 
 /// The entry point: creates servers.
 ///
@@ -219,7 +220,13 @@ impl ServerBuilder {
                 most: MAX_WORKERS,
             });
         }
-        Ok(Arc::new(App::new(self.service, self.options)))
+        let routes: Vec<_> = routes::active(&self.options).collect();
+        let document = openapi::document(&routes).to_string();
+        Ok(Arc::new(App::new(
+            self.service,
+            self.options,
+            document.into(),
+        )))
     }
 
     /// Creates the server as a router, to be served or tested by other means. Time-outs of

@@ -11,10 +11,20 @@ use tokio::{task, time};
 
 use self::fair_semaphore::FairSemaphore;
 use crate::refusal::Refusal;
-use crate::routes::Work;
 
 /// Workers at most.
 pub(crate) const MAX_WORKERS: usize = 1024;
+
+/// How heavy the work of a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Nothing that blocks: carried out where the request is read.
+    Light,
+    /// Some microseconds on a thread that may block.
+    Short,
+    /// As long as predictions and batches take; never on all threads at once.
+    Long,
+}
 
 /// Bounds how many requests work at once; others wait for their node's turn. How many may wait is
 /// bounded by the requests in flight.

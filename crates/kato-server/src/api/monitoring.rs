@@ -10,13 +10,10 @@ use serde_json::{Map, Value, json};
 use super::health::{HealthReport, health_report};
 use crate::app::App;
 use crate::call::Call;
-use crate::compat::{query, timestamp};
+use crate::compat::{KATO_VERSION, query, timestamp};
 use crate::meters::{self, NAMES, Point};
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
-
-/// The version of KATO whose behaviour this server has; clients adapt to it.
-pub(crate) const KATO_VERSION: &str = "3.10.1";
 
 /// Handles `GET /`.
 pub(crate) fn root(app: &App, _call: &Call) -> Outcome {

@@ -11,3 +11,6 @@ pub(crate) mod query;
 pub(crate) mod routing;
 pub(crate) mod timestamp;
 pub(crate) mod validate;
+
+/// The version of KATO whose behaviour this server has; clients adapt to it.
+pub(crate) const KATO_VERSION: &str = "3.10.1";

@@ -11,8 +11,9 @@ use serde_json::{Map, Value, json};
 
 use self::operations::{Form, Kind, Operation};
 use self::schemas::{Generators, SchemaOf, of};
-use crate::api::monitoring::KATO_VERSION;
-use crate::routes::{Group, Route, Work};
+use crate::compat::KATO_VERSION;
+use crate::routes::{Group, Route};
+use crate::workers::Work;
 
 /// Returns the document of the routes that are switched on, without those of the documentation
 /// itself.

@@ -3,9 +3,8 @@
 
 use serde_json::Value;
 
-use crate::bodies::ttl_in_range;
 use crate::compat::json::excerpt_of_text;
-use crate::compat::validate::{Check, integer_of_text};
+use crate::compat::validate::{Check, integer_of_text, ttl_in_range};
 use crate::refusal::Refusal;
 
 /// Returns the value of a parameter, decoded.

@@ -20,9 +20,13 @@ pub(crate) enum RouteMatch {
 }
 
 /// Finds the route of a decoded path.
-pub(crate) fn find(routes: &[&'static Route], method: &Method, path: &str) -> RouteMatch {
+pub(crate) fn find(
+    mut routes: impl Iterator<Item = &'static Route> + Clone,
+    method: &Method,
+    path: &str,
+) -> RouteMatch {
     let mut wrong_method = None;
-    for route in routes {
+    for route in routes.clone() {
         let Some(parameters) = parameters(route, path) else {
             continue;
         };
@@ -30,26 +34,28 @@ pub(crate) fn find(routes: &[&'static Route], method: &Method, path: &str) -> Ro
             return RouteMatch::Route(route, parameters);
         }
         // A later route may have the same path and the right method.
-        wrong_method = wrong_method.or(Some(*route));
+        wrong_method = wrong_method.or(Some(route));
     }
     if let Some(route) = wrong_method {
         return RouteMatch::WrongMethod(route);
     }
     // Starlette redirects only where the shorter path exists, with whatever method.
     let bare = path.trim_end_matches('/');
-    if bare.len() < path.len() && routes.iter().any(|route| parameters(route, bare).is_some()) {
+    if bare.len() < path.len() && routes.any(|route| parameters(route, bare).is_some()) {
         return RouteMatch::Redirect(bare.to_owned());
     }
     RouteMatch::Nothing
 }
 
 /// Returns the methods of the path that a route is the first one of.
-pub(crate) fn allow(routes: &[&'static Route], first: &Route) -> String {
-    let same = |route: &&&Route| route.template == first.template;
+pub(crate) fn allow(routes: impl Iterator<Item = &'static Route>, first: &Route) -> String {
+    let of_path = routes.filter(|route| route.template == first.template);
     // Starlette names the first route alone. Paths that KATO does not have need not do so.
-    let n_named = if first.group == Group::Extension { routes.len() } else { 1 };
-    let named = routes.iter().filter(same).take(n_named);
-    let mut methods: Vec<&str> = named.map(|route| route.method.as_str()).collect();
+    let n_named = match first.group {
+        Group::Extension => usize::MAX,
+        _ => 1,
+    };
+    let mut methods: Vec<&str> = of_path.take(n_named).map(|route| route.method.as_str()).collect();
     if first.allows_head() {
         methods.push("HEAD");
     }

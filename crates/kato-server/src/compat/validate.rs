@@ -7,7 +7,7 @@ mod scalar;
 use kato_engine::Observation;
 use kato_model::{EmotiveMap, MetadataValue};
 use kato_protocol::error::ValidationDetail;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use self::fault::{
     DICT_TYPE, FINITE_NUMBER, Fault, LIST_TYPE, MISSING, MODEL_TYPE, NOT_NEGATIVE, STRING_TYPE,
@@ -307,6 +307,24 @@ impl Check {
     }
 }
 
+/// Returns the seconds if they are a possible lifetime: KATO fails for those that are negative or
+/// reach beyond its calendar.
+pub(crate) fn ttl_in_range(check: &mut Check, seconds: i128, input: &Value) -> i64 {
+    // 0 stands for a value with a fault: it is never used, because the faults are returned instead.
+    match i64::try_from(seconds) {
+        Ok(seconds) if (0..=MAX_TTL_SECONDS).contains(&seconds) => return seconds,
+        _ if seconds < 0 => {
+            let ctx = json!({"ge": 0});
+            check.fault_with(NOT_NEGATIVE, input.clone(), Some(ctx));
+        }
+        _ => {
+            let ctx = json!({"le": MAX_TTL_SECONDS});
+            check.fault_with(TOO_GREAT, input.clone(), Some(ctx));
+        }
+    }
+    0
+}
+
 /// Describes a fault at a place, with no more than the beginning of a place of long keys.
 fn detail(fault: Fault, loc: &[Value], input: Value, ctx: Option<Value>) -> ValidationDetail {
     ValidationDetail {
@@ -329,6 +347,6 @@ pub(crate) fn malformed(error: &Malformed) -> Option<ValidationDetail> {
         loc: vec![Value::from("body"), Value::from(*position)],
         msg: "JSON decode error".to_owned(),
         input: Value::Object(serde_json::Map::new()),
-        ctx: Some(serde_json::json!({"error": message})),
+        ctx: Some(json!({"error": message})),
     })
 }

@@ -4,11 +4,11 @@ use axum::http::Method;
 
 use super::Group::{Docs, Extension, Generation2025, Kato};
 use super::Route;
-use super::Work::{Light, Long, Short};
 use crate::api::{
     admin, documents, extensions, genes, health, lifecycle, monitoring, next, nodes, pools,
     sessions,
 };
+use crate::workers::Work::{Light, Long, Short};
 
 macro_rules! routes {
     ($($method:ident $template:literal $group:ident $work:ident $body:literal $handler:path;)*) => {
