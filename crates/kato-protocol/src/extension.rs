@@ -72,6 +72,7 @@ pub struct RunRecord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplaceRunRecord {
     /// Version of the record to replace; 0 if there is none yet.
+    #[cfg_attr(feature = "schema", schemars(range(max = u64::MAX)))]
     // Compare and swap: of two trainers that resume the same run only one succeeds.
     pub version: u64,
     /// The trainer's data: any JSON.

@@ -15,19 +15,24 @@ use kato_engine::node::Lesson;
 use kato_engine::session::SequenceItem;
 use kato_engine::{Observation, Sequence, SessionConfig};
 use kato_model::Event;
-use kato_protocol::extension::ReplaceRunRecord;
 use kato_service::ServiceError;
 use kato_service::answer::NewSession;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::compat::json::{self, Json, Malformed, Text, excerpt_of_text, field};
 use crate::compat::validate::{
-    Check, DICT_TYPE, MISSING, MODEL_TYPE, as_integer, malformed, ttl_in_range,
+    Check, DICT_TYPE, Fault, MISSING, MODEL_TYPE, as_integer, malformed, ttl_in_range,
 };
 use crate::refusal::Refusal;
 
 /// Bytes of a body other than JSON that are decoded in order to show a part of them.
 const LOOKED_AT: usize = 8192;
+
+const NO_VERSION: Fault = Fault {
+    kind: "value_error",
+    message: "Input should be a version: an integer from 0 to 18446744073709551615",
+};
 
 /// Parses an observation (`observe`).
 pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Refusal> {
@@ -102,15 +107,34 @@ pub(crate) fn lessons(headers: &HeaderMap, body: &[u8]) -> Result<Vec<Lesson>, R
 
 /// Parses a record of a training run and the version that it replaces (`PUT /runs/{run}`).
 pub(crate) fn run_record(headers: &HeaderMap, body: &[u8]) -> Result<(u64, Value), Refusal> {
-    // For the refusal alone: a body that is no JSON gets the same answer as on every other route.
-    read(headers, body)?;
-    match serde_json::from_slice(body) {
-        Ok(ReplaceRunRecord { version, record }) => Ok((version, record)),
-        Err(error) => {
-            let reason = format!("send the version that is replaced and the record: {error}");
-            Err(Refusal::of_part(&["body"], reason))
-        }
+    #[derive(Deserialize)]
+    struct Record {
+        record: Value,
     }
+
+    let json = read(headers, body)?;
+    let mut check = Check::new("body");
+    let mut version = 0;
+    if let Some(map) = check.model(&json) {
+        version = check.required(map, "version", run_version);
+        check.required(map, "record", |_, _| ());
+    }
+    finish(check, ())?;
+    // Read once more: what comes back is the record as it was sent, not as Python reads it.
+    match serde_json::from_slice(body) {
+        Ok(Record { record }) => Ok((version, record)),
+        Err(error) => Err(Refusal::of_part(&["body", "record"], error.to_string())),
+    }
+}
+
+/// Checks the version of a record.
+fn run_version(check: &mut Check, value: &Json) -> u64 {
+    let version =
+        as_integer(value).and_then(|version| u64::try_from(version).map_err(|_| NO_VERSION));
+    version.unwrap_or_else(|fault| {
+        check.fault(fault, value);
+        0
+    })
 }
 
 /// Parses a session to create (`POST /sessions`).

@@ -46,7 +46,11 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     // do.
     let mut response = match app.in_flight.try_acquire() {
         Some(permit) => {
-            let resources = RequestResources::new(app.request_memory.share(), app.answer_memory.share(), permit);
+            let resources = RequestResources::new(
+                app.request_memory.share(),
+                app.answer_memory.share(),
+                permit,
+            );
             answer(&app, &mut parts, &mut body, &mut info, &resources).await
         }
         None => {

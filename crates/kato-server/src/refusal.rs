@@ -37,11 +37,7 @@ impl Refusal {
 
     /// Creates the refusal of a request whose parts are invalid.
     pub(crate) fn invalid(detail: Vec<ValidationDetail>) -> Self {
-        Reply::json(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            &InvalidRequest { detail },
-        )
-        .into()
+        Reply::json(StatusCode::UNPROCESSABLE_ENTITY, &InvalidRequest { detail }).into()
     }
 
     /// Creates the refusal of a request for one reason that pydantic has no words for, with the part

@@ -49,7 +49,7 @@ impl Route {
 
 /// Returns the routes that are switched on, in order.
 pub(crate) fn active(options: &Options) -> impl Iterator<Item = &'static Route> + Clone {
-    let is_on = |route: &&Route| match route.group {
+    let is_on = move |route: &&Route| match route.group {
         Group::Kato => true,
         Group::Generation2025 => options.generation_2025_10,
         Group::Extension => options.extensions,

@@ -42,7 +42,10 @@ pub(crate) fn shadowed(change: &SessionConfigChange) -> impl Iterator<Item = Str
         change.stm_mode.is_some(),
         change.recall_threshold.is_some(),
     ];
-    let own = EFFECTIVE.into_iter().zip(is_set).filter(|(_, is_set)| *is_set);
+    let own = EFFECTIVE
+        .into_iter()
+        .zip(is_set)
+        .filter(|(_, is_set)| *is_set);
     own.map(|(name, _)| name.to_owned())
 }
 

@@ -314,10 +314,13 @@ impl<T: Serialize + DeserializeOwned> Rule for Named<'_, T> {
     }
 
     fn message(&self) -> String {
-        let names = self.0.iter().filter_map(|value| match serde_json::to_value(value) {
-            Ok(Value::String(name)) => Some(name),
-            _ => None,
-        });
+        let names = self
+            .0
+            .iter()
+            .filter_map(|value| match serde_json::to_value(value) {
+                Ok(Value::String(name)) => Some(name),
+                _ => None,
+            });
         format!("Must be one of: {}", names.collect::<Vec<_>>().join(", "))
     }
 }
@@ -357,6 +360,9 @@ impl Rule for Filters {
     }
 
     fn message(&self) -> String {
-        format!("Must be a list of: {}", FILTERS.map(|(name, _)| name).join(", "))
+        format!(
+            "Must be a list of: {}",
+            FILTERS.map(|(name, _)| name).join(", ")
+        )
     }
 }

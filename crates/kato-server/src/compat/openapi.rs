@@ -26,7 +26,10 @@ pub(crate) fn document(routes: &[&Route]) -> Value {
         let path = paths.entry(route.template).or_insert_with(|| json!({}));
         if let Value::Object(path) = path {
             let method = route.method.as_str().to_ascii_lowercase();
-            path.insert(method, described(route, &operation, has_extensions, &mut generators));
+            path.insert(
+                method,
+                described(route, &operation, has_extensions, &mut generators),
+            );
         }
     }
     json!({
@@ -44,60 +47,72 @@ pub(crate) fn document(routes: &[&Route]) -> Value {
     })
 }
 
-/// The refusals of all operations by status: what they mean, and the schema of their bodies.
-const REFUSALS: [(&str, &str, SchemaOf); 12] = [
+/// The refusals of all operations by status: what they mean, and the schema of their bodies, if they
+/// have one.
+const REFUSALS: [(&str, &str, Option<SchemaOf>); 13] = [
     (
         "400",
         "The body cannot be read, or what it asks for cannot be done",
-        of::<ErrorBody>,
+        Some(of::<ErrorBody>),
     ),
-    ("401", "The server requires a token", of::<ErrorBody>),
+    ("401", "The server requires a token", Some(of::<ErrorBody>)),
     (
         "403",
         "A page elsewhere may not use the server",
-        of::<ErrorBody>,
+        Some(of::<ErrorBody>),
     ),
     (
         "404",
         "Not found; a session may have expired, and no name in a path has a slash",
-        of::<ErrorBody>,
+        Some(of::<ErrorBody>),
     ),
-    ("408", "The body did not arrive in time", of::<ErrorBody>),
+    (
+        "408",
+        "The body did not arrive in time",
+        Some(of::<ErrorBody>),
+    ),
     (
         "409",
         "Something else has come first; look again",
-        of::<ErrorBody>,
+        Some(of::<ErrorBody>),
     ),
-    ("413", "More than is read or kept", of::<ErrorBody>),
-    ("422", "Validation Error", of::<InvalidRequest>),
+    ("413", "More than is read or kept", Some(of::<ErrorBody>)),
+    ("422", "Validation Error", Some(of::<InvalidRequest>)),
+    // Such a head is not read to its end.
+    ("431", "The head of the request is too large", None),
     (
         "500",
         "The server failed, or what a node has learned cannot be read",
-        of::<ErrorBody>,
+        Some(of::<ErrorBody>),
     ),
     (
         "503",
         "Too much to do, or shutting down; Retry-After says when to try again",
-        of::<ErrorBody>,
+        Some(of::<ErrorBody>),
     ),
     (
         "504",
         "The prediction took too long and was ended",
-        of::<ErrorBody>,
+        Some(of::<ErrorBody>),
     ),
     (
         "507",
         "The answer, or what is to be kept, is larger than the room for it",
-        of::<ErrorBody>,
+        Some(of::<ErrorBody>),
     ),
 ];
 
 /// Returns whether an operation may be refused with a status.
-fn is_refused_with(status: &str, route: &Route, operation: &Operation, has_parameters: bool) -> bool {
+fn is_refused_with(
+    status: &str,
+    route: &Route,
+    operation: &Operation,
+    has_parameters: bool,
+) -> bool {
     let by_shape = match status {
         // Those two need no token.
         "401" => !matches!(route.template, "/" | "/health"),
-        "403" | "503" => true,
+        "403" | "431" | "503" => true,
         "404" => route.template.contains('{'),
         "400" | "408" | "413" => route.has_body,
         "422" => route.has_body || has_parameters,
@@ -169,8 +184,10 @@ fn described(
         json!({(operation.status): {"description": "Successful Response", "content": ok}});
     for (status, description, schema) in REFUSALS {
         if is_refused_with(status, route, operation, !parameters.is_empty()) {
-            let content = json(schema(&mut generators.answers));
-            responses[status] = json!({"description": description, "content": content});
+            responses[status] = json!({"description": description});
+            if let Some(schema) = schema {
+                responses[status]["content"] = json(schema(&mut generators.answers));
+            }
         }
     }
     let mut described = json!({

@@ -55,7 +55,10 @@ pub(crate) fn allow(routes: impl Iterator<Item = &'static Route>, first: &Route)
         Group::Extension => usize::MAX,
         _ => 1,
     };
-    let mut methods: Vec<&str> = of_path.take(n_named).map(|route| route.method.as_str()).collect();
+    let mut methods: Vec<&str> = of_path
+        .take(n_named)
+        .map(|route| route.method.as_str())
+        .collect();
     if first.allows_head() {
         methods.push("HEAD");
     }

@@ -38,8 +38,15 @@ async fn every_operation_of_the_document_exists_and_is_described() {
         assert_eq!(allowed.status, 405);
         let allowed = allowed.header("allow").unwrap().to_lowercase();
         // Of KATO's paths the first method alone, as in Starlette.
-        let is_own = operations.as_object().unwrap().values().all(|own| own["x-extension"] == true);
-        let n_named = allowed.split(", ").filter(|method| operations.get(method).is_some()).count();
+        let is_own = operations
+            .as_object()
+            .unwrap()
+            .values()
+            .all(|own| own["x-extension"] == true);
+        let n_named = allowed
+            .split(", ")
+            .filter(|method| operations.get(method).is_some())
+            .count();
         let n_methods = operations.as_object().unwrap().len();
         assert_eq!(n_named, if is_own { n_methods } else { 1 }, "{path}");
     }
@@ -93,8 +100,8 @@ async fn every_refusal_with_status_422_lists_faults() {
         ),
         (Request::new("GET", "/runs/no-name"), json!(["path", "run"])),
         (
-            Request::new("PUT", "/runs/r").json(&json!({"version": 0.5})),
-            json!(["body"]),
+            Request::new("PUT", "/runs/r").json(&json!({"version": -1, "record": 0})),
+            json!(["body", "version"]),
         ),
         (
             Request::new("GET", &of_session("next?fit=perhaps")),

@@ -333,7 +333,10 @@ fn the_clock_of_a_service_starts_with_the_machines_and_goes_on_by_itself() {
 fn settings_that_a_change_leaves_out_stay() {
     let service = Service::in_memory(ServiceOptions::default());
     let id = create(&service, "n");
-    for change in [json!({"max_predictions": 7}), json!({"recall_threshold": 0.5})] {
+    for change in [
+        json!({"max_predictions": 7}),
+        json!({"recall_threshold": 0.5}),
+    ] {
         let changed = service.update_config(&id, settings(change));
         changed.unwrap().wait().unwrap();
     }

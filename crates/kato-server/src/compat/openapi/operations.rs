@@ -139,9 +139,10 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
         ("GET", "/sessions/count") => op("Number of sessions", of::<SessionCount>),
         ("GET", "/sessions/{session_id}") => op("A session", of::<SessionInfo>),
         ("DELETE", "/sessions/{session_id}") => op("Delete a session", of::<Deleted>),
-        ("GET", "/sessions/{session_id}/exists") => {
-            op("Whether a session exists; does not prolong it", of::<Exists>)
-        }
+        ("GET", "/sessions/{session_id}/exists") => op(
+            "Whether a session exists; does not prolong it",
+            of::<Exists>,
+        ),
         ("GET", "/sessions/{session_id}/config") => op("Settings in effect", of::<ConfigAnswer>),
         ("POST", "/sessions/{session_id}/config") => {
             op("Change settings", of::<ConfigUpdated>).body(of::<ConfigChange>)
@@ -153,11 +154,12 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
             .body(of::<Observation>)
             .keyed(),
         ("GET", "/sessions/{session_id}/stm") => op("The short-term memory", of::<Stm>),
-        ("POST", "/sessions/{session_id}/learn") => {
-            op("Learn the short-term memory as a pattern", of::<LearnResult>)
-                .keyed()
-                .refuses(&["400"])
-        }
+        ("POST", "/sessions/{session_id}/learn") => op(
+            "Learn the short-term memory as a pattern",
+            of::<LearnResult>,
+        )
+        .keyed()
+        .refuses(&["400"]),
         ("POST", "/sessions/{session_id}/clear-stm") => {
             op("Empty the short-term memory", of::<Cleared>).keyed()
         }
@@ -166,20 +168,25 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
                 .keyed()
                 .refuses(&["409"])
         }
-        ("POST", "/sessions/{session_id}/observe-sequence") => {
-            op("Observe several observations in order", of::<SequenceResult>)
-                .body(of::<Sequence>)
-                .keyed()
-        }
+        ("POST", "/sessions/{session_id}/observe-sequence") => op(
+            "Observe several observations in order",
+            of::<SequenceResult>,
+        )
+        .body(of::<Sequence>)
+        .keyed(),
         ("GET", "/sessions/{session_id}/predictions") => op(
             "What the short-term memory resembles, and what would come next",
-            of::<PredictionsAnswer<Map<String, Value>, FuturePotential>>)
+            of::<PredictionsAnswer<Map<String, Value>, FuturePotential>>,
+        )
         .query(&[("unique_id", Kind::Text)])
         .refuses(&["504"]),
         ("POST", "/sessions/{session_id}/finalize-training") => op(
             "Compute the entropies of all patterns of the node",
-            of::<FinalizedTraining>),
-        ("GET", "/sessions/{session_id}/percept-data") => op("The last observation", of::<PerceptAnswer>),
+            of::<FinalizedTraining>,
+        ),
+        ("GET", "/sessions/{session_id}/percept-data") => {
+            op("The last observation", of::<PerceptAnswer>)
+        }
         ("GET", "/sessions/{session_id}/cognition-data") => {
             op("What goes on in the session", of::<SessionCognition>).refuses(&["504"])
         }
@@ -188,21 +195,26 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
                 .body(of::<LearnBatchRequest>)
                 .keyed()
         }
-        ("GET", "/sessions/{session_id}/next") => {
-            op("What comes next, with which probability, and why", of::<NextAnswer>)
-                .query(&[
-                    ("top", Kind::UpTo(1000)),
-                    ("symbol", Kind::Texts(100)),
-                    ("above", Kind::Texts(15)),
-                    ("explain", Kind::Flag),
-                    ("patterns", Kind::UpTo(100)),
-                    ("fit", Kind::Flag),
-                ])
-                .refuses(&["504"])
+        ("GET", "/sessions/{session_id}/next") => op(
+            "What comes next, with which probability, and why; patterns are named of ten symbols at most",
+            of::<NextAnswer>,
+        )
+        .query(&[
+            ("top", Kind::UpTo(1000)),
+            ("symbol", Kind::Texts(100)),
+            ("above", Kind::Texts(15)),
+            ("explain", Kind::Flag),
+            ("patterns", Kind::UpTo(100)),
+            ("fit", Kind::Flag),
+        ])
+        .refuses(&["504"]),
+        ("GET", "/pattern/{pattern_id}") => {
+            op("A pattern of a node", of::<PatternAnswer>).query(NODE)
         }
-        ("GET", "/pattern/{pattern_id}") => op("A pattern of a node", of::<PatternAnswer>).query(NODE),
         ("GET", "/percept-data") => op("Deprecated: always empty", of::<PerceptAnswer>).query(NODE),
-        ("GET", "/cognition-data") => op("Deprecated: always empty", of::<SessionCognition>).query(NODE),
+        ("GET", "/cognition-data") => {
+            op("Deprecated: always empty", of::<SessionCognition>).query(NODE)
+        }
         ("GET", "/symbols/affinity") => {
             op("Affinities of all symbols of a node", of::<NodeAffinities>).query(NODE)
         }
@@ -215,14 +227,17 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
         ("GET", "/runs/{run}") => op("The record of a training run", of::<RunRecord>),
         ("PUT", "/runs/{run}") => op(
             "Replace the record of a training run, where it has this version",
-            of::<RunRecordReplaced>)
+            of::<RunRecordReplaced>,
+        )
         .body(of::<ReplaceRunRecord>)
         .refuses(&["409"]),
         ("GET", "/metrics") => op("Figures of the server", of::<Metrics>).also_text(),
         ("GET", "/metrics/prometheus") => {
             op("Figures as Prometheus reads them", of::<String>).text()
         }
-        ("GET", "/metrics/{metric_name}") => op("One time series", of::<MetricHistory>).query(MINUTES),
+        ("GET", "/metrics/{metric_name}") => {
+            op("One time series", of::<MetricHistory>).query(MINUTES)
+        }
         ("GET", "/stats") => op("Figures and all time series", of::<Stats>).query(MINUTES),
         ("GET", "/concurrency") => op("Requests at a time", of::<Concurrency>),
         ("GET", "/cache/stats") => op("There is no cache", of::<CacheStats>),
@@ -235,18 +250,15 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
             .body(of::<GenesUpdate>)
             .query(NODE),
         ("GET", "/gene/{gene_name}") => op("A gene of a node (2025-10)", of::<Gene>).query(NODE),
-        ("GET", "/admin/sessions") => {
-            op("The sessions there are, page by page", of::<SessionList>).query(&[
+        ("GET", "/admin/sessions") => op("The sessions there are, page by page", of::<SessionList>)
+            .query(&[
                 ("node_id", Kind::Text),
                 ("after", Kind::Text),
                 ("limit", Kind::Integer),
-            ])
-        }
-        ("POST", "/admin/backups") => {
-            op("Copy everything into a new directory", of::<BackupMade>)
-                .creates()
-                .refuses(&["404", "409"])
-        }
+            ]),
+        ("POST", "/admin/backups") => op("Copy everything into a new directory", of::<BackupMade>)
+            .creates()
+            .refuses(&["404", "409"]),
         ("GET", "/extensions") => op("What the server offers beyond KATO", of::<Extensions>),
         // Cannot be reached by a route: a test checks that every route has a summary.
         _ => op("", of::<()>),

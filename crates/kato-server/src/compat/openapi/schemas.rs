@@ -76,7 +76,11 @@ impl JsonSchema for GenesUpdate {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let any = json_schema!({"type": "object"});
-        wrapped("The genes, or the genes under the key genes.", "genes", &any)
+        wrapped(
+            "The genes, or the genes under the key genes.",
+            "genes",
+            &any,
+        )
     }
 }
 
