@@ -130,8 +130,8 @@ fn measure_over_index(
     config: &PredictionConfig,
 ) -> Result<()> {
     let began = Instant::now();
-    let index =
-        kato_index::open(store)?.context("there is no index: write it with `kato index`")?;
+    let index = kato_prediction::disk::open(store)?
+        .context("there is no index: write it with `kato index`")?;
     let frozen = index.nodes().nth(node_idx).flatten();
     let frozen = frozen.context("the node has emotives, so it has no index")?;
     let index = PatternIndex::over(frozen).with_threads(arguments.threads);

@@ -2,9 +2,14 @@
 //!
 //! # Overview
 //!
-//! [`Advice`] is what errors return; [`in_words`] puts a program's names into any text.
+//! [`Advice`] is what errors return; [`in_words`] puts a program's names into any text. An
+//! [`ErrorClass`] is what a caller can do without reading any.
+
+mod class;
 
 use std::fmt;
+
+pub use class::ErrorClass;
 
 /// Ways out of an error, each of which helps. A library's settings stand in them in backticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

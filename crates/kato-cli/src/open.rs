@@ -83,7 +83,7 @@ fn patiently<T>(
 
 /// Says on standard error that the index of a store cannot be used, which is passed over.
 pub(crate) fn warn_of_index(store: &EmbeddedStore) {
-    if let Err(error) = kato_index::open(store) {
+    if let Err(error) = kato_prediction::disk::open(store) {
         // A closed standard error must not end the program.
         drop(writeln!(stderr(), "warning: {}", told(&Error::from(error))));
     }

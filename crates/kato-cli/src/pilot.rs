@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use kato_advice::ErrorClass;
 use kato_loader::StreamingDatasetLoader;
 use kato_scheduler::StopSignal;
 use kato_store::scratch::ScratchDir;
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::backend::MONGODB_URI;
+use crate::exit::CommandError;
 use place::MongodbPilot;
 
 pub(crate) use place::{PilotPlace, PilotStore, kb_in};
@@ -225,7 +227,13 @@ pub(crate) fn answer_of(
     ensure!(!stop.is_stopped(), "interrupted");
     if !status.success() {
         let told = told.trim().trim_start_matches("error: ");
-        bail!("a pilot failed ({status}): {told}");
+        // What is to be done about it is to be done about this command.
+        let class = status.code().and_then(ErrorClass::of_exit_code);
+        return Err(CommandError {
+            class: class.unwrap_or(ErrorClass::Other),
+            text: format!("a pilot failed ({status}): {told}"),
+        }
+        .into());
     }
     serde_json::from_str(&answer).context("a pilot printed no JSON")
 }

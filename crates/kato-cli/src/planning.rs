@@ -7,5 +7,5 @@ mod view;
 
 pub(crate) use measure::{Measured, Pilots, fitted, interval, measure};
 pub(crate) use page::{STYLE, page};
-pub(crate) use time::TimeLaw;
+pub(crate) use time::{REACH, TimeLaw, beyond};
 pub(crate) use view::{LegacyView, Plan, Target, bytes, limits, part_bytes, shell};

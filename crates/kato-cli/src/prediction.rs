@@ -13,6 +13,7 @@ use kato_prediction::{Prediction, Predictions, last_symbols};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::exit::{as_usage, bail_usage};
 use crate::inspect::View;
 use crate::inspect::decode::short;
 use crate::inspect::layout::{dim, heading, one_line, quoted, table};
@@ -88,7 +89,8 @@ impl PredictionView {
                 hierarchy.state(*text, level, substitutes)?
             }
             Question::Stm(json) => serde_json::from_str::<Vec<Vec<String>>>(json)
-                .context("--stm must be a list of events, such as [[\"a\"],[\"b\",\"c\"]]")?
+                .context("--stm must be a list of events, such as [[\"a\"],[\"b\",\"c\"]]")
+                .map_err(|error| as_usage(&error))?
                 .into_iter()
                 // KATO adds no event for an observation without symbols.
                 .filter(|symbols| !symbols.is_empty())
@@ -267,11 +269,15 @@ fn row(prediction: &Prediction) -> Vec<String> {
 ///
 /// When it is no object, or a value is out of range.
 pub(crate) fn configured(base: &SessionConfig, changes: &str) -> Result<SessionConfig> {
-    let value: Value = serde_json::from_str(changes).context("--config must be JSON")?;
-    let changes = value
-        .as_object()
-        .context("--config must be an object, such as {\"recall_threshold\": 0.3}")?;
+    let value: Value = serde_json::from_str(changes)
+        .context("--config must be JSON")
+        .map_err(|error| as_usage(&error))?;
+    let Some(changes) = value.as_object() else {
+        bail_usage!("--config must be an object, such as {{\"recall_threshold\": 0.3}}");
+    };
     let mut config = base.clone();
-    config.update(changes)?;
+    config
+        .update(changes)
+        .map_err(|error| as_usage(&error.into()))?;
     Ok(config)
 }

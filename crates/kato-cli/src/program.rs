@@ -12,7 +12,7 @@ use crate::commands::{
     analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
     history, index, inspect, man, next, plan, predict, runs, salvage, score, serve, train, tune,
 };
-use crate::exit::failed;
+use crate::exit::{EXIT_CODES, failed};
 use crate::logging::LogArgs;
 use crate::{interrupt, settings};
 
@@ -26,9 +26,8 @@ use crate::{interrupt, settings};
 /// Ctrl-C and SIGTERM are obeyed within 5 seconds, and a second one at once. What is committed stays,
 /// and the same command, with --resume or --journal where it has that, goes on from there.
 ///
-/// Exit codes of all commands: 0 done, 1 error, 2 wrong usage, 130 interrupted by Ctrl-C or SIGTERM, even
-/// if the work was done by then. `kato train` has 3 as well, and `kato serve` ends with 0 when a
-/// signal stops it.
+/// Exit codes say what to do: `kato help COMMAND` lists them, the same for all commands. `kato serve`
+/// ends with 0 when a signal stops it.
 #[derive(Debug, Parser)]
 #[command(name = "kato", version, subcommand_value_name = "COMMAND")]
 struct Program {
@@ -127,7 +126,12 @@ impl Program {
 
 /// Returns the definition of the whole command line.
 pub(crate) fn command() -> clap::Command {
-    Program::command()
+    // With what a command says there itself.
+    Program::command().mut_subcommands(|command| {
+        let own = command.get_after_long_help().map(ToString::to_string);
+        let text = own.map_or_else(String::new, |own| format!("{own}\n\n"));
+        command.after_long_help(text + EXIT_CODES)
+    })
 }
 
 /// Returns the definition of a subcommand, for errors that name its usage.

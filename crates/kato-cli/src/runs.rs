@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::backend::Backend;
+use crate::exit::bail_usage;
 use crate::inspect::View;
 use crate::inspect::layout::table;
 
@@ -24,7 +25,7 @@ pub(crate) fn runs_in(place: &Backend) -> Result<Runs> {
     Ok(match place {
         Backend::Embedded(dir) => Runs::in_directory(dir)?,
         Backend::Mongodb(uri) => Runs::in_mongodb(uri)?,
-        Backend::Kato(_) => bail!(
+        Backend::Kato(_) => bail_usage!(
             "a server does not know its runs: name the directory with their NAME.kato-run.json"
         ),
     })

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use toml::{Table, Value};
 
+use crate::exit::bail_usage;
 use crate::text_file::read_text;
 
 /// Environment variable that names the file.
@@ -103,7 +104,7 @@ impl Settings<'_> {
             let flags = flags(command);
             if !flags.contains(key.as_str()) {
                 let known: Vec<_> = flags.into_iter().collect();
-                bail!(
+                bail_usage!(
                     "{}: `{key}` {place} is no flag: there are {}",
                     self.file.display(),
                     known.join(", ")
@@ -114,7 +115,7 @@ impl Settings<'_> {
                 .as_array()
                 .map_or(std::slice::from_ref(value), Vec::as_slice);
             if !scalars.iter().all(is_scalar) {
-                bail!(
+                bail_usage!(
                     "{}: `{key}` {place} must be a text, a number, true or false, or a list of them",
                     self.file.display()
                 );

@@ -7,7 +7,7 @@ mod values;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{Args, Command};
 use kato_loader::registry::{DatasetEntry, Registry};
@@ -21,6 +21,7 @@ pub(crate) use values::{
 };
 
 use crate::byte_size::ByteSize;
+use crate::exit::bail_usage;
 use crate::machine;
 use crate::remote::{self, Fetcher, Location};
 
@@ -231,7 +232,7 @@ impl SourceArgs {
             .collect::<Result<_>>()?;
         let weighted = sources.iter().filter(|source| source.weight.is_some());
         if !matches!(weighted.count(), n if n == 0 || n == sources.len()) {
-            bail!(
+            bail_usage!(
                 "some sources have weights and others none: give one to each, as in `0.7*c4 0.3*wikitext`"
             );
         }
@@ -442,7 +443,7 @@ impl Sources {
         if let [first, rest @ ..] = fields.as_slice()
             && let Some(other) = rest.iter().find(|field| *field != first)
         {
-            bail!(
+            bail_usage!(
                 "the sources differ in the field that holds the text, `{first}` and `{other}`: name it with --field, or mix them \
                  with weights, as in `0.5*c4 0.5*refinedweb`"
             );

@@ -3,7 +3,6 @@
 
 pub(crate) mod destination;
 pub(crate) mod errors;
-pub(crate) mod manifest;
 pub(crate) mod profile;
 pub(crate) mod reporter;
 pub(crate) mod seconds;

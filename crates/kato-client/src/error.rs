@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use kato_advice::ErrorClass;
 use kato_protocol::error::ValidationDetail;
 
 use crate::ServerGeneration;
@@ -174,6 +175,25 @@ impl ClientError {
                 | Self::NameMismatch { .. }
                 | Self::Stopped { .. }
         )
+    }
+
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub const fn class(&self) -> ErrorClass {
+        match self {
+            Self::Connect { .. } | Self::Timeout { .. } | Self::Interrupted { .. } => {
+                ErrorClass::TryAgain
+            }
+            // What a server is asked too often, or cannot do now.
+            Self::Status {
+                status: 408 | 425 | 429 | 502..=504,
+                ..
+            } => ErrorClass::TryAgain,
+            Self::Config { .. } => ErrorClass::Usage,
+            Self::Status { status: 507, .. } => ErrorClass::NoRoom,
+            Self::Status { status: 409, .. } | Self::NameMismatch { .. } => ErrorClass::Conflict,
+            _ => ErrorClass::Other,
+        }
     }
 
     /// Returns whether there was no answer in time.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use kato_advice::ErrorClass;
 use kato_loader::LoadError;
 use kato_scheduler::TrainError;
 use kato_store::StoreError;
@@ -156,6 +157,45 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::ObjectStore { source, .. } => match source {
+                // What the system says of a file is in its causes.
+                object_store::Error::Generic { store, .. } if *store == "LocalFileSystem" => {
+                    ErrorClass::Other
+                }
+                // It was asked again before, so it may answer later.
+                object_store::Error::Generic { .. } => ErrorClass::TryAgain,
+                _ => ErrorClass::Other,
+            },
+            // Another machine may be at it.
+            Self::Unfinished { failed: 0, .. } => ErrorClass::TryAgain,
+            Self::OtherPlan
+            | Self::OtherExtension
+            | Self::TagTaken { .. }
+            | Self::OtherSettings { .. }
+            | Self::Disagrees { .. }
+            | Self::OtherKnowledge { .. } => ErrorClass::Conflict,
+            Self::Stopped => ErrorClass::Interrupted,
+            Self::Load(error) => error.class(),
+            Self::Train(error) => error.class(),
+            Self::Store(error) => error.class(),
+            Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::Address { .. }
+            | Self::UnknownGeneration { .. }
+            | Self::TagName { .. }
+            | Self::Unplannable { .. }
+            | Self::Unknown { .. } => ErrorClass::Usage,
+            Self::NoConditionalWrites
+            | Self::NotPlanned
+            | Self::NotPublished { .. }
+            | Self::Unfinished { .. }
+            | Self::Damaged { .. } => ErrorClass::Other,
+        }
+    }
+
     /// Returns a function that makes an I/O error.
     pub(crate) fn io(
         action: &'static str,

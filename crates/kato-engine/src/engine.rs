@@ -102,7 +102,7 @@ impl Engine {
     /// Opens all nodes of a store over the indexes of some of them, from the bottom up: `None`, or
     /// none at all, for nodes that are loaded.
     ///
-    /// `kato_index::open` returns the indexes of a store, and the digests of the sources
+    /// `kato_prediction::disk::open` returns the indexes of a store, and the digests of the sources
     /// ([`PatternStore::visit_beyond`]) that they cover. Nothing of those is read before it is asked for,
     /// so opening takes milliseconds; what the store holds beside them is loaded, and lies above the
     /// index in memory, as does what the engine learns. Answers are those of a node that was loaded.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kato_advice::ErrorClass;
 use kato_model::PatternName;
 use kato_model::vector::VectorError;
 use kato_prediction::{Cancelled, DamagedIndex, IndexError};
@@ -146,6 +147,19 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Store { source, .. } => source.class(),
+            Self::Unreadable { source, .. } => source.class(),
+            Self::LoadMemoryFull { .. } => ErrorClass::NoRoom,
+            Self::Cancelled(_) => ErrorClass::Interrupted,
+            Self::UnknownNode { .. } => ErrorClass::Usage,
+            _ => ErrorClass::Other,
+        }
+    }
+
     /// Returns a function that wraps an error of the store, for `map_err`.
     pub(crate) fn store(action: &'static str) -> impl FnOnce(StoreError) -> Self {
         move |source| Self::Store { action, source }

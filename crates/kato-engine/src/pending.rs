@@ -12,8 +12,7 @@ pub(crate) struct Pending {
     vectors: Vec<(VectorName, Vec<f64>)>,
     /// Learn calls, all patterns together.
     calls: u64,
-    /// Bytes of the contents that are kept here.
-    content_bytes: usize,
+    contents: Contents,
 }
 
 /// The pending learns of one pattern.
@@ -23,62 +22,82 @@ pub(crate) struct Learned {
     pub(crate) count: u64,
     /// Metadata, emotives and affinity, where there are any.
     pub(crate) attributes: Option<Box<Attributes>>,
-    /// The content of a pattern that is new above an index on the disk: its symbols have their texts
-    /// there.
-    pub(crate) content: Option<Box<Content>>,
 }
 
-/// The events of a pattern, in little memory.
-#[derive(Debug)]
-pub(crate) struct Content {
-    /// All symbols, one behind the other.
-    text: Box<str>,
-    /// Bytes of each symbol.
-    lengths: Box<[u32]>,
-    /// Symbols of each event; `None` where each has one.
-    events: Option<Box<[u32]>>,
-}
+/// The contents of patterns that are new above an index on the disk, where their symbols have their
+/// texts: one behind the other, as every learn adds to it and hardly anything reads it.
+///
+/// Each is the name, then the number of events, and for each event the number of symbols and for each
+/// of these its bytes and their number in front.
+#[derive(Debug, Default)]
+struct Contents(Vec<u8>);
 
-impl Content {
-    /// Copies events; `None` where they have more bytes than 32 bits count.
-    pub(crate) fn of(events: &[Event]) -> Option<Self> {
-        let symbols = || events.iter().flat_map(Event::symbols);
-        let lengths = symbols().map(|symbol| u32::try_from(symbol.len()));
-        let is_plain = events.iter().all(|event| event.len() == 1);
-        let of_events = events.iter().map(|event| u32::try_from(event.len()));
-        Some(Self {
-            text: symbols().map(String::as_str).collect(),
-            lengths: lengths.collect::<Result<_, _>>().ok()?,
-            events: match is_plain {
-                true => None,
-                false => Some(of_events.collect::<Result<_, _>>().ok()?),
-            },
-        })
-    }
-
-    /// Returns the events.
-    pub(crate) fn events(&self) -> Vec<Event> {
-        let mut rest = &*self.text;
-        let mut symbols = self.lengths.iter().map(|&length| {
-            let (symbol, after) = rest.split_at(length as usize);
-            rest = after;
-            symbol.to_owned()
-        });
-        let mut event =
-            |length: usize| Event::in_given_order(symbols.by_ref().take(length).collect());
-        match &self.events {
-            None => self.lengths.iter().map(|_| event(1)).collect(),
-            Some(lengths) => lengths
-                .iter()
-                .map(|&length| event(length as usize))
-                .collect(),
+impl Contents {
+    fn push(&mut self, name: PatternName, events: &[Event]) {
+        self.0.extend_from_slice(name.as_bytes());
+        self.number(events.len());
+        for event in events {
+            self.number(event.len());
+            for symbol in event.symbols() {
+                self.number(symbol.len());
+                self.0.extend_from_slice(symbol.as_bytes());
+            }
         }
     }
 
-    fn heap_bytes(&self) -> usize {
-        let of_events = self.events.as_deref().map_or(0, size_of_val);
-        size_of::<Self>() + self.text.len() + size_of_val(&*self.lengths) + of_events
+    /// Writes a number, seven bits a byte.
+    fn number(&mut self, mut number: usize) {
+        loop {
+            let [low, ..] = number.to_le_bytes();
+            number >>= 7;
+            if number == 0 {
+                self.0.push(low);
+                return;
+            }
+            self.0.push(low | 0x80);
+        }
     }
+
+    /// Reads all of them.
+    fn read(&self) -> impl Iterator<Item = (PatternName, Vec<Event>)> {
+        let mut rest = &*self.0;
+        std::iter::from_fn(move || {
+            let name: [u8; PatternName::BYTES] = take(&mut rest, PatternName::BYTES)?
+                .try_into()
+                .expect("so many bytes were taken");
+            let mut events = Vec::new();
+            for _ in 0..number(&mut rest)? {
+                let mut symbols = Vec::new();
+                for _ in 0..number(&mut rest)? {
+                    let length = number(&mut rest)?;
+                    let bytes = take(&mut rest, length)?;
+                    symbols.push(String::from_utf8_lossy(bytes).into_owned());
+                }
+                events.push(Event::in_given_order(symbols));
+            }
+            Some((PatternName::from_bytes(name), events))
+        })
+    }
+}
+
+/// Takes bytes from the front; `None` where there are fewer.
+fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
+    let (taken, after) = rest.split_at_checked(n)?;
+    *rest = after;
+    Some(taken)
+}
+
+/// Reads a number from the front.
+fn number(rest: &mut &[u8]) -> Option<usize> {
+    let mut number = 0;
+    for shift in (0..usize::BITS).step_by(7) {
+        let byte = take(rest, 1)?[0];
+        number |= usize::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
 }
 
 impl Pending {
@@ -88,14 +107,14 @@ impl Pending {
         self.calls += 1;
     }
 
-    /// Keeps the content of a pattern that was learned.
+    /// Keeps the content of a pattern that was learned and whose content is not kept yet.
     pub(crate) fn keep_content(&mut self, name: PatternName, events: &[Event]) {
-        let Some(content) = Content::of(events) else {
-            return;
-        };
-        self.content_bytes += content.heap_bytes();
-        let learned = self.learned.entry(name).or_default();
-        learned.content.get_or_insert(Box::new(content));
+        self.contents.push(name, events);
+    }
+
+    /// Returns the contents that are kept.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = (PatternName, Vec<Event>)> {
+        self.contents.read()
     }
 
     /// Keeps what a learn attached to a pattern.
@@ -124,9 +143,8 @@ impl Pending {
             if let Some(attributes) = learned.attributes {
                 held.attach(*attributes, limits);
             }
-            held.content = held.content.take().or(learned.content);
         }
-        self.content_bytes += other.content_bytes;
+        self.contents.0.extend(other.contents.0);
         self.vectors.extend(other.vectors);
         self.calls += other.calls;
     }
@@ -148,7 +166,8 @@ impl Pending {
     /// Returns the bytes of memory that the learns take, metadata, emotives and vectors not counted.
     pub(crate) fn heap_bytes(&self) -> usize {
         // The table has a byte of the hash for each entry.
-        self.learned.capacity() * (size_of::<(PatternName, Learned)>() + 1) + self.content_bytes
+        let learned = self.learned.capacity() * (size_of::<(PatternName, Learned)>() + 1);
+        learned + self.contents.0.capacity()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -174,16 +193,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_content_is_that_of_the_events() {
-        for events in [
+    fn contents_are_those_of_the_events() {
+        let long = "x".repeat(300);
+        let patterns = [
             vec![Event::new(["a"]), Event::new(["Ġcat"]), Event::new(["a"])],
             vec![
                 Event::in_given_order(vec!["b".to_owned(), "a".to_owned()]),
                 Event::new(["", "ü"]),
             ],
-            vec![Event::in_given_order(Vec::new()), Event::new(["c"])],
-        ] {
-            assert_eq!(Content::of(&events).unwrap().events(), events);
+            vec![
+                Event::in_given_order(Vec::new()),
+                Event::new([long.as_str()]),
+            ],
+            vec![Event::new(["c"]); 200],
+        ];
+        let named = |events: &Vec<Event>| (PatternName::of_events(events), events.clone());
+        let mut pending = [Pending::default(), Pending::default()];
+        for (number, events) in patterns.iter().enumerate() {
+            let (name, events) = named(events);
+            pending[number / 2].keep_content(name, &events);
         }
+        let [mut first, second] = pending;
+        first.merge(second, &AttributeLimits::default());
+        let expected: Vec<_> = patterns.iter().map(named).collect();
+        assert_eq!(first.contents().collect::<Vec<_>>(), expected);
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use kato_advice::ErrorClass;
+
 /// Cause reported by another library.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
@@ -330,6 +332,24 @@ impl FetchError {
             | Self::Stopped
             | Self::Cache { .. }
             | Self::Runtime { .. } => false,
+        }
+    }
+
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Silent { .. } => ErrorClass::TryAgain,
+            Self::Changed { .. } => ErrorClass::Conflict,
+            Self::Cancelled => ErrorClass::Interrupted,
+            Self::NotResumable { source, .. } => source.class(),
+            Self::Cache { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::InvalidLocation { .. }
+            | Self::InvalidSetting { .. }
+            | Self::UnknownConfig { .. }
+            | Self::UnknownSplit { .. } => ErrorClass::Usage,
+            error if error.is_transient() => ErrorClass::TryAgain,
+            _ => ErrorClass::Other,
         }
     }
 

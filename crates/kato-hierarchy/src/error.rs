@@ -1,5 +1,6 @@
 //! The error of a hierarchy, by what the caller can do about it.
 
+use kato_advice::ErrorClass;
 use kato_engine::EngineError;
 use kato_model::PatternName;
 use kato_store::StoreError;
@@ -93,6 +94,21 @@ pub enum HierarchyError {
         /// The engine's error.
         source: EngineError,
     },
+}
+
+impl HierarchyError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Source { source, .. } => source.class(),
+            Self::Engine(error) => error.class(),
+            Self::Head(kato_head::HeadError::Store { source, .. }) => source.class(),
+            Self::Transfer { source, .. } => source.class(),
+            Self::UnknownLevel { .. } | Self::Option { .. } => ErrorClass::Usage,
+            _ => ErrorClass::Other,
+        }
+    }
 }
 
 /// Returns an error that names the option unless its value is good.

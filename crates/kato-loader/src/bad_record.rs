@@ -205,7 +205,7 @@ impl BadReason {
             Self::NoText => &["check where it comes from", "allow it with `allow_empty`"],
             Self::WindowTooLarge { .. } => &["allow it with `with_max_window_bytes`"],
             Self::PageTooLarge { .. } => &[
-                "allow larger ones with `with_max_record_bytes`, of which a page may have four",
+                "allow larger ones with `with_max_record_bytes`: a page may have four times as many bytes",
                 "write the file with smaller pages",
             ],
             Self::MissingField { .. } | Self::NotText { .. } | Self::MissingColumn { .. } => {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use kato_advice::Advice;
+use kato_advice::{Advice, ErrorClass};
 
 use crate::bad_record::{BadRecord, Cause};
 
@@ -153,6 +153,26 @@ pub enum LoadError {
     Stopped,
 }
 
+/// Returns the class of what another library or the system reported, or one of its causes.
+fn of_cause(cause: &(dyn std::error::Error + 'static)) -> ErrorClass {
+    let mut class = ErrorClass::Other;
+    for cause in std::iter::successors(Some(cause), |cause| cause.source()) {
+        #[cfg(feature = "remote")]
+        if let Some(error) = cause.downcast_ref::<kato_fetch::FetchError>() {
+            class = class.or(error.class());
+        }
+        if let Some(error) = cause.downcast_ref::<io::Error>() {
+            #[cfg(feature = "remote")]
+            let within = kato_fetch::FetchError::within(error)
+                .map_or(ErrorClass::Other, kato_fetch::FetchError::class);
+            #[cfg(not(feature = "remote"))]
+            let within = ErrorClass::Other;
+            class = class.or(within).or(ErrorClass::of_io(error.kind()));
+        }
+    }
+    class
+}
+
 /// Returns what was passed over, as an end of a sentence.
 fn aside(ignored: &str) -> String {
     match ignored {
@@ -235,6 +255,31 @@ impl LoadError {
             | Self::InvalidOption { .. }
             | Self::OtherCorpus { .. } => return None,
         })
+    }
+
+    /// Returns what a caller can do about it: for what another library reported, what it says of it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Input { source, .. } | Self::Thread(source) => ErrorClass::of_io(source.kind()),
+            Self::Remote { source, .. } | Self::Footer { source, .. } => of_cause(source.as_ref()),
+            Self::BadRecord { source, .. } => source
+                .as_ref()
+                .map_or(ErrorClass::Other, |source| of_cause(source.as_ref())),
+            Self::InvalidCursor { .. } | Self::OtherCorpus { .. } => ErrorClass::Conflict,
+            Self::Interrupted => ErrorClass::Interrupted,
+            Self::NoInput
+            | Self::InvalidGlob { .. }
+            | Self::DuplicateFile { .. }
+            | Self::FilterMissing { .. }
+            | Self::InvalidOption { .. } => ErrorClass::Usage,
+            Self::EmptyGlob { .. }
+            | Self::EmptyDirectory { .. }
+            | Self::Unsupported { .. }
+            | Self::NoDocuments { .. }
+            | Self::LedgerFull { .. }
+            | Self::Stopped => ErrorClass::Other,
+        }
     }
 
     /// Returns the record concerned, when the error is about one.

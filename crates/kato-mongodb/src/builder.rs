@@ -60,6 +60,12 @@ impl MongoStore {
 }
 
 impl MongoStoreBuilder {
+    /// Returns the name of the run.
+    #[must_use]
+    pub const fn run(&self) -> &RunName {
+        &self.run
+    }
+
     /// Creates a builder with the settings of a run of one writer.
     fn new(uri: String, run: RunName) -> Self {
         Self {

@@ -48,6 +48,12 @@ impl Interval {
         Self::new(self.value * factor, self.low * factor, self.high * factor)
     }
 
+    /// Returns the interval with ends that are a factor of 1 or more further away, as ratios.
+    #[must_use]
+    pub fn widened(&self, factor: f64) -> Self {
+        Self::new(self.value, self.low / factor, self.high * factor)
+    }
+
     /// Returns what is left of a quantity without a part of it, none below 0: each end less the same
     /// end of the part, as both are large together.
     #[must_use]

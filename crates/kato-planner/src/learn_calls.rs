@@ -1,6 +1,6 @@
 //! The time of a run from what other runs took, by the learn calls of a document.
 
-use kato_scaling::regression::Regression;
+use crate::scaling::regression::Regression;
 use serde::Serialize;
 
 use crate::error::above_zero;

@@ -9,6 +9,8 @@
 //! | how long will a run take, by what other runs took? | [`LearnCallModel`] |
 //! | which settings are best? | [`halving`] |
 //! | how long do many machines take, and for how much? | [`cluster`] |
+//! | how does a cost grow with the size of the work? | [`scaling`] |
+//! | what did runs take, and how good were forecasts? | `history`, with the feature `history` |
 //! | how does it look? | [`chart`] |
 
 pub mod catalogue;
@@ -17,10 +19,13 @@ pub mod cluster;
 mod costs;
 mod error;
 pub mod halving;
+#[cfg(feature = "history")]
+pub mod history;
 mod interval;
 mod learn_calls;
 pub mod legacy;
 pub mod recommend;
+pub mod scaling;
 
 pub use catalogue::Catalogue;
 pub use costs::RunCosts;

@@ -9,6 +9,8 @@
 //! * [`Predictions`] is the answer: [`Prediction`]s, best first, and their [`FuturePotential`]s.
 //! * [`frozen`] has the index of patterns that lie on a disk: [`PatternIndex::over`] one takes no
 //!   time, however many there are.
+//! * `disk`, with the feature of that name, has the files of such indexes: written in bounded memory,
+//!   found beside their knowledge base, and mapped.
 //! * [`metrics`] has one function for each metric, with its formula.
 //! * [`matching`] has the comparisons of sequences: matching blocks, common subsequences and
 //!   similarities.
@@ -22,6 +24,8 @@ mod cancel;
 mod candidate;
 mod collections;
 pub mod config;
+#[cfg(feature = "disk")]
+pub mod disk;
 mod error;
 mod filter;
 pub mod frozen;

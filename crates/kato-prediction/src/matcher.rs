@@ -167,22 +167,11 @@ impl<'a> Matcher<'a> {
                 .extend([left, right].into_iter().filter(is_some));
             self.blocks.push(block);
         }
-        if self.blocks.len() < 2 {
-            return;
-        }
         // Blocks never cross, as each side of a block is searched on its own: in order of the
         // pattern they are also in order of the state, whatever the order of the rectangles was.
+        // Nor do two touch in both sequences: together they were a longer run, found before either.
         self.blocks
             .sort_unstable_by_key(|block| block.pattern_start);
-        // Blocks that touch in both sequences are one, as in Python's difflib.
-        self.blocks.dedup_by(|next, block| {
-            let adjacent = block.pattern_start + block.len == next.pattern_start
-                && block.state_start + block.len == next.state_start;
-            if adjacent {
-                block.len += next.len;
-            }
-            adjacent
-        });
     }
 
     /// Finds the longest common run in a rectangle that is not empty; of equally long ones the

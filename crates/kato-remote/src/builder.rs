@@ -104,6 +104,25 @@ impl RemoteBackendBuilder {
         self
     }
 
+    /// Returns the name of the run.
+    #[must_use]
+    pub const fn run(&self) -> &RunName {
+        &self.run
+    }
+
+    /// Returns the file that keeps the run's position.
+    #[must_use]
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Returns whether the nodes are first taught what [another run](Self::with_reteaching) has
+    /// learned.
+    #[must_use]
+    pub const fn reteaches(&self) -> bool {
+        self.reteaching.is_some()
+    }
+
     /// Sets the longest time for one answer; to a question it is at least 10 s, as far as the
     /// patience allows. Default 60 s. To a stock server never more is sent than it learns in an
     /// eighth of this.

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kato_advice::Advice;
+use kato_advice::{Advice, ErrorClass};
 use kato_client::{ClientError, KatoClient};
 use kato_model::PatternName;
 use kato_scheduler::{BackendError, BackendErrorKind, TrainError};
@@ -164,6 +164,20 @@ impl RemoteError {
         }))
     }
 
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Train(error) => error.class(),
+            // What the server or the connection says of it.
+            Self::Teach { source, .. } | Self::Unreachable { source, .. } => source
+                .downcast_ref()
+                .map_or_else(|| self.kind().class(), ClientError::class),
+            Self::State { source, .. } | Self::Spawn(source) => ErrorClass::of_io(source.kind()),
+            error => error.kind().class(),
+        }
+    }
+
     /// Returns what the error means to a run, whatever its backend.
     const fn kind(&self) -> BackendErrorKind {
         match self {
@@ -187,7 +201,10 @@ impl From<RemoteError> for TrainError {
     fn from(error: RemoteError) -> Self {
         match error {
             RemoteError::Train(error) => error,
-            error => BackendError::new(error.kind(), error).into(),
+            error => {
+                let (kind, class) = (error.kind(), error.class());
+                BackendError::new(kind, error).with_class(class).into()
+            }
         }
     }
 }

@@ -4,6 +4,8 @@ use std::error::Error as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kato_advice::ErrorClass;
+use kato_scheduler::TrainError;
 use kato_store::{ExchangeError, StoreError};
 
 /// The reason why an operation on runs was not done. Unless the message says otherwise, everything
@@ -113,6 +115,12 @@ pub enum RunsError {
         /// The store's error.
         source: StoreError,
     },
+    /// A run cannot be begun or opened.
+    #[error(transparent)]
+    Open(StoreError),
+    /// A run was not trained to its end. What was committed is safe.
+    #[error(transparent)]
+    Train(#[from] TrainError),
     /// Patterns cannot be exported or imported.
     #[error("failed to transfer the patterns of {}", path.display())]
     Exchange {
@@ -124,6 +132,28 @@ pub enum RunsError {
 }
 
 impl RunsError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::NameTaken { .. }
+            | Self::Exists { .. }
+            | Self::InUse { .. }
+            | Self::Version { .. }
+            | Self::Unsuitable { .. } => ErrorClass::Conflict,
+            Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::Store { source, .. } | Self::Open(source) => source.class(),
+            Self::Train(error) => error.class(),
+            Self::Exchange { source, .. } => source.class(),
+            Self::Unknown { .. }
+            | Self::Ambiguous { .. }
+            | Self::Unsupported { .. }
+            | Self::NoPlace { .. }
+            | Self::NoExport { .. }
+            | Self::Damaged { .. } => ErrorClass::Other,
+        }
+    }
+
     /// Returns a function that makes an error of the system's.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {

@@ -3,13 +3,15 @@
 //! # Where to start
 //!
 //! * [`Runs`] manages the runs of a place; a [`Run`] is one of them, as it is found.
-//! * [`RunManifest`] is the description of a run. A trainer writes it with a [`ManifestFile`].
+//! * [`TrainingRun`] begins a run at its [`Destination`], or goes on with it, and trains; it keeps
+//!   its [`RunManifest`], the description of a run, in a [`ManifestFile`].
 //! * [`Archive`] is an exported run, which any store can import.
 //! * [`RunPlace`] is the contract of other places of runs, and [`RunFacts`] brings their manifests
 //!   up to date.
 //! * [`RunsError`] says why an operation was not done.
 
 mod archive;
+mod destination;
 mod directory;
 mod disk;
 mod error;
@@ -20,12 +22,15 @@ mod manifest_file;
 #[cfg(feature = "mongodb")]
 mod mongodb;
 mod place;
+mod record;
 mod run;
 mod run_id;
 mod runs;
 mod state_file;
+mod training;
 
 pub use archive::Archive;
+pub use destination::Destination;
 pub use error::RunsError;
 pub use facts::{RunFacts, run_name_like};
 pub use manifest::RunManifest;
@@ -34,3 +39,4 @@ pub use place::RunPlace;
 pub use run::{Run, RunLocation};
 pub use run_id::{InvalidRunId, RunId};
 pub use runs::Runs;
+pub use training::{Position, Start, Target, TrainingRun};

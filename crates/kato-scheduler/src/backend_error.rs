@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use kato_advice::ErrorClass;
+
 /// The kinds of a [`BackendError`], by what a caller can do about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -26,6 +28,21 @@ pub enum BackendErrorKind {
     Other,
 }
 
+impl BackendErrorKind {
+    /// Returns what a caller of any library can do about it.
+    #[must_use]
+    pub const fn class(self) -> ErrorClass {
+        match self {
+            Self::Unreachable => ErrorClass::TryAgain,
+            // What counts of two is to be decided: the nodes, or what the run taught them.
+            Self::Conflict | Self::Miscounted => ErrorClass::Conflict,
+            Self::Interrupted => ErrorClass::Interrupted,
+            Self::Unsupported => ErrorClass::Usage,
+            Self::Refused | Self::State | Self::Other => ErrorClass::Other,
+        }
+    }
+}
+
 /// The error of a [`Backend`](crate::Backend) or of one of its [`Teacher`](crate::Teacher)s.
 ///
 /// It reads as the backend's error does, causes included, and says what kind of error that is.
@@ -41,6 +58,7 @@ pub enum BackendErrorKind {
 #[derive(Debug)]
 pub struct BackendError {
     kind: BackendErrorKind,
+    class: ErrorClass,
     error: Box<dyn Error + Send + Sync>,
 }
 
@@ -50,8 +68,23 @@ impl BackendError {
     pub fn new(kind: BackendErrorKind, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             kind,
+            class: kind.class(),
             error: error.into(),
         }
+    }
+
+    /// Sets what a caller of any library can do about it, where the backend's error says more than its
+    /// kind does.
+    #[must_use]
+    pub const fn with_class(mut self, class: ErrorClass) -> Self {
+        self.class = class;
+        self
+    }
+
+    /// Returns what a caller of any library can do about it.
+    #[must_use]
+    pub const fn class(&self) -> ErrorClass {
+        self.class
     }
 
     /// Returns what kind of error it is.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kato_advice::Advice;
+use kato_advice::{Advice, ErrorClass};
 use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_store::StoreError;
@@ -191,6 +191,38 @@ impl TrainError {
             | Self::Ledger { .. }
             | Self::LedgerCut { .. } => return None,
         }))
+    }
+
+    /// Returns what a caller can do about it.
+    ///
+    /// ```
+    /// use kato_advice::ErrorClass;
+    /// use kato_scheduler::TrainError;
+    ///
+    /// assert_eq!(TrainError::Salvaged.class(), ErrorClass::Conflict);
+    /// ```
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::OtherConfiguration { .. }
+            | Self::OtherCorpus { .. }
+            | Self::Position { .. }
+            | Self::Checkpoint { .. }
+            | Self::Salvaged
+            | Self::LedgerCut { .. } => ErrorClass::Conflict,
+            Self::Stalled { .. } => ErrorClass::TryAgain,
+            Self::Load(error) => error.class(),
+            Self::Store(error) => error.class(),
+            Self::Backend(error) => error.class(),
+            Self::Ledger { source, .. } | Self::Spawn(source) => ErrorClass::of_io(source.kind()),
+            Self::OrderDependent | Self::Workers { .. } | Self::Connections { .. } => {
+                ErrorClass::Usage
+            }
+            Self::Learn { .. }
+            | Self::Refused { .. }
+            | Self::TooManyFailures { .. }
+            | Self::WorkerDied { .. } => ErrorClass::Other,
+        }
     }
 
     /// Returns whether a backend gave up waiting because the run was stopped.

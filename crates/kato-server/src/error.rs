@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use kato_advice::ErrorClass;
 use kato_service::ServiceError;
 
 /// The reason why a server did not start or did not end well.
@@ -43,4 +44,18 @@ pub enum ServerError {
     /// Requests were answered, but the service could not be closed.
     #[error("close the service")]
     Close(#[source] ServiceError),
+}
+
+impl ServerError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Bind { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::Close(error) => error.class(),
+            Self::Token { .. } | Self::Workers { .. } => ErrorClass::Usage,
+            #[cfg(feature = "tls")]
+            Self::Tls { .. } => ErrorClass::Other,
+        }
+    }
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
+use kato_advice::ErrorClass;
 use kato_engine::EngineError;
 use kato_head::HeadError;
-use kato_index::IndexFileError;
 use kato_prediction::Cancelled;
+use kato_prediction::disk::IndexFileError;
 use kato_store::StoreError;
 
 use crate::loss::Loss;
@@ -321,6 +322,36 @@ fn mib(bytes: u64) -> f64 {
 }
 
 impl ServiceError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::NodeInterrupted { .. } | Self::Closed => ErrorClass::TryAgain,
+            Self::HeadMemoryFull { .. }
+            | Self::TooManySessions { .. }
+            | Self::TooManyNodes { .. }
+            | Self::NodeMemoryFull { .. }
+            | Self::KnowledgeMemoryFull { .. }
+            | Self::MemoryFull { .. }
+            | Self::SessionMemoryFull { .. }
+            | Self::TooManyRuns { .. }
+            | Self::NoRoom { .. } => ErrorClass::NoRoom,
+            Self::KeyReused { .. }
+            | Self::RunReplaced { .. }
+            | Self::InUse { .. }
+            | Self::Version { .. }
+            | Self::NotEmpty { .. } => ErrorClass::Conflict,
+            Self::Cancelled(_) => ErrorClass::Interrupted,
+            Self::Engine(error) | Self::Node { source: error, .. } => error.class(),
+            Self::Index { source } => source.class(),
+            Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::StorageFailed { source }
+            | Self::OpenJournal { source, .. }
+            | Self::Journal { source, .. } => source.class(),
+            _ => ErrorClass::Other,
+        }
+    }
+
     /// Returns what is damaged of a node's knowledge base, without names of files.
     pub(crate) fn damage(&self) -> Option<&str> {
         match self {
@@ -405,6 +436,17 @@ impl StorageFailure {
 }
 
 impl StorageFailure {
+    /// Returns what a caller can do about it: what the operating system said of it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        let first: &(dyn Error + 'static) = &*self.0;
+        let causes = std::iter::successors(Some(first), |&cause| cause.source());
+        let errors = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+        errors.fold(ErrorClass::Other, |class, error| {
+            class.or(ErrorClass::of_io(error.kind()))
+        })
+    }
+
     /// Makes the error of a node that must be loaded again.
     pub(crate) fn into_interrupted(self, node_id: &str) -> ServiceError {
         ServiceError::NodeInterrupted {

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kato_advice::ErrorClass;
 use kato_model::PatternName;
 
 use crate::Place;
@@ -28,6 +29,17 @@ pub enum StoreErrorKind {
 }
 
 impl StoreErrorKind {
+    /// Returns what a caller of any library can do about it.
+    #[must_use]
+    pub const fn class(self) -> ErrorClass {
+        match self {
+            Self::Transient => ErrorClass::TryAgain,
+            Self::Fenced | Self::Tampered => ErrorClass::Conflict,
+            Self::Misconfigured => ErrorClass::Usage,
+            Self::Refused | Self::TooLarge => ErrorClass::Other,
+        }
+    }
+
     /// Returns what happened at a place, and what to do next.
     fn sentence(self, place: &Place) -> String {
         match self {
@@ -220,6 +232,28 @@ impl StoreError {
         }
     }
 
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Exists { .. }
+            | Self::NotAKnowledgeBase { .. }
+            | Self::Locked { .. }
+            | Self::Version { .. } => ErrorClass::Conflict,
+            Self::Full { .. } => ErrorClass::NoRoom,
+            Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::Backend { kind, .. } => kind.class(),
+            Self::UnknownNode { .. } => ErrorClass::Usage,
+            Self::Missing { .. }
+            | Self::ReadOnly { .. }
+            | Self::Corrupt { .. }
+            | Self::NodeCount { .. }
+            | Self::NotFinite { .. }
+            | Self::NameMismatch { .. }
+            | Self::ForeignBatch => ErrorClass::Other,
+        }
+    }
+
     /// Returns whether waiting and repeating the operation can help: a backend did not answer.
     #[must_use]
     pub fn is_transient(&self) -> bool {
@@ -313,6 +347,7 @@ mod tests {
             );
             assert_eq!(error.is_transient(), kind == StoreErrorKind::Transient);
             assert_eq!(error.is_fenced(), kind == StoreErrorKind::Fenced);
+            assert_eq!(error.class(), kind.class());
             let source = error.source().unwrap();
             assert_eq!(source.to_string(), "shelf 3 is full");
             assert_eq!(source.downcast_ref::<ShelfError>().unwrap().number, 3);

@@ -1,10 +1,12 @@
 //! What can go wrong between a text and an answer.
 
+use kato_advice::ErrorClass;
 use kato_engine::EngineError;
 use kato_hierarchy::HierarchyError;
-use kato_index::IndexFileError;
 use kato_learner::LearnError;
 use kato_loader::LoadError;
+use kato_prediction::disk::IndexFileError;
+use kato_runs::RunsError;
 use kato_scheduler::TrainError;
 use kato_store::StoreError;
 
@@ -24,6 +26,9 @@ pub enum Error {
     /// The knowledge base cannot be opened, read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The description of a run cannot be read or written.
+    #[error(transparent)]
+    Run(RunsError),
     /// The patterns of the knowledge base cannot be loaded or learned.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -49,4 +54,41 @@ pub enum Error {
     /// The question cannot be answered.
     #[error(transparent)]
     Ask(#[from] HierarchyError),
+}
+
+impl From<RunsError> for Error {
+    fn from(error: RunsError) -> Self {
+        match error {
+            RunsError::Train(error) => Self::Train(error),
+            RunsError::Open(error) => Self::Store(error),
+            error => Self::Run(error),
+        }
+    }
+}
+
+impl Error {
+    /// Returns what a caller can do about it, without reading its text.
+    ///
+    /// ```
+    /// use kato::advice::ErrorClass;
+    ///
+    /// let error = kato::open("/nowhere").expect_err("there is nothing");
+    /// assert_eq!(error.class(), ErrorClass::Other);
+    /// ```
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Source(error) => error.class(),
+            Self::Train(error) => error.class(),
+            Self::Store(error) => error.class(),
+            Self::Run(error) => error.class(),
+            Self::Engine(error) => error.class(),
+            Self::Index(error) => error.class(),
+            Self::Ask(error) => error.class(),
+            // It belongs to something else than what is here.
+            Self::OtherTokenizer { .. } | Self::NotTrained { .. } => ErrorClass::Conflict,
+            Self::Settings(_) => ErrorClass::Usage,
+            Self::Tokenizer(_) => ErrorClass::Other,
+        }
+    }
 }

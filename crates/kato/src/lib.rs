@@ -13,7 +13,7 @@
 //!   [`Generation`], [`TrainingReport`].
 //! - Each library stands for itself and is re-exported whole: [`model`], [`tokenizer`], [`loader`],
 //!   [`learner`], [`store`], [`scheduler`], [`prediction`], [`index`], [`engine`], [`hierarchy`],
-//!   [`head`](mod@head), [`probe`].
+//!   [`head`](mod@head), [`probe`]. Every [`Error`] has a class ([`advice`]): what a caller can do about it without reading it.
 
 mod error;
 mod open;
@@ -21,6 +21,7 @@ mod open;
 mod progress;
 mod training;
 
+pub use kato_advice as advice;
 #[cfg(feature = "client")]
 pub use kato_client as client;
 pub use kato_engine as engine;
@@ -34,18 +35,19 @@ pub use kato_fetch as fetch;
 pub use kato_hardware as hardware;
 pub use kato_head as head;
 pub use kato_hierarchy as hierarchy;
-pub use kato_index as index;
 pub use kato_learner as learner;
 pub use kato_loader as loader;
 pub use kato_model as model;
 #[cfg(feature = "mongodb")]
 pub use kato_mongodb as mongodb;
 pub use kato_prediction as prediction;
+pub use kato_prediction::disk as index;
 pub use kato_probe as probe;
 #[cfg(feature = "profile")]
 pub use kato_profiler as profiler;
 #[cfg(feature = "client")]
 pub use kato_remote as remote;
+pub use kato_runs as runs;
 pub use kato_scheduler as scheduler;
 #[cfg(feature = "server")]
 pub use kato_server as server;
@@ -63,6 +65,7 @@ pub use kato_hierarchy::{
 pub use kato_learner::HierarchicalConceptLearner;
 pub use kato_loader::{Order, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
+pub use kato_runs::Destination;
 pub use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
 pub use open::{
     OpenOptions, engine_of, engine_with, from_embedded_store, from_store, head_of, open, open_head,

@@ -8,7 +8,7 @@ use std::thread;
 use kato_engine::{Engine, EngineError, EngineOptions};
 use kato_head::{Expert, HeadOptions};
 use kato_hierarchy::{Hierarchy, TextHead};
-use kato_index::{BuildOptions, StoreIndex};
+use kato_prediction::disk::{BuildOptions, StoreIndex};
 use kato_scheduler::RunConfiguration;
 use kato_store::embedded::DamagePolicy;
 use kato_store::{EmbeddedStore, PatternStore};
@@ -24,7 +24,7 @@ const MOST_SORT_BYTES: usize = 256 << 20;
 /// Opens the knowledge base in a directory for questions; also while it is being trained, in the
 /// state of its last commit.
 ///
-/// Where `kato index` (or [`index::build`](kato_index::build())) has written an index of what it
+/// Where `kato index` (or [`index::build`](kato_prediction::disk::build())) has written an index of what it
 /// holds, it is asked over that: opening takes milliseconds, and only what is asked for is read. What
 /// was learned after the index was written is loaded into memory; without an index, all of it is.
 ///
@@ -213,7 +213,7 @@ pub fn engine_with(store: Arc<EmbeddedStore>, options: OpenOptions) -> Result<En
             // What was loaded is gone again. Less memory for sorting makes it slower, and no other.
             let sort_bytes = (limit / 2).clamp(LEAST_SORT_BYTES, MOST_SORT_BYTES);
             let build = BuildOptions::default().with_sort_bytes(sort_bytes);
-            kato_index::build(&store, &build)?;
+            kato_prediction::disk::build(&store, &build)?;
             engine_over(store, options)
         }
         opened => opened,
@@ -223,7 +223,7 @@ pub fn engine_with(store: Arc<EmbeddedStore>, options: OpenOptions) -> Result<En
 /// Opens the nodes of an embedded store over the index that there is.
 fn engine_over(store: Arc<EmbeddedStore>, options: OpenOptions) -> Result<Engine, Error> {
     // What cannot be used is passed over: the answers are the same without it.
-    let index = kato_index::find(&store).index;
+    let index = kato_prediction::disk::find(&store).index;
     let nodes: Vec<_> = index.iter().flat_map(StoreIndex::nodes).collect();
     let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
     let mut engine = EngineOptions::default();

@@ -1,18 +1,17 @@
-//! Training in a call: from a source into a directory, begun or gone on with.
+//! Training in a call: from a source into a directory, the nodes of a server or a MongoDB, begun or
+//! gone on with.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_runs::{Destination, Start, TrainingRun};
 use kato_scheduler::{
-    RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
-    loader_at_position, open_to_resume, train_parallel,
+    RunConfiguration, StopSignal, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
 };
-use kato_store::EmbeddedStore;
-use kato_store::embedded::{EmbeddedOptions, Merging};
 use kato_tokenizer::Tokenizer;
 
 use crate::Error;
@@ -21,11 +20,12 @@ use crate::Error;
 /// nine of those.
 const CHUNK_SIZES: [usize; 3] = [5, 7, 9];
 
-/// A training run into a directory: what is learned, how, and who hears of it.
+/// A training run: what is learned, how, where to, and who hears of it.
 ///
 /// [`run`](Self::run) begins the run, or goes on where it ended, whatever ended it: the knowledge
 /// base and the position in the corpus are committed together, so the result is the same as without
-/// the interruption.
+/// the interruption. It leaves what `kato train` leaves: its manifest, by which `kato runs` finds
+/// it, and the list of what it skipped.
 ///
 /// # Examples
 ///
@@ -45,7 +45,7 @@ const CHUNK_SIZES: [usize; 3] = [5, 7, 9];
 /// ```
 #[must_use = "a training does nothing until it is run"]
 pub struct Training<'a> {
-    kb: PathBuf,
+    destination: Destination,
     corpus: StreamingDatasetLoaderBuilder,
     chunk_sizes: Vec<usize>,
     tokenizer: Option<Arc<dyn Tokenizer>>,
@@ -57,11 +57,11 @@ pub struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// Creates a run into a directory, which is made when the run begins: GPT-2 tokens, levels of
-    /// 5, 7 and 9 symbols, nothing to learn from yet.
-    pub fn new(kb: impl AsRef<Path>) -> Self {
+    /// Creates a run into a directory, which is made when the run begins, or into another
+    /// [`Destination`]: GPT-2 tokens, levels of 5, 7 and 9 symbols, nothing to learn from yet.
+    pub fn new(destination: impl Into<Destination>) -> Self {
         Self {
-            kb: kb.as_ref().to_owned(),
+            destination: destination.into(),
             corpus: StreamingDatasetLoader::builder(),
             chunk_sizes: CHUNK_SIZES.to_vec(),
             tokenizer: None,
@@ -184,48 +184,37 @@ impl<'a> Training<'a> {
         if let Some(split) = self.split {
             corpus = corpus.with_split(split);
         }
-        // Learning goes on meanwhile.
-        let options = EmbeddedOptions::default().with_merging(Merging::Beside);
-        let (mut loader, store) = if EmbeddedStore::exists(&self.kb) {
-            let (store, loader) = open_to_resume(&self.kb, options, &learner, |of, position| {
-                loader_at_position(corpus, of, position).map_err(Error::from)
-            })?;
-            (loader, store)
-        } else {
-            // First, so that a source that is not there leaves no empty knowledge base behind.
-            let loader = corpus.build()?;
-            let configuration = RunConfiguration::from_learner(&learner).with_split(self.split);
-            let nodes = learner.node_names();
-            let store =
-                EmbeddedStore::create_with(&self.kb, &nodes, configuration.to_json(), options)?;
-            (loader, store)
-        };
+        let configuration = RunConfiguration::from_learner(&learner).with_split(self.split);
+        let (mut run, mut loader) = TrainingRun::open(
+            self.destination,
+            &learner,
+            &configuration,
+            Start::NewOrResume,
+            |position| {
+                position.loader(corpus).map_err(|error| match error {
+                    TrainError::Load(error) => Error::Source(error),
+                    error => Error::Train(error),
+                })
+            },
+        )?;
         let mut listeners = self.listeners;
-        if let Some(recovery) = store.recovered() {
-            let text = recovery.to_string();
-            for listener in &mut listeners {
-                listener(TrainingEvent::Notice { text: text.clone() });
-            }
-        }
-        let on_event = |event: TrainingEvent| {
+        let mut on_event = |event: TrainingEvent| {
             for listener in &mut listeners {
                 listener(event.clone());
             }
         };
-        Ok(train_parallel(
-            &mut loader,
-            &learner,
-            &store,
-            &self.options,
-            on_event,
-        )?)
+        if let Some(recovery) = run.store().and_then(|store| store.recovered()) {
+            let text = recovery.to_string();
+            on_event(TrainingEvent::Notice { text });
+        }
+        Ok(run.train(&mut loader, &learner, &self.options, on_event)?)
     }
 }
 
 impl fmt::Debug for Training<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Training")
-            .field("kb", &self.kb)
+            .field("destination", &self.destination)
             .field("chunk_sizes", &self.chunk_sizes)
             .field("split", &self.split)
             .field("options", &self.options)

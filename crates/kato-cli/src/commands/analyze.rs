@@ -38,8 +38,6 @@ use crate::writable::check_file;
 /// With --compare two snapshots are compared level by level, and it is told whether they are of the
 /// same knowledge, whatever kind of store held it. With --json either is one JSON object on
 /// standard output; a snapshot is what --snapshot writes.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -34,8 +34,6 @@ use crate::{machine, repository};
 /// With --json the result is one JSON object on standard output: cores, samples, distribution, and
 /// rows, each with backend, workers, samples_per_sec, slowest, fastest, speed_up and efficiency (1
 /// is ideal).
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files to learn from. Default: this repository's README and docs.

@@ -9,13 +9,13 @@
 use std::io::{IsTerminal, Write, stderr, stdin};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueEnum;
 use kato_analysis::cleanup::References;
 use kato_analysis::{CleanupOptions, CleanupPlan};
 
 use crate::analysis::Cleanup;
-use crate::exit::exit_code;
+use crate::exit::{bail_usage, exit_code};
 use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
 use crate::output::{stdout, unless_reader_gone};
@@ -37,7 +37,7 @@ use crate::program;
 /// removed, applied, and nodes, each with node, patterns, learns, below_threshold,
 /// kept_by_reference, removed_by_cascade, removed, learns_removed.
 ///
-/// Exit codes: 0 done, also when nothing was to go or the answer was no, 1 error, 2 wrong usage.
+/// It is done (exit code 0) also when nothing was to go or the answer was no.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -124,7 +124,7 @@ fn run(args: &Args) -> Result<()> {
 /// Asks whether to forget, if there is somebody to ask.
 fn agreed(removed: u64) -> Result<bool> {
     if !stdin().is_terminal() {
-        bail!("nobody is there to ask: say --yes to forget, or --dry-run to look");
+        bail_usage!("nobody is there to ask: say --yes to forget, or --dry-run to look");
     }
     // Standard output belongs to the result, which may go into a file.
     write!(stderr(), "\nForget {removed} patterns? Type yes: ")?;

@@ -31,7 +31,7 @@ use tokio::sync::Notify;
 
 use self::forecast::ForecastArgs;
 use crate::byte_size::ByteSize;
-use crate::exit::exit_code;
+use crate::exit::{bail_usage, exit_code};
 use crate::interrupt::on_interrupt;
 use crate::learning::{LearningArgs, RecordingArgs};
 use crate::output::stdout;
@@ -65,8 +65,8 @@ const WORK_ENDS: Duration = Duration::from_secs(3);
 /// or before, and the marker. status: what is done, failures, generations, rate and worker seconds
 /// left. diff: patterns and learn calls of each level. gc: objects and bytes.
 ///
-/// Exit codes: 0 done, 1 error, which includes tasks, merges or seals that must be done before, 2 wrong
-/// usage, 130 interrupted.
+/// What has to wait for tasks, merges or seals that are not done ends with exit code 4; where some of
+/// them have failed, with 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -241,7 +241,7 @@ fn run(args: &Args) -> Result<()> {
         return forecast::run(wanted, args.json);
     }
     let Some(address) = &args.store else {
-        bail!("where does the plan lie? name it with --store");
+        bail_usage!("where does the plan lie? name it with --store");
     };
     let generation = Generation::from_word(&args.generation);
     if generation != Generation::Last
@@ -250,7 +250,7 @@ fn run(args: &Args) -> Result<()> {
             Command::Plan(_) | Command::Extend(_) | Command::Diff { .. } | Command::Gc { .. }
         )
     {
-        bail!("--generation is for learn, merge, seal, publish, tag and status");
+        bail_usage!("--generation is for learn, merge, seal, publish, tag and status");
     }
     let mut cluster = Cluster::open(address)?.with_generation(generation);
     if let Ok(moment) = std::env::var(ABORT_AT) {
@@ -491,7 +491,9 @@ async fn answer_to(
 /// Makes the plan.
 async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)> {
     if args.source.skips_bad() {
-        bail!("a task ends with a record that cannot be read: --on-bad has no other meaning here");
+        bail_usage!(
+            "a task ends with a record that cannot be read: --on-bad has no other meaning here"
+        );
     }
     let learner = args.learning.learner(args.recording.recording())?;
     let mut options = PlanOptions::new(args.tasks);
@@ -511,7 +513,7 @@ async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)
     }
     let loader = builder.build()?;
     if loader.identity().skips_records() {
-        bail!("a plan is of the whole corpus from its first row on: --skip is not for it");
+        bail_usage!("a plan is of the whole corpus from its first row on: --skip is not for it");
     }
     let done = cluster.plan(loader, &learner, &options).await?;
     Ok(planned(done))
@@ -526,7 +528,7 @@ async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<(String, Va
         .iter()
         .any(|source| source.weight.is_some())
     {
-        bail!("an extension is read behind the corpus of the plan, and not mixed into it");
+        bail_usage!("an extension is read behind the corpus of the plan, and not mixed into it");
     }
     // Also where only the corpus of the plan is fetched.
     let fetcher = match sources.fetcher() {
@@ -556,7 +558,7 @@ async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<(String, Va
 /// Refuses what would let a task, or an extension, be read otherwise than its plan says.
 fn check_reading(source: &SourceArgs) -> Result<()> {
     if source.skips_bad() || source.says_how_to_read() {
-        bail!(
+        bail_usage!(
             "the plan says what is read and how: a task is all of its records, and one that cannot be read ends it"
         );
     }
@@ -612,7 +614,7 @@ fn number_of(named: Option<u32>, question: &str) -> Result<u32> {
                 .with_context(|| format!("{variable} is {value:?} and no number"));
         }
     }
-    bail!("{question}, or set JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID");
+    bail_usage!("{question}, or set JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID");
 }
 
 /// Returns who did a piece of work, in words.

@@ -21,10 +21,6 @@ use crate::inspect::write_whole;
 /// GPT-2 tokens) each. The same sample, seed and version give the same bytes on every platform; a
 /// smaller corpus is the beginning of a larger one.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit status: 0 when the corpus is complete, or when its reader wants no more; 1 when the sample \
-                        cannot be used or the corpus cannot be written; 2 when the arguments are wrong."
-)]
 pub(crate) struct Args {
     /// Text file to resemble; its first 64 MiB are used
     #[arg(long, value_name = "FILE")]

@@ -19,7 +19,7 @@ use indicatif::ProgressBar;
 use kato_scheduler::StopSignal;
 
 use crate::datasets::{DatasetInfo, DatasetList, DatasetStats, Documents, Rate};
-use crate::exit::exit_code;
+use crate::exit::{bail_usage, exit_code};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::meter::Meter;
@@ -30,8 +30,6 @@ use crate::source::{SOURCE_HELP, SourceArgs};
 /// documents, its statistics.
 ///
 /// With --json every answer is one JSON object on standard output; progress goes to standard error.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -224,7 +222,7 @@ impl RateArgs {
     fn get(&self) -> Result<Rate> {
         match self.rate {
             Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Rate::given(rate)),
-            Some(rate) => bail!("--rate {rate}: give a positive number of samples a second"),
+            Some(rate) => bail_usage!("--rate {rate}: give a positive number of samples a second"),
             None => Rate::measure(),
         }
     }

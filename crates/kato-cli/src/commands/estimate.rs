@@ -23,7 +23,7 @@ use kato_scheduler::StopSignal;
 
 use crate::byte_size::ByteSize;
 use crate::estimation::{Estimate, Observed, run_record, sample};
-use crate::exit::exit_code;
+use crate::exit::{bail_usage, exit_code};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
@@ -44,8 +44,6 @@ use crate::{program, repository};
 ///
 /// With --json the result is one JSON object on standard output: observed (what was looked at),
 /// level_estimates, total_patterns, bytes; each figure with value, low, high and method.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -195,7 +193,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         .with_force(args.force)
         .build()?;
     let target = match (args.samples, args.text_size) {
-        (None, None) => bail!("say how large the run is: --samples N"),
+        (None, None) => bail_usage!("say how large the run is: --samples N"),
         (Some(samples), None) => Target::samples(samples.get()),
         (None, Some(size)) => Target::text_bytes(size.0),
         (Some(samples), Some(size)) => Target::samples(samples.get()).with_text_bytes(size.0),
@@ -277,7 +275,7 @@ fn from_runs(dirs: &[PathBuf]) -> Result<Calibration> {
                 // nothing of this one.
                 .position(|record| record.hierarchy != first.hierarchy)
             {
-                bail!(
+                bail_usage!(
                     "{} and {} have other levels or rules: estimate from one of them",
                     // Records are in the order of the directories, of which there are at least two
                     // here.

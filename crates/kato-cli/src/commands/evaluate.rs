@@ -35,8 +35,6 @@ use crate::machine;
 ///
 /// With --json one JSON object on standard output tells all counts. Progress goes to standard
 /// error.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Where the training corpus lies now, if it was moved. Default: where it was.

@@ -9,13 +9,13 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueEnum;
 use kato_hierarchy::head::{WriteOptions, WriteStrategy};
 use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
 
 use crate::byte_size::ByteSize;
-use crate::exit::exit_code;
+use crate::exit::{bail_usage, exit_code};
 use crate::generation::GenerationView;
 use crate::head::WritingView;
 use crate::inspect::show;
@@ -32,8 +32,6 @@ use crate::open::{open, open_head};
 /// patterns, milliseconds, and spans, each with text, tokens, level, node, pattern, fit, score,
 /// n_choices, is_bridge, chain, parts, source and prediction. With --head: prompt_tokens, tokens
 /// (token and probability of each, with --explain also explanation), text, whole_text and end.
-///
-/// Exit codes: 0 done, also with an empty answer; 1 error, 2 wrong usage.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -136,7 +134,7 @@ fn write(args: &Args) -> Result<()> {
         .with_max_tokens(args.max_tokens)
         .with_strategy(match args.strategy {
             Choose::Greedy => WriteStrategy::Greedy,
-            Choose::TopN => bail!("--head draws with --strategy sample, not top-n"),
+            Choose::TopN => bail_usage!("--head draws with --strategy sample, not top-n"),
             Choose::Sample => WriteStrategy::Sample {
                 temperature: args.temperature,
                 top_p: args.top_p,

@@ -36,8 +36,6 @@ use crate::meter::Meter;
 ///
 /// With --json the result is one JSON object on standard output: the machine, benchmarks, rating,
 /// predictions; what is unknown is {"unknown": "reason"}.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Measure the disk below this directory.

@@ -31,8 +31,6 @@ use crate::exit::exit_code;
 /// run. similar: similar, each with similarity and run. accuracy: seconds, disk_bytes and
 /// memory_bytes, each with runs, mean_percent, median_percent, bias_percent, intervals, covered and
 /// trend, or null. forecast: seconds with value, low and high.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -183,8 +181,8 @@ mod answers {
     use std::path::Path;
 
     use anyhow::{Context, Result};
-    use kato_history::record::RunSettings;
-    use kato_history::{RunFilter, TrainingHistory};
+    use kato_planner::history::record::RunSettings;
+    use kato_planner::history::{RunFilter, TrainingHistory};
     use kato_planner::{LearnCallModel, RecordedRun};
 
     use super::{Args, Command, Filter, Settings};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar};
-use kato_index::{BuildOptions, BuildReport};
+use kato_prediction::disk::{BuildOptions, BuildReport};
 use serde::Serialize;
 
 use crate::byte_size::ByteSize;
@@ -29,8 +29,6 @@ use crate::knowledge_base::{Access, DirectoryArgs};
 ///
 /// With --json one object on standard output: kb, content (the digest of what was indexed),
 /// patterns, bytes, seconds, and was_there.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -61,7 +59,7 @@ fn run(args: &Args) -> Result<()> {
     let options = BuildOptions::default()
         .with_sort_bytes(sort_bytes)
         .with_cancel(cancel);
-    let built = kato_index::build(&store, &options);
+    let built = kato_prediction::disk::build(&store, &options);
     spinner.finish_and_clear();
     show(&Built::new(args, &built?), args.json)
 }

@@ -37,8 +37,6 @@ use crate::program;
 /// first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this
 /// one, or {"unknown": name}. Export: node, exported, file. Import: node, imported, new_patterns,
 /// learns.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

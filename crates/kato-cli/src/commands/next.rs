@@ -27,8 +27,6 @@ use crate::open::open_head;
 ///
 /// With --json one object on standard output: next (token, text and probability of each) and
 /// explanation.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

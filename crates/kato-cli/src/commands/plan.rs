@@ -8,28 +8,29 @@
 //! kato plan corpus.jsonl --target 20MB --backend mongodb://127.0.0.1:27017
 //! ```
 
+use std::io::{Write, stderr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use indicatif::HumanCount;
 use kato_estimator::{
-    Calibration, EstimateError, Figure, StorageBreakdown, StorageEngine, StorageEstimator,
-    TextSampler,
+    Calibration, Figure, StorageBreakdown, StorageEngine, StorageEstimator, TextSampler,
 };
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
 use kato_planner::legacy::{self, LegacyRequest};
 use kato_planner::recommend::Place;
+use kato_planner::scaling::{Law, Scaling, ScalingAnalyzer};
 use kato_planner::{Catalogue, Interval, Recommendation, Requirements, RunCosts, recommend};
-use kato_scaling::{Law, Scaling, ScalingAnalyzer};
 use kato_scheduler::StopSignal;
 
 use crate::backend::{Backend, MONGODB_URI};
 use crate::byte_size::ByteSize;
-use crate::exit::exit_code;
+use crate::exit::{bail_usage, exit_code};
 use crate::forecast::Forecast;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
@@ -38,8 +39,8 @@ use crate::machine::{self, Machine};
 use crate::meter::Meter;
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
-    LegacyView, Measured, Pilots, Plan, Target, TimeLaw, bytes, fitted, interval, limits, measure,
-    page, part_bytes, shell,
+    LegacyView, Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, bytes, fitted, interval,
+    limits, measure, page, part_bytes, shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::text_file::read_text;
@@ -62,9 +63,9 @@ const MEMORY_A_WORKER: Interval = Interval {
 /// Trains a random part of the corpus, at most --pilot bytes of text, in several sizes and several
 /// times, each into a knowledge base that is thrown away. A law of the time is fitted to them;
 /// bytes and patterns are estimated as by `kato estimate`; machines and prices come from a
-/// catalogue. The intervals are to hold the truth in 90 of 100 cases. What is more than 200 times
-/// the pilots is refused, as nothing says that the law still holds there: make the pilots larger,
-/// or --force it.
+/// catalogue. The intervals are to hold the truth in 90 of 100 cases, up to 200 times the pilots. A
+/// larger run is planned as well, with intervals that widen for every tenfold beyond that; how large
+/// pilots would have to be for it is said before they are made.
 ///
 /// With --backend mongodb:URI the pilots train into that MongoDB, each into a run of its own that is
 /// deleted afterwards. Its bytes follow those of the pilots. No other machine is recommended then,
@@ -75,7 +76,7 @@ const MEMORY_A_WORKER: Interval = Interval {
 /// options and changes, assumptions, command, pilots. --out writes the same to a file, with which
 /// `kato train --plan` compares itself. Progress goes to standard error.
 ///
-/// Exit codes: 0 done, also where no machine does it, 1 error, 2 wrong usage, 130 interrupted.
+/// It is done (exit code 0) also where no machine does it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
@@ -125,9 +126,6 @@ pub(crate) struct Args {
     /// Directory of the run's knowledge base: the same as --backend embedded:DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "backend")]
     kb: Option<PathBuf>,
-    /// Answer however far the run is from the pilots.
-    #[arg(long)]
-    force: bool,
     /// Recommend by the formula of the Python original, which trains nothing; needs --samples and
     /// --within.
     #[arg(long, requires = "samples", requires = "within")]
@@ -247,6 +245,12 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let mut flags = args.learning.to_flags();
     flags.extend(["--workers".to_owned(), workers.to_string()]);
     flags.extend(["--memory".to_owned(), args.memory.0.to_string()]);
+    let mut target = target(args, &corpus)?;
+    let is_far = target.text_bytes > REACH * corpus.total_bytes() as f64;
+    if is_far && !args.quiet {
+        // A progress that nobody reads is no reason not to plan.
+        drop(writeln!(stderr(), "{}", far_away(&target, &corpus)));
+    }
     let pilots = Pilots {
         repeats: args.repeat.map_or(repeats, NonZeroUsize::get),
         seed: args.seed,
@@ -258,7 +262,6 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     meter.finish();
     let mut measured = measured?;
 
-    let mut target = target(args, &corpus)?;
     let (workers, is_embedded) = (workers.get() as u64, store == PilotStore::Embedded);
     let estimator = StorageEstimator::builder()
         .with_calibration(Calibration::from_sample(&sampler.finish()?))
@@ -266,11 +269,11 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
             true => StorageEngine::embedded_of_run(workers, args.memory.0),
             false => StorageEngine::mongodb(),
         })
-        .with_force(args.force)
+        .with_force(is_far)
         .build()?;
     let of_text = |text_bytes: f64| {
         let target = kato_estimator::Target::text_bytes(text_bytes as u64);
-        estimator.estimate(target).map_err(too_far)
+        estimator.estimate(target).map_err(anyhow::Error::from)
     };
     let breakdown = of_text(target.text_bytes)?;
     let mut disk = of_figure(&breakdown.bytes);
@@ -282,8 +285,10 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
             pilot.upserts = Some(upserts(&of_text(pilot.text_bytes as f64)?));
         }
     }
-    let time = TimeLaw::fit(&measured, args.force)?;
-    let patterns = of_figure(&breakdown.total_patterns);
+    let time = TimeLaw::fit(&measured)?;
+    let beyond = beyond(target.text_bytes / corpus.total_bytes().max(1) as f64);
+    let disk = disk.widened(beyond);
+    let patterns = of_figure(&breakdown.total_patterns).widened(beyond);
     // A server merges nothing, and does not tell how much room it has.
     let limits = match is_embedded {
         true => {
@@ -324,7 +329,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
             .into_iter()
             .filter(|crossing| crossing.expected.is_some_and(|at| at <= target.text_bytes))
             .collect(),
-        assumptions: assumptions(args, &corpus, merging, workers),
+        assumptions: assumptions(args, &corpus, &target, merging, workers),
         recommendation,
         pilots: measured,
     };
@@ -350,7 +355,7 @@ fn store(args: &Args) -> Result<PilotStore> {
         Backend::Embedded(_) => PilotStore::Embedded,
         Backend::Mongodb(uri) => PilotStore::Mongodb { uri },
         // Its nodes would keep what pilots teach them, and a stock server has no way back.
-        Backend::Kato(_) => bail!(
+        Backend::Kato(_) => bail_usage!(
             "pilots would teach the nodes of a KATO server: measure it with `kato bench`, or record runs with `kato train --history` and ask `kato history forecast`"
         ),
     })
@@ -412,13 +417,20 @@ fn upserts(breakdown: &StorageBreakdown) -> f64 {
         .sum()
 }
 
-/// Says what helps where the estimate is too far away.
-fn too_far(error: EstimateError) -> anyhow::Error {
-    match &error {
-        EstimateError::TooFar { .. } => anyhow::Error::from(error)
-            .context("make larger pilots with --pilot SIZE, or plan all the same with --force"),
-        _ => error.into(),
-    }
+/// Says how large pilots would have to be for a run that is far away.
+fn far_away(target: &Target, corpus: &PilotCorpus) -> String {
+    let times = target.text_bytes / corpus.total_bytes().max(1) as f64;
+    let needed = target.text_bytes / REACH;
+    let way = match corpus.is_whole {
+        true => "which is more text than the corpus has".to_owned(),
+        false => format!("which --pilot {:.0} makes", needed.ceil()),
+    };
+    format!(
+        "the run is {} times the pilots of {}, and intervals widen beyond {REACH} times: that takes pilots of {}, {way}",
+        HumanCount(times as u64),
+        bytes(corpus.total_bytes() as f64),
+        bytes(needed),
+    )
 }
 
 /// Returns the size of the run in both units.
@@ -435,7 +447,7 @@ fn target(args: &Args, corpus: &PilotCorpus) -> Result<Target> {
             samples: samples as f64,
             upserts: None,
         },
-        (None, None) => bail!("say how large the run is: --target 1GB"),
+        (None, None) => bail_usage!("say how large the run is: --target 1GB"),
     };
     ensure!(
         target.text_bytes >= 1.0,
@@ -561,7 +573,13 @@ fn only_here(args: &Args, forecast: &Forecast) -> Result<Recommendation> {
 }
 
 /// Says what the figures rest on.
-fn assumptions(args: &Args, corpus: &PilotCorpus, merging: f64, workers: u64) -> Vec<String> {
+fn assumptions(
+    args: &Args,
+    corpus: &PilotCorpus,
+    target: &Target,
+    merging: f64,
+    workers: u64,
+) -> Vec<String> {
     let mut assumptions = vec![
         format!(
             "The corpus is like the {} documents ({}) that were drawn from it{}.",
@@ -575,6 +593,12 @@ fn assumptions(args: &Args, corpus: &PilotCorpus, merging: f64, workers: u64) ->
         ),
         "Other programs take as much of this machine as during the pilots.".to_owned(),
     ];
+    if target.text_bytes > REACH * corpus.total_bytes() as f64 {
+        assumptions.push(format!(
+            "Nothing was measured as far away as this: {}.",
+            far_away(target, corpus)
+        ));
+    }
     match backend(args) {
         Backend::Mongodb(uri) => {
             let place = Backend::Mongodb(uri.clone());

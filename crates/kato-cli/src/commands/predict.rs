@@ -27,8 +27,6 @@ use crate::prediction::{PredictionView, Question, configured};
 ///
 /// With --json one object on standard output: node, patterns, state, milliseconds, and KATO's
 /// predictions and future_potentials.
-///
-/// Exit codes: 0 done, also without predictions; 1 error, 2 wrong usage.
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("question").required(true)))]
 pub(crate) struct Args {

@@ -31,8 +31,6 @@ use crate::runs::{Deleted, Exported, RunList, RunView, confirm, runs_in};
 /// of runs. show, record, rename, clone, import: a run, with manifest (its run.json), location,
 /// is_recorded, disk_bytes and problem. export: exported, the directory, and manifest. delete:
 /// deleted, the run as it was.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -30,7 +30,7 @@ use crate::inspect::{View, show};
 /// it held, null for a manifest), unnamed (segments that were saved though no manifest names them) and
 /// left_out.
 ///
-/// Exit codes: 0 done, also where a part is lost, 1 error, 2 wrong usage, 130 interrupted.
+/// It is done (exit code 0) also where a part is lost.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory of the damaged knowledge base.

@@ -27,8 +27,6 @@ use crate::text_file::read_text;
 /// With --json one object on standard output: tokens, bits, bits_per_token, perplexity, and texts,
 /// each with name, tokens (a count), bits, bits_per_token and perplexity, and with --tokens also
 /// scored: token, text, probability and bits of each.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The files, as UTF-8.

@@ -45,8 +45,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// stores at the next start. A second signal ends the process at once, and so may a kill: what was
 /// acknowledged is there at the next start.
 ///
-/// Exit codes: 0 stopped by a signal, 1 error, 2 wrong usage, 130 ended by a signal before it listened,
-/// by a second one, or because it did not stop in time.
+/// A server that a signal stops is done (exit code 0); 130 is that it was ended by a signal before it
+/// listened, by a second one, or because it did not stop in time.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory of sessions and knowledge; made if it is not there. One server at a time.

@@ -21,15 +21,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
-use kato_index::BuildOptions;
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::ignored::by_reason;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_prediction::Cancel;
+use kato_prediction::disk::BuildOptions;
+use kato_runs::Position;
 use kato_runs::manifest::CorpusDigest;
 use kato_scheduler::{
     Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, TrainingReport,
-    Workers, loader_at_position,
+    Workers,
 };
 use serde_json::{Value, json};
 
@@ -42,7 +43,7 @@ use crate::learning::{LearningArgs, RecordingArgs, leaves_out};
 use crate::memory_limit::{default_budget, default_ceiling};
 use crate::output::{stdout, unless_reader_gone};
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
-use crate::training::destination::DestinationArgs;
+use crate::training::destination::{self, DestinationArgs};
 use crate::training::errors::ErrorArgs;
 use crate::training::profile::ProfileArgs;
 use crate::training::reporter::{ProgressMode, Reporter};
@@ -66,8 +67,7 @@ use crate::{machine, program, repository};
 /// --index also index, with patterns, bytes and seconds.
 /// Progress goes to standard error.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 3 done but samples failed (with --fail-on-errors),
-/// 130 interrupted by Ctrl-C or SIGTERM, and ready to be resumed. A stop takes 5 seconds at most: work
+/// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
 /// that is not done by then, such as requests to a slow server, is left to --resume.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
@@ -196,44 +196,26 @@ fn run(args: &Args) -> Result<ExitCode> {
     let mut recorder = history.map(Recorder::open).transpose()?;
     let learner = args.learning.learner(args.recording.recording())?;
     let configuration = RunConfiguration::from_learner(&learner).with_split(split(args));
-    // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run
-    // reads what was opened here: listing a remote source twice would take twice as long, and could
-    // find two revisions.
-    let goes_on = args.resume || args.destination.reteaches();
-    let opened = match goes_on && args.destination.has_position()? {
-        true => None,
-        false => {
-            let loader = loader(args)?.with_interrupt(is_stopped.clone());
-            Some(loader.with_probe(probe.clone()).build()?)
-        }
-    };
     let mut options = options(args)?;
     options.probe = probe.clone();
     options.stop = stop;
-
-    let resumed = |corpus: &Value, position: &Value| -> Result<StreamingDatasetLoader> {
-        let builder = match Checkpoint::from_json(corpus)? {
+    let loader_at = |position: Position<'_>| -> Result<StreamingDatasetLoader> {
+        let run = match position {
+            Position::Beginning => None,
+            Position::After { corpus, .. } => Checkpoint::from_json(corpus)?,
+        };
+        let builder = match run {
             // Without sources the run's own files are read again, at the revisions that they had.
             // With sources the corpus is opened again, and the checkpoint refuses another one.
             Some(run) if args.sources.is_empty() => limited(args, args.source.again(&run.corpus)?),
             _ => loader(args)?,
         };
-        let builder = builder.with_interrupt(is_stopped.clone());
-        let builder = builder.with_probe(probe.clone());
-        Ok(loader_at_position(builder, corpus, position)?)
+        let builder = builder.with_interrupt(is_stopped).with_probe(probe.clone());
+        Ok(position.loader(builder)?)
     };
-    let (mut destination, at_position) =
+    let (mut run, mut loader) =
         args.destination
-            .open(&learner, &configuration, args.resume, &probe, &resumed)?;
-    // A position is in the destination, so a loader that goes on from one can only be made after
-    // it.
-    let mut loader = opened.or(at_position).map_or_else(
-        || {
-            let checkpoint = destination.checkpoint();
-            resumed(&checkpoint, &checkpoint)
-        },
-        Ok,
-    )?;
+            .open(&learner, &configuration, args.resume, &probe, loader_at)?;
     // Until here Ctrl-C ends the process at once: what was made so far can be resumed.
     let cancel_index = Cancel::new();
     let (stop, cancel) = (options.stop.clone(), cancel_index.clone());
@@ -250,16 +232,14 @@ fn run(args: &Args) -> Result<ExitCode> {
     })
     .with_forecast(forecast);
     announce_left_out(args, &learner);
-    let mut profiling = args
-        .profile
-        .start(&probe, Path::new(&destination.place()))?;
+    let mut profiling = args.profile.start(&probe, Path::new(&run.place()))?;
     let on_event = |event| {
         reporter.show(&event);
         if let Some(profiling) = &mut profiling {
             profiling.note(&event);
         }
     };
-    let report = destination.train(&mut loader, &learner, &options, on_event);
+    let report = run.train(&mut loader, &learner, &options, on_event);
     reporter.finish();
     // Also for a run that failed, so that its reports are written. The error of the run comes
     // first, then that of the profile.
@@ -269,7 +249,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let index = match report.complete {
         true => {
             let options = index_options(args, &report, cancel_index);
-            args.destination.index(&destination, &options)?
+            args.destination.index(&run, &options)?
         }
         false => None,
     };
@@ -283,7 +263,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let forecast = forecast.filter(|_| is_whole);
     let took = (report.total_time_seconds, report.disk_bytes);
     let result = if args.json {
-        let mut value = destination.to_json(&report)?;
+        let mut value = destination::to_json(&run, &report)?;
         value["peak_memory_bytes"] = machine::peak_memory().into();
         if let Some(forecast) = &forecast {
             value["forecast"] = forecast.to_json(took.0, took.1);
@@ -292,8 +272,8 @@ fn run(args: &Args) -> Result<ExitCode> {
         value["ignored_files"] = passed_over
             .map(|(reason, count)| (reason.to_string(), Value::from(*count)))
             .collect();
-        if let Some(run) = &recorded {
-            value["recorded"] = run.as_str().into();
+        if let Some(recorded) = &recorded {
+            value["recorded"] = recorded.as_str().into();
         }
         if let Some(profile) = &profile {
             value["profile"] = profile.to_json()?;
@@ -307,9 +287,8 @@ fn run(args: &Args) -> Result<ExitCode> {
         }
         format!("{value}\n")
     } else {
-        let ledger = args.destination.ledger();
-        let mut text = summary(&report, &destination.place(), &ledger);
-        text += &destination.summary(&report);
+        let mut text = summary(&report, &run.place(), run.ledger());
+        text += &destination::summary(&run, &report);
         for (reason, count) in &passed_over {
             text += &format!("not read: {} ({reason})\n", HumanCount(*count));
         }
@@ -326,8 +305,8 @@ fn run(args: &Args) -> Result<ExitCode> {
         if let Some(forecast) = &forecast {
             text += &forecast.compared(took.0, took.1);
         }
-        if let Some((run, history)) = recorded.as_ref().zip(history) {
-            text += &format!("recorded as {run} in {}\n", history.display());
+        if let Some((id, history)) = recorded.as_ref().zip(history) {
+            text += &format!("recorded as {id} in {}\n", history.display());
         }
         text
     };

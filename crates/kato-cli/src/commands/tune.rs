@@ -48,8 +48,7 @@ use crate::{program, repository};
 /// With --json one JSON object on standard output: criteria, rule, ranking with levels, workers,
 /// memory, score, error, share, is_on_front and measures. Progress goes to standard error.
 ///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted; with --journal the same command
-/// goes on.
+/// With --journal the same command goes on where it was interrupted (exit code 130).
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {

@@ -13,6 +13,7 @@ use kato_loader::{
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, PatternStore};
 
+use crate::exit::{bail_conflict, bail_usage};
 use crate::knowledge_base::{Access, DirectoryArgs};
 use crate::remote::{self, Fetcher, Location};
 
@@ -103,7 +104,7 @@ impl TrainedRun {
         let training = move || side(true).build();
         if unseen.is_empty() {
             if split.is_none() {
-                bail!(
+                bail_usage!(
                     "the knowledge base has seen all documents of its corpus: train one with --hold-out, or name documents that \
                      it has not seen with --unseen"
                 );
@@ -141,7 +142,7 @@ impl TrainedRun {
         // tell whether it is the same.
         let differences = corpus.diff(&now.clone().with_names_of(corpus));
         if !differences.is_empty() {
-            bail!(
+            bail_conflict!(
                 "this is not the corpus of the training:\n  {}",
                 differences.join("\n  ")
             );
@@ -159,7 +160,7 @@ impl TrainedRun {
                 // fingerprint says nothing.
                 .find(|seen| file.fingerprint.is_some() && seen.fingerprint == file.fingerprint);
             if let Some(seen) = seen {
-                bail!(
+                bail_conflict!(
                     "{} is not unseen: the training read it as {}",
                     file.name,
                     seen.name

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use kato_history::RunRecord;
 use kato_planner::chart::{Axis, Chart, Mark, bars, heat_map};
+use kato_planner::history::RunRecord;
 
 /// Most runs that have a bar.
 const MOST_BARS: usize = 16;

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use kato_history::record::{
+use kato_planner::Interval;
+use kato_planner::history::record::{
     Corpus, Estimate, Foretold, LevelOutcome, Machine, NewRun, Outcome, RunSettings,
 };
-use kato_history::{RunFilter, TrainingHistory};
-use kato_planner::Interval;
-use kato_scaling::ScalingAnalyzer;
+use kato_planner::history::{RunFilter, TrainingHistory};
+use kato_planner::scaling::ScalingAnalyzer;
 use kato_scheduler::TrainingReport;
 
 use super::RunFacts;

@@ -1,7 +1,7 @@
 //! The answers of `kato history`, for people and for machines.
 
-use kato_history::{Accuracy, Comparison, RunRecord, SimilarRun};
 use kato_planner::Interval;
+use kato_planner::history::{Accuracy, Comparison, RunRecord, SimilarRun};
 use kato_planner::recommend::span;
 use serde::Serialize;
 

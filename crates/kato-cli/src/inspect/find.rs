@@ -7,6 +7,8 @@ use kato_model::naming::NAME_PREFIX;
 use kato_store::trace::Trace;
 use kato_store::{KnowledgeBase, PatternStore};
 
+use crate::exit::bail_usage;
+
 /// Fewest digits of a name that are looked for.
 const MIN_DIGITS: usize = 6;
 
@@ -52,7 +54,7 @@ fn complete<'a>(
     if !(MIN_DIGITS..2 * PatternName::BYTES).contains(&digits.len())
         || !digits.bytes().all(is_digit)
     {
-        bail!(
+        bail_usage!(
             "{digits:?} is no pattern name: give the 40 lower-case hexadecimal digits of one, or at least its first \
              {MIN_DIGITS}"
         );
@@ -68,7 +70,7 @@ fn complete<'a>(
                     .iter()
                     .map(|pattern| pattern.name.to_string())
                     .collect();
-                bail!(
+                bail_usage!(
                     "several patterns begin with {digits}: {}, …; give more digits",
                     names.join(", ")
                 );

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 use kato_planner::Interval;
+use kato_planner::scaling::{Scaling, ScalingAnalyzer};
 use kato_random::SplitMix64;
-use kato_scaling::{Scaling, ScalingAnalyzer};
 use kato_scheduler::StopSignal;
 use serde::Serialize;
 use serde_json::Value;
@@ -166,6 +166,6 @@ pub(crate) fn fitted(
 }
 
 /// Returns a prediction as an interval.
-pub(crate) fn interval(prediction: kato_scaling::Prediction) -> Interval {
+pub(crate) fn interval(prediction: kato_planner::scaling::Prediction) -> Interval {
     Interval::new(prediction.value, prediction.low, prediction.high)
 }

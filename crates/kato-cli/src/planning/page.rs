@@ -2,7 +2,7 @@
 
 use kato_planner::chart::{Axis, Chart, Mark, bars, escaped};
 use kato_planner::recommend::{Verdict, span};
-use kato_scaling::Scaling;
+use kato_planner::scaling::Scaling;
 
 use super::Plan;
 use super::view::bytes;

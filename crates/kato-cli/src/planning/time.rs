@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use kato_planner::Interval;
-use kato_scaling::{Law, Scaling, ScalingAnalyzer, ScalingError};
+use kato_planner::scaling::{Law, Scaling, ScalingAnalyzer, ScalingError};
 
 use super::{Measured, fitted};
 
-/// How many times the pilots is answered.
-const REACH: f64 = 200.0;
+/// How many times the pilots a run may be for the intervals to be those that were tested.
+pub(crate) const REACH: f64 = 200.0;
+/// What an interval is wider by for each tenfold beyond that, as a share: an allowance, fitted to
+/// nothing, as nothing was measured there.
+const BEYOND: f64 = 0.3;
 /// What a law of the time is off by for each tenfold of the pilots' size, as a share, beyond what
 /// the pilots' own spread says: an allowance, fitted to nothing.
 const DRIFT: f64 = 0.06;
@@ -50,11 +53,10 @@ impl TimeLaw {
     /// # Errors
     ///
     /// When they are of fewer than three sizes.
-    pub(crate) fn fit(measured: &[Measured], is_forced: bool) -> Result<Self> {
+    pub(crate) fn fit(measured: &[Measured]) -> Result<Self> {
         let analyzer = ScalingAnalyzer::new()
             .with_laws([Law::Linear])
-            .with_max_extrapolation(REACH)
-            .with_force(is_forced);
+            .with_force(true);
         let points = measured
             .iter()
             .map(|pilot| (pilot.size(), pilot.growing_seconds()));
@@ -95,13 +97,9 @@ impl TimeLaw {
     ///
     /// # Errors
     ///
-    /// When that is too many times the pilots.
+    /// When the size is no number above 0.
     pub(crate) fn seconds(&self, size: f64, merging: f64) -> Result<Interval> {
-        let prediction = self.all.predict(size).map_err(|error| match &error {
-            ScalingError::TooFar { .. } => anyhow::Error::from(error)
-                .context("make larger pilots with --pilot SIZE, or plan all the same with --force"),
-            _ => error.into(),
-        })?;
+        let prediction = self.all.predict(size)?;
         let decades = prediction.extrapolation.max(1.0).log10();
         let drift = (DRIFT * decades).exp();
         // From nothing to what was measured, by the logarithm as between two sizes; further out it
@@ -118,11 +116,12 @@ impl TimeLaw {
         let expected = fastest.and_then(|law| law.predict(size).ok());
         let expected = expected.map_or(prediction.value, |expected| expected.value);
         let plain = Interval::new(expected, prediction.low, prediction.high);
-        Ok(Interval::new(
+        let found = Interval::new(
             plain.value * factor,
             plain.low / drift * (1.0 + 0.5 * share * (MERGING - 1.0)),
             plain.high * drift * factor * further,
-        ))
+        );
+        Ok(found.widened(beyond(prediction.extrapolation)))
     }
 
     /// Describes the law, and whether the pilots would rather have another.
@@ -146,6 +145,13 @@ impl TimeLaw {
         }
         text
     }
+}
+
+/// Returns the factor by which the ends of an interval are further away for a run that is so many
+/// times the pilots: 1 up to [`REACH`].
+#[must_use]
+pub(crate) fn beyond(times: f64) -> f64 {
+    (BEYOND * (times / REACH).max(1.0).log10()).exp()
 }
 
 /// Returns the seconds that a byte took to the disk once a pilot had learned all.
@@ -215,7 +221,7 @@ mod tests {
                 ..pilot(text_bytes)
             }
         });
-        let law = TimeLaw::fit(&measured, false).unwrap();
+        let law = TimeLaw::fit(&measured).unwrap();
         let seconds = law.seconds(upserts(40_000_000), 0.0).unwrap().value;
         assert!((seconds / 316.23 - 1.0).abs() < 1e-3, "{seconds}");
     }
@@ -224,9 +230,17 @@ mod tests {
     fn what_pilots_flush_in_the_end_does_not_grow_with_the_run() {
         let sizes = [5, 10, 15, 20].map(|size| size * 1_000_000);
         let measured: Vec<Measured> = sizes.iter().flat_map(|&size| [pilot(size); 2]).collect();
-        let law = TimeLaw::fit(&measured, false).unwrap();
+        let law = TimeLaw::fit(&measured).unwrap();
         let seconds = law.seconds(1e9, 0.0).unwrap().value;
         assert!((seconds - 10.0).abs() < 1e-3, "{seconds}");
+        // Beyond what was tested the interval widens, and never the number.
+        let share = |size: f64| {
+            let found = law.seconds(size, 0.0).unwrap();
+            assert!((found.value / (size / 1e8) - 1.0).abs() < 1e-3, "{found:?}");
+            found.high / found.value
+        };
+        let (near, far) = (share(REACH * 20e6), share(1e3 * REACH * 20e6));
+        assert!(far > 2.0 * near, "{near} {far}");
         let last = law.last_flush(100e6);
         assert!((last.value - 0.05).abs() < 1e-9 && last.low == 0.0);
     }

@@ -2,8 +2,8 @@
 
 use kato_planner::legacy::LegacyRecommendation;
 use kato_planner::recommend::{Verdict, span};
+use kato_planner::scaling::{Crossing, Limit};
 use kato_planner::{Interval, Recommendation};
-use kato_scaling::{Crossing, Limit};
 use kato_scheduler::TrainingOptions;
 use serde::Serialize;
 

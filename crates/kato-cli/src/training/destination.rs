@@ -1,9 +1,7 @@
-//! The destination of `kato train`: its options, opening the run, its manifest, and what the run
-//! took.
+//! The destination of `kato train`: its options, opening the run, and what the run took.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,26 +9,22 @@ use clap::Args;
 use clap::error::{Error, ErrorKind};
 use indicatif::HumanCount;
 use kato_client::{KatoClient, RetryPolicy, SessionOptions};
-use kato_index::{BuildOptions, BuildReport, IndexFileError};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
 use kato_mongodb::{MongoStore, MongoStoreBuilder};
+use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError};
 use kato_probe::Probe;
-use kato_remote::{RemoteBackend, TornLearns};
-use kato_scheduler::{
-    Backend as _, RunConfiguration, TrainingEvent, TrainingOptions, TrainingReport, open_to_resume,
-    train_parallel, train_parallel_with,
-};
-use kato_store::embedded::{EmbeddedOptions, Merging};
-use kato_store::{EmbeddedStore, PatternStore, StoreError};
+use kato_remote::{RemoteBackend, RemoteBackendBuilder, TornLearns};
+use kato_runs::{Destination, Position, RunsError, Start, Target, TrainingRun};
+use kato_scheduler::{RunConfiguration, TrainingReport};
+use kato_store::StoreError;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::backend::{Backend, warn_of_recovery};
 use crate::report;
 use crate::tokens::read_tokens;
-use crate::training::manifest::Manifest;
 use crate::training::seconds::seconds;
 use crate::writable::{check_file, check_replaceable};
 
@@ -195,25 +189,6 @@ impl DestinationArgs {
             .with_sharding(self.sharded))
     }
 
-    /// Returns whether a new run begins where another has ended.
-    pub(crate) fn reteaches(&self) -> bool {
-        self.reteach.is_some()
-    }
-
-    /// Returns whether there may be a position to go on from.
-    ///
-    /// # Errors
-    ///
-    /// When a MongoDB does not answer.
-    pub(crate) fn has_position(&self) -> Result<bool> {
-        Ok(match self.backend() {
-            Backend::Embedded(dir) => EmbeddedStore::exists(&dir),
-            // Not looked for here: `open` says what is missing when the state is not there.
-            Backend::Kato(_) => true,
-            Backend::Mongodb(uri) => self.mongodb(&uri)?.exists()?,
-        })
-    }
-
     /// Returns the file in which skipped records and samples are listed.
     #[must_use]
     pub(crate) fn ledger(&self) -> PathBuf {
@@ -250,26 +225,62 @@ impl DestinationArgs {
     /// When it cannot be written; what was learned is safe.
     pub(crate) fn index(
         &self,
-        destination: &Destination,
+        run: &TrainingRun,
         options: &BuildOptions,
     ) -> Result<Option<BuildReport>> {
-        let Destination::Embedded { store, .. } = destination else {
-            return Ok(None);
-        };
         if !self.index {
             return Ok(None);
         }
-        match kato_index::build(store, options) {
+        match run.index(options) {
             Err(IndexFileError::Cancelled(_)) => Ok(None),
-            built => built
-                .context("everything learned is safe; `kato index` writes the index")
-                .map(Some),
+            built => built.context("everything learned is safe; `kato index` writes the index"),
         }
     }
 
-    /// Opens the run, or begins it. Where it opens a directory that is there, it returns the loader at
-    /// its position as well, which `loader_at` makes of the corpus of one checkpoint at the position of
-    /// another.
+    /// Returns where the run goes.
+    fn destination(&self, probe: &Probe) -> Result<Destination> {
+        Ok(match self.backend() {
+            Backend::Embedded(dir) => Destination::from(dir),
+            Backend::Kato(url) => Destination::on_server(self.nodes(&url, probe)?),
+            Backend::Mongodb(uri) => Destination::in_mongodb(self.mongodb(&uri)?),
+        })
+    }
+
+    /// Returns the builder of the run's nodes on a server.
+    fn nodes(&self, url: &str, probe: &Probe) -> Result<RemoteBackendBuilder> {
+        let run = self.run.clone().context("a run has a name")?;
+        let patience = Duration::from_secs(u64::from(self.patience));
+        let mut client = KatoClient::builder(url, SessionOptions::new(run.as_str()))
+            .with_retry(patient_for(patience));
+        if let Some(file) = &self.token_file {
+            // `read_tokens` returns at least one.
+            client = client.with_bearer_token(read_tokens(file)?.swap_remove(0));
+        }
+        let builder = RemoteBackend::builder(client, run, self.state())
+            .with_batch(self.batch)
+            .with_connections(self.connections)
+            // An answer is waited for no longer than the server is as a whole.
+            .with_timeout(self.timeout.min(patience.max(SHORTEST_TIMEOUT)))
+            .with_settle(self.settle)
+            .with_patience(patience)
+            .with_taught_nodes(self.onto_taught)
+            .with_check_interval(self.check_interval)
+            .with_whole_comparison(self.compare_all)
+            .with_torn_learns(self.torn_learns.into())
+            .with_probe(probe.clone());
+        let Some(from) = &self.reteach else {
+            return Ok(builder);
+        };
+        // What was skipped before the position is listed in its ledger.
+        let ledger = from.with_extension("errors.jsonl");
+        if ledger.exists() {
+            std::fs::copy(&ledger, self.ledger())
+                .with_context(|| format!("failed to copy {}", ledger.display()))?;
+        }
+        Ok(builder.with_reteaching(from))
+    }
+
+    /// Opens the run, or begins it, with the loader at its position, which `loader_at` makes.
     ///
     /// # Errors
     ///
@@ -280,136 +291,54 @@ impl DestinationArgs {
         configuration: &RunConfiguration,
         resume: bool,
         probe: &Probe,
-        loader_at: &dyn Fn(&Value, &Value) -> Result<StreamingDatasetLoader>,
-    ) -> Result<(Destination, Option<StreamingDatasetLoader>)> {
-        let nodes = learner.node_names();
-        let mut loader = None;
-        let destination = match self.backend() {
-            Backend::Embedded(dir) => {
-                // Learning goes on meanwhile.
-                let options = EmbeddedOptions::default().with_merging(Merging::Beside);
-                let create =
-                    || EmbeddedStore::create_with(&dir, &nodes, configuration.to_json(), options);
-                let store = match resume {
-                    false => {
-                        create().context("--resume goes on with an existing knowledge base")?
-                    }
-                    // A run that was killed before it made its knowledge base starts from the
-                    // beginning.
-                    true if !EmbeddedStore::exists(&dir) => create()?,
-                    true => {
-                        let (store, opened) = open_at_position(&dir, options, learner, loader_at)?;
-                        loader = Some(opened);
-                        store
-                    }
-                };
-                warn_of_recovery(&store);
-                // After the store: a run that cannot be begun or opened leaves no manifest behind.
-                let manifest = Manifest::of_embedded(&dir, configuration)?;
-                Destination::Embedded {
-                    store: Box::new(store),
-                    manifest,
-                }
-            }
-            Backend::Kato(url) => {
-                let (run, state) = (self.run.clone().context("a run has a name")?, self.state());
-                let patience = Duration::from_secs(u64::from(self.patience));
-                let mut client = KatoClient::builder(&url, SessionOptions::new(run.as_str()))
-                    .with_retry(patient_for(patience));
-                if let Some(file) = &self.token_file {
-                    // `read_tokens` returns at least one.
-                    client = client.with_bearer_token(read_tokens(file)?.swap_remove(0));
-                }
-                let place = format!("run {run} on {}", self.backend());
-                let builder = RemoteBackend::builder(client, run.clone(), &state)
-                    .with_batch(self.batch)
-                    .with_connections(self.connections)
-                    // An answer is waited for no longer than the server is as a whole.
-                    .with_timeout(self.timeout.min(patience.max(SHORTEST_TIMEOUT)))
-                    .with_settle(self.settle)
-                    .with_patience(patience)
-                    .with_taught_nodes(self.onto_taught)
-                    .with_check_interval(self.check_interval)
-                    .with_whole_comparison(self.compare_all)
-                    .with_torn_learns(self.torn_learns.into())
-                    .with_probe(probe.clone());
-                let builder = match &self.reteach {
-                    Some(from) => {
-                        // What was skipped before the position is listed in its ledger.
-                        let ledger = from.with_extension("errors.jsonl");
-                        if ledger.exists() {
-                            std::fs::copy(&ledger, self.ledger())
-                                .with_context(|| format!("failed to copy {}", ledger.display()))?;
-                        }
-                        builder.with_reteaching(from)
-                    }
-                    None => builder,
-                };
-                let backend = match resume {
-                    true => builder.open(learner),
-                    false => builder.create(learner, configuration),
-                };
-                let backend = backend.context(place)?;
-                // With the run, so that one that cannot be begun leaves no manifest behind.
-                let manifest = Manifest::of_server(&state, &run, &url, configuration)?;
-                Destination::Kato {
-                    backend: Box::new(backend),
-                    manifest,
-                }
-            }
-            Backend::Mongodb(uri) => {
-                let builder = self.mongodb(&uri)?;
-                // A run that was killed before it was recorded starts from the beginning, as an
-                // embedded one does.
-                let store = match resume && builder.exists()? {
-                    true => builder.open()?,
-                    false => builder
-                        .create(&nodes, configuration.to_json())
-                        .map_err(resume_if_it_exists)?,
-                };
-                let store = Arc::new(store);
-                let manifest = Manifest::of_mongodb(&store, configuration)?;
-                Destination::Mongodb { store, manifest }
-            }
+        loader_at: impl FnOnce(Position<'_>) -> Result<StreamingDatasetLoader>,
+    ) -> Result<(TrainingRun, StreamingDatasetLoader)> {
+        let start = match resume {
+            true => Start::Resume,
+            false => Start::New,
         };
-        Ok((destination, loader))
+        let mut missing = None;
+        let opened = TrainingRun::open(
+            self.destination(probe)?,
+            learner,
+            configuration,
+            start,
+            |position| {
+                let loader = loader_at(position);
+                loader.inspect_err(|error| missing = Some(format!("{error:#}")))
+            },
+        );
+        let (run, loader) =
+            opened.map_err(|error: anyhow::Error| self.explained(error, missing))?;
+        run.store().inspect(|store| warn_of_recovery(store));
+        Ok((run, loader))
     }
-}
 
-/// Adds the option that goes on with a run to the error that there is one.
-fn resume_if_it_exists(error: StoreError) -> anyhow::Error {
-    let exists = matches!(error, StoreError::Exists { .. });
-    let error = anyhow::Error::from(error);
-    match exists {
-        true => error.context("--resume goes on with an existing run"),
-        false => error,
+    /// Adds to the error of a run that was not opened what it does not say; `missing` is why its corpus
+    /// is not at hand.
+    fn explained(&self, error: anyhow::Error, missing: Option<String>) -> anyhow::Error {
+        let exists = match (error.downcast_ref(), self.backend()) {
+            (Some(RunsError::Open(StoreError::Exists { .. })), _) => true,
+            // The server's errors name nodes.
+            (Some(_), backend @ Backend::Kato(_)) => {
+                return error.context(format!("run {} on {backend}", self.run()));
+            }
+            // The damage alone would not say why it is not learned again.
+            (Some(RunsError::Open(_)), _) if let Some(missing) = missing => {
+                return error.context(format!(
+                    "what is lost cannot be learned again, as the corpus is not at hand: {missing}"
+                ));
+            }
+            _ => false,
+        };
+        match (exists, self.backend()) {
+            (false, _) => error,
+            (true, Backend::Embedded(_)) => {
+                error.context("--resume goes on with an existing knowledge base")
+            }
+            (true, _) => error.context("--resume goes on with an existing run"),
+        }
     }
-}
-
-/// Opens a knowledge base to train on. What is lost of a damaged one is learned again, if the corpus is
-/// at hand.
-///
-/// # Errors
-///
-/// When it cannot be opened, or its loader cannot be made.
-fn open_at_position(
-    dir: &Path,
-    options: EmbeddedOptions,
-    learner: &HierarchicalConceptLearner,
-    loader_at: &dyn Fn(&Value, &Value) -> Result<StreamingDatasetLoader>,
-) -> Result<(EmbeddedStore, StreamingDatasetLoader)> {
-    let mut missing = None;
-    let opened = open_to_resume(dir, options, learner, |corpus, position| {
-        let loader = loader_at(corpus, position);
-        loader.inspect_err(|error| missing = Some(format!("{error:#}")))
-    });
-    opened.map_err(|error: anyhow::Error| match missing {
-        // The damage alone would not say why it is not learned again.
-        Some(missing) if error.downcast_ref::<StoreError>().is_some() => error.context(format!(
-            "what is lost cannot be learned again, as the corpus is not at hand: {missing}"
-        )),
-        _ => error,
-    })
 }
 
 /// The shortest time-out of an answer: a patience shorter than this bounds attempts, not an answer.
@@ -422,157 +351,81 @@ fn patient_for(patience: Duration) -> RetryPolicy {
         .with_patience(patience)
 }
 
-/// An open run.
-#[derive(Debug)]
-pub(crate) enum Destination {
-    /// In a directory.
-    Embedded {
-        /// The knowledge base.
-        store: Box<EmbeddedStore>,
-        /// The run's manifest.
-        manifest: Manifest,
-    },
-    /// On a KATO server.
-    Kato {
-        /// The nodes.
-        backend: Box<RemoteBackend>,
-        /// The run's manifest.
-        manifest: Manifest,
-    },
-    /// In a MongoDB.
-    Mongodb {
-        /// The databases.
-        store: Arc<MongoStore>,
-        /// The run's manifest.
-        manifest: Manifest,
-    },
+/// Describes what a run took beyond its report.
+#[must_use]
+pub(crate) fn summary(run: &TrainingRun, report: &TrainingReport) -> String {
+    match run.target() {
+        Target::Server(nodes) => summary_of_nodes(nodes, report),
+        Target::Mongodb(store) => format!("run {} in {}\n", store.run(), store.place()),
+        _ => String::new(),
+    }
 }
 
-impl Destination {
-    /// Returns the checkpoint of the last commit.
-    #[must_use]
-    pub(crate) fn checkpoint(&self) -> Value {
-        match self {
-            Self::Embedded { store, .. } => store.checkpoint(),
-            Self::Kato { backend, .. } => backend.checkpoint(),
-            Self::Mongodb { store, .. } => store.checkpoint(),
-        }
+/// Describes what the nodes of a server took.
+fn summary_of_nodes(nodes: &RemoteBackend, report: &TrainingReport) -> String {
+    let calls = nodes.calls();
+    // Requests are those of this session, so they are compared with its samples only.
+    let each = calls.requests as f64 / report.session_samples.max(1) as f64;
+    let mut text = format!(
+        "{} requests to {}: {each:.2} a sample",
+        HumanCount(calls.requests),
+        nodes.server()
+    );
+    if calls.retries + calls.recoveries > 0 {
+        text += &format!(
+            "; {} repeated, {} sessions made anew",
+            HumanCount(calls.retries),
+            HumanCount(calls.recoveries)
+        );
     }
+    let doubts = nodes.doubts();
+    if doubts.requests > 0 {
+        text += &format!(
+            "\n{} requests without an answer: of their {} learn calls {} had arrived, the others were sent again",
+            HumanCount(doubts.requests),
+            HumanCount(doubts.calls),
+            HumanCount(doubts.arrived),
+        );
+    }
+    if doubts.compared > 0 {
+        text += &format!(
+            "\n{} patterns compared with what was taught",
+            HumanCount(doubts.compared)
+        );
+    }
+    for torn in nodes.torn_learns() {
+        text += &format!("\ntorn: pattern {} of {}", torn.pattern, torn.node);
+    }
+    let ids = nodes.node_ids().join(", ");
+    text + &format!("\nrun {}: nodes {ids}\n", nodes.run())
+}
 
-    /// Trains on from the loader's position.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Manifest::follow`].
-    pub(crate) fn train(
-        &mut self,
-        loader: &mut StreamingDatasetLoader,
-        learner: &HierarchicalConceptLearner,
-        options: &TrainingOptions,
-        on_event: impl FnMut(TrainingEvent),
-    ) -> Result<TrainingReport> {
-        match self {
-            Self::Embedded { store, manifest } => {
-                manifest.follow(loader, options, on_event, |loader, on_event| {
-                    train_parallel(loader, learner, &**store, options, on_event)
-                })
-            }
-            Self::Kato { backend, manifest } => {
-                manifest.follow(loader, options, on_event, |loader, on_event| {
-                    train_parallel_with(loader, learner, &**backend, options, on_event)
-                })
-            }
-            Self::Mongodb { store, manifest } => {
-                manifest.follow(loader, options, on_event, |loader, on_event| {
-                    train_parallel(loader, learner, &**store, options, on_event)
-                })
-            }
+/// Returns the report with what the run took, for machines.
+///
+/// # Errors
+///
+/// When the report has no JSON form, which would be a bug.
+pub(crate) fn to_json(run: &TrainingRun, report: &TrainingReport) -> Result<Value> {
+    let mut value = report::to_json(report)?;
+    match run.target() {
+        Target::Server(nodes) => {
+            value["server"] = json!({
+                "url": nodes.server(),
+                "run": nodes.run().as_str(),
+                "node_ids": nodes.node_ids(),
+                "calls": nodes.calls(),
+                "stock": !nodes.has_keys(),
+                "doubts": nodes.doubts(),
+                "torn": nodes.torn_learns(),
+            });
         }
-    }
-
-    /// Describes where the knowledge is.
-    #[must_use]
-    pub(crate) fn place(&self) -> String {
-        match self {
-            Self::Embedded { store, .. } => store.dir().display().to_string(),
-            Self::Kato { backend, .. } => backend.server().to_owned(),
-            Self::Mongodb { store, .. } => store.place().to_owned(),
+        Target::Mongodb(store) => {
+            value["mongodb"] = json!({
+                "place": store.place(),
+                "run": store.run().as_str(),
+            });
         }
+        _ => {}
     }
-
-    /// Describes what the run took beyond its report.
-    #[must_use]
-    pub(crate) fn summary(&self, report: &TrainingReport) -> String {
-        match self {
-            Self::Embedded { .. } => String::new(),
-            Self::Kato { backend, .. } => {
-                let calls = backend.calls();
-                // Requests are those of this session, so they are compared with its samples only.
-                let each = calls.requests as f64 / report.session_samples.max(1) as f64;
-                let mut text = format!(
-                    "{} requests to {}: {each:.2} a sample",
-                    HumanCount(calls.requests),
-                    backend.server()
-                );
-                if calls.retries + calls.recoveries > 0 {
-                    text += &format!(
-                        "; {} repeated, {} sessions made anew",
-                        HumanCount(calls.retries),
-                        HumanCount(calls.recoveries)
-                    );
-                }
-                let doubts = backend.doubts();
-                if doubts.requests > 0 {
-                    text += &format!(
-                        "\n{} requests without an answer: of their {} learn calls {} had arrived, the others were sent again",
-                        HumanCount(doubts.requests),
-                        HumanCount(doubts.calls),
-                        HumanCount(doubts.arrived),
-                    );
-                }
-                if doubts.compared > 0 {
-                    text += &format!(
-                        "\n{} patterns compared with what was taught",
-                        HumanCount(doubts.compared)
-                    );
-                }
-                for torn in backend.torn_learns() {
-                    text += &format!("\ntorn: pattern {} of {}", torn.pattern, torn.node);
-                }
-                let nodes = backend.node_ids().join(", ");
-                text + &format!("\nrun {}: nodes {nodes}\n", backend.run())
-            }
-            Self::Mongodb { store, .. } => format!("run {} in {}\n", store.run(), store.place()),
-        }
-    }
-
-    /// Returns the report with what the run took, for machines.
-    ///
-    /// # Errors
-    ///
-    /// When the report has no JSON form, which would be a bug.
-    pub(crate) fn to_json(&self, report: &TrainingReport) -> Result<Value> {
-        let mut value = report::to_json(report)?;
-        match self {
-            Self::Embedded { .. } => {}
-            Self::Kato { backend, .. } => {
-                value["server"] = json!({
-                    "url": backend.server(),
-                    "run": backend.run().as_str(),
-                    "node_ids": backend.node_ids(),
-                    "calls": backend.calls(),
-                    "stock": !backend.has_keys(),
-                    "doubts": backend.doubts(),
-                    "torn": backend.torn_learns(),
-                });
-            }
-            Self::Mongodb { store, .. } => {
-                value["mongodb"] = json!({
-                    "place": store.place(),
-                    "run": store.run().as_str(),
-                });
-            }
-        }
-        Ok(value)
-    }
+    Ok(value)
 }

@@ -71,6 +71,13 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
             left_out.join(", ")
         );
     }
+    if report.dropped.single_name_tails > 0 {
+        // Their text is learned: it is in the level below.
+        text += &format!(
+            "{} patterns alone at a document's end stand in no pattern above\n",
+            HumanCount(report.dropped.single_name_tails)
+        );
+    }
     if report.errors > 0 {
         text += &format!(
             "{} errors ({}), listed in {}\n",
@@ -122,10 +129,6 @@ fn left_out(dropped: &Dropped) -> Vec<String> {
         (dropped.short_sentences, "short sentences"),
         (dropped.short_sentence_tokens, "tokens of them"),
         (dropped.single_token_chunks, "chunks of one token"),
-        (
-            dropped.single_name_tails,
-            "patterns alone at a document's end",
-        ),
     ];
     in_words(&counts)
 }

@@ -74,7 +74,7 @@ fn a_clean_up_looks_first_and_needs_consent() {
         (&json!(2), &json!(false))
     );
     let refused = run(&place, "cleanup", &["--kb", "kb", "--threshold", "2"]);
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(refused.status.code(), Some(2));
     assert!(
         String::from_utf8(refused.stderr)
             .unwrap()

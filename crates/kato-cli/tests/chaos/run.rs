@@ -218,10 +218,10 @@ impl<'a> Run<'a> {
             }
             (Some(130), _) | (None, Some(15)) if signals.interrupted => {}
             (None, Some(9)) if signals.killed => {}
-            (Some(1), _) if session.full_disk.is_some() && is_about_space(&message) => {
+            (Some(5), _) if session.full_disk.is_some() && is_about_space(&message) => {
                 count(&tally.full_disks);
             }
-            (Some(1), _) if self.backend.is_forgetful() && is_doubt(&message) => {
+            (Some(1 | 4 | 6), _) if self.backend.is_forgetful() && is_doubt(&message) => {
                 count(&tally.doubts);
             }
             _ => panic!("a session ended by {}: {message}", output.status),

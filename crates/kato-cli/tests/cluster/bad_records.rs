@@ -22,7 +22,7 @@ fn the_task_of_a_bad_record_is_listed_and_refused_until_it_is_given_up() {
     };
     let line = format!("cluster learn --task {bad} --workers 1");
     for attempts in 2..=3 {
-        let said = place.fails(&line);
+        let said = place.fails(&line, 1);
         assert!(said.contains("4.jsonl") && said.contains("byte"), "{said}");
         let listed = format!("task {bad} failed {attempts} times");
         for line in [
@@ -32,7 +32,7 @@ fn the_task_of_a_bad_record_is_listed_and_refused_until_it_is_given_up() {
         ] {
             let said = match line {
                 "cluster status" => place.succeeds(line),
-                _ => place.fails(line),
+                _ => place.fails(line, 1),
             };
             assert!(
                 said.contains(&listed) && said.contains("4.jsonl"),
@@ -45,12 +45,12 @@ fn the_task_of_a_bad_record_is_listed_and_refused_until_it_is_given_up() {
     assert_eq!(status["failures"][0]["given_up"], true);
     assert!(
         place
-            .fails("cluster merge --all")
+            .fails("cluster merge --all", 1)
             .contains("nothing is left out")
     );
     // No option leaves it out.
     for option in ["--on-bad skip", "--max-rows 3", "--skip 1"] {
-        let said = place.fails(&format!("{line} {option}"));
+        let said = place.fails(&format!("{line} {option}"), 2);
         assert!(said.contains("all of its records"), "{said}");
     }
 }

@@ -47,7 +47,7 @@ fn a_plan_that_is_extended_ends_in_what_one_machine_learns_of_both() {
     );
     assert!(
         place
-            .fails("cluster publish --kb both")
+            .fails("cluster publish --kb both", 4)
             .contains("tasks are not done")
     );
     place.succeeds("cluster publish --kb again --generation first");
@@ -76,7 +76,7 @@ fn a_plan_that_is_extended_ends_in_what_one_machine_learns_of_both() {
     // A name stays where it is, and a generation is also named by its digest.
     assert!(
         place
-            .fails("cluster tag first")
+            .fails("cluster tag first", 6)
             .contains("generation 0 already")
     );
     place.succeeds("cluster tag first --generation 0");
@@ -86,9 +86,9 @@ fn a_plan_that_is_extended_ends_in_what_one_machine_learns_of_both() {
     let line = format!("cluster publish --kb named --generation {}", &digest[..12]);
     place.succeeds(&line);
     place.assert_equal_exports("alone", "named");
-    let said = place.fails("cluster publish --kb none --generation 7");
+    let said = place.fails("cluster publish --kb none --generation 7", 2);
     assert!(said.contains("7 names no generation"), "{said}");
     // How it is read is the plan's matter.
-    let said = place.fails("cluster extend more --tasks 2 --field body");
+    let said = place.fails("cluster extend more --tasks 2 --field body", 2);
     assert!(said.contains("the plan says"), "{said}");
 }

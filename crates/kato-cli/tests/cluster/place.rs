@@ -79,11 +79,11 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What a program that must fail says.
-    pub(crate) fn fails(&self, line: &str) -> String {
+    /// What a program says that must fail with an exit code.
+    pub(crate) fn fails(&self, line: &str, code: i32) -> String {
         let output = self.run(line);
         let message = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{line}: {message}");
+        assert_eq!(output.status.code(), Some(code), "{line}: {message}");
         message
     }
 

@@ -152,9 +152,39 @@ fn a_run_into_a_mongodb_is_planned_by_pilots_there_that_leave_nothing_behind() {
     let told = place.refusal(
         "plan",
         &[&ask[..], &["--backend", "kato:http://h"]].concat(),
-        1,
+        2,
     );
     assert!(told.contains("kato history forecast"), "{told}");
+}
+
+/// Before the pilots it says how large they would have to be, and then it answers all the same.
+#[test]
+fn a_run_however_far_away_is_planned_with_intervals_as_wide_as_that() {
+    let place = Place::new(300);
+    let ask = |target| {
+        let ask = ["corpus.jsonl", "--target", target, "--pilot", "60kB"];
+        let output = place.run("plan", &[&ask[..], &["--repeat", "1", "--json"]].concat());
+        assert!(output.status.success(), "{output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (plan, told)
+    };
+    let share = |plan: &Value, figure: &str| {
+        let figure = &plan["forecast"][figure];
+        number(&figure["high"]) / number(&figure["value"])
+    };
+    let ((near, silent), (far, told)) = (ask("6MB"), ask("1TB"));
+    assert!(!silent.contains("times the pilots"), "{silent}");
+    let (first, _) = told.split_once('\n').unwrap();
+    assert!(first.contains("which --pilot 5000000000 makes"), "{told}");
+    for figure in ["seconds", "disk_bytes"] {
+        assert!(share(&far, figure) > 1.5 * share(&near, figure), "{figure}");
+    }
+    let assumptions = far["assumptions"].to_string();
+    assert!(
+        assumptions.contains("Nothing was measured as far away"),
+        "{assumptions}"
+    );
 }
 
 #[test]
@@ -162,11 +192,6 @@ fn what_cannot_be_planned_is_told() {
     let place = Place::new(300);
     let pilots = ["--pilot", "60kB", "--repeat", "1", "--quiet"];
     let refused = |ask: &[&str], code| place.refusal("plan", &[ask, &pilots[..]].concat(), code);
-    let told = refused(&["corpus.jsonl", "--target", "1TB"], 1);
-    assert!(
-        told.contains("--pilot") && told.contains("--force"),
-        "{told}"
-    );
     let told = refused(&["corpus.jsonl"], 2);
     assert!(told.contains("--target"), "{told}");
     let told = refused(&["nowhere.jsonl", "--target", "1MB"], 1);
@@ -197,7 +222,7 @@ fn what_cannot_be_planned_is_told() {
     // Well before a pilot would give the server up.
     let began = Instant::now();
     let unreachable = ["--backend", "mongodb://127.0.0.1:1/", "--target", "1MB"];
-    let told = refused(&[&["corpus.jsonl"], &unreachable[..]].concat(), 1);
+    let told = refused(&[&["corpus.jsonl"], &unreachable[..]].concat(), 4);
     assert!(told.contains("127.0.0.1:1 did not answer"), "{told}");
     assert!(
         began.elapsed() < Duration::from_secs(50),
@@ -378,7 +403,7 @@ fn runs_are_recorded_and_foretell_those_that_come_after() {
     let told = place.refusal(
         "train",
         &["corpus.jsonl", "--kb", "new", "--history", "corpus.jsonl"],
-        1,
+        6,
     );
     assert!(told.contains("no history"), "{told}");
     assert!(!place.path().join("new").exists());

@@ -89,7 +89,7 @@ fn no_command_answers_an_absence_or_an_older_state() {
                 Some(0) if line.starts_with("runs show") && harm.ends_with("run.json: removed") => {
                     outcome.saw("unrecorded");
                 }
-                Some(1) if error.starts_with("error: ") || error.contains("\nerror: ") => {
+                Some(1 | 6) if error.starts_with("error: ") || error.contains("\nerror: ") => {
                     outcome.saw("refused");
                 }
                 code => {
@@ -135,7 +135,7 @@ fn a_run_is_resumed_to_the_same_or_refused_and_what_is_whole_stays() {
                     }
                 }
             }
-            Some(1) if error.contains("error: ") => outcome.saw("refused"),
+            Some(1 | 6) if error.contains("error: ") => outcome.saw("refused"),
             code => outcome.is_wrong(format!("{code:?}: {error}")),
         }
         if !before.is_subset(&segments_below(place.path())) {

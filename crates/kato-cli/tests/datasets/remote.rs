@@ -168,7 +168,7 @@ fn a_run_goes_on_with_its_very_files_when_the_dataset_moved_on() {
         .put_dataset(dataset().file("data/train.jsonl", json_lines(7..90)));
 
     let (code, message) = place.fails("train", "hf://me/moving --kb kb --resume");
-    assert_eq!(code, 1);
+    assert_eq!(code, 6);
     assert!(message.contains("another corpus"), "{message}");
 
     let report = place.json("train", "--kb kb --resume");

@@ -70,7 +70,7 @@ fn a_corpus_that_was_moved_is_evaluated_where_it_is() {
     assert_eq!(evaluated(&place, &["moved.jsonl"]), before);
     fs::write(place.path("moved.jsonl"), lines(1)).unwrap();
     let (code, message) = place.fails("evaluate", &["--kb", "kb", "moved.jsonl"]);
-    assert_eq!(code, 1);
+    assert_eq!(code, 6);
     assert!(
         message.contains("this is not the corpus of the training"),
         "{message}"
@@ -81,7 +81,7 @@ fn a_corpus_that_was_moved_is_evaluated_where_it_is() {
 fn without_a_hold_out_other_documents_are_needed() {
     let place = trained(&[]);
     let (code, message) = place.fails("evaluate", &["--kb", "kb"]);
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(message.contains("train one with --hold-out"), "{message}");
 
     fs::write(place.path("other.jsonl"), lines(1000)).unwrap();
@@ -91,7 +91,7 @@ fn without_a_hold_out_other_documents_are_needed() {
     );
     fs::copy(place.path("days.jsonl"), place.path("copy.jsonl")).unwrap();
     let (code, message) = place.fails("evaluate", &["--kb", "kb", "--unseen", "copy.jsonl"]);
-    assert_eq!(code, 1);
+    assert_eq!(code, 6);
     assert!(
         message.contains("copy.jsonl is not unseen: the training read it as days.jsonl"),
         "{message}"
@@ -111,7 +111,7 @@ fn another_hold_out_does_not_go_on() {
         "--resume",
     ];
     let (code, message) = place.fails("train", &again);
-    assert_eq!(code, 1);
+    assert_eq!(code, 6);
     assert!(
         message.contains("held-out documents: it was a share of 0.2 with seed 0, now it is none"),
         "{message}"

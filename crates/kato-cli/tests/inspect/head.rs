@@ -129,7 +129,7 @@ fn the_head_writes() {
     ];
     let (code, message) = place.fails("generate", &arguments);
     let expected = "error: --head draws with --strategy sample, not top-n";
-    assert_eq!((code, message.trim_end()), (1, expected));
+    assert_eq!((code, message.trim_end()), (2, expected));
     let arguments = ["--kb", "kb", "--head", "--prompt", "The", "--bridge"];
     assert_eq!(place.fails("generate", &arguments).0, 2);
 }

@@ -11,6 +11,7 @@ mod backends;
 mod bench;
 mod damage;
 mod failures;
+mod library;
 mod manifests;
 mod mongodb;
 mod place;

@@ -89,7 +89,7 @@ fn a_run_goes_on_is_copied_and_deleted() {
     );
     let again = [&there[..], &["--quiet"]].concat();
     let again = place.train("corpus.jsonl", &again).output().unwrap();
-    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(again.status.code(), Some(6));
     assert!(
         stderr(&again).contains("--resume goes on with an existing run"),
         "{}",

@@ -196,8 +196,7 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
         }
         Ok(ErrorBody::Session { error }) => error.message,
         Ok(ErrorBody::Detail { detail }) => {
-            // FastAPI's list of faults. Other details with this status, of kato-rs servers, are
-            // texts.
+            // FastAPI's list of faults. Kato-rs servers of older builds have texts with this status.
             if status == 422
                 && let Ok(details) = serde_json::from_value::<Vec<ValidationDetail>>(detail.clone())
             {

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kato_model::emotives::EmotiveWindow;
-use kato_model::{AttributeLimits, Attributes, EmotiveMap, Metadata, PatternName, VectorName};
+use kato_model::{
+    AttributeLimits, Attributes, EmotiveMap, Event, Metadata, PatternName, VectorName,
+};
 use kato_prediction::{IndexError, PatternIndex};
 
 use super::NodeTotals;
@@ -169,19 +171,21 @@ impl NodeMemory {
         let mut index = Arc::unwrap_or_clone(loaded.index);
         let mut windows = loaded.windows;
         // The store has neither of them: a part in flight is written only when its commit ends.
-        let pending = [self.in_flight.as_deref(), Some(&self.pending)];
+        let pending = || [self.in_flight.as_deref(), Some(&self.pending)].into_iter();
+        let contents: HashMap<PatternName, Vec<Event>> =
+            pending().flatten().flat_map(Pending::contents).collect();
         let mut kept = Vec::new();
-        for (&name, learned) in pending.into_iter().flatten().flat_map(Pending::learned) {
+        for (&name, learned) in pending().flatten().flat_map(Pending::learned) {
             // What is not in the store was learned above the index, which may be damaged. The name is a
             // digest of the content, and proves it.
-            let content = learned.content.as_ref().map(|content| content.events());
+            let content = contents.get(&name);
             let events = index
                 .events(&name)
-                .or(content)
+                .or_else(|| content.cloned())
                 .or_else(|| self.index.events(&name))
                 .filter(|events| PatternName::of_events(events) == name)
                 .ok_or(EngineError::LostPattern { name })?;
-            if index.base().is_some() && learned.content.is_none() && index.frequency(&name) == 0 {
+            if index.base().is_some() && content.is_none() && index.frequency(&name) == 0 {
                 kept.push((name, events.clone()));
             }
             for _ in 0..learned.count {

@@ -7,5 +7,7 @@
 
 mod cluster;
 mod halving;
+mod history;
 mod recommending;
 mod recorded;
+mod scaling;

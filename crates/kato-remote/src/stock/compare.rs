@@ -26,7 +26,7 @@ use kato_protocol::node::PatternBody;
 use kato_scheduler::TrainError;
 use kato_store::PatternStore as _;
 
-use super::settle::patterns;
+use super::settle::{Control, patterns};
 use super::symbols::{Expected, MOST_TORN};
 use super::{Level, Stock};
 use crate::RemoteError;
@@ -292,13 +292,16 @@ impl Stock {
         let level = &self.levels[level_idx];
         let start = Instant::now();
         let mut differing = names;
+        let mut control = Control::default();
         loop {
             let taught = self.known(level_idx, differing.iter().copied())?;
             // Before the questions: answers that take long may be older than the settling time.
             let elapsed = start.elapsed();
+            control.begin(level).await?;
             let found = patterns(level, differing).await?;
             let mut wrong: BTreeMap<PatternName, Option<PatternBody>> = BTreeMap::new();
             for (name, pattern) in found {
+                control.note(name, pattern.is_some());
                 if !self.is_as_taught(level_idx, name, pattern.as_ref(), &taught, against)? {
                     wrong.insert(name, pattern);
                 }
@@ -307,7 +310,7 @@ impl Stock {
                 return Ok(());
             }
             // What was learned last may not show yet, and a database may be away.
-            let is_any_known = wrong.values().any(Option::is_some) || wrong.len() < taught.len();
+            let is_any_known = control.end(level, elapsed >= self.settings.settle).await?;
             let patience = self.settings.patience_for(is_any_known);
             if elapsed >= patience {
                 return self.judge(level_idx, &wrong, &taught);

@@ -280,8 +280,9 @@ impl Stock {
     /// Asks what the server knows of patterns beyond what it is known to have learned.
     ///
     /// What it learned last may not show yet: a pattern that it knows too few learn calls of is asked
-    /// for again, until the settling time has passed. Where it knows none of them at all, its database
-    /// may be away, and it is asked for as long as the server may be.
+    /// for again, until the settling time has passed. Where it knows none of them at all, or not even
+    /// one any more that it has just known, its database may be away, and it is asked for as long as
+    /// the server may be.
     pub(super) async fn ask_all(
         &self,
         level_idx: usize,
@@ -292,13 +293,14 @@ impl Stock {
         let torn = self.ledger().journal.torn(level_idx).clone();
         let start = Instant::now();
         let mut found = Vec::new();
-        let mut is_any_known = false;
+        let mut control = Control::default();
         loop {
             let mut short = Vec::new();
             // Before the questions: answers that take long may be older than the settling time.
             let elapsed = start.elapsed();
+            control.begin(level).await?;
             for (name, pattern) in patterns(level, names).await? {
-                is_any_known |= pattern.is_some();
+                control.note(name, pattern.is_some());
                 let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
                     (pattern.frequency, pattern.metadata)
                 });
@@ -313,6 +315,7 @@ impl Stock {
             if short.is_empty() {
                 return Ok(found);
             }
+            let is_any_known = control.end(level, elapsed >= settings.settle).await?;
             if elapsed >= settings.patience_for(is_any_known) {
                 let doubted = self.doubted(level_idx);
                 let is_torn = |(name, frequency, _): &(PatternName, u64, u64)| {
@@ -335,6 +338,47 @@ impl Stock {
             tokio::time::sleep(settings.settle / LOOKS).await;
             names = short.into_iter().map(|(name, ..)| name).collect();
         }
+    }
+}
+
+/// A pattern that the server has known a moment ago, by which a database that is away is told from a
+/// pattern that is missing: it is asked for in front of the questions that count, and again behind them.
+#[derive(Debug, Default)]
+pub(super) struct Control {
+    name: Option<PatternName>,
+    /// Whether the round that is under way may be the one that counts.
+    counts: bool,
+    is_there: bool,
+}
+
+impl Control {
+    /// Begins a round of questions.
+    pub(super) async fn begin(&mut self, level: &Level) -> Result<(), RemoteError> {
+        self.is_there = self.counts && self.is_known(level).await?;
+        Ok(())
+    }
+
+    /// Notes an answer of the round.
+    pub(super) fn note(&mut self, name: PatternName, is_known: bool) {
+        if is_known {
+            self.name.get_or_insert(name);
+        }
+    }
+
+    /// Ends the round, and returns whether the database was there all the time, as far as that can be
+    /// told; the next round counts if this one had counted but for that.
+    pub(super) async fn end(&mut self, level: &Level, counts: bool) -> Result<bool, RemoteError> {
+        self.counts = counts;
+        Ok(self.is_there && self.is_known(level).await?)
+    }
+
+    /// Returns whether the server knows the pattern now.
+    async fn is_known(&self, level: &Level) -> Result<bool, RemoteError> {
+        let Some(name) = self.name else {
+            return Ok(false);
+        };
+        let found = patterns(level, vec![name]).await?;
+        Ok(found.iter().any(|(_, pattern)| pattern.is_some()))
     }
 }
 

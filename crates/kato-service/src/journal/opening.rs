@@ -420,11 +420,29 @@ impl Opening {
         fs::rename(&self.dir, &aside).map_err(ServiceError::io("rename", &self.dir))
     }
 
+    /// Refuses a directory where a file of a table is to be: the database would panic over it, and say
+    /// so to whoever reads the log.
+    fn check_tables_are_files(&self) -> Result<(), ServiceError> {
+        let within = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten();
+        for keyspace in within(self.dir.join("keyspaces")) {
+            for table in within(keyspace.path().join("tables")) {
+                if table.path().is_dir() {
+                    return Err(ServiceError::OpenJournal {
+                        path: table.path(),
+                        source: StorageFailure::new(Unexpected),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Opens the database with so many threads of its own.
     fn database(&self, threads: usize) -> Result<Database, ServiceError> {
         if self.dir.join(DATABASE_VERSION).exists() {
             self.restore_lock_file()?;
         }
+        self.check_tables_are_files()?;
         // The database may panic over a file that is not of the form that it expects, which is an
         // error of this directory and no reason to end the process.
         let opened = panic::catch_unwind(AssertUnwindSafe(|| {

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use kato_engine::{Engine, EngineError, EngineOptions};
-use kato_index::{BuildOptions, IndexFileError, StoreIndex};
 use kato_prediction::Cancel;
+use kato_prediction::disk::{BuildOptions, IndexFileError, StoreIndex};
 use kato_store::EmbeddedStore;
 use kato_store::visit::ContentDigest;
 
@@ -74,7 +74,7 @@ pub(super) fn open_engine(
         let engine = Engine::open_with(Arc::clone(store) as _, options)?;
         return Ok((engine, Indexing::default()));
     };
-    let found = kato_index::find(embedded);
+    let found = kato_prediction::disk::find(embedded);
     let mut indexing = Indexing::default();
     for fault in &found.faults {
         disk.index_writers.report(node_id, store.dir(), fault);
@@ -83,7 +83,7 @@ pub(super) fn open_engine(
     if !indexing.is_missed {
         // What a crash left of one, and what was merged since. It takes place on the disk, and no
         // more, so that a failure has no consequence.
-        let _ = kato_index::remove_stale(embedded);
+        let _ = kato_prediction::disk::remove_stale(embedded);
     }
     let mut limited = options;
     let most = disk.options.max_knowledge_memory;
@@ -123,8 +123,8 @@ fn write_before_opening(
     disk: Disk<'_>,
 ) -> Result<StoreIndex, ServiceError> {
     let writing = disk.index_writers.begin();
-    let built = kato_index::build(store, &build_options(disk, writing.cancel()));
-    let opened = built.and_then(|_| kato_index::open(store));
+    let built = kato_prediction::disk::build(store, &build_options(disk, writing.cancel()));
+    let opened = built.and_then(|_| kato_prediction::disk::open(store));
     match opened {
         Ok(Some(index)) => Ok(index),
         // Nobody else changes the store, as it is locked and its node is just coming.
@@ -208,7 +208,7 @@ impl LoadedNode {
         store.keep_segments(&indexing.covered);
         if !matches!(written, Ok(Some(_))) {
             // A node that was cleared meanwhile has no use for the one before either.
-            let _ = kato_index::remove_stale(store);
+            let _ = kato_prediction::disk::remove_stale(store);
         }
         match written {
             Ok(written) => written,
@@ -252,13 +252,13 @@ impl LoadedNode {
         }
         // From here on: a fold that merges one of them would make the index void while it is written.
         store.keep_segments(&store.content().sources);
-        let report = kato_index::build(store, &build_options(disk, cancel))?;
+        let report = kato_prediction::disk::build(store, &build_options(disk, cancel))?;
         // What was learned meanwhile, of which as little as possible is to be learned again above it.
         self.fold(processor_id, disk.journal)?;
         cancel.check()?;
         // No clearing comes between, nor a fold.
         let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = kato_index::open(store)?;
+        let index = kato_prediction::disk::open(store)?;
         let Some(index) = index.filter(|index| index.content() == report.content) else {
             // It was cleared, or a segment was merged before the build had begun.
             return Ok(None);
@@ -303,7 +303,7 @@ impl LoadedNode {
     pub(super) fn remove_stale_indexes(&self) {
         if let Some(store) = self.embedded() {
             // While one is written it is locked, and who writes it removes them.
-            let _ = kato_index::remove_stale(store);
+            let _ = kato_prediction::disk::remove_stale(store);
         }
     }
 

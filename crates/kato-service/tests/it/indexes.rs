@@ -387,7 +387,7 @@ fn folds_merge_no_segment_that_is_indexed() {
     assert_eq!(twins.write_indexes(), IndexReport::default());
     let store = EmbeddedStore::open_read_only(&twins.kb()).unwrap();
     assert!((2..=9).contains(&store.n_segments()), "merged, in part");
-    assert!(kato_index::open(&store).unwrap().is_some());
+    assert!(kato_prediction::disk::open(&store).unwrap().is_some());
     twins.reopen(100);
     assert_eq!(twins.indexes(), indexes);
     twins.check();
@@ -404,7 +404,7 @@ fn an_index_is_of_use_until_the_next_is_written() {
     let mut twins = Twins::new(50);
     let n_indexed = |twins: &Twins| {
         let store = EmbeddedStore::open_read_only(&twins.kb()).unwrap();
-        let index = kato_index::open(&store).unwrap();
+        let index = kato_prediction::disk::open(&store).unwrap();
         (
             index.map_or(0, |index| index.n_patterns()),
             store.n_segments(),

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use kato_advice::ErrorClass;
 use kato_model::{PatternName, RecordError};
 
 use crate::StoreError;
@@ -69,4 +70,18 @@ pub enum ExchangeError {
         /// The pattern.
         name: PatternName,
     },
+}
+
+impl ExchangeError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Store(error) => error.class(),
+            Self::Write { source, .. } | Self::Read { source, .. } => {
+                ErrorClass::of_io(source.kind())
+            }
+            _ => ErrorClass::Other,
+        }
+    }
 }

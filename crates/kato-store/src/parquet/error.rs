@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use kato_advice::ErrorClass;
 use kato_model::PatternName;
 use kato_model::naming::ParsePatternNameError;
 
@@ -82,6 +83,18 @@ pub enum ParquetError {
         /// What is wrong with it.
         source: Box<RowError>,
     },
+}
+
+impl ParquetError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Store(error) => error.class(),
+            Self::Version { .. } => ErrorClass::Conflict,
+            _ => ErrorClass::Other,
+        }
+    }
 }
 
 /// Why a row is not a pattern.

@@ -1,0 +1,53 @@
+//! The index of a knowledge base on disk. What a prediction needs lies beside the segments, in columns under checksums, and is mapped
+//! into memory: opening takes milliseconds for any number of patterns, processes share what they read, and what nobody asks for is
+//! never read.
+//!
+//! ```rust
+//! use kato_prediction::disk;
+//! use kato_store::EmbeddedStore;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let kb = dir.path().join("kb");
+//! # drop(EmbeddedStore::create(&kb, &["node0"], serde_json::Value::Null)?);
+//! let store = EmbeddedStore::open_read_only(&kb)?;
+//! disk::build(&store, &disk::BuildOptions::default())?;
+//! let index = disk::open(&store)?.expect("it was just built");
+//! println!("{} nodes in {} bytes", index.nodes().len(), index.bytes());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! An index is named by the digest of what it indexes. What is committed later is loaded above it. When a segment that it covers is merged or
+//! rewritten it is stale, and nobody finds it: the knowledge base is loaded into memory as without one, until `kato index` (or [`build()`]) has
+//! written the next; `EmbeddedStore::keep_segments` spares a store that. A build can be cancelled, and leaves nothing then. Damage is found by the checksums, of a block
+//! of 4 KiB when it is first read, and is never believed.
+//!
+//! `kato_engine::Engine::open_indexed` asks and learns over it. The bytes are described in
+//! [docs/index-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/index-format.md), the search in
+//! [docs/prediction.md](https://github.com/kato-rs/kato-rs/blob/main/docs/prediction.md).
+//!
+//! # Where to start
+//!
+//! Start with [`build()`], which writes the index of a store beside it, and [`open`], which finds it.
+//!
+//! * [`StoreIndex`] has a [`FrozenIndex`] for every node; [`StoreIndex::check`] reads all of it.
+//! * [`find`] also tells of damage, for those who serve; [`remove_stale`] removes what is of no use.
+//! * [`BuildOptions`] has the memory that building may take, and what ends it, [`BuildReport`] what
+//!   came of it.
+//! * [`IndexFileError`] says what went wrong.
+//!
+//! [`FrozenIndex`]: crate::frozen::FrozenIndex
+
+// A number that a cast has cut is another number, in a file whose checksums match.
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
+mod column;
+mod error;
+mod files;
+mod open;
+mod writing;
+
+pub use error::IndexFileError;
+pub use open::{FoundIndex, StoreIndex, find, open};
+pub use writing::{BuildOptions, BuildReport, build, remove_stale};

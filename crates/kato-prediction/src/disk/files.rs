@@ -1,0 +1,139 @@
+//! The files of an index: their names, and the header that describes them.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::frozen::{Column, NodeLayout};
+use kato_store::visit::ContentDigest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::disk::IndexFileError;
+
+/// The version of the format that this crate reads and writes.
+pub(crate) const FORMAT_VERSION: u64 = 2;
+
+/// The directory of a knowledge base's indexes, in that of the knowledge base.
+const DIR: &str = "index";
+
+/// The header's file in the directory of one index.
+pub(crate) const HEADER: &str = "INDEX";
+
+/// The file of all checksums in the directory of one index.
+pub(crate) const CHECKSUMS: &str = "CHECKSUMS";
+
+/// The directory in which an index is written.
+pub(crate) const BUILDING: &str = "building";
+
+/// The file that a builder locks.
+pub(crate) const LOCK: &str = "LOCK";
+
+/// What an index consists of.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) format_version: u64,
+    /// The digest of what it indexes.
+    pub(crate) content: String,
+    /// The digests of the sources of that, ascending.
+    pub(crate) sources: Vec<String>,
+    pub(crate) nodes: Vec<NodeHeader>,
+    /// CRC-32 of the file of checksums.
+    pub(crate) checksums_crc32: u32,
+}
+
+/// What the index of one node consists of.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct NodeHeader {
+    pub(crate) layout: NodeLayout,
+    /// Whether patterns have emotives or affinities, which an index does not hold: such a node is
+    /// loaded into memory.
+    pub(crate) has_emotives: bool,
+    /// Bytes of the columns, in the order of [`Column::ALL`].
+    pub(crate) column_bytes: Vec<u64>,
+}
+
+/// Returns the directory of a knowledge base's indexes.
+pub(crate) fn index_dir(kb: &Path) -> PathBuf {
+    kb.join(DIR)
+}
+
+/// Returns the directory of the index of some content.
+pub(crate) fn content_dir(kb: &Path, content: ContentDigest) -> PathBuf {
+    index_dir(kb).join(content.to_string())
+}
+
+/// Returns the file of a column.
+pub(crate) fn column_path(dir: &Path, node_idx: usize, column: Column) -> PathBuf {
+    dir.join(format!("{node_idx}.{}", column.name()))
+}
+
+impl Header {
+    /// Writes the header and flushes it.
+    pub(crate) fn write(&self, dir: &Path) -> Result<(), IndexFileError> {
+        let path = dir.join(HEADER);
+        let body = serde_json::to_string_pretty(self).expect("the header is plain data");
+        let text = format!("{body}\ncrc32 {:08x}\n", crc32fast::hash(body.as_bytes()));
+        let write = || {
+            let mut file = File::create_new(&path)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        };
+        write().map_err(IndexFileError::io("write", &path))
+    }
+
+    /// Returns the digests of the sources that are indexed; `None` if one is none.
+    pub(crate) fn covered(&self) -> Option<Vec<ContentDigest>> {
+        let digests = self.sources.iter();
+        digests.map(|text| ContentDigest::from_hex(text)).collect()
+    }
+
+    /// Returns the number of patterns of all nodes.
+    pub(crate) fn n_patterns(&self) -> u64 {
+        let patterns = self.nodes.iter().map(|node| node.layout.n_patterns);
+        patterns.fold(0, u64::saturating_add)
+    }
+
+    /// Reads the header of an index; `None` if there is no such index.
+    pub(crate) fn read(dir: &Path) -> Result<Option<Self>, IndexFileError> {
+        let path = dir.join(HEADER);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(IndexFileError::io("read", &path))?,
+        };
+        let damaged = |reason: &str| IndexFileError::damaged(&path, reason);
+        let text = str::from_utf8(&bytes).map_err(|_| damaged("it is not text"))?;
+        let (body, trailer) = text
+            .trim_end()
+            .rsplit_once('\n')
+            .ok_or_else(|| damaged("it has no checksum"))?;
+        // First of all, so that nothing of a damaged file is believed, not even its version.
+        if trailer != format!("crc32 {:08x}", crc32fast::hash(body.as_bytes())) {
+            return Err(damaged("its checksum does not match"));
+        }
+        let value: Value = serde_json::from_str(body).map_err(|_| damaged("it is not JSON"))?;
+        let found = value["format_version"]
+            .as_u64()
+            .ok_or_else(|| damaged("it has no format version"))?;
+        if found != FORMAT_VERSION {
+            return Err(IndexFileError::Version {
+                path,
+                found,
+                supported: FORMAT_VERSION,
+            });
+        }
+        serde_json::from_value(value)
+            .map(Some)
+            .map_err(|error| damaged(&format!("it does not decode: {error}")))
+    }
+}
+
+/// Makes creations, renames and removals in a directory durable.
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), IndexFileError> {
+    // Windows cannot flush a directory and does not need to.
+    if cfg!(unix) {
+        let synced = File::open(dir).and_then(|file| file.sync_all());
+        synced.map_err(IndexFileError::io("flush", dir))?;
+    }
+    Ok(())
+}

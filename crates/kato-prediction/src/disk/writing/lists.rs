@@ -1,0 +1,375 @@
+//! The lists of ranks by symbol, by first symbol and by pair of neighbours, written along classes and
+//! symbols, so that every list is complete at once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::frozen::{Column, NodeLayout, SignatureShape};
+use foldhash::HashSet;
+
+use super::BuildOptions;
+use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
+use super::node::{ClassBuild, LEAST_PAIR_LIST};
+use super::postings::{BUCKETS, Posting, PostingClass, Postings};
+use super::shapes::Shapes;
+use crate::disk::IndexFileError;
+
+/// What a list is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListKind {
+    /// The patterns that hold a symbol.
+    Held,
+    /// Those that begin with it.
+    First,
+    /// Those in which it has a neighbour.
+    Pair,
+}
+
+/// What was counted on the way.
+pub(super) struct Counted {
+    /// Patterns that hold each text.
+    pub(super) by_text: Vec<u32>,
+    /// Symbols that occur in a pattern.
+    pub(super) n_symbols: u64,
+}
+
+/// A builder of all lists of a node.
+pub(super) struct ListBuilder<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) node_idx: usize,
+    pub(super) options: &'a BuildOptions,
+    pub(super) shapes: &'a Shapes,
+    pub(super) layout: &'a NodeLayout,
+    pub(super) classes: &'a mut [ClassBuild],
+    /// The numbers of the classes in the order of their lists.
+    pub(super) order: &'a [u16],
+    pub(super) written: &'a mut BTreeMap<Column, WrittenColumn>,
+    pub(super) too_large: Option<IndexFileError>,
+}
+
+impl ListBuilder<'_> {
+    /// Writes all lists.
+    pub(super) fn build(&mut self) -> Result<Counted, IndexFileError> {
+        let n_texts = usize::try_from(self.layout.n_texts).unwrap_or(usize::MAX);
+        let n_below = usize::try_from(self.layout.n_below).unwrap_or(usize::MAX);
+        let mut by_text = vec![0_u32; n_texts];
+        let mut children = vec![0_u64; n_below.div_ceil(64)];
+        // By class, the symbols whose followers are listed.
+        let mut has_pairs: Vec<HashSet<u32>> = vec![HashSet::default(); self.order.len()];
+        self.write_lists(ListKind::Held, |class, symbol, n_patterns| {
+            match (symbol as usize).checked_sub(n_below) {
+                Some(text) => {
+                    by_text[text] += u32::try_from(n_patterns).unwrap_or(u32::MAX);
+                }
+                None => children[symbol as usize / 64] |= 1 << (symbol % 64),
+            }
+            if n_patterns as u64 >= LEAST_PAIR_LIST {
+                has_pairs[class].insert(symbol);
+            }
+        })?;
+        self.write_lists(ListKind::First, |_, _, _| {})?;
+        self.write_pairs(&has_pairs)?;
+        let used_texts = by_text.iter().filter(|&&n_patterns| n_patterns > 0).count() as u64;
+        let used_children: u64 = children
+            .iter()
+            .map(|bits| u64::from(bits.count_ones()))
+            .sum();
+        Ok(Counted {
+            by_text,
+            n_symbols: used_texts + used_children,
+        })
+    }
+
+    /// Writes the lists of single symbols, and tells of each its class, symbol and length.
+    fn write_lists(
+        &mut self,
+        kind: ListKind,
+        mut tell: impl FnMut(usize, u32, usize),
+    ) -> Result<(), IndexFileError> {
+        let [keys, starts, bases, ranks] = match kind {
+            ListKind::Held => [
+                Column::HeldKeys,
+                Column::HeldStarts,
+                Column::HeldBases,
+                Column::HeldRanks,
+            ],
+            _ => [
+                Column::FirstKeys,
+                Column::FirstStarts,
+                Column::FirstBases,
+                Column::FirstRanks,
+            ],
+        };
+        let mut out = DirectoryWriter::create(self.dir, self.node_idx, [keys, starts, bases])?;
+        let mut rank_column = ColumnWriter::create(self.dir, self.node_idx, ranks)?;
+        let shapes = self.signature_shapes(kind);
+        let mut signatures = SignatureWriter::create(self, kind)?;
+        let mut n_ranks = 0_u64;
+        let postings = self.postings(kind, &shapes, |_, _| true);
+        postings.for_each_bucket(|class, postings| {
+            for list in postings.chunk_by(|a, b| a.first() == b.first()) {
+                self.options.cancel.check()?;
+                let symbol = list[0].first();
+                out.begin(class, symbol, n_ranks)?;
+                if shapes[class].is_some() {
+                    signatures.push(class, n_ranks, list)?;
+                }
+                for posting in list {
+                    rank_column.push(&posting.rank().to_le_bytes())?;
+                }
+                n_ranks += list.len() as u64;
+                tell(class, symbol, list.len());
+            }
+            Ok(())
+        })?;
+        self.written.insert(ranks, rank_column.finish()?);
+        let signed = signatures.finish(self.written)?;
+        let parts = self.finish_directory(out, n_ranks)?;
+        for ((class, &number), part) in self.order.iter().enumerate().zip(parts) {
+            let layout = &mut self.classes[usize::from(number)].layout;
+            match kind {
+                ListKind::Held => {
+                    layout.held = part;
+                    layout.held_signatures = signed.get(&class).copied();
+                }
+                _ => layout.first = part,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the lists of pairs, of the symbols that have some.
+    fn write_pairs(&mut self, has_pairs: &[HashSet<u32>]) -> Result<(), IndexFileError> {
+        let keys = [
+            Column::PairKeys,
+            Column::PairKeyStarts,
+            Column::PairKeyBases,
+        ];
+        let mut out = DirectoryWriter::create(self.dir, self.node_idx, keys)?;
+        let followers = [Column::PairFollowers, Column::PairStarts, Column::PairBases];
+        let mut follower_out = DirectoryWriter::create(self.dir, self.node_idx, followers)?;
+        let mut rank_column = ColumnWriter::create(self.dir, self.node_idx, Column::PairRanks)?;
+        let shapes = self.signature_shapes(ListKind::Pair);
+        let mut signatures = SignatureWriter::create(self, ListKind::Pair)?;
+        let (mut n_followers, mut n_ranks) = (0_u64, 0_u64);
+        let is_listed = |class: usize, symbol: u32| has_pairs[class].contains(&symbol);
+        let postings = self.postings(ListKind::Pair, &shapes, is_listed);
+        postings.for_each_bucket(|class, postings| {
+            for list in postings.chunk_by(|a, b| a.symbols() == b.symbols()) {
+                self.options.cancel.check()?;
+                if out.begin(class, list[0].first(), n_followers)? {
+                    // A new symbol begins its followers anew, also where the last one's last
+                    // follower was the same.
+                    follower_out.forget_key();
+                }
+                follower_out.begin(class, list[0].second(), n_ranks)?;
+                n_followers += 1;
+                if shapes[class].is_some() {
+                    signatures.push(class, n_ranks, list)?;
+                }
+                for posting in list {
+                    rank_column.push(&posting.rank().to_le_bytes())?;
+                }
+                n_ranks += list.len() as u64;
+            }
+            Ok(())
+        })?;
+        self.written
+            .insert(Column::PairRanks, rank_column.finish()?);
+        let signed = signatures.finish(self.written)?;
+        let parts = self.finish_directory(out, n_followers)?;
+        for ((class, &number), part) in self.order.iter().enumerate().zip(parts) {
+            let layout = &mut self.classes[usize::from(number)].layout;
+            layout.pairs = part;
+            layout.pair_signatures = signed.get(&class).copied();
+        }
+        self.finish_directory(follower_out, n_ranks)?;
+        Ok(())
+    }
+
+    /// Returns, by class, how the signatures of its lists are laid out; `None` where there are none.
+    ///
+    /// Lists of a name are short, as nearly every pattern has names of its own, and of long patterns
+    /// signatures would tell little. Where patterns begin is asked for by itself.
+    fn signature_shapes(&self, kind: ListKind) -> Vec<Option<SignatureShape>> {
+        let n_known = match kind {
+            ListKind::Held if self.layout.n_below == 0 => 1,
+            ListKind::Pair => 2,
+            _ => return vec![None; self.order.len()],
+        };
+        let length = |&number: &u16| self.classes[usize::from(number)].length;
+        let lengths = self.order.iter().map(length);
+        lengths
+            .map(|length| SignatureShape::new(length?, n_known))
+            .collect()
+    }
+
+    /// Returns the source of the postings of a kind, of the symbols that are wanted in a class.
+    fn postings<'s, F>(
+        &'s self,
+        kind: ListKind,
+        signatures: &'s [Option<SignatureShape>],
+        is_wanted: F,
+    ) -> Postings<'s, F> {
+        let classes = self.classes.iter().map(|class| PostingClass {
+            place: 0,
+            length: class.length,
+        });
+        let mut classes: Vec<PostingClass> = classes.collect();
+        for (place, &number) in self.order.iter().enumerate() {
+            classes[usize::from(number)].place = place;
+        }
+        Postings {
+            kind,
+            shapes: self.shapes,
+            classes,
+            signatures,
+            shift: self.bucket_shift(),
+            options: self.options,
+            is_wanted,
+        }
+    }
+
+    /// Returns the shift that makes a bucket's number of a symbol's.
+    fn bucket_shift(&self) -> u32 {
+        let n_numbers = self.layout.n_below + self.layout.n_texts;
+        let bits = u64::BITS - n_numbers.saturating_sub(1).leading_zeros();
+        bits.saturating_sub(BUCKETS.ilog2())
+    }
+
+    /// Ends a directory whose last list ends there, and returns the part of the keys of each class.
+    fn finish_directory(
+        &mut self,
+        out: DirectoryWriter,
+        end: u64,
+    ) -> Result<Vec<[u64; 2]>, IndexFileError> {
+        let columns = out.columns;
+        let mut out = out;
+        out.push_offset(end)?;
+        if out.is_too_large {
+            // Taken once: it ends the build.
+            let too_large = self.too_large.take();
+            return Err(too_large
+                .unwrap_or_else(|| IndexFileError::damaged(self.dir, "its lists are too large")));
+        }
+        let n_keys = out.n_keys;
+        let mut parts = vec![[n_keys; 2]; self.order.len()];
+        let mut end = n_keys;
+        for (class, part) in parts.iter_mut().enumerate().rev() {
+            *part = [out.first_keys.get(&class).copied().unwrap_or(end), end];
+            end = part[0];
+        }
+        let [starts, bases] = out.offsets.finish()?;
+        self.written.insert(columns[0], out.keys.finish()?);
+        self.written.insert(columns[1], starts);
+        self.written.insert(columns[2], bases);
+        Ok(parts)
+    }
+}
+
+/// A writer of the signatures beside the ranks of some classes.
+struct SignatureWriter {
+    /// The column, and its name; `None` for lists that have none.
+    out: Option<(Column, ColumnWriter)>,
+    n_signatures: u64,
+    /// By class, the places of its first rank and of its first signature.
+    parts: BTreeMap<usize, [u64; 2]>,
+}
+
+impl SignatureWriter {
+    fn create(of: &ListBuilder<'_>, kind: ListKind) -> Result<Self, IndexFileError> {
+        let column = match kind {
+            ListKind::Held => Some(Column::HeldSignatures),
+            ListKind::First => None,
+            ListKind::Pair => Some(Column::PairSignatures),
+        };
+        let out = column.map(|column| {
+            Ok::<_, IndexFileError>((column, ColumnWriter::create(of.dir, of.node_idx, column)?))
+        });
+        Ok(Self {
+            out: out.transpose()?,
+            n_signatures: 0,
+            parts: BTreeMap::new(),
+        })
+    }
+
+    /// Appends the signatures of a list of a class, which begins at a place in the column of ranks.
+    fn push(
+        &mut self,
+        class: usize,
+        first_rank: u64,
+        list: &[Posting],
+    ) -> Result<(), IndexFileError> {
+        let Some((_, out)) = &mut self.out else {
+            return Ok(());
+        };
+        let part = [first_rank, self.n_signatures];
+        self.parts.entry(class).or_insert(part);
+        for posting in list {
+            out.push(&posting.signature().to_le_bytes())?;
+        }
+        self.n_signatures += list.len() as u64;
+        Ok(())
+    }
+
+    /// Ends the column, and returns the parts of the classes.
+    fn finish(
+        self,
+        written: &mut BTreeMap<Column, WrittenColumn>,
+    ) -> Result<BTreeMap<usize, [u64; 2]>, IndexFileError> {
+        if let Some((column, out)) = self.out {
+            written.insert(column, out.finish()?);
+        }
+        Ok(self.parts)
+    }
+}
+
+/// A writer of keys and of where their lists begin.
+struct DirectoryWriter {
+    columns: [Column; 3],
+    keys: ColumnWriter,
+    offsets: OffsetWriter,
+    n_keys: u64,
+    last: Option<(usize, u32)>,
+    /// By class, the place of its first key.
+    first_keys: BTreeMap<usize, u64>,
+    is_too_large: bool,
+}
+
+impl DirectoryWriter {
+    fn create(dir: &Path, node_idx: usize, columns: [Column; 3]) -> Result<Self, IndexFileError> {
+        let [keys, starts, bases] = columns;
+        Ok(Self {
+            columns,
+            keys: ColumnWriter::create(dir, node_idx, keys)?,
+            offsets: OffsetWriter::create(dir, node_idx, starts, bases)?,
+            n_keys: 0,
+            last: None,
+            first_keys: BTreeMap::new(),
+            is_too_large: false,
+        })
+    }
+
+    /// Begins the list of a key at an offset, unless it is the key before; returns whether it did.
+    fn begin(&mut self, class: usize, key: u32, offset: u64) -> Result<bool, IndexFileError> {
+        if self.last == Some((class, key)) {
+            return Ok(false);
+        }
+        self.last = Some((class, key));
+        self.first_keys.entry(class).or_insert(self.n_keys);
+        self.keys.push(&key.to_le_bytes())?;
+        self.n_keys += 1;
+        self.push_offset(offset)?;
+        Ok(true)
+    }
+
+    /// Lets the next key be a new one, even if it equals the last.
+    fn forget_key(&mut self) {
+        self.last = None;
+    }
+
+    fn push_offset(&mut self, offset: u64) -> Result<(), IndexFileError> {
+        self.is_too_large |= !self.offsets.push(offset)?;
+        Ok(())
+    }
+}

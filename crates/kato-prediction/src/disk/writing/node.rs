@@ -1,0 +1,295 @@
+//! The columns of one node, pattern by pattern in name order.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::frozen::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, NodeLayout};
+use foldhash::HashMap;
+use kato_store::visit::{OrderedNode, VisitedPattern};
+
+use super::BuildOptions;
+use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
+use super::lists;
+use super::shapes::{MARK_EVERY, Mark, Shapes};
+use crate::disk::IndexFileError;
+use crate::disk::files::{NodeHeader, column_path};
+
+/// Patterns that hold a symbol, from which on its followers are listed: fewer are looked at.
+pub(super) const LEAST_PAIR_LIST: u64 = 64;
+
+/// A class of patterns, as far as it was seen.
+pub(super) struct ClassBuild {
+    pub(super) layout: ClassLayout,
+    /// The one length of all members, if there is just one.
+    pub(super) length: Option<usize>,
+}
+
+/// A node whose patterns are being written.
+pub(super) struct NodeBuilder {
+    dir: PathBuf,
+    node_idx: usize,
+    name: String,
+    layout: NodeLayout,
+    has_emotives: bool,
+    written: BTreeMap<Column, WrittenColumn>,
+    names: ColumnWriter,
+    symbol_offsets: OffsetWriter,
+    n_pushed_symbols: u64,
+    symbols: ColumnWriter,
+    frequencies: ColumnWriter,
+    large_ranks: ColumnWriter,
+    large_frequencies: ColumnWriter,
+    event_ranks: ColumnWriter,
+    event_offsets: OffsetWriter,
+    event_lengths: ColumnWriter,
+    n_event_lengths: u64,
+    /// Occurrences of the texts over all learns.
+    text_frequencies: Vec<u64>,
+    classes: Vec<ClassBuild>,
+    class_numbers: HashMap<ClassKey, u16>,
+    /// By rank, the class, and the length where the class does not tell; only needed until the
+    /// lists are written.
+    shapes: BufWriter<File>,
+    shapes_path: PathBuf,
+    n_shape_bytes: u64,
+    marks: Vec<Mark>,
+}
+
+impl NodeBuilder {
+    /// Creates the files of a node and writes its texts.
+    pub(super) fn new(
+        dir: &Path,
+        name: String,
+        node: &OrderedNode<'_>,
+    ) -> Result<Self, IndexFileError> {
+        let node_idx = node.node_idx;
+        let mut written = BTreeMap::new();
+        let mut texts = ColumnWriter::create(dir, node_idx, Column::Texts)?;
+        let mut offsets =
+            OffsetWriter::create(dir, node_idx, Column::TextStarts, Column::TextBases)?;
+        let mut at = 0;
+        let mut fits = offsets.push(at)?;
+        for text in node.texts {
+            texts.push(text.as_bytes())?;
+            at += text.len() as u64;
+            fits &= offsets.push(at)?;
+        }
+        let [starts, bases] = offsets.finish()?;
+        written.insert(Column::Texts, texts.finish()?);
+        written.insert(Column::TextStarts, starts);
+        written.insert(Column::TextBases, bases);
+        let shapes_path = dir.join(format!("{node_idx}.shapes"));
+        let shapes = File::create_new(&shapes_path);
+        let shapes = shapes.map_err(IndexFileError::io("create", &shapes_path))?;
+        let column = |column| ColumnWriter::create(dir, node_idx, column);
+        let offsets = |starts, bases| OffsetWriter::create(dir, node_idx, starts, bases);
+        let mut symbol_offsets = offsets(Column::SymbolStarts, Column::SymbolBases)?;
+        let mut event_offsets = offsets(Column::EventStarts, Column::EventBases)?;
+        symbol_offsets.push(0)?;
+        event_offsets.push(0)?;
+        let builder = Self {
+            layout: NodeLayout::new(u64::from(node.n_below), node.texts.len() as u64),
+            names: column(Column::Names)?,
+            symbols: column(Column::Symbols)?,
+            frequencies: column(Column::Frequencies)?,
+            large_ranks: column(Column::LargeRanks)?,
+            large_frequencies: column(Column::LargeFrequencies)?,
+            event_ranks: column(Column::EventRanks)?,
+            event_lengths: column(Column::EventLengths)?,
+            symbol_offsets,
+            event_offsets,
+            n_pushed_symbols: 0,
+            n_event_lengths: 0,
+            text_frequencies: vec![0; node.texts.len()],
+            classes: Vec::new(),
+            class_numbers: HashMap::default(),
+            shapes: BufWriter::with_capacity(1 << 20, shapes),
+            shapes_path,
+            n_shape_bytes: 0,
+            marks: Vec::new(),
+            dir: dir.to_owned(),
+            node_idx,
+            name,
+            has_emotives: false,
+            written,
+        };
+        match fits {
+            true => Ok(builder),
+            false => Err(builder.too_large("the texts of its symbols")),
+        }
+    }
+
+    fn too_large(&self, reason: &'static str) -> IndexFileError {
+        IndexFileError::TooLarge {
+            node: self.name.clone(),
+            reason,
+        }
+    }
+
+    /// Appends a pattern; names ascend.
+    pub(super) fn push(&mut self, pattern: &VisitedPattern<'_>) -> Result<(), IndexFileError> {
+        let rank = u32::try_from(self.layout.n_patterns)
+            .ok()
+            .filter(|&rank| rank < (1 << 31) - 2)
+            .ok_or_else(|| self.too_large("more than 2^31 patterns"))?;
+        self.layout.n_patterns += 1;
+        if rank.is_multiple_of(MARK_EVERY) {
+            self.marks.push(Mark {
+                n_symbols: self.n_pushed_symbols,
+                shape_bytes: self.n_shape_bytes,
+            });
+        }
+        self.names.push(pattern.name.as_bytes())?;
+        self.push_symbols(pattern)?;
+        match u8::try_from(pattern.frequency) {
+            Ok(frequency) if frequency != LARGE_FREQUENCY => self.frequencies.push(&[frequency])?,
+            _ => {
+                self.frequencies.push(&[LARGE_FREQUENCY])?;
+                self.large_ranks.push(&rank.to_le_bytes())?;
+                let frequency = pattern.frequency.to_le_bytes();
+                self.large_frequencies.push(&frequency)?;
+            }
+        }
+        let event_lengths = pattern.event_lengths();
+        if let Some(lengths) = event_lengths {
+            self.event_ranks.push(&rank.to_le_bytes())?;
+            for length in lengths {
+                self.event_lengths.push(&length.to_le_bytes())?;
+            }
+            self.n_event_lengths += lengths.len() as u64;
+            if !self.event_offsets.push(self.n_event_lengths)? {
+                return Err(self.too_large("more events than offsets count"));
+            }
+        }
+        self.has_emotives |= pattern.attributes.is_some_and(|attributes| {
+            !attributes.emotives.is_empty() || !attributes.affinity.is_empty()
+        });
+        self.push_shape(pattern.symbols, event_lengths)
+    }
+
+    fn push_symbols(&mut self, pattern: &VisitedPattern<'_>) -> Result<(), IndexFileError> {
+        for &symbol in pattern.symbols {
+            let bytes = symbol.to_le_bytes();
+            // Two bytes hold all numbers of a node whose layout says so.
+            let width = if self.layout.symbol_bytes == 2 { 2 } else { 4 };
+            self.symbols.push(&bytes[..width])?;
+            let text = u64::from(symbol).checked_sub(self.layout.n_below);
+            let text = text.and_then(|text| usize::try_from(text).ok());
+            if let Some(frequency) = text.and_then(|text| self.text_frequencies.get_mut(text)) {
+                *frequency = frequency.saturating_add(pattern.frequency);
+            }
+        }
+        self.n_pushed_symbols += pattern.symbols.len() as u64;
+        match self.symbol_offsets.push(self.n_pushed_symbols)? {
+            true => Ok(()),
+            false => Err(self.too_large("more symbols than offsets count")),
+        }
+    }
+
+    /// Writes the shape of a pattern: its class, and its length where the class does not tell it.
+    fn push_shape(
+        &mut self,
+        symbols: &[u32],
+        event_lengths: Option<&[u32]>,
+    ) -> Result<(), IndexFileError> {
+        let key = ClassKey::of(symbols, event_lengths);
+        let next = u16::try_from(self.classes.len()).unwrap_or(u16::MAX);
+        let number = *self.class_numbers.entry(key).or_insert(next);
+        if usize::from(number) == self.classes.len() {
+            self.classes.push(ClassBuild {
+                layout: ClassLayout::new(key, LEAST_PAIR_LIST),
+                length: (key.shortest <= 32).then_some(symbols.len()),
+            });
+        }
+        let mut shape = [0; 6];
+        shape[..2].copy_from_slice(&number.to_le_bytes());
+        // As many as the symbols of a record, which 32 bits count.
+        let length = u32::try_from(symbols.len()).unwrap_or(u32::MAX);
+        shape[2..].copy_from_slice(&length.to_le_bytes());
+        let shape = match self.classes[usize::from(number)].length {
+            Some(_) => &shape[..2],
+            None => &shape[..],
+        };
+        self.n_shape_bytes += shape.len() as u64;
+        let written = self.shapes.write_all(shape);
+        written.map_err(IndexFileError::io("write", &self.shapes_path))
+    }
+
+    /// Writes the lists, and returns the node's header and all checksums.
+    pub(super) fn finish(
+        mut self,
+        options: &BuildOptions,
+    ) -> Result<(NodeHeader, Vec<u32>), IndexFileError> {
+        let flushed = self.shapes.flush();
+        flushed.map_err(IndexFileError::io("write", &self.shapes_path))?;
+        let too_large = self.too_large("more postings than offsets count");
+        let [symbol_starts, symbol_bases] = self.symbol_offsets.finish()?;
+        let [event_starts, event_bases] = self.event_offsets.finish()?;
+        for (column, written) in [
+            (Column::Names, self.names.finish()?),
+            (Column::SymbolStarts, symbol_starts),
+            (Column::SymbolBases, symbol_bases),
+            (Column::Symbols, self.symbols.finish()?),
+            (Column::Frequencies, self.frequencies.finish()?),
+            (Column::LargeRanks, self.large_ranks.finish()?),
+            (Column::LargeFrequencies, self.large_frequencies.finish()?),
+            (Column::EventRanks, self.event_ranks.finish()?),
+            (Column::EventStarts, event_starts),
+            (Column::EventBases, event_bases),
+            (Column::EventLengths, self.event_lengths.finish()?),
+        ] {
+            self.written.insert(column, written);
+        }
+        // Classes in one order, whichever pattern came first.
+        let mut order: Vec<u16> = (0..).take(self.classes.len()).collect();
+        order.sort_by_key(|&number| self.classes[usize::from(number)].layout.class);
+        let symbols_path = column_path(&self.dir, self.node_idx, Column::Symbols);
+        let marks = std::mem::take(&mut self.marks);
+        let shapes = Shapes::open(&symbols_path, &self.shapes_path, marks, &self.layout)?;
+        let mut lists = lists::ListBuilder {
+            dir: &self.dir,
+            node_idx: self.node_idx,
+            options,
+            shapes: &shapes,
+            layout: &self.layout,
+            classes: &mut self.classes,
+            order: &order,
+            written: &mut self.written,
+            too_large: Some(too_large),
+        };
+        let counted = lists.build()?;
+        // Before anything says that the lists are whole.
+        shapes.check_unchanged()?;
+        drop(shapes);
+        let removed = fs::remove_file(&self.shapes_path);
+        removed.map_err(IndexFileError::io("remove", &self.shapes_path))?;
+        let mut text_counts = ColumnWriter::create(&self.dir, self.node_idx, Column::TextCounts)?;
+        for (n_patterns, frequency) in counted.by_text.iter().zip(&self.text_frequencies) {
+            text_counts.push(&n_patterns.to_le_bytes())?;
+            text_counts.push(&frequency.to_le_bytes())?;
+        }
+        self.written
+            .insert(Column::TextCounts, text_counts.finish()?);
+        self.layout.n_symbols = counted.n_symbols;
+        let classes = order
+            .iter()
+            .map(|&number| self.classes[usize::from(number)].layout.clone());
+        self.layout.classes = classes.collect();
+        let mut column_bytes = Vec::new();
+        let mut checksums = Vec::new();
+        for column in Column::ALL {
+            let written = self.written.remove(&column);
+            let mut written = written.expect("every column is written above or by the lists");
+            column_bytes.push(written.bytes);
+            checksums.append(&mut written.checksums);
+        }
+        let header = NodeHeader {
+            layout: self.layout,
+            has_emotives: self.has_emotives,
+            column_bytes,
+        };
+        Ok((header, checksums))
+    }
+}

@@ -1,0 +1,16 @@
+//! Indexes on disk through the public interface: answers equal those of memory, and damage is never
+//! believed.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+mod cancelling;
+mod damage;
+mod format;
+mod large;
+mod living_damage;
+mod over_disk;
+mod real_text;
+mod support;

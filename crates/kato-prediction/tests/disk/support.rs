@@ -1,0 +1,61 @@
+//! Knowledge bases for the tests.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kato_engine::node::Lesson;
+use kato_engine::{Engine, EngineOptions};
+use kato_model::{Event, PatternName};
+use kato_prediction::disk::{BuildOptions, StoreIndex};
+use kato_store::{EmbeddedStore, PatternStore};
+use serde_json::Value;
+
+/// Creates a knowledge base of two nodes. Every lesson of the lower one is taught `times` and
+/// committed with its part; the upper one learns names of those.
+pub(crate) fn teach(dir: &Path, parts: &[Vec<(Vec<Event>, usize)>]) {
+    let store = Arc::new(EmbeddedStore::create(dir, &["node0", "node1"], Value::Null).unwrap());
+    let engine = Engine::open(store).unwrap();
+    let [lower, upper] = [0, 1].map(|node_idx| engine.nodes().nth(node_idx).unwrap());
+    for part in parts {
+        for (events, times) in part {
+            for _ in 0..*times {
+                lower.teach(&Lesson::new(events.clone())).unwrap();
+            }
+        }
+        let names = part.iter().map(|(events, _)| name(events));
+        let names: Vec<Event> = names.collect();
+        for chunk in names.chunks(3) {
+            upper.teach(&Lesson::new(chunk.to_vec())).unwrap();
+        }
+        engine.commit().unwrap();
+    }
+}
+
+/// Returns the name of a pattern as an event of the node above.
+pub(crate) fn name(events: &[Event]) -> Event {
+    Event::new([PatternName::of_events(events).prefixed().to_string()])
+}
+
+/// Builds the index of a knowledge base with so little memory that lists take many rounds.
+pub(crate) fn build(dir: &Path) -> StoreIndex {
+    let store = EmbeddedStore::open_read_only(dir).unwrap();
+    kato_prediction::disk::build(&store, &BuildOptions::default().with_sort_bytes(512)).unwrap();
+    kato_prediction::disk::open(&store).unwrap().unwrap()
+}
+
+/// Opens a knowledge base without its index, and over it.
+pub(crate) fn engines(dir: &Path) -> [Engine; 2] {
+    let store = || Arc::new(EmbeddedStore::open_read_only(dir).unwrap());
+    let indexed = store();
+    let index = kato_prediction::disk::open(&indexed).unwrap().unwrap();
+    let options = EngineOptions::default();
+    [
+        Engine::open(store() as Arc<dyn PatternStore>).unwrap(),
+        Engine::open_indexed(indexed, index.nodes(), index.covered(), options).unwrap(),
+    ]
+}
+
+/// Returns events of a symbol each.
+pub(crate) fn events(text: &str) -> Vec<Event> {
+    text.split(' ').map(|symbol| Event::new([symbol])).collect()
+}

@@ -1,0 +1,109 @@
+//! Where a run goes: a directory, the nodes of a KATO server, or a MongoDB.
+
+use std::path::{Path, PathBuf};
+
+#[cfg(feature = "mongodb")]
+use kato_mongodb::MongoStoreBuilder;
+#[cfg(feature = "remote")]
+use kato_remote::RemoteBackendBuilder;
+use kato_store::EmbeddedStore;
+
+use crate::RunsError;
+
+/// The end of the name of the file that lists what was skipped.
+const LEDGER: &str = "errors.jsonl";
+
+/// Where a run goes, before it is begun or opened.
+///
+/// A path is a directory: `Destination::from("my-kb")`.
+///
+/// ```
+/// use kato_runs::Destination;
+///
+/// let destination = Destination::from("my-kb");
+/// assert_eq!(destination.ledger(), std::path::Path::new("my-kb/errors.jsonl"));
+/// assert!(!destination.has_position()?);
+/// # Ok::<(), kato_runs::RunsError>(())
+/// ```
+#[derive(Debug)]
+pub struct Destination {
+    pub(crate) kind: Kind,
+}
+
+/// The kinds of places.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Directory(PathBuf),
+    #[cfg(feature = "remote")]
+    Server(Box<RemoteBackendBuilder>),
+    #[cfg(feature = "mongodb")]
+    Mongodb(MongoStoreBuilder),
+}
+
+impl<P: AsRef<Path>> From<P> for Destination {
+    fn from(dir: P) -> Self {
+        Self {
+            kind: Kind::Directory(dir.as_ref().to_owned()),
+        }
+    }
+}
+
+impl Destination {
+    /// Returns the nodes of a KATO server, stock or kato-rs.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn on_server(nodes: RemoteBackendBuilder) -> Self {
+        Self {
+            kind: Kind::Server(Box::new(nodes)),
+        }
+    }
+
+    /// Returns the databases of a run in a MongoDB.
+    #[cfg(feature = "mongodb")]
+    #[must_use]
+    pub const fn in_mongodb(databases: MongoStoreBuilder) -> Self {
+        Self {
+            kind: Kind::Mongodb(databases),
+        }
+    }
+
+    /// Returns whether there may be a run to go on with: for a server this only says that the file of
+    /// its position is there.
+    ///
+    /// # Errors
+    ///
+    /// [`RunsError::Open`] when a MongoDB does not answer.
+    pub fn has_position(&self) -> Result<bool, RunsError> {
+        Ok(match &self.kind {
+            Kind::Directory(dir) => EmbeddedStore::exists(dir),
+            #[cfg(feature = "remote")]
+            Kind::Server(nodes) => nodes.state().exists(),
+            #[cfg(feature = "mongodb")]
+            Kind::Mongodb(databases) => databases.exists().map_err(RunsError::Open)?,
+        })
+    }
+
+    /// Returns the file in which a run lists what it skipped, unless its options name another.
+    #[must_use]
+    pub fn ledger(&self) -> PathBuf {
+        match &self.kind {
+            Kind::Directory(dir) => dir.join(LEDGER),
+            #[cfg(feature = "remote")]
+            Kind::Server(nodes) => nodes.state().with_extension(LEDGER),
+            #[cfg(feature = "mongodb")]
+            Kind::Mongodb(databases) => PathBuf::from(format!("{}.{LEDGER}", databases.run())),
+        }
+    }
+
+    /// Returns whether a new run takes over the position of another, whose knowledge its nodes are
+    /// taught first.
+    pub(crate) fn takes_over(&self) -> bool {
+        match &self.kind {
+            Kind::Directory(_) => false,
+            #[cfg(feature = "remote")]
+            Kind::Server(nodes) => nodes.reteaches(),
+            #[cfg(feature = "mongodb")]
+            Kind::Mongodb(_) => false,
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! A run in training: begun or gone on with where it lies, described in its manifest, indexed in the
+//! end.
+
+use std::path::{Path, PathBuf};
+#[cfg(feature = "mongodb")]
+use std::sync::Arc;
+
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::StreamingDatasetLoader;
+#[cfg(feature = "mongodb")]
+use kato_mongodb::MongoStore;
+use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError};
+#[cfg(feature = "remote")]
+use kato_remote::RemoteBackend;
+use kato_scheduler::failure::OnFailure;
+#[cfg(feature = "remote")]
+use kato_scheduler::{Backend as _, train_parallel_with};
+use kato_scheduler::{
+    RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport, open_to_resume,
+    train_parallel,
+};
+use kato_store::embedded::{EmbeddedOptions, Merging};
+use kato_store::{EmbeddedStore, PatternStore as _, StoreError};
+use serde_json::Value;
+
+use crate::RunsError;
+use crate::destination::{Destination, Kind};
+use crate::record::Record;
+
+/// Whether a run is begun or gone on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// It is begun, and must not be there.
+    New,
+    /// It is gone on with. In a directory or a MongoDB it is begun where it was ended before it had
+    /// made anything.
+    Resume,
+    /// It is gone on with where it is there, and begun where it is not.
+    NewOrResume,
+}
+
+/// Where a run's loader starts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Position<'a> {
+    /// At the first document: the run is new.
+    Beginning,
+    /// Behind the last commit, for
+    /// [`loader_at_position`](kato_scheduler::loader_at_position).
+    After {
+        /// The checkpoint that names the corpus.
+        corpus: &'a Value,
+        /// The checkpoint that says how far it was learned.
+        position: &'a Value,
+    },
+}
+
+/// A run in training, wherever it lies: each leaves the same manifest, the same list of what was
+/// skipped and the same position to go on from.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+/// # std::fs::write(&text, "It was the best of times, it was the worst of times.")?;
+/// use kato_learner::HierarchicalConceptLearner;
+/// use kato_loader::StreamingDatasetLoader;
+/// use kato_runs::{Destination, RunsError, Start, TrainingRun};
+/// use kato_scheduler::{RunConfiguration, TrainError, TrainingOptions, loader_at_position};
+///
+/// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+///     .with_chunk_sizes([4, 2])
+///     .build()?;
+/// let corpus = StreamingDatasetLoader::builder().with_input(&text);
+/// let (mut run, mut loader) = TrainingRun::open(
+///     Destination::from(&kb),
+///     &learner,
+///     &RunConfiguration::from_learner(&learner),
+///     Start::NewOrResume,
+///     |position| -> Result<_, RunsError> { Ok(position.loader(corpus)?) },
+/// )?;
+/// let report = run.train(&mut loader, &learner, &TrainingOptions::default(), |_| {})?;
+/// assert!(report.complete && kb.join("run.json").exists());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct TrainingRun {
+    target: Target,
+    record: Record,
+    ledger: PathBuf,
+}
+
+/// What a run teaches.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Target {
+    /// A knowledge base in a directory.
+    Directory(Box<EmbeddedStore>),
+    /// The nodes of a KATO server.
+    #[cfg(feature = "remote")]
+    Server(Box<RemoteBackend>),
+    /// The databases of a MongoDB.
+    #[cfg(feature = "mongodb")]
+    Mongodb(Arc<MongoStore>),
+}
+
+impl TrainingRun {
+    /// Begins a run or opens it, with the loader at its position, which `loader_at` makes.
+    ///
+    /// The corpus of a new run is opened first, so that a source that is not there leaves nothing
+    /// behind. A directory whose newest commit is damaged goes back to the one before if the corpus is
+    /// at hand to learn again what is lost.
+    ///
+    /// # Errors
+    ///
+    /// [`RunsError::Open`] and [`RunsError::Train`] when the run cannot be begun or opened, what
+    /// `loader_at` returns, and those of a manifest that cannot be read.
+    pub fn open<E: From<RunsError>>(
+        destination: Destination,
+        learner: &HierarchicalConceptLearner,
+        configuration: &RunConfiguration,
+        start: Start,
+        loader_at: impl FnOnce(Position<'_>) -> Result<StreamingDatasetLoader, E>,
+    ) -> Result<(Self, StreamingDatasetLoader), E> {
+        let resumes = match start {
+            Start::New => false,
+            // What is missing is said by who opens it.
+            #[cfg(feature = "remote")]
+            Start::Resume if matches!(destination.kind, Kind::Server(_)) => true,
+            Start::Resume | Start::NewOrResume => destination.has_position()?,
+        };
+        let ledger = destination.ledger();
+        let takes_over = destination.takes_over();
+        let (target, record, loader) = match destination.kind {
+            Kind::Directory(dir) if resumes => {
+                // The loader says whether the corpus is at hand to learn again what is lost.
+                let opened = open_to_resume(&dir, store_options(), learner, |corpus, position| {
+                    loader_at(Position::After { corpus, position }).map_err(Refused::Loader)
+                });
+                let (store, loader) = opened.map_err(|refused| match refused {
+                    Refused::Store(error) => RunsError::Open(error).into(),
+                    Refused::Loader(error) => error,
+                })?;
+                // After the store: a run that cannot be opened leaves no manifest behind.
+                let record = Record::of_directory(&dir, configuration)?;
+                (Target::Directory(Box::new(store)), record, loader)
+            }
+            kind if resumes || takes_over => {
+                let (target, record) = start_at(kind, resumes, learner, configuration)?;
+                let checkpoint = target.checkpoint();
+                let position = Position::After {
+                    corpus: &checkpoint,
+                    position: &checkpoint,
+                };
+                let loader = loader_at(position)?;
+                (target, record, loader)
+            }
+            kind => {
+                let loader = loader_at(Position::Beginning)?;
+                let (target, record) = start_at(kind, false, learner, configuration)?;
+                (target, record, loader)
+            }
+        };
+        let run = Self {
+            target,
+            record,
+            ledger,
+        };
+        Ok((run, loader))
+    }
+
+    /// Trains on from the loader's position. Where samples are skipped and the options name no file
+    /// for their list, that is [`ledger`](Self::ledger).
+    ///
+    /// # Errors
+    ///
+    /// [`RunsError::Train`] when the session ends early, and those of a first manifest that cannot be
+    /// written. One that cannot be renewed is a
+    /// [`Notice`](kato_scheduler::TrainingEvent::Notice).
+    pub fn train(
+        &mut self,
+        loader: &mut StreamingDatasetLoader,
+        learner: &HierarchicalConceptLearner,
+        options: &TrainingOptions,
+        on_event: impl FnMut(TrainingEvent),
+    ) -> Result<TrainingReport, RunsError> {
+        let mut options = options.clone();
+        if options.ledger.is_none() && options.failures.on_failure == OnFailure::Skip {
+            options.ledger = Some(self.ledger.clone());
+        }
+        let options = &options;
+        let target = &self.target;
+        self.record
+            .follow(loader, options, on_event, |loader, on_event| match target {
+                Target::Directory(store) => {
+                    train_parallel(loader, learner, &**store, options, on_event)
+                }
+                #[cfg(feature = "remote")]
+                Target::Server(nodes) => {
+                    train_parallel_with(loader, learner, &**nodes, options, on_event)
+                }
+                #[cfg(feature = "mongodb")]
+                Target::Mongodb(store) => {
+                    train_parallel(loader, learner, &**store, options, on_event)
+                }
+            })
+    }
+
+    /// Writes the index of what was learned, with which a knowledge base opens at once; `None` where it
+    /// lies in no directory.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or was cancelled; what was learned is safe.
+    pub fn index(&self, options: &BuildOptions) -> Result<Option<BuildReport>, IndexFileError> {
+        match self.store() {
+            Some(store) => kato_prediction::disk::build(store, options).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns what the run teaches.
+    #[must_use]
+    pub const fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Returns the knowledge base of a run in a directory.
+    #[must_use]
+    pub fn store(&self) -> Option<&EmbeddedStore> {
+        match &self.target {
+            Target::Directory(store) => Some(store),
+            #[cfg(any(feature = "remote", feature = "mongodb"))]
+            _ => None,
+        }
+    }
+
+    /// Returns the file that lists what was skipped, unless the options name another.
+    #[must_use]
+    pub fn ledger(&self) -> &Path {
+        &self.ledger
+    }
+
+    /// Describes where the knowledge is, without credentials.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.target {
+            Target::Directory(store) => store.dir().display().to_string(),
+            #[cfg(feature = "remote")]
+            Target::Server(nodes) => nodes.server().to_owned(),
+            #[cfg(feature = "mongodb")]
+            Target::Mongodb(store) => store.place().to_owned(),
+        }
+    }
+}
+
+impl Target {
+    /// Returns the checkpoint of the last commit.
+    fn checkpoint(&self) -> Value {
+        match self {
+            Self::Directory(store) => store.checkpoint(),
+            #[cfg(feature = "remote")]
+            Self::Server(nodes) => nodes.checkpoint(),
+            #[cfg(feature = "mongodb")]
+            Self::Mongodb(store) => store.checkpoint(),
+        }
+    }
+}
+
+impl Position<'_> {
+    /// Builds the loader of a corpus at this position.
+    ///
+    /// # Errors
+    ///
+    /// As [`loader_at_position`](kato_scheduler::loader_at_position).
+    pub fn loader(
+        self,
+        corpus: kato_loader::StreamingDatasetLoaderBuilder,
+    ) -> Result<StreamingDatasetLoader, TrainError> {
+        match self {
+            Self::Beginning => corpus.build().map_err(TrainError::Load),
+            Self::After {
+                corpus: of,
+                position,
+            } => kato_scheduler::loader_at_position(corpus, of, position),
+        }
+    }
+}
+
+/// Why a directory was not opened: its store, or the loader for it.
+enum Refused<E> {
+    Store(StoreError),
+    Loader(E),
+}
+
+impl<E> From<StoreError> for Refused<E> {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Returns how the store of a run is opened: learning goes on while segments are merged.
+fn store_options() -> EmbeddedOptions {
+    EmbeddedOptions::default().with_merging(Merging::Beside)
+}
+
+/// Begins a run, or opens one that is on a server or in a MongoDB. The manifest comes after the run:
+/// one that cannot be begun leaves none behind.
+fn start_at(
+    kind: Kind,
+    resumes: bool,
+    learner: &HierarchicalConceptLearner,
+    configuration: &RunConfiguration,
+) -> Result<(Target, Record), RunsError> {
+    let names = learner.node_names();
+    match kind {
+        Kind::Directory(dir) => {
+            let configured = configuration.to_json();
+            let store = EmbeddedStore::create_with(&dir, &names, configured, store_options());
+            let store = store.map_err(RunsError::Open)?;
+            let record = Record::of_directory(&dir, configuration)?;
+            Ok((Target::Directory(Box::new(store)), record))
+        }
+        #[cfg(feature = "remote")]
+        Kind::Server(nodes) => {
+            let state = nodes.state().to_owned();
+            let nodes = match resumes {
+                true => nodes.open(learner),
+                false => nodes.create(learner, configuration),
+            };
+            let nodes = nodes.map_err(TrainError::from)?;
+            let record = Record::of_server(&state, nodes.run(), nodes.server(), configuration)?;
+            Ok((Target::Server(Box::new(nodes)), record))
+        }
+        #[cfg(feature = "mongodb")]
+        Kind::Mongodb(databases) => {
+            let store = match resumes {
+                true => databases.open(),
+                false => databases.create(&names, configuration.to_json()),
+            };
+            let store = Arc::new(store.map_err(RunsError::Open)?);
+            let record = Record::of_mongodb(&store, configuration)?;
+            Ok((Target::Mongodb(store), record))
+        }
+    }
+}
