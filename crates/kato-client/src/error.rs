@@ -184,9 +184,10 @@ impl ClientError {
             Self::Connect { .. } | Self::Timeout { .. } | Self::Interrupted { .. } => {
                 ErrorClass::TryAgain
             }
-            // What a server is asked too often, or cannot do now.
+            // What a server is asked too often, or cannot do now: a KATO answers 500 as long as its
+            // database is away.
             Self::Status {
-                status: 408 | 425 | 429 | 502..=504,
+                status: 408 | 425 | 429 | 500 | 502..=504,
                 ..
             } => ErrorClass::TryAgain,
             Self::Config { .. } => ErrorClass::Usage,

@@ -304,7 +304,7 @@ fn a_database_that_restarts_is_waited_for() {
             .output()
             .unwrap();
         let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(output.status.code(), Some(4), "{said}");
         assert!(!said.contains("Traceback") && said.len() < 1_500, "{said}");
     }
 }
