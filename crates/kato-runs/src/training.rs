@@ -311,6 +311,8 @@ fn start_at(
     configuration: &RunConfiguration,
 ) -> Result<(Target, Record), RunsError> {
     let names = learner.node_names();
+    // Without the features a directory is all that can be begun here.
+    let _ = resumes;
     match kind {
         Kind::Directory(dir) => {
             let configured = configuration.to_json();
