@@ -1,5 +1,6 @@
 //! Classes of errors: what a caller can do about one without reading it.
 
+use std::error::Error;
 use std::io;
 
 /// What a caller can do about an error: the same few answers for every library, and for the exit
@@ -64,6 +65,25 @@ impl ErrorClass {
             ErrorKind::AddrInUse | ErrorKind::AlreadyExists => Self::Conflict,
             _ => Self::Other,
         }
+    }
+
+    /// Returns the class of the first error of the operating system among an error and its causes.
+    ///
+    /// ```
+    /// use std::io;
+    ///
+    /// use kato_advice::ErrorClass;
+    ///
+    /// let full = io::Error::from(io::ErrorKind::StorageFull);
+    /// assert_eq!(ErrorClass::of_causes(&full), ErrorClass::NoRoom);
+    /// ```
+    #[must_use]
+    pub fn of_causes(error: &(dyn Error + 'static)) -> Self {
+        let causes = std::iter::successors(Some(error), |&cause| cause.source());
+        let of_system = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+        of_system.fold(Self::Other, |class, error| {
+            class.or(Self::of_io(error.kind()))
+        })
     }
 
     /// Returns this class, or another where this one says nothing.

@@ -58,30 +58,18 @@ pub(crate) fn as_usage(error: &anyhow::Error) -> anyhow::Error {
     .into()
 }
 
-/// Returns from a function with an error of wrong usage that only shows once the command is at work,
-/// as `bail!` does.
-macro_rules! bail_usage {
-    ($($text:tt)*) => {
+/// Returns from a function with an error of a class, as `bail!` does: `bail_as!(Usage, "…")` for wrong
+/// usage that only shows once the command is at work.
+macro_rules! bail_as {
+    ($class:ident, $($text:tt)*) => {
         return Err($crate::exit::CommandError {
-            class: kato_advice::ErrorClass::Usage,
+            class: kato_advice::ErrorClass::$class,
             text: format!($($text)*),
         }
         .into())
     };
 }
-pub(crate) use bail_usage;
-
-/// Returns from a function with an error of two things that do not belong together, as `bail!` does.
-macro_rules! bail_conflict {
-    ($($text:tt)*) => {
-        return Err($crate::exit::CommandError {
-            class: kato_advice::ErrorClass::Conflict,
-            text: format!($($text)*),
-        }
-        .into())
-    };
-}
-pub(crate) use bail_conflict;
+pub(crate) use bail_as;
 
 /// Writes an error to standard error and returns the exit code.
 ///
@@ -178,7 +166,7 @@ mod tests {
     }
 
     fn used(rate: u32) -> Result<()> {
-        bail_usage!("--rate {rate}: give a number")
+        bail_as!(Usage, "--rate {rate}: give a number")
     }
 
     #[test]

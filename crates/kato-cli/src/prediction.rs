@@ -13,7 +13,7 @@ use kato_prediction::{Prediction, Predictions, last_symbols};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::exit::{as_usage, bail_usage};
+use crate::exit::{as_usage, bail_as};
 use crate::inspect::View;
 use crate::inspect::decode::short;
 use crate::inspect::layout::{dim, heading, one_line, quoted, table};
@@ -273,7 +273,10 @@ pub(crate) fn configured(base: &SessionConfig, changes: &str) -> Result<SessionC
         .context("--config must be JSON")
         .map_err(|error| as_usage(&error))?;
     let Some(changes) = value.as_object() else {
-        bail_usage!("--config must be an object, such as {{\"recall_threshold\": 0.3}}");
+        bail_as!(
+            Usage,
+            "--config must be an object, such as {{\"recall_threshold\": 0.3}}"
+        );
     };
     let mut config = base.clone();
     config

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::backend::Backend;
-use crate::exit::bail_usage;
+use crate::exit::bail_as;
 use crate::inspect::View;
 use crate::inspect::layout::table;
 
@@ -25,7 +25,8 @@ pub(crate) fn runs_in(place: &Backend) -> Result<Runs> {
     Ok(match place {
         Backend::Embedded(dir) => Runs::in_directory(dir)?,
         Backend::Mongodb(uri) => Runs::in_mongodb(uri)?,
-        Backend::Kato(_) => bail_usage!(
+        Backend::Kato(_) => bail_as!(
+            Usage,
             "a server does not know its runs: name the directory with their NAME.kato-run.json"
         ),
     })

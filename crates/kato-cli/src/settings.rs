@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use toml::{Table, Value};
 
-use crate::exit::bail_usage;
+use crate::exit::bail_as;
 use crate::text_file::read_text;
 
 /// Environment variable that names the file.
@@ -104,7 +104,8 @@ impl Settings<'_> {
             let flags = flags(command);
             if !flags.contains(key.as_str()) {
                 let known: Vec<_> = flags.into_iter().collect();
-                bail_usage!(
+                bail_as!(
+                    Usage,
                     "{}: `{key}` {place} is no flag: there are {}",
                     self.file.display(),
                     known.join(", ")
@@ -115,7 +116,8 @@ impl Settings<'_> {
                 .as_array()
                 .map_or(std::slice::from_ref(value), Vec::as_slice);
             if !scalars.iter().all(is_scalar) {
-                bail_usage!(
+                bail_as!(
+                    Usage,
                     "{}: `{key}` {place} must be a text, a number, true or false, or a list of them",
                     self.file.display()
                 );

@@ -21,7 +21,7 @@ pub(crate) use values::{
 };
 
 use crate::byte_size::ByteSize;
-use crate::exit::bail_usage;
+use crate::exit::bail_as;
 use crate::machine;
 use crate::remote::{self, Fetcher, Location};
 
@@ -232,7 +232,8 @@ impl SourceArgs {
             .collect::<Result<_>>()?;
         let weighted = sources.iter().filter(|source| source.weight.is_some());
         if !matches!(weighted.count(), n if n == 0 || n == sources.len()) {
-            bail_usage!(
+            bail_as!(
+                Usage,
                 "some sources have weights and others none: give one to each, as in `0.7*c4 0.3*wikitext`"
             );
         }
@@ -443,7 +444,8 @@ impl Sources {
         if let [first, rest @ ..] = fields.as_slice()
             && let Some(other) = rest.iter().find(|field| *field != first)
         {
-            bail_usage!(
+            bail_as!(
+                Usage,
                 "the sources differ in the field that holds the text, `{first}` and `{other}`: name it with --field, or mix them \
                  with weights, as in `0.5*c4 0.5*refinedweb`"
             );

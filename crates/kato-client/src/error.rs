@@ -83,6 +83,16 @@ pub enum ClientError {
         /// The session.
         session_id: String,
     },
+    /// An answer of success has nothing in it.
+    #[error(
+        "read the answer to {method} {path}: it is empty, as a KATO's is while its database restarts"
+    )]
+    Empty {
+        /// Method of the request.
+        method: &'static str,
+        /// Its path.
+        path: String,
+    },
     /// The answer is not what KATO answers. Is this address a KATO server?
     #[error("understand the answer to {method} {path}: check that this is a KATO server")]
     Decode {
@@ -169,7 +179,8 @@ impl ClientError {
             Self::OutcomeUnknown { .. }
                 | Self::Timeout { .. }
                 | Self::Interrupted { .. }
-                // These two had an answer, and one of success: only its content is missing.
+                // These had an answer, and one of success: only its content is missing.
+                | Self::Empty { .. }
                 | Self::Decode { .. }
                 | Self::TooLong { .. }
                 | Self::NameMismatch { .. }
@@ -181,9 +192,10 @@ impl ClientError {
     #[must_use]
     pub const fn class(&self) -> ErrorClass {
         match self {
-            Self::Connect { .. } | Self::Timeout { .. } | Self::Interrupted { .. } => {
-                ErrorClass::TryAgain
-            }
+            Self::Connect { .. }
+            | Self::Timeout { .. }
+            | Self::Interrupted { .. }
+            | Self::Empty { .. } => ErrorClass::TryAgain,
             // What a server is asked too often, or cannot do now: a KATO answers 500 as long as its
             // database is away.
             Self::Status {

@@ -155,22 +155,25 @@ pub enum LoadError {
 
 /// Returns the class of what another library or the system reported, or one of its causes.
 fn of_cause(cause: &(dyn std::error::Error + 'static)) -> ErrorClass {
-    let mut class = ErrorClass::Other;
-    for cause in std::iter::successors(Some(cause), |cause| cause.source()) {
-        #[cfg(feature = "remote")]
-        if let Some(error) = cause.downcast_ref::<kato_fetch::FetchError>() {
-            class = class.or(error.class());
-        }
-        if let Some(error) = cause.downcast_ref::<io::Error>() {
-            #[cfg(feature = "remote")]
-            let within = kato_fetch::FetchError::within(error)
-                .map_or(ErrorClass::Other, kato_fetch::FetchError::class);
-            #[cfg(not(feature = "remote"))]
-            let within = ErrorClass::Other;
-            class = class.or(within).or(ErrorClass::of_io(error.kind()));
-        }
-    }
-    class
+    of_fetch(cause).or(ErrorClass::of_causes(cause))
+}
+
+/// Returns the class of the first error of fetching among an error and its causes.
+#[cfg(feature = "remote")]
+fn of_fetch(cause: &(dyn std::error::Error + 'static)) -> ErrorClass {
+    use kato_fetch::FetchError;
+    let causes = std::iter::successors(Some(cause), |&cause| cause.source());
+    let of_fetch = causes.filter_map(|cause| {
+        let within = || cause.downcast_ref().and_then(FetchError::within);
+        cause.downcast_ref().or_else(within)
+    });
+    of_fetch.fold(ErrorClass::Other, |class, error| class.or(error.class()))
+}
+
+/// Returns that nothing was fetched.
+#[cfg(not(feature = "remote"))]
+const fn of_fetch(_: &(dyn std::error::Error + 'static)) -> ErrorClass {
+    ErrorClass::Other
 }
 
 /// Returns what was passed over, as an end of a sentence.

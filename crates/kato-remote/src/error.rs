@@ -100,6 +100,15 @@ pub enum RemoteError {
         /// The system's error, or what is wrong with the content.
         source: io::Error,
     },
+    /// Another process has the state, and trains the run.
+    #[error(
+        "{} is the state of a run that another process trains: wait for it, or give this run another name",
+        path.display()
+    )]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
     /// The state is that of another run.
     #[error(
         "{} is the state of run {found} and not of {expected}: use that name, or name the state file of {expected}",
@@ -158,6 +167,7 @@ impl RemoteError {
             | Self::Miscounted { .. }
             | Self::Cut { .. }
             | Self::State { .. }
+            | Self::Locked { .. }
             | Self::OtherRun { .. }
             | Self::Spawn(_)
             | Self::Interrupted { .. } => return None,
@@ -186,9 +196,10 @@ impl RemoteError {
             Self::Miscounted { .. } | Self::Lost { .. } | Self::Torn { .. } => {
                 BackendErrorKind::Miscounted
             }
-            Self::TaughtBefore { .. } | Self::Cut { .. } | Self::OtherRun { .. } => {
-                BackendErrorKind::Conflict
-            }
+            Self::TaughtBefore { .. }
+            | Self::Cut { .. }
+            | Self::Locked { .. }
+            | Self::OtherRun { .. } => BackendErrorKind::Conflict,
             Self::State { .. } => BackendErrorKind::State,
             Self::Provenance => BackendErrorKind::Unsupported,
             Self::Interrupted { .. } => BackendErrorKind::Interrupted,

@@ -127,14 +127,11 @@ impl StateFile {
     pub(crate) fn open(path: &Path) -> Result<Self, RemoteError> {
         let lock_path = path.with_added_extension("lock");
         let lock = File::create(&lock_path).map_err(failed("lock", &lock_path))?;
-        lock.try_lock().map_err(|error| {
-            let source = match error {
-                TryLockError::WouldBlock => io::Error::other(
-                    "another process trains this run: wait for it, or give this run another name",
-                ),
-                TryLockError::Error(source) => source,
-            };
-            failed("lock", path)(source)
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => RemoteError::Locked {
+                path: path.to_owned(),
+            },
+            TryLockError::Error(source) => failed("lock", path)(source),
         })?;
         Ok(Self {
             path: path.to_owned(),
@@ -259,4 +256,23 @@ pub(crate) fn replace_file_by(
 fn parent_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use kato_advice::ErrorClass;
+
+    use super::*;
+
+    #[test]
+    fn a_state_that_another_trainer_has_is_a_conflict() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.json");
+        let first = StateFile::open(&path).unwrap();
+        let second = StateFile::open(&path).unwrap_err();
+        assert_eq!(second.class(), ErrorClass::Conflict);
+        assert!(second.to_string().contains("another process trains"));
+        drop(first);
+        StateFile::open(&path).unwrap();
+    }
 }

@@ -72,12 +72,19 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// [`RunsError::Open`] when a MongoDB does not answer.
+    /// [`RunsError::Open`] when a MongoDB does not answer, [`RunsError::Io`] when the file cannot be
+    /// looked for.
     pub fn has_position(&self) -> Result<bool, RunsError> {
         Ok(match &self.kind {
             Kind::Directory(dir) => EmbeddedStore::exists(dir),
             #[cfg(feature = "remote")]
-            Kind::Server(nodes) => nodes.state().exists(),
+            Kind::Server(nodes) => {
+                let state = nodes.state();
+                // One that cannot be looked for is not missing.
+                state
+                    .try_exists()
+                    .map_err(RunsError::io("look for", state))?
+            }
             #[cfg(feature = "mongodb")]
             Kind::Mongodb(databases) => databases.exists().map_err(RunsError::Open)?,
         })

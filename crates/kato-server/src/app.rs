@@ -1,7 +1,7 @@
 //! The state that all requests of a server share: a value that knows nothing of those who use it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 
 use axum::body::Bytes;
@@ -14,6 +14,9 @@ use crate::log_throttle::LogThrottle;
 use crate::meters::Meters;
 use crate::options::Options;
 use crate::workers::Workers;
+
+/// Makes the OpenAPI document, which takes as long as all else at the start of a server.
+pub(crate) type MakeDocument = Box<dyn FnOnce() -> Bytes + Send>;
 
 /// The state of a server.
 pub(crate) struct App {
@@ -35,8 +38,8 @@ pub(crate) struct App {
     /// Bounds the log lines about requests that failed for a reason that only the log may name.
     pub(crate) failed_requests: LogThrottle,
     pub(crate) started: Instant,
-    /// The OpenAPI document.
-    pub(crate) openapi: Bytes,
+    /// The OpenAPI document, made when it is first asked for.
+    pub(crate) openapi: LazyLock<Bytes, MakeDocument>,
 }
 
 impl fmt::Debug for App {
@@ -49,7 +52,7 @@ impl fmt::Debug for App {
 
 impl App {
     /// Creates the state of a server that has served no request yet.
-    pub(crate) fn new(service: Service, options: Options, openapi: Bytes) -> Self {
+    pub(crate) fn new(service: Service, options: Options, openapi: MakeDocument) -> Self {
         Self {
             service,
             workers: Workers::new(options.workers, options.prediction_timeout),
@@ -62,7 +65,7 @@ impl App {
             backing_up: Mutex::default(),
             failed_requests: LogThrottle::default(),
             started: Instant::now(),
-            openapi,
+            openapi: LazyLock::new(openapi),
             options,
         }
     }

@@ -221,11 +221,11 @@ impl ServerBuilder {
             });
         }
         let routes: Vec<_> = routes::active(&self.options).collect();
-        let document = openapi::document(&routes).to_string();
+        let document = move || openapi::document(&routes).to_string().into();
         Ok(Arc::new(App::new(
             self.service,
             self.options,
-            document.into(),
+            Box::new(document),
         )))
     }
 

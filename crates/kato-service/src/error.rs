@@ -439,12 +439,7 @@ impl StorageFailure {
     /// Returns what a caller can do about it: what the operating system said of it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
-        let first: &(dyn Error + 'static) = &*self.0;
-        let causes = std::iter::successors(Some(first), |&cause| cause.source());
-        let errors = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
-        errors.fold(ErrorClass::Other, |class, error| {
-            class.or(ErrorClass::of_io(error.kind()))
-        })
+        ErrorClass::of_causes(&*self.0)
     }
 
     /// Makes the error of a node that must be loaded again.

@@ -37,15 +37,13 @@ pub(crate) fn apply(
 /// Returns those of the settings of a change that genes would have an effect on: a session has to
 /// know which of them are its own, and no others.
 pub(crate) fn shadowed(change: &SessionConfigChange) -> impl Iterator<Item = String> + use<> {
-    let is_set = [
-        change.max_pattern_length.is_some(),
-        change.stm_mode.is_some(),
-        change.recall_threshold.is_some(),
+    let settings = [
+        ("max_pattern_length", change.max_pattern_length.is_some()),
+        ("stm_mode", change.stm_mode.is_some()),
+        ("recall_threshold", change.recall_threshold.is_some()),
     ];
-    let own = EFFECTIVE
-        .into_iter()
-        .zip(is_set)
-        .filter(|(_, is_set)| *is_set);
+    debug_assert_eq!(settings.map(|(name, _)| name), EFFECTIVE);
+    let own = settings.into_iter().filter(|(_, is_set)| *is_set);
     own.map(|(name, _)| name.to_owned())
 }
 

@@ -15,7 +15,7 @@ use kato_analysis::cleanup::References;
 use kato_analysis::{CleanupOptions, CleanupPlan};
 
 use crate::analysis::Cleanup;
-use crate::exit::{bail_usage, exit_code};
+use crate::exit::{bail_as, exit_code};
 use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
 use crate::output::{stdout, unless_reader_gone};
@@ -124,7 +124,10 @@ fn run(args: &Args) -> Result<()> {
 /// Asks whether to forget, if there is somebody to ask.
 fn agreed(removed: u64) -> Result<bool> {
     if !stdin().is_terminal() {
-        bail_usage!("nobody is there to ask: say --yes to forget, or --dry-run to look");
+        bail_as!(
+            Usage,
+            "nobody is there to ask: say --yes to forget, or --dry-run to look"
+        );
     }
     // Standard output belongs to the result, which may go into a file.
     write!(stderr(), "\nForget {removed} patterns? Type yes: ")?;

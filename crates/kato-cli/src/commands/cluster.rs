@@ -31,7 +31,7 @@ use tokio::sync::Notify;
 
 use self::forecast::ForecastArgs;
 use crate::byte_size::ByteSize;
-use crate::exit::{bail_usage, exit_code};
+use crate::exit::{bail_as, exit_code};
 use crate::interrupt::on_interrupt;
 use crate::learning::{LearningArgs, RecordingArgs};
 use crate::output::stdout;
@@ -241,7 +241,7 @@ fn run(args: &Args) -> Result<()> {
         return forecast::run(wanted, args.json);
     }
     let Some(address) = &args.store else {
-        bail_usage!("where does the plan lie? name it with --store");
+        bail_as!(Usage, "where does the plan lie? name it with --store");
     };
     let generation = Generation::from_word(&args.generation);
     if generation != Generation::Last
@@ -250,7 +250,10 @@ fn run(args: &Args) -> Result<()> {
             Command::Plan(_) | Command::Extend(_) | Command::Diff { .. } | Command::Gc { .. }
         )
     {
-        bail_usage!("--generation is for learn, merge, seal, publish, tag and status");
+        bail_as!(
+            Usage,
+            "--generation is for learn, merge, seal, publish, tag and status"
+        );
     }
     let mut cluster = Cluster::open(address)?.with_generation(generation);
     if let Ok(moment) = std::env::var(ABORT_AT) {
@@ -491,7 +494,8 @@ async fn answer_to(
 /// Makes the plan.
 async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)> {
     if args.source.skips_bad() {
-        bail_usage!(
+        bail_as!(
+            Usage,
             "a task ends with a record that cannot be read: --on-bad has no other meaning here"
         );
     }
@@ -513,7 +517,10 @@ async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)
     }
     let loader = builder.build()?;
     if loader.identity().skips_records() {
-        bail_usage!("a plan is of the whole corpus from its first row on: --skip is not for it");
+        bail_as!(
+            Usage,
+            "a plan is of the whole corpus from its first row on: --skip is not for it"
+        );
     }
     let done = cluster.plan(loader, &learner, &options).await?;
     Ok(planned(done))
@@ -528,7 +535,10 @@ async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<(String, Va
         .iter()
         .any(|source| source.weight.is_some())
     {
-        bail_usage!("an extension is read behind the corpus of the plan, and not mixed into it");
+        bail_as!(
+            Usage,
+            "an extension is read behind the corpus of the plan, and not mixed into it"
+        );
     }
     // Also where only the corpus of the plan is fetched.
     let fetcher = match sources.fetcher() {
@@ -558,7 +568,8 @@ async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<(String, Va
 /// Refuses what would let a task, or an extension, be read otherwise than its plan says.
 fn check_reading(source: &SourceArgs) -> Result<()> {
     if source.skips_bad() || source.says_how_to_read() {
-        bail_usage!(
+        bail_as!(
+            Usage,
             "the plan says what is read and how: a task is all of its records, and one that cannot be read ends it"
         );
     }
@@ -614,7 +625,10 @@ fn number_of(named: Option<u32>, question: &str) -> Result<u32> {
                 .with_context(|| format!("{variable} is {value:?} and no number"));
         }
     }
-    bail_usage!("{question}, or set JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID");
+    bail_as!(
+        Usage,
+        "{question}, or set JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID"
+    );
 }
 
 /// Returns who did a piece of work, in words.

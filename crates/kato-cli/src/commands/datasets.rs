@@ -19,7 +19,7 @@ use indicatif::ProgressBar;
 use kato_scheduler::StopSignal;
 
 use crate::datasets::{DatasetInfo, DatasetList, DatasetStats, Documents, Rate};
-use crate::exit::{bail_usage, exit_code};
+use crate::exit::{bail_as, exit_code};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::meter::Meter;
@@ -222,7 +222,10 @@ impl RateArgs {
     fn get(&self) -> Result<Rate> {
         match self.rate {
             Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Rate::given(rate)),
-            Some(rate) => bail_usage!("--rate {rate}: give a positive number of samples a second"),
+            Some(rate) => bail_as!(
+                Usage,
+                "--rate {rate}: give a positive number of samples a second"
+            ),
             None => Rate::measure(),
         }
     }

@@ -23,7 +23,7 @@ use kato_scheduler::StopSignal;
 
 use crate::byte_size::ByteSize;
 use crate::estimation::{Estimate, Observed, run_record, sample};
-use crate::exit::{bail_usage, exit_code};
+use crate::exit::{bail_as, exit_code};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::learning::LearningArgs;
@@ -193,7 +193,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         .with_force(args.force)
         .build()?;
     let target = match (args.samples, args.text_size) {
-        (None, None) => bail_usage!("say how large the run is: --samples N"),
+        (None, None) => bail_as!(Usage, "say how large the run is: --samples N"),
         (Some(samples), None) => Target::samples(samples.get()),
         (None, Some(size)) => Target::text_bytes(size.0),
         (Some(samples), Some(size)) => Target::samples(samples.get()).with_text_bytes(size.0),
@@ -275,7 +275,8 @@ fn from_runs(dirs: &[PathBuf]) -> Result<Calibration> {
                 // nothing of this one.
                 .position(|record| record.hierarchy != first.hierarchy)
             {
-                bail_usage!(
+                bail_as!(
+                    Usage,
                     "{} and {} have other levels or rules: estimate from one of them",
                     // Records are in the order of the directories, of which there are at least two
                     // here.

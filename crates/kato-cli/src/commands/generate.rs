@@ -15,7 +15,7 @@ use kato_hierarchy::head::{WriteOptions, WriteStrategy};
 use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
 
 use crate::byte_size::ByteSize;
-use crate::exit::{bail_usage, exit_code};
+use crate::exit::{bail_as, exit_code};
 use crate::generation::GenerationView;
 use crate::head::WritingView;
 use crate::inspect::show;
@@ -134,7 +134,7 @@ fn write(args: &Args) -> Result<()> {
         .with_max_tokens(args.max_tokens)
         .with_strategy(match args.strategy {
             Choose::Greedy => WriteStrategy::Greedy,
-            Choose::TopN => bail_usage!("--head draws with --strategy sample, not top-n"),
+            Choose::TopN => bail_as!(Usage, "--head draws with --strategy sample, not top-n"),
             Choose::Sample => WriteStrategy::Sample {
                 temperature: args.temperature,
                 top_p: args.top_p,

@@ -30,7 +30,7 @@ use kato_scheduler::StopSignal;
 
 use crate::backend::{Backend, MONGODB_URI};
 use crate::byte_size::ByteSize;
-use crate::exit::{bail_usage, exit_code};
+use crate::exit::{bail_as, exit_code};
 use crate::forecast::Forecast;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
@@ -246,10 +246,10 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     flags.extend(["--workers".to_owned(), workers.to_string()]);
     flags.extend(["--memory".to_owned(), args.memory.0.to_string()]);
     let mut target = target(args, &corpus)?;
-    let is_far = target.text_bytes > REACH * corpus.total_bytes() as f64;
-    if is_far && !args.quiet {
+    let far = far_away(&target, &corpus);
+    if let Some(far) = far.as_deref().filter(|_| !args.quiet) {
         // A progress that nobody reads is no reason not to plan.
-        drop(writeln!(stderr(), "{}", far_away(&target, &corpus)));
+        drop(writeln!(stderr(), "{far}"));
     }
     let pilots = Pilots {
         repeats: args.repeat.map_or(repeats, NonZeroUsize::get),
@@ -269,7 +269,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
             true => StorageEngine::embedded_of_run(workers, args.memory.0),
             false => StorageEngine::mongodb(),
         })
-        .with_force(is_far)
+        .with_force(far.is_some())
         .build()?;
     let of_text = |text_bytes: f64| {
         let target = kato_estimator::Target::text_bytes(text_bytes as u64);
@@ -329,7 +329,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
             .into_iter()
             .filter(|crossing| crossing.expected.is_some_and(|at| at <= target.text_bytes))
             .collect(),
-        assumptions: assumptions(args, &corpus, &target, merging, workers),
+        assumptions: assumptions(args, &corpus, far.as_deref(), merging, workers),
         recommendation,
         pilots: measured,
     };
@@ -355,7 +355,8 @@ fn store(args: &Args) -> Result<PilotStore> {
         Backend::Embedded(_) => PilotStore::Embedded,
         Backend::Mongodb(uri) => PilotStore::Mongodb { uri },
         // Its nodes would keep what pilots teach them, and a stock server has no way back.
-        Backend::Kato(_) => bail_usage!(
+        Backend::Kato(_) => bail_as!(
+            Usage,
             "pilots would teach the nodes of a KATO server: measure it with `kato bench`, or record runs with `kato train --history` and ask `kato history forecast`"
         ),
     })
@@ -417,20 +418,23 @@ fn upserts(breakdown: &StorageBreakdown) -> f64 {
         .sum()
 }
 
-/// Says how large pilots would have to be for a run that is far away.
-fn far_away(target: &Target, corpus: &PilotCorpus) -> String {
+/// Says how large pilots would have to be for a run that is far away; `None` for one that is not.
+fn far_away(target: &Target, corpus: &PilotCorpus) -> Option<String> {
     let times = target.text_bytes / corpus.total_bytes().max(1) as f64;
+    if times <= REACH {
+        return None;
+    }
     let needed = target.text_bytes / REACH;
     let way = match corpus.is_whole {
         true => "which is more text than the corpus has".to_owned(),
         false => format!("which --pilot {:.0} makes", needed.ceil()),
     };
-    format!(
+    Some(format!(
         "the run is {} times the pilots of {}, and intervals widen beyond {REACH} times: that takes pilots of {}, {way}",
         HumanCount(times as u64),
         bytes(corpus.total_bytes() as f64),
         bytes(needed),
-    )
+    ))
 }
 
 /// Returns the size of the run in both units.
@@ -447,7 +451,7 @@ fn target(args: &Args, corpus: &PilotCorpus) -> Result<Target> {
             samples: samples as f64,
             upserts: None,
         },
-        (None, None) => bail_usage!("say how large the run is: --target 1GB"),
+        (None, None) => bail_as!(Usage, "say how large the run is: --target 1GB"),
     };
     ensure!(
         target.text_bytes >= 1.0,
@@ -576,7 +580,7 @@ fn only_here(args: &Args, forecast: &Forecast) -> Result<Recommendation> {
 fn assumptions(
     args: &Args,
     corpus: &PilotCorpus,
-    target: &Target,
+    far: Option<&str>,
     merging: f64,
     workers: u64,
 ) -> Vec<String> {
@@ -593,11 +597,8 @@ fn assumptions(
         ),
         "Other programs take as much of this machine as during the pilots.".to_owned(),
     ];
-    if target.text_bytes > REACH * corpus.total_bytes() as f64 {
-        assumptions.push(format!(
-            "Nothing was measured as far away as this: {}.",
-            far_away(target, corpus)
-        ));
+    if let Some(far) = far {
+        assumptions.push(format!("Nothing was measured as far away as this: {far}."));
     }
     match backend(args) {
         Backend::Mongodb(uri) => {

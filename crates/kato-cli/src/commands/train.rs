@@ -26,8 +26,8 @@ use kato_loader::ignored::by_reason;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_prediction::Cancel;
 use kato_prediction::disk::BuildOptions;
-use kato_runs::Position;
 use kato_runs::manifest::CorpusDigest;
+use kato_runs::{Destination, Position};
 use kato_scheduler::{
     Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, TrainingReport,
     Workers,
@@ -185,7 +185,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     // Before anything is learned, so that a file that cannot be written, or is no history, is found
     // out at once.
     args.profile.check()?;
-    args.destination.check_files()?;
+    let destination = args.destination.destination(&probe)?;
+    args.destination.check_files(&destination)?;
     let plan = args
         .history
         .plan
@@ -196,7 +197,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let mut recorder = history.map(Recorder::open).transpose()?;
     let learner = args.learning.learner(args.recording.recording())?;
     let configuration = RunConfiguration::from_learner(&learner).with_split(split(args));
-    let mut options = options(args)?;
+    let mut options = options(args, &destination)?;
     options.probe = probe.clone();
     options.stop = stop;
     let loader_at = |position: Position<'_>| -> Result<StreamingDatasetLoader> {
@@ -213,9 +214,13 @@ fn run(args: &Args) -> Result<ExitCode> {
         let builder = builder.with_interrupt(is_stopped).with_probe(probe.clone());
         Ok(position.loader(builder)?)
     };
-    let (mut run, mut loader) =
-        args.destination
-            .open(&learner, &configuration, args.resume, &probe, loader_at)?;
+    let (mut run, mut loader) = args.destination.open(
+        destination,
+        &learner,
+        &configuration,
+        args.resume,
+        loader_at,
+    )?;
     // Until here Ctrl-C ends the process at once: what was made so far can be resumed.
     let cancel_index = Cancel::new();
     let (stop, cancel) = (options.stop.clone(), cancel_index.clone());
@@ -389,7 +394,7 @@ fn facts(
 }
 
 /// Returns the options of the training.
-fn options(args: &Args) -> Result<TrainingOptions> {
+fn options(args: &Args, destination: &Destination) -> Result<TrainingOptions> {
     let mut options = TrainingOptions::default();
     options.num_workers = args.workers;
     options.distribution = args.distribution;
@@ -400,7 +405,7 @@ fn options(args: &Args) -> Result<TrainingOptions> {
     options.commit_interval = args.commit_interval;
     args.errors.apply(&mut options);
     // Where a bad record ends the run there is nothing to list.
-    options.ledger = args.source.skips_bad().then(|| args.destination.ledger());
+    options.ledger = args.source.skips_bad().then(|| destination.ledger());
     Ok(options)
 }
 

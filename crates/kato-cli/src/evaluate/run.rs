@@ -13,7 +13,7 @@ use kato_loader::{
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, PatternStore};
 
-use crate::exit::{bail_conflict, bail_usage};
+use crate::exit::bail_as;
 use crate::knowledge_base::{Access, DirectoryArgs};
 use crate::remote::{self, Fetcher, Location};
 
@@ -104,7 +104,8 @@ impl TrainedRun {
         let training = move || side(true).build();
         if unseen.is_empty() {
             if split.is_none() {
-                bail_usage!(
+                bail_as!(
+                    Usage,
                     "the knowledge base has seen all documents of its corpus: train one with --hold-out, or name documents that \
                      it has not seen with --unseen"
                 );
@@ -142,7 +143,8 @@ impl TrainedRun {
         // tell whether it is the same.
         let differences = corpus.diff(&now.clone().with_names_of(corpus));
         if !differences.is_empty() {
-            bail_conflict!(
+            bail_as!(
+                Conflict,
                 "this is not the corpus of the training:\n  {}",
                 differences.join("\n  ")
             );
@@ -160,7 +162,8 @@ impl TrainedRun {
                 // fingerprint says nothing.
                 .find(|seen| file.fingerprint.is_some() && seen.fingerprint == file.fingerprint);
             if let Some(seen) = seen {
-                bail_conflict!(
+                bail_as!(
+                    Conflict,
                     "{} is not unseen: the training read it as {}",
                     file.name,
                     seen.name

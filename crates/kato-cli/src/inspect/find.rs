@@ -7,7 +7,7 @@ use kato_model::naming::NAME_PREFIX;
 use kato_store::trace::Trace;
 use kato_store::{KnowledgeBase, PatternStore};
 
-use crate::exit::bail_usage;
+use crate::exit::bail_as;
 
 /// Fewest digits of a name that are looked for.
 const MIN_DIGITS: usize = 6;
@@ -54,7 +54,8 @@ fn complete<'a>(
     if !(MIN_DIGITS..2 * PatternName::BYTES).contains(&digits.len())
         || !digits.bytes().all(is_digit)
     {
-        bail_usage!(
+        bail_as!(
+            Usage,
             "{digits:?} is no pattern name: give the 40 lower-case hexadecimal digits of one, or at least its first \
              {MIN_DIGITS}"
         );
@@ -70,7 +71,8 @@ fn complete<'a>(
                     .iter()
                     .map(|pattern| pattern.name.to_string())
                     .collect();
-                bail_usage!(
+                bail_as!(
+                    Usage,
                     "several patterns begin with {digits}: {}, …; give more digits",
                     names.join(", ")
                 );

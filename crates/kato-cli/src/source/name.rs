@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use kato_loader::StreamingDatasetLoaderBuilder;
 use kato_loader::registry::{DatasetEntry, Registry};
 
-use crate::exit::bail_usage;
+use crate::exit::bail_as;
 use crate::remote::Location;
 
 /// A source to read from.
@@ -39,7 +39,11 @@ impl Source {
     pub(crate) fn parse(text: &Path, registry: &Registry) -> Result<Self> {
         if let Some((weight, rest)) = weight(text, registry) {
             if !(weight > 0.0 && weight.is_finite()) {
-                bail_usage!("the weight of `{}` must be more than 0", text.display());
+                bail_as!(
+                    Usage,
+                    "the weight of `{}` must be more than 0",
+                    text.display()
+                );
             }
             let place = Place::parse(rest, registry)?;
             return Ok(Self {
@@ -112,7 +116,8 @@ impl Place {
         let exists = name == "-" || text.exists();
         match registry.get(name) {
             // Neither reading is the safe one: a run would learn from the wrong corpus in silence.
-            Some(entry) if exists => bail_usage!(
+            Some(entry) if exists => bail_as!(
+                Usage,
                 "`{name}` is a path here and the key of a dataset: write ./{name} for the path, or {} for the dataset",
                 entry.source
             ),

@@ -189,22 +189,12 @@ impl DestinationArgs {
             .with_sharding(self.sharded))
     }
 
-    /// Returns the file in which skipped records and samples are listed.
-    #[must_use]
-    pub(crate) fn ledger(&self) -> PathBuf {
-        match self.backend() {
-            Backend::Embedded(dir) => dir.join("errors.jsonl"),
-            Backend::Kato(_) => self.state().with_extension("errors.jsonl"),
-            Backend::Mongodb(_) => PathBuf::from(format!("{}.errors.jsonl", self.run())),
-        }
-    }
-
     /// Checks that the files beside a run on a server can be written.
     ///
     /// # Errors
     ///
     /// When one cannot be.
-    pub(crate) fn check_files(&self) -> Result<()> {
+    pub(crate) fn check_files(&self, destination: &Destination) -> Result<()> {
         let state = match self.backend() {
             // All files lie in the directory, which is made first of all.
             Backend::Embedded(_) => return Ok(()),
@@ -214,7 +204,7 @@ impl DestinationArgs {
         if let Some(state) = state {
             check_replaceable("--state", &state)?;
         }
-        check_file("the list of errors", &self.ledger())
+        check_file("the list of errors", &destination.ledger())
     }
 
     /// Writes the index of what was learned, if that is wanted and the destination has one; `None`
@@ -238,7 +228,11 @@ impl DestinationArgs {
     }
 
     /// Returns where the run goes.
-    fn destination(&self, probe: &Probe) -> Result<Destination> {
+    ///
+    /// # Errors
+    ///
+    /// When the file with the token of a server cannot be read.
+    pub(crate) fn destination(&self, probe: &Probe) -> Result<Destination> {
         Ok(match self.backend() {
             Backend::Embedded(dir) => Destination::from(dir),
             Backend::Kato(url) => Destination::on_server(self.nodes(&url, probe)?),
@@ -268,16 +262,10 @@ impl DestinationArgs {
             .with_whole_comparison(self.compare_all)
             .with_torn_learns(self.torn_learns.into())
             .with_probe(probe.clone());
-        let Some(from) = &self.reteach else {
-            return Ok(builder);
-        };
-        // What was skipped before the position is listed in its ledger.
-        let ledger = from.with_extension("errors.jsonl");
-        if ledger.exists() {
-            std::fs::copy(&ledger, self.ledger())
-                .with_context(|| format!("failed to copy {}", ledger.display()))?;
-        }
-        Ok(builder.with_reteaching(from))
+        Ok(match &self.reteach {
+            Some(from) => builder.with_reteaching(from),
+            None => builder,
+        })
     }
 
     /// Opens the run, or begins it, with the loader at its position, which `loader_at` makes.
@@ -287,27 +275,29 @@ impl DestinationArgs {
     /// When the run exists and is not to be resumed, or cannot be opened.
     pub(crate) fn open(
         &self,
+        destination: Destination,
         learner: &HierarchicalConceptLearner,
         configuration: &RunConfiguration,
         resume: bool,
-        probe: &Probe,
         loader_at: impl FnOnce(Position<'_>) -> Result<StreamingDatasetLoader>,
     ) -> Result<(TrainingRun, StreamingDatasetLoader)> {
         let start = match resume {
             true => Start::Resume,
             false => Start::New,
         };
+        if let Some(from) = &self.reteach {
+            // What was skipped before the position is listed in the ledger of that run.
+            let ledger = from.with_extension("errors.jsonl");
+            if ledger.exists() {
+                std::fs::copy(&ledger, destination.ledger())
+                    .with_context(|| format!("failed to copy {}", ledger.display()))?;
+            }
+        }
         let mut missing = None;
-        let opened = TrainingRun::open(
-            self.destination(probe)?,
-            learner,
-            configuration,
-            start,
-            |position| {
-                let loader = loader_at(position);
-                loader.inspect_err(|error| missing = Some(format!("{error:#}")))
-            },
-        );
+        let opened = TrainingRun::open(destination, learner, configuration, start, |position| {
+            let loader = loader_at(position);
+            loader.inspect_err(|error| missing = Some(format!("{error:#}")))
+        });
         let (run, loader) =
             opened.map_err(|error: anyhow::Error| self.explained(error, missing))?;
         run.store().inspect(|store| warn_of_recovery(store));

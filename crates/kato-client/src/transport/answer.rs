@@ -168,12 +168,13 @@ pub(crate) async fn read<T: DeserializeOwned>(
     serde_json::from_slice(&body)
         .map(|value| Answer { value, replayed })
         .map_err(|error| {
-            let error = ClientError::Decode {
-                method: call.method_name(),
-                path: call.path(),
-                source: match body.is_empty() {
-                    true => "it is empty, as a KATO's is while its database restarts".into(),
-                    false => error.into(),
+            let (method, path) = (call.method_name(), call.path());
+            let error = match body.is_empty() {
+                true => ClientError::Empty { method, path },
+                false => ClientError::Decode {
+                    method,
+                    path,
+                    source: error.into(),
                 },
             };
             Failure::new(Meaning::Doubtful, error)

@@ -92,7 +92,7 @@ pub(crate) struct Journal {
     file: File,
     /// The reason why a record could not be written: half a line may stand at the end, which
     /// nothing may follow.
-    broken: Option<String>,
+    broken: Option<(io::ErrorKind, String)>,
     works: BTreeMap<WorkKey, Progress>,
     /// Sessions that may be at work, with their level.
     sessions: BTreeMap<String, usize>,
@@ -480,13 +480,13 @@ impl Journal {
             taken.push(record);
         }
         // A whole line behind half a line would be part of a damaged one.
-        if let Some(reason) = &self.broken {
+        if let Some((kind, reason)) = &self.broken {
             let reason = format!("an earlier record could not be written: {reason}");
-            return Err(refused("write", &self.path, reason));
+            return Err(failed("write", &self.path)(io::Error::new(*kind, reason)));
         }
         // One write, so that a crash of this process leaves all of it or none.
         self.file.write_all(&text).map_err(|error| {
-            self.broken = Some(error.to_string());
+            self.broken = Some((error.kind(), error.to_string()));
             failed("write", &self.path)(error)
         })?;
         // Behind the writing: nothing counts as known that the file does not say.
@@ -560,6 +560,8 @@ fn parse(line: &[u8]) -> Option<Record> {
 
 #[cfg(test)]
 mod tests {
+    use kato_advice::ErrorClass;
+
     use super::*;
 
     fn call(n: u32) -> Doubtful {
@@ -660,6 +662,20 @@ mod tests {
             read.progress((8, 0)).unwrap().arrived,
             [true, true, true, false, true, false]
         );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn behind_a_record_without_room_none_is_written_for_the_same_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = journal(dir.path());
+        let file = std::mem::replace(&mut journal.file, File::create("/dev/full").unwrap());
+        let first = journal.use_session(0, "session-3").unwrap_err();
+        assert_eq!(first.class(), ErrorClass::NoRoom);
+        // Also where there would be room again.
+        journal.file = file;
+        let second = journal.use_session(0, "session-3").unwrap_err();
+        assert_eq!(second.class(), ErrorClass::NoRoom);
     }
 
     #[test]

@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_busy_machine_is_an_issue_and_leaves_the_server_healthy() {
         let service = Service::in_memory(ServiceOptions::default());
-        let app = App::new(service, Options::default(), Bytes::new());
+        let app = App::new(service, Options::default(), Box::new(Bytes::new));
         let busy = Machine {
             cpu_percent: 100.0,
             memory_percent: 99.0,

@@ -21,8 +21,8 @@ pub(crate) struct CompleteFile {
 enum FlushState {
     Dirty,
     Flushed,
-    /// The error is kept for whoever asks first; a system tells of it once.
-    Failed(Option<io::Error>),
+    /// The error is kept for whoever asks; a system tells of it once.
+    Failed(io::ErrorKind, String),
 }
 
 impl CompleteFile {
@@ -40,10 +40,8 @@ impl CompleteFile {
     /// The error of the first attempt, whoever made it. A second attempt is not made: it would
     /// succeed without having written what the first one failed to write.
     pub(crate) fn flush(&self) -> io::Result<()> {
-        match &mut *self.attempted() {
-            FlushState::Failed(error) => Err(error
-                .take()
-                .unwrap_or_else(|| io::Error::other("an earlier flush failed"))),
+        match &*self.attempted() {
+            FlushState::Failed(kind, text) => Err(io::Error::new(*kind, text.clone())),
             FlushState::Dirty | FlushState::Flushed => Ok(()),
         }
     }
@@ -54,7 +52,7 @@ impl CompleteFile {
         if matches!(*state, FlushState::Dirty) {
             *state = match self.file.sync_all() {
                 Ok(()) => FlushState::Flushed,
-                Err(error) => FlushState::Failed(Some(error)),
+                Err(error) => FlushState::Failed(error.kind(), error.to_string()),
             };
         }
         state
@@ -125,7 +123,10 @@ mod tests {
         let first = file.flush().unwrap_err();
         assert_eq!(first.kind(), io::ErrorKind::InvalidInput);
         // It stays failed: the system itself would call a second attempt a success.
-        file.flush().unwrap_err();
+        // And whoever asks again is told the same.
+        let second = file.flush().unwrap_err();
+        assert_eq!(second.kind(), first.kind());
+        assert_eq!(second.to_string(), first.to_string());
     }
 
     #[test]

@@ -37,12 +37,9 @@ fn lost_redis() {
 fn torn_learns() {
     let told = check(Kind::Torn, Generation::V3_10);
     told.met("torn, and taught again");
-    // Of many learns torn in one node not every set can be told from a loss: the error names node and
-    // counts all the same.
     told.only(&[
         "equal",
         "equal but for torn ones",
-        "lost",
         "torn",
         "torn, and taught again",
     ]);
