@@ -31,24 +31,24 @@ fn train_all(c: &mut Criterion) {
 
     let mut group = c.benchmark_group("train 20 MB");
     group.sample_size(10);
-    for num_workers in [NonZeroUsize::MIN, NonZeroUsize::MIN.saturating_add(1)] {
-        let mut report = run(&learner, &corpus, &dir.path().join("first"), num_workers);
+    for n_workers in [NonZeroUsize::MIN, NonZeroUsize::MIN.saturating_add(1)] {
+        let mut report = run(&learner, &corpus, &dir.path().join("first"), n_workers);
         std::fs::remove_dir_all(dir.path().join("first")).expect("the knowledge base was made");
         group.throughput(Throughput::ElementsAndBytes {
             elements: report.tokens,
             bytes: CORPUS_BYTES,
         });
-        group.bench_function(format!("{num_workers} workers"), |b| {
+        group.bench_function(format!("{n_workers} workers"), |b| {
             b.iter_batched(
                 || tempfile::tempdir_in(dir.path()).expect("a temporary folder"),
                 |kb| {
-                    report = run(&learner, &corpus, &kb.path().join("kb"), num_workers);
+                    report = run(&learner, &corpus, &kb.path().join("kb"), n_workers);
                     kb
                 },
                 BatchSize::PerIteration,
             );
         });
-        print_budget(num_workers, &report);
+        print_budget(n_workers, &report);
     }
     group.finish();
 }
@@ -57,7 +57,7 @@ fn run(
     learner: &HierarchicalConceptLearner,
     corpus: &Path,
     kb: &Path,
-    num_workers: NonZeroUsize,
+    n_workers: NonZeroUsize,
 ) -> TrainingReport {
     let store = EmbeddedStore::create(
         kb,
@@ -70,12 +70,12 @@ fn run(
         .build()
         .expect("the corpus was written");
     let mut options = TrainingOptions::default();
-    options.num_workers = Workers::Exactly(num_workers);
+    options.n_workers = Workers::Exactly(n_workers);
     train_parallel(&mut loader, learner, &store, &options, |_event| {}).expect("the disk has room")
 }
 
 /// Thread time of the last run by stage, in nanoseconds a token.
-fn print_budget(num_workers: NonZeroUsize, report: &TrainingReport) {
+fn print_budget(n_workers: NonZeroUsize, report: &TrainingReport) {
     let StageSeconds {
         load,
         load_blocked,
@@ -89,7 +89,7 @@ fn print_budget(num_workers: NonZeroUsize, report: &TrainingReport) {
     } = report.stage_seconds;
     let ns = |seconds: f64| 1e9 * seconds / report.tokens.max(1) as f64;
     eprintln!(
-        "{num_workers} workers, ns a token: load {:.1} (waiting {:.1}), learn {:.1}, stage {:.1}, starved {:.1}, \
+        "{n_workers} workers, ns a token: load {:.1} (waiting {:.1}), learn {:.1}, stage {:.1}, starved {:.1}, \
          commit {:.1}, merge {:.1}, count patterns {:.1}; wall clock {:.1}",
         ns(load),
         ns(load_blocked),

@@ -42,12 +42,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{order:?}, windows of {window}: {batches} batches, {padding:.1} % padding");
     }
 
-    for num_workers in 0..=2 {
-        let options = options().with_workers(num_workers);
+    for n_workers in 0..=2 {
+        let options = options().with_workers(n_workers);
         let trivial = rate(TokenBatches::new(open(&path)?, options.clone(), words)?)?;
         let working = rate(TokenBatches::new(open(&path)?, options, hashed)?)?;
         println!(
-            "{num_workers} workers: {trivial:.1} M tokens/s, working encoder {working:.1} M tokens/s"
+            "{n_workers} workers: {trivial:.1} M tokens/s, working encoder {working:.1} M tokens/s"
         );
     }
     let start = Instant::now();

@@ -172,7 +172,7 @@ fn scheduled(
         .with_input(corpus)
         .build()?;
     let mut options = TrainingOptions::default();
-    options.num_workers = Workers::Exactly(NonZeroUsize::new(workers).context("no workers")?);
+    options.n_workers = Workers::Exactly(NonZeroUsize::new(workers).context("no workers")?);
     options.distribution = distribution;
     let clock = Clock::start()?;
     let report = train_parallel(&mut loader, learner, &store, &options, |_event| {})?;
@@ -227,7 +227,7 @@ fn handing_out(lines: &Path, work_size: WorkSize) -> Result<f64> {
         work_size,
     };
     let mut options = TrainingOptions::default();
-    options.num_workers = Workers::Exactly(NonZeroUsize::MIN);
+    options.n_workers = Workers::Exactly(NonZeroUsize::MIN);
     let start = Instant::now();
     train_parallel_with(&mut loader()?, &learner, &nothing, &options, |_event| {})?;
     let all = start.elapsed().as_secs_f64();

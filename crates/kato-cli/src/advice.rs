@@ -41,7 +41,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("FailurePolicy::most_failures", "--max-errors"),
     ("OnFailure::Skip", "--skip-errors"),
     ("Recording::provenance", "--provenance"),
-    ("TrainingOptions::num_workers", "--workers"),
+    ("TrainingOptions::n_workers", "--workers"),
     ("threads", "--workers"),
     // Where it goes.
     ("DamagePolicy::GoBack", "--go-back"),

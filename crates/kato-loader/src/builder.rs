@@ -185,14 +185,14 @@ impl StreamingDatasetLoaderBuilder {
             dataset.remote.inherit(&self.remote);
             parts.push(dataset.part(weight, position(number))?);
         }
-        let num_workers = self.workers.unwrap_or_else(|| default_workers(&parts));
+        let n_workers = self.workers.unwrap_or_else(|| default_workers(&parts));
         let mixture = Mixture::new(parts, self.mixing);
         // Before the position is looked at: what differs says more than a position that does not
         // exist.
         self.check_identity(&mixture)?;
         let mut datasets = mixture.parts().iter().map(|part| &part.dataset);
         datasets.try_for_each(Dataset::check_position)?;
-        let workers = match num_workers {
+        let workers = match n_workers {
             0 => None,
             number => {
                 let mut files = mixture

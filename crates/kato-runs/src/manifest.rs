@@ -42,7 +42,7 @@ const FORMAT_VERSION: u64 = 1;
 ///     .build()?;
 /// let backend = RunBackend::new(BackendKind::Embedded, "runs/wiki");
 /// let manifest = RunManifest::begin("wiki".parse()?, &RunConfiguration::from_learner(&learner), backend)
-///     .with_option("num_workers", 4);
+///     .with_option("n_workers", 4);
 /// assert_eq!(manifest.state, RunState::Running);
 /// assert_eq!(manifest.levels[1].database, "wiki_node1_kato");
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -138,7 +138,7 @@ impl Record {
     ) -> Result<TrainingReport, RunsError> {
         let manifest = self.manifest.clone().with_corpus(&loader.identity());
         self.manifest = manifest
-            .with_option("num_workers", options.num_workers.to_string())
+            .with_option("n_workers", options.n_workers.to_string())
             .with_option("distribution", options.distribution.name());
         let mut has_begun = self.recorded.is_none();
         // A new run is recorded before it learns, so that one that is killed soon is on record,

@@ -120,14 +120,14 @@ pub(crate) struct Dispatch {
 
 impl Dispatch {
     /// Creates the state of a session that has taken nothing in yet.
-    pub(crate) fn new(distribution: Distribution, num_workers: usize, attempts: u32) -> Self {
+    pub(crate) fn new(distribution: Distribution, n_workers: usize, attempts: u32) -> Self {
         Self {
             distribution,
             attempts: attempts.max(1),
             workers: std::iter::repeat_with(WorkerState::default)
-                .take(num_workers)
+                .take(n_workers)
                 .collect(),
-            n_active: num_workers,
+            n_active: n_workers,
             assignments: BTreeMap::new(),
             batches: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -192,9 +192,9 @@ impl Dispatch {
         let batch = BatchId(self.next_batch);
         self.next_batch += 1;
         let epoch = self.open_epoch();
-        let num_workers = self.workers.len();
+        let n_workers = self.workers.len();
         for (worker, selection) in
-            cut_into_assignments(self.distribution, num_workers, n_documents, group)
+            cut_into_assignments(self.distribution, n_workers, n_documents, group)
         {
             let id = AssignmentId(self.next_assignment);
             self.next_assignment += 1;

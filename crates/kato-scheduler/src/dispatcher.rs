@@ -117,23 +117,23 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         commits: Sender<StagedEpoch<B::Part>>,
         on_event: &'a mut dyn FnMut(TrainingEvent),
     ) -> Self {
-        let num_workers = session.num_workers;
+        let n_workers = session.n_workers;
         // Only where samples go to whoever is free: a distribution that sets who learns what deals
         // them out to all workers. In this process one worker a core is the answer.
-        let is_tuned = options.num_workers == crate::Workers::Auto
+        let is_tuned = options.n_workers == crate::Workers::Auto
             && options.distribution == Distribution::WorkStealing
             && backend.connections().is_some();
-        let tuner = is_tuned.then(|| Tuner::new(num_workers));
+        let tuner = is_tuned.then(|| Tuner::new(n_workers));
         let mut dispatch = Dispatch::new(
             options.distribution,
-            num_workers,
+            n_workers,
             options.failures.attempts.get(),
         );
-        let active = tuner.as_ref().map_or(num_workers, Tuner::active);
+        let active = tuner.as_ref().map_or(n_workers, Tuner::active);
         dispatch.activate(active);
         // Each worker learns one batch while two wait for it, which must not outweigh what it
         // learns.
-        let affordable = options.memory_budget / (4 * num_workers);
+        let affordable = options.memory_budget / (4 * n_workers);
         Self {
             loader,
             options,

@@ -27,7 +27,7 @@ pub enum Distribution {
     /// timing.
     #[default]
     WorkStealing,
-    /// Sample `i` of the corpus goes to worker `i mod num_workers`. Reproducible; as fast as the
+    /// Sample `i` of the corpus goes to worker `i mod n_workers`. Reproducible; as fast as the
     /// slowest worker.
     RoundRobin,
     /// Each batch of samples is cut into one run of neighbours for each worker. Reproducible for
@@ -106,14 +106,14 @@ impl Selection {
 /// samples. `group` is the number of the batch where batches must not be cut.
 pub(crate) fn cut_into_assignments(
     distribution: Distribution,
-    num_workers: usize,
+    n_workers: usize,
     n_documents: usize,
     group: Option<u64>,
 ) -> Vec<(Option<usize>, Selection)> {
     /// Groups that one worker gets in a row.
     const RUN: u64 = 4;
 
-    let worker_of = |number: u64| Some((number % num_workers.max(1) as u64) as usize);
+    let worker_of = |number: u64| Some((number % n_workers.max(1) as u64) as usize);
     match (distribution, group) {
         // Nothing is set in advance: a whole batch waits for whoever is free.
         (Distribution::WorkStealing, _) => vec![(None, Selection::All)],
@@ -122,20 +122,20 @@ pub(crate) fn cut_into_assignments(
         (Distribution::RoundRobin, None) => {
             // By the number in the corpus and not in the batch, so that sizes of batches do not
             // matter.
-            let modulus = num_workers as u64;
+            let modulus = n_workers as u64;
             let residue = |worker| Selection::Residue {
                 modulus,
                 residue: worker as u64,
             };
-            (0..num_workers)
+            (0..n_workers)
                 .map(|worker| (Some(worker), residue(worker)))
                 .collect()
         }
         (Distribution::Contiguous, None) => {
             // Rounded bounds: the runs cover the batch without gaps, and differ by one sample at
             // most.
-            let bound = |worker: usize| n_documents * worker / num_workers;
-            (0..num_workers)
+            let bound = |worker: usize| n_documents * worker / n_workers;
+            (0..n_workers)
                 .map(|worker| (worker, bound(worker)..bound(worker + 1)))
                 // A batch with fewer samples than workers has no run for some of them.
                 .filter(|(_, positions)| !positions.is_empty())
@@ -153,23 +153,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn contiguous_runs_cover_a_batch_once_and_evenly(num_workers in 1_usize..9, n_documents in 1_usize..100) {
+        fn contiguous_runs_cover_a_batch_once_and_evenly(n_workers in 1_usize..9, n_documents in 1_usize..100) {
             let mut next = 0;
-            for (_, selection) in cut_into_assignments(Distribution::Contiguous, num_workers, n_documents, None) {
+            for (_, selection) in cut_into_assignments(Distribution::Contiguous, n_workers, n_documents, None) {
                 let Selection::Positions(positions) = selection else { panic!("{selection:?}") };
                 prop_assert_eq!(positions.start, next);
-                prop_assert!(positions.len() <= n_documents.div_ceil(num_workers));
+                prop_assert!(positions.len() <= n_documents.div_ceil(n_workers));
                 next = positions.end;
             }
             prop_assert_eq!(next, n_documents);
         }
 
         #[test]
-        fn groups_stay_whole_for_any_number_of_workers(num_workers in 1_usize..9, group in 0_u64..1000) {
+        fn groups_stay_whole_for_any_number_of_workers(n_workers in 1_usize..9, group in 0_u64..1000) {
             for distribution in Distribution::ALL {
-                let cut = cut_into_assignments(distribution, num_workers, 8, Some(group));
+                let cut = cut_into_assignments(distribution, n_workers, 8, Some(group));
                 prop_assert_eq!(cut.len(), 1);
-                prop_assert!(cut[0].0.is_none_or(|worker| worker < num_workers));
+                prop_assert!(cut[0].0.is_none_or(|worker| worker < n_workers));
                 prop_assert_eq!(&cut[0].1, &Selection::All);
             }
         }

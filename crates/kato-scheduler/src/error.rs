@@ -174,10 +174,10 @@ impl TrainError {
                 "look at the list of errors, then resume with a higher `FailurePolicy::most_failures`",
             ],
             Self::Connections { .. } => &[
-                "use fewer workers, `TrainingOptions::num_workers`",
+                "use fewer workers, `TrainingOptions::n_workers`",
                 "open more connections, `ConnectionBudget::pool`",
             ],
-            Self::Spawn(_) => &["use fewer workers, `TrainingOptions::num_workers`"],
+            Self::Spawn(_) => &["use fewer workers, `TrainingOptions::n_workers`"],
             Self::Position { .. }
             | Self::Checkpoint { .. }
             | Self::Salvaged

@@ -14,7 +14,7 @@ use crate::{Distribution, StopSignal, Workers};
 #[non_exhaustive]
 pub struct TrainingOptions {
     /// Threads that learn. Default: [`Workers::Auto`].
-    pub num_workers: Workers,
+    pub n_workers: Workers,
     /// Which worker learns which sample. Default: [`Distribution::WorkStealing`].
     pub distribution: Distribution,
     /// Text handed to a worker at once, in bytes; less where the memory budget is too small for
@@ -72,7 +72,7 @@ pub enum OnStall {
 impl Default for TrainingOptions {
     fn default() -> Self {
         Self {
-            num_workers: Workers::Auto,
+            n_workers: Workers::Auto,
             distribution: Distribution::default(),
             batch_bytes: 512 << 10,
             memory_budget: 256 << 20,

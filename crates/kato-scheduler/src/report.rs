@@ -35,7 +35,7 @@ pub struct TrainingReport {
     /// Tokens per second of this session.
     pub tokens_per_sec: f64,
     /// Threads that learned; where their number is tuned, those at work at the end.
-    pub num_workers: usize,
+    pub n_workers: usize,
     /// Which worker learned which sample.
     pub distribution: &'static str,
     /// The levels, from the bottom up.
@@ -86,13 +86,13 @@ impl TrainingReport {
     /// Returns the share of their time that the workers of this session waited for documents, from
     /// 0 to 1.
     ///
-    /// Formula: `stage_seconds.starved` / (`num_workers` · `total_time_seconds`); 0 for a session
+    /// Formula: `stage_seconds.starved` / (`n_workers` · `total_time_seconds`); 0 for a session
     /// that took no time. It bounds from above what a faster loader could save: the wait for the
     /// first documents is part of it, and so is the wait of a worker while the last documents are
     /// with others.
     #[must_use]
     pub fn starved_share(&self) -> f64 {
-        let available = self.num_workers as f64 * self.total_time_seconds;
+        let available = self.n_workers as f64 * self.total_time_seconds;
         if available > 0.0 {
             // Clamped, because clocks are read one after the other and may add up to a little more.
             (self.stage_seconds.starved / available).clamp(0.0, 1.0)
@@ -142,7 +142,7 @@ pub struct StageSeconds {
 mod tests {
     use super::*;
 
-    fn share(num_workers: usize, total_time_seconds: f64, starved: f64) -> f64 {
+    fn share(n_workers: usize, total_time_seconds: f64, starved: f64) -> f64 {
         let report = TrainingReport {
             samples_processed: 0,
             samples_attempted: 0,
@@ -156,7 +156,7 @@ mod tests {
             total_time_seconds,
             rate_samples_per_sec: 0.0,
             tokens_per_sec: 0.0,
-            num_workers,
+            n_workers,
             distribution: "work-stealing",
             levels: Vec::new(),
             dropped: Dropped::default(),

@@ -182,8 +182,8 @@ fn train_session<B: Backend>(
         .as_deref()
         .map(|path| Ledger::open(path, checkpoint.ledger_bytes))
         .transpose()?;
-    let num_workers = options
-        .num_workers
+    let n_workers = options
+        .n_workers
         .resolve(
             options.memory_budget,
             options.memory_ceiling,
@@ -192,7 +192,7 @@ fn train_session<B: Backend>(
         .get();
     let session = Session {
         start,
-        num_workers,
+        n_workers,
         reading,
         shared: Shared::new(learner.nodes().len()),
         clocks: Clocks::default(),
@@ -200,20 +200,20 @@ fn train_session<B: Backend>(
         probes: WorkerProbes::new(
             &options.probe,
             &learner.node_names(),
-            num_workers,
+            n_workers,
             backend.connections().is_none(),
         ),
     };
     let _thread = options.probe.thread(stages::LOAD);
     let _span =
-        tracing::info_span!("train", num_workers, distribution = %options.distribution).entered();
+        tracing::info_span!("train", n_workers, distribution = %options.distribution).entered();
     let context = WorkerContext {
         backend,
         learner,
         shared: &session.shared,
         probes: &session.probes,
         options: WorkerOptions {
-            batch_budget: options.memory_budget / num_workers,
+            batch_budget: options.memory_budget / n_workers,
             on_failure: options.failures.on_failure,
         },
     };
@@ -223,7 +223,7 @@ fn train_session<B: Backend>(
         let (report_sender, reports) = unbounded();
         // The dispatcher sends no epoch before the one in front of it is committed.
         let (commits, epochs) = unbounded();
-        let pool = match WorkerPool::start(scope, context, num_workers, report_sender.clone()) {
+        let pool = match WorkerPool::start(scope, context, n_workers, report_sender.clone()) {
             // Stopped while it was being found out how far the nodes are.
             Err(error) if error.is_interruption() && options.stop.is_stopped() => {
                 return Ok((checkpoint, SessionCounts::default()));
@@ -293,7 +293,7 @@ fn train_session<B: Backend>(
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) start: Instant,
-    pub(crate) num_workers: usize,
+    pub(crate) n_workers: usize,
     pub(crate) reading: ReadingMark,
     pub(crate) shared: Shared,
     pub(crate) clocks: Clocks,
@@ -473,7 +473,7 @@ impl Session {
             total_time_seconds: seconds,
             rate_samples_per_sec: rate(session_samples),
             tokens_per_sec: rate(counters.tokens - earlier.tokens),
-            num_workers: session_counts.workers,
+            n_workers: session_counts.workers,
             distribution: distribution.name(),
             levels,
             dropped: counters.dropped,

@@ -39,12 +39,12 @@ impl WorkerProbes {
     pub(crate) fn new(
         probe: &Probe,
         node_names: &[&str],
-        num_workers: usize,
+        n_workers: usize,
         are_here: bool,
     ) -> Self {
         Self {
             probe: probe.clone(),
-            mail: probe.queue("mailboxes", num_workers as u64),
+            mail: probe.queue("mailboxes", n_workers as u64),
             nodes: node_names.iter().map(|name| probe.node(name)).collect(),
             are_timed: are_here && probe.is_on(),
         }

@@ -48,16 +48,16 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
     pub(crate) fn start(
         scope: &'scope Scope<'scope, 'env>,
         context: WorkerContext<'env, B>,
-        num_workers: usize,
+        n_workers: usize,
         reports: Sender<Report<B::Part>>,
     ) -> Result<Self, TrainError> {
         let mut pool = Self {
             scope,
             context,
             reports,
-            workers: Vec::with_capacity(num_workers),
+            workers: Vec::with_capacity(n_workers),
         };
-        for worker in 0..num_workers {
+        for worker in 0..n_workers {
             let handle = pool.spawn(worker)?;
             pool.workers.push(handle);
         }

@@ -70,12 +70,12 @@ impl Workers {
     /// Creates threads for the short work of one node, half as many for long work, and twice as
     /// many for all nodes together. There are more than cores, because they wait for locks more
     /// often than they work.
-    pub(crate) fn new(num_workers: usize, longest_prediction: Duration) -> Self {
+    pub(crate) fn new(n_workers: usize, longest_prediction: Duration) -> Self {
         // At least 2, so that a half of them is not none.
-        let num_workers = num_workers.clamp(2, MAX_WORKERS);
+        let n_workers = n_workers.clamp(2, MAX_WORKERS);
         Self {
-            short: FairSemaphore::new(2 * num_workers, num_workers),
-            long: FairSemaphore::new(num_workers / 2 * 2, num_workers / 2),
+            short: FairSemaphore::new(2 * n_workers, n_workers),
+            long: FairSemaphore::new(n_workers / 2 * 2, n_workers / 2),
             longest_prediction,
             n_running: watch::Sender::new(0),
         }

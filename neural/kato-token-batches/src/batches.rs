@@ -126,9 +126,9 @@ impl TokenBatches {
             on_bad_document: options.on_bad_document,
         };
         let source = WindowSource::new(loader, encoding);
-        let windows = match options.num_workers {
+        let windows = match options.n_workers {
             0 => Windows::Inline(Box::new(source)),
-            num_workers => Windows::Threads(Pool::start(source, num_workers, options.prefetch)?),
+            n_workers => Windows::Threads(Pool::start(source, n_workers, options.prefetch)?),
         };
         Ok(Self {
             windows,

@@ -93,7 +93,7 @@ pub struct TokenBatchOptions {
     pub(crate) shape: Shape,
     pub(crate) on_bad_document: OnBadDocument,
     pub(crate) ledger_capacity: usize,
-    pub(crate) num_workers: usize,
+    pub(crate) n_workers: usize,
     pub(crate) prefetch: usize,
     pub(crate) resume_from: Option<TokenBatchState>,
 }
@@ -133,7 +133,7 @@ impl TokenBatchOptions {
             },
             on_bad_document: OnBadDocument::default(),
             ledger_capacity: DEFAULT_LEDGER_CAPACITY,
-            num_workers: 1,
+            n_workers: 1,
             prefetch: 2,
             resume_from: None,
         }
@@ -225,7 +225,7 @@ impl TokenBatchOptions {
     /// The batches are the same for any number.
     #[must_use]
     pub fn with_workers(mut self, workers: usize) -> Self {
-        self.num_workers = workers;
+        self.n_workers = workers;
         self
     }
 
@@ -258,14 +258,14 @@ impl TokenBatchOptions {
             ("with_window_documents", shape.window_documents == 0),
             ("with_window_bytes", shape.window_bytes == 0),
             ("with_ledger_capacity", self.ledger_capacity == 0),
-            ("with_prefetch", self.num_workers > 0 && self.prefetch == 0),
+            ("with_prefetch", self.n_workers > 0 && self.prefetch == 0),
         ];
         if let Some((option, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
             let reason = "it must be at least 1";
             return Err(TokenBatchError::InvalidOption { option, reason });
         }
         let is_vast = [
-            ("with_workers", self.num_workers > MOST_AHEAD),
+            ("with_workers", self.n_workers > MOST_AHEAD),
             ("with_prefetch", self.prefetch > MOST_AHEAD),
         ];
         if let Some((option, _)) = is_vast.into_iter().find(|(_, is_vast)| *is_vast) {

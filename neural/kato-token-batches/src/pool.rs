@@ -111,14 +111,14 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Starts threads that make windows, at most `num_workers * prefetch` of them ahead.
+    /// Starts threads that make windows, at most `n_workers * prefetch` of them ahead.
     pub(crate) fn start(
         source: WindowSource,
-        num_workers: usize,
+        n_workers: usize,
         prefetch: usize,
     ) -> Result<Self, TokenBatchError> {
         // Both factors are at most 1,024, which the options were checked for.
-        let ahead = num_workers * prefetch;
+        let ahead = n_workers * prefetch;
         let (permits, permits_taken) = bounded(ahead);
         // Every outcome belongs to a permit, so that sending one never waits: a thread that is told
         // to stop cannot be stuck in it.
@@ -131,7 +131,7 @@ impl Pool {
             next: 0,
             threads: Vec::new(),
         };
-        for worker in 0..num_workers {
+        for worker in 0..n_workers {
             let (source, permits, made) = (
                 Arc::clone(&pool.source),
                 permits_taken.clone(),

@@ -74,7 +74,7 @@ impl Bench {
     /// Returns the options of a training with this number of workers.
     fn options(&self, workers: NonZeroUsize) -> TrainingOptions {
         let mut options = TrainingOptions::default();
-        options.num_workers = Workers::Exactly(workers);
+        options.n_workers = Workers::Exactly(workers);
         options.distribution = self.distribution;
         options.stop = self.stop.clone();
         options

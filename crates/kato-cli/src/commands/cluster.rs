@@ -305,7 +305,7 @@ async fn answer_to(
             cluster = cluster.with_generation(Generation::Number(plan.generation()));
             let learner = Arc::new(learner(&plan)?);
             let mut options = TrainingOptions::default();
-            options.num_workers = *workers;
+            options.n_workers = *workers;
             options.memory_budget =
                 usize::try_from(memory.0).context("--memory is too large for this machine")?;
             let corpus = source.again(plan.corpus())?;

@@ -358,7 +358,7 @@ fn index_options(args: &Args, report: &TrainingReport, cancel: Cancel) -> BuildO
     let sort_bytes = usize::try_from(args.memory()).unwrap_or(usize::MAX);
     BuildOptions::default()
         .with_sort_bytes(sort_bytes)
-        .with_threads(NonZeroUsize::new(report.num_workers).unwrap_or(NonZeroUsize::MIN))
+        .with_threads(NonZeroUsize::new(report.n_workers).unwrap_or(NonZeroUsize::MIN))
         .with_cancel(cancel)
 }
 
@@ -396,7 +396,7 @@ fn facts(
 /// Returns the options of the training.
 fn options(args: &Args, destination: &Destination) -> Result<TrainingOptions> {
     let mut options = TrainingOptions::default();
-    options.num_workers = args.workers;
+    options.n_workers = args.workers;
     options.distribution = args.distribution;
     options.memory_budget =
         usize::try_from(args.memory()).context("--memory is too large for this machine")?;

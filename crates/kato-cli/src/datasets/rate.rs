@@ -72,7 +72,7 @@ impl Rate {
             samples_per_second: report.rate_samples_per_sec,
             source: format!(
                 "measured now: {} synthetic documents of 2.1 kB learned into memory in {:.1} s with {} threads",
-                report.session_samples, report.total_time_seconds, report.num_workers
+                report.session_samples, report.total_time_seconds, report.n_workers
             ),
         })
     }

@@ -82,7 +82,7 @@ impl Recorder {
         note: &str,
     ) -> Result<String> {
         let settings = RunSettings::new(facts.chunk_sizes.iter().copied())
-            .with_workers(report.num_workers as u64)
+            .with_workers(report.n_workers as u64)
             .with_memory_bytes(facts.memory_bytes)
             .with_backend(facts.backend)
             .with_other("configuration", facts.configuration.clone());

@@ -26,7 +26,7 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
     text += &format!(
         "\n{:.1} s with {} workers: {:.0} samples/s, {:.2} M tokens/s\n",
         report.total_time_seconds,
-        report.num_workers,
+        report.n_workers,
         report.rate_samples_per_sec,
         report.tokens_per_sec / 1e6,
     );

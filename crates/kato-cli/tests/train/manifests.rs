@@ -33,7 +33,7 @@ fn a_finished_run_tells_what_it_was() {
     assert_eq!(manifest["backend"]["kind"], "embedded");
     assert_eq!(
         manifest["options"],
-        json!({"num_workers": "2", "distribution": "contiguous"})
+        json!({"n_workers": "2", "distribution": "contiguous"})
     );
     assert_eq!(manifest["corpus"]["files"], 1);
     assert_eq!(manifest["tokenizer"]["name"], "tokenizer.json");

@@ -124,7 +124,7 @@ impl Place {
 
     fn options() -> TrainingOptions {
         let mut options = TrainingOptions::default();
-        options.num_workers = Workers::Exactly(NonZeroUsize::MIN);
+        options.n_workers = Workers::Exactly(NonZeroUsize::MIN);
         options
     }
 

@@ -83,7 +83,7 @@ fn export(knowledge_base: &KnowledgeBase<'_>) -> String {
 
 pub(crate) fn options(workers: usize) -> TrainingOptions {
     let mut options = TrainingOptions::default();
-    options.num_workers = Workers::Exactly(NonZeroUsize::new(workers).unwrap());
+    options.n_workers = Workers::Exactly(NonZeroUsize::new(workers).unwrap());
     options.commit_interval = Duration::from_millis(20);
     options
 }

@@ -43,7 +43,7 @@ fn the_form_of_a_manifest() {
     let configuration = RunConfiguration::from_learner(&learner());
     let mut manifest = RunManifest::begin(name("wiki"), &configuration, backend)
         .with_corpus(&corpus)
-        .with_option("num_workers", 2);
+        .with_option("n_workers", 2);
     insta::assert_json_snapshot!("begun", redacted(&manifest));
     manifest.finish(&report);
     insta::assert_json_snapshot!("finished", redacted(&manifest));

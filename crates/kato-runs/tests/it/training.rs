@@ -50,7 +50,7 @@ fn a_manifest_follows_its_run() {
     let backend = RunBackend::new(BackendKind::Embedded, "wiki");
     let file = ManifestFile::in_knowledge_base(&dir);
     let mut manifest =
-        RunManifest::begin(name("wiki"), &configuration, backend).with_option("num_workers", 2);
+        RunManifest::begin(name("wiki"), &configuration, backend).with_option("n_workers", 2);
     assert_eq!(manifest.results, None);
     manifest.finish(&report);
     assert_eq!(manifest.state, RunState::Interrupted);
@@ -59,7 +59,7 @@ fn a_manifest_follows_its_run() {
     assert!(run.is_recorded);
     assert_eq!(run.manifest.state, RunState::Interrupted);
     assert_eq!(run.manifest.results, manifest.results);
-    assert_eq!(run.manifest.options["num_workers"], 2);
+    assert_eq!(run.manifest.options["n_workers"], 2);
 
     // The second session dies before it can say what it did.
     let mut manifest = file.read().unwrap().unwrap();

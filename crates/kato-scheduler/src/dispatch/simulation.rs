@@ -49,7 +49,7 @@ enum News {
 #[derive(Debug, Clone, Copy)]
 struct Schedule {
     seed: u64,
-    num_workers: usize,
+    n_workers: usize,
     n_batches: u64,
     distribution: Distribution,
     attempts: u32,
@@ -61,7 +61,7 @@ impl Schedule {
         let mut draw = Draw(SplitMix64::from_seed(seed));
         Self {
             seed,
-            num_workers: 1 + draw.below(8) as usize,
+            n_workers: 1 + draw.below(8) as usize,
             n_batches: draw.below(60),
             distribution: Distribution::ALL[draw.below(3) as usize],
             attempts: 1 + draw.below(3) as u32,
@@ -97,7 +97,7 @@ impl Simulation {
     fn new(schedule: Schedule) -> Self {
         let Schedule {
             seed,
-            num_workers,
+            n_workers,
             distribution,
             attempts,
             ..
@@ -107,8 +107,8 @@ impl Simulation {
             // Not the generator that drew the parameters, or schedules of the same shape would
             // begin alike.
             draw: Draw(SplitMix64::from_seed(seed ^ 0x5eed)),
-            dispatch: Dispatch::new(distribution, num_workers, attempts),
-            workers: (0..num_workers)
+            dispatch: Dispatch::new(distribution, n_workers, attempts),
+            workers: (0..n_workers)
                 .map(|_| SimulatedWorker::default())
                 .collect(),
             news: VecDeque::new(),
@@ -404,7 +404,7 @@ fn check(seed: u64) {
         "{schedule:?}"
     );
     // What waits is bounded, however slow a worker is. What dead workers held comes on top.
-    let most = schedule.num_workers * (MOST_WAITING + 3) * 2 + 60;
+    let most = schedule.n_workers * (MOST_WAITING + 3) * 2 + 60;
     assert!(
         simulation.most_held <= most,
         "{schedule:?}: {} waited",
@@ -423,13 +423,13 @@ fn every_schedule_commits_every_sample_once_and_in_order() {
 /// Returns which worker gets which sample in a run without faults.
 fn who_gets_what(
     distribution: Distribution,
-    num_workers: usize,
+    n_workers: usize,
     pace: u64,
 ) -> BTreeMap<Sample, usize> {
-    let mut dispatch = Dispatch::new(distribution, num_workers, 1);
+    let mut dispatch = Dispatch::new(distribution, n_workers, 1);
     let mut simulation = Simulation::new(Schedule {
         seed: pace,
-        num_workers,
+        n_workers,
         n_batches: 30,
         distribution,
         attempts: 1,
@@ -471,8 +471,8 @@ fn who_gets_what(
 
 #[test]
 fn static_distributions_are_the_same_at_any_pace() {
-    for num_workers in [1, 2, 4, 8] {
-        let of = |distribution, pace| who_gets_what(distribution, num_workers, pace);
+    for n_workers in [1, 2, 4, 8] {
+        let of = |distribution, pace| who_gets_what(distribution, n_workers, pace);
         for distribution in [Distribution::RoundRobin, Distribution::Contiguous] {
             let first = of(distribution, 0);
             assert_eq!(first.len(), 150);
@@ -483,7 +483,7 @@ fn static_distributions_are_the_same_at_any_pace() {
         }
         let round_robin = of(Distribution::RoundRobin, 0);
         for ((batch, at), worker) in round_robin {
-            assert_eq!(worker, (batch as usize * 5 + at) % num_workers);
+            assert_eq!(worker, (batch as usize * 5 + at) % n_workers);
         }
         assert_eq!(of(Distribution::WorkStealing, 0).len(), 150);
     }

@@ -96,7 +96,7 @@ fn more_threads_than_documents_and_than_cores() {
     }
     .options();
     let report = train_parallel(&mut loader, &learner, &store, &options, |_| {}).unwrap();
-    assert_eq!(report.num_workers, 200);
+    assert_eq!(report.n_workers, 200);
     Oracle::of(&learner, corpus.strict()).assert_learned(&store);
 }
 

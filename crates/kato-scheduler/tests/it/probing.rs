@@ -90,7 +90,7 @@ fn after_a_run_nobody_is_at_work_and_no_work_waits() {
     );
     // As many threads as there were workers, each for no longer than the run.
     let learn = stage(&reading, "learn");
-    let most = reading.seconds * report.num_workers as f64;
+    let most = reading.seconds * report.n_workers as f64;
     assert!(learn.seconds.present() <= most, "{learn:?} in {most} s");
 }
 

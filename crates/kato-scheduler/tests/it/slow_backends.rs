@@ -272,22 +272,22 @@ fn workers_fit_the_connections() {
         let corpus = Corpus::new(&plain_records(20));
         let backend = Elsewhere::new(7);
         let mut options = Settings::EAGER.options();
-        options.num_workers = Workers::Auto;
+        options.n_workers = Workers::Auto;
         let report = train_elsewhere(&corpus, &backend, &options, |_| {});
         // The budget for memory of the tests is nothing: one worker.
-        assert_eq!(report.unwrap().num_workers, 1);
+        assert_eq!(report.unwrap().n_workers, 1);
         options.memory_budget = 1 << 30;
         // Shared out in advance, so that all that fit have work, and not as many as pay.
         options.distribution = Distribution::RoundRobin;
         let report = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap();
         assert_eq!(
             (
-                report.num_workers,
+                report.n_workers,
                 backend.most_teachers.load(Ordering::SeqCst)
             ),
             (2, 2)
         );
-        options.num_workers = Workers::Exactly(NonZeroUsize::new(3).unwrap());
+        options.n_workers = Workers::Exactly(NonZeroUsize::new(3).unwrap());
         let error = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap_err();
         let message = error.to_string();
         assert!(

@@ -160,7 +160,7 @@ impl Settings {
 
     pub(crate) fn options(&self) -> TrainingOptions {
         let mut options = TrainingOptions::default();
-        options.num_workers = Workers::Exactly(NonZeroUsize::new(self.workers).unwrap());
+        options.n_workers = Workers::Exactly(NonZeroUsize::new(self.workers).unwrap());
         options.distribution = self.distribution;
         options.batch_bytes = self.batch_bytes;
         options.memory_budget = self.memory_budget;

@@ -8,10 +8,10 @@ use kato_token_batches::{TokenBatchError, TokenBatchOptions, TokenBatches};
 
 use super::support::{all, batches_of, corpus, decimal, documents, lines, until_error};
 
-fn options(num_workers: usize) -> TokenBatchOptions {
+fn options(n_workers: usize) -> TokenBatchOptions {
     TokenBatchOptions::new(2)
         .with_window_documents(2)
-        .with_workers(num_workers)
+        .with_workers(n_workers)
 }
 
 #[test]
@@ -22,9 +22,9 @@ fn an_error_of_the_loader_comes_behind_all_whole_windows() {
             .with_max_record_bytes(100)
             .on_bad_record(policy)
     };
-    for num_workers in 0..3 {
+    for n_workers in 0..3 {
         let loader = open(OnBadRecord::Fail).build().unwrap();
-        let mut batches = TokenBatches::new(loader, options(num_workers), decimal).unwrap();
+        let mut batches = TokenBatches::new(loader, options(n_workers), decimal).unwrap();
         let (delivered, error) = until_error(&mut batches);
         assert_eq!(documents(&delivered), [[0, 1], [2, 3]]);
         let TokenBatchError::Load(cause) = &error else {
@@ -40,7 +40,7 @@ fn an_error_of_the_loader_comes_behind_all_whole_windows() {
             .build()
             .unwrap();
         let mut rest =
-            TokenBatches::new(loader, options(num_workers).with_state(state), decimal).unwrap();
+            TokenBatches::new(loader, options(n_workers).with_state(state), decimal).unwrap();
         let found: Vec<_> = rest.by_ref().map(Result::unwrap).collect();
         assert_eq!(documents(&found), [vec![4], vec![5], vec![6]]);
         assert_eq!(rest.take_bad_records().len(), 1);
@@ -51,8 +51,8 @@ fn an_error_of_the_loader_comes_behind_all_whole_windows() {
 #[test]
 fn a_document_that_cannot_be_encoded_is_named() {
     let text = "1\n2\n3\nfour\n5\n";
-    for num_workers in 0..3 {
-        let mut batches = batches_of(text, options(num_workers));
+    for n_workers in 0..3 {
+        let mut batches = batches_of(text, options(n_workers));
         let (delivered, error) = until_error(&mut batches);
         assert_eq!(documents(&delivered), [[0, 1]]);
         assert!(
@@ -94,13 +94,13 @@ fn a_refused_document_says_how_long_it_is() {
 
 #[test]
 fn a_panic_of_the_encoder_reaches_the_caller() {
-    for num_workers in 0..3 {
+    for n_workers in 0..3 {
         let loader = lines(&corpus(&[1, 1, 1, 1])).build().unwrap();
         let encoder = |text: &str| match decimal(text) {
             Ok(tokens) if tokens == [2_000] => panic!("token 2000"),
             encoded => encoded,
         };
-        let mut batches = TokenBatches::new(loader, options(num_workers), encoder).unwrap();
+        let mut batches = TokenBatches::new(loader, options(n_workers), encoder).unwrap();
         assert_eq!(batches.next().unwrap().unwrap().documents, [0, 1]);
         let next = std::panic::AssertUnwindSafe(|| batches.next());
         let panic = std::panic::catch_unwind(next).unwrap_err();

@@ -71,7 +71,7 @@ pub(crate) fn undisturbed() -> &'static [Node] {
         let configuration = RunConfiguration::from_learner(learner).to_json();
         let store = MemoryStore::new(&learner.node_names(), configuration);
         let mut options = TrainingOptions::default();
-        options.num_workers = Workers::Exactly(std::num::NonZeroUsize::MIN);
+        options.n_workers = Workers::Exactly(std::num::NonZeroUsize::MIN);
         options.commit_interval = Duration::from_secs(1);
         let mut loader = documents().build().unwrap();
         train_parallel(&mut loader, learner, &store, &options, |_event| {}).unwrap();

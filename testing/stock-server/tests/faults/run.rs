@@ -270,7 +270,7 @@ fn train(schedule: &Schedule, url: &str, dir: &Path, limit: u64) -> Session {
 /// Trains from where a run ended up to so many documents.
 fn go_on(schedule: &Schedule, backend: &RemoteBackend, limit: u64) -> Result<(), TrainError> {
     let mut options = TrainingOptions::default();
-    options.num_workers = Workers::Exactly(NonZeroUsize::new(schedule.workers).unwrap());
+    options.n_workers = Workers::Exactly(NonZeroUsize::new(schedule.workers).unwrap());
     options.commit_interval = schedule.commit_interval;
     let documents = documents().with_max_documents(limit);
     let mut loader = loader_at_checkpoint(documents, &backend.checkpoint())?;

@@ -44,12 +44,12 @@ fn train(workers: Workers, learn_ms: u64, n_documents: u64, n_words: u64) -> (f6
         .build()
         .unwrap();
     let mut options = TrainingOptions::default();
-    options.num_workers = workers;
+    options.n_workers = workers;
     let report =
         train_parallel_with(&mut loader, &learner, &backend, &options, |_event| {}).unwrap();
     let learns: u64 = report.levels.iter().map(|level| level.learns).sum();
     let requests = backend.calls().of(CallKind::ObserveSequence);
-    (learns as f64 / requests as f64, report.num_workers)
+    (learns as f64 / requests as f64, report.n_workers)
 }
 
 #[test]
