@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
     let options = GenerationOptions::default().with_max_tokens(12);
     let generation = kato::open(&kb)?.generate("7 green", &options)?;
     let mut out = io::stdout().lock();
-    writeln!(out, "{} verses learned", report.samples_processed)?;
+    writeln!(out, "{} verses learned", report.documents_processed)?;
     writeln!(out, "{}", generation.whole_text)?;
     Ok(())
 }

@@ -39,7 +39,9 @@ fn main() -> anyhow::Result<()> {
         .with_corpus(corpus)
         .with_options(options)
         .run()?;
-    profile.counter().add(report.session_samples, report.tokens);
+    profile
+        .counter()
+        .add(report.session_documents, report.tokens);
     let summary = profile.stop();
 
     summary.export_html(&page)?;

@@ -21,7 +21,7 @@ fn train(kb: &Path, stop_after: u64) -> Result<TrainingReport, Error> {
         .with_options(options)
         .with_stop(stop)
         .on_event(move |event| match event {
-            TrainingEvent::Progress(progress) if progress.session_samples >= stop_after => {
+            TrainingEvent::Progress(progress) if progress.session_documents >= stop_after => {
                 switch.stop();
             }
             _ => {}
@@ -54,7 +54,7 @@ fn main() -> anyhow::Result<()> {
     loop {
         let report = train(&stopped, 3)?;
         sessions += 1;
-        let done = report.samples_processed;
+        let done = report.documents_processed;
         writeln!(out, "session {sessions}: {done} documents so far")?;
         if report.complete {
             break;

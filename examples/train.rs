@@ -30,7 +30,7 @@ fn main() -> anyhow::Result<()> {
     writeln!(
         out,
         "{} documents, {} tokens, {:.1} s, {:.0} tokens/s",
-        report.samples_processed, report.tokens, report.total_time_seconds, report.tokens_per_sec
+        report.documents_processed, report.tokens, report.total_time_seconds, report.tokens_per_sec
     )?;
     for level in &report.levels {
         let patterns = level.unique_patterns.unwrap_or(0);

@@ -40,7 +40,7 @@ fn main() -> anyhow::Result<()> {
     writeln!(
         out,
         "{} documents with {} requests into {}",
-        report.samples_processed,
+        report.documents_processed,
         backend.calls().requests,
         backend.node_ids().join(", ")
     )?;

@@ -1,6 +1,6 @@
 //! Measures what the scheduler costs and what a second worker gains.
 //!
-//! The same samples are learned by a bare loop and by `train_parallel`, alternating in one run;
+//! The same documents are learned by a bare loop and by `train_parallel`, alternating in one run;
 //! beside that, what handing out one sample costs, and the peak memory of a run.
 //!
 //! ```text
@@ -22,7 +22,7 @@ use kato_benches::peak_resident_bytes;
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_loader::{StreamingDatasetLoader, TextUnit};
 use kato_scheduler::activity::Activity;
-use kato_scheduler::backend::{RefusedSample, WorkSize};
+use kato_scheduler::backend::{RefusedDocument, WorkSize};
 use kato_scheduler::{
     Backend, Distribution, RunConfiguration, Teacher, TrainError, TrainingOptions, Workers,
     train_parallel, train_parallel_with,
@@ -41,7 +41,7 @@ struct Args {
     rounds: usize,
     /// Samples that are handed out to measure the cost of one.
     #[arg(long, default_value_t = 300_000)]
-    samples: u64,
+    documents: u64,
     /// Only train once with this many workers, and print the peak memory.
     #[arg(long)]
     peak_of: Option<NonZeroUsize>,
@@ -60,7 +60,7 @@ fn main() -> Result<()> {
         .with_chunk_sizes([5, 7, 9])
         .build()?;
     if let Some(workers) = args.peak_of {
-        let (took, samples) = scheduled(
+        let (took, documents) = scheduled(
             &learner,
             &args.corpus,
             workers.get(),
@@ -68,24 +68,24 @@ fn main() -> Result<()> {
         )?;
         let peak = peak_resident_bytes().context("the peak memory is not known on this system")?;
         println!(
-            "{workers} workers: {samples} samples in {:.2} s, peak memory {:.0} MB",
+            "{workers} workers: {documents} documents in {:.2} s, peak memory {:.0} MB",
             took.wall,
             peak as f64 / 1e6
         );
         return Ok(());
     }
     let (mut bare, mut one, mut two) = (Vec::new(), Vec::new(), Vec::new());
-    let mut samples = 0;
+    let mut documents = 0;
     // In turn, so that a machine that slows down slows all three down.
     for _ in 0..args.rounds {
         bare.push(bare_loop(&learner, &args.corpus)?);
         let (took, learned) = scheduled(&learner, &args.corpus, 1, Distribution::default())?;
         one.push(took);
-        samples = learned;
+        documents = learned;
         two.push(scheduled(&learner, &args.corpus, 2, Distribution::default())?.0);
     }
     let (bare, one, two) = (median(bare), median(one), median(two));
-    println!("{samples} samples; medians of {} rounds", args.rounds);
+    println!("{documents} documents; medians of {} rounds", args.rounds);
     println!(
         "bare loop      {:.3} s wall, {:.3} s of processor time",
         bare.wall, bare.cpu
@@ -109,7 +109,7 @@ fn main() -> Result<()> {
 
     let dir = tempfile::tempdir()?;
     let lines = dir.path().join("lines.txt");
-    let text: String = (0..args.samples)
+    let text: String = (0..args.documents)
         .map(|at| format!("sample number {at} of many\n"))
         .collect();
     fs::write(&lines, text)?;
@@ -119,8 +119,8 @@ fn main() -> Result<()> {
     ] {
         let micros = handing_out(&lines, work_size)?;
         println!(
-            "handing out a sample, {name}: {micros:.2} µs, {:.2} % of the time at 10,000 samples/s",
-            // At 10,000 samples/s a sample takes 100 µs, of which this is a percentage.
+            "handing out a document, {name}: {micros:.2} µs, {:.2} % of the time at 10,000 documents/s",
+            // At 10,000 documents/s a document takes 100 µs, of which this is a percentage.
             micros / 100.0 * 100.0
         );
     }
@@ -143,7 +143,7 @@ fn bare_loop(learner: &HierarchicalConceptLearner, corpus: &Path) -> Result<Took
     while let Some(documents) = loader.next_batch(512 << 10)? {
         for document in documents.iter() {
             let text = TextDocument {
-                sample_idx: document.index,
+                document_idx: document.index,
                 text: document.text,
                 ..TextDocument::default()
             };
@@ -159,7 +159,7 @@ fn bare_loop(learner: &HierarchicalConceptLearner, corpus: &Path) -> Result<Took
     clock.stop()
 }
 
-/// Trains with a number of workers, and returns how many samples were learned as well.
+/// Trains with a number of workers, and returns how many documents were learned as well.
 fn scheduled(
     learner: &HierarchicalConceptLearner,
     corpus: &Path,
@@ -181,7 +181,7 @@ fn scheduled(
     let counting = report.stage_seconds.count_patterns;
     took.wall -= counting;
     took.cpu -= counting;
-    Ok((took, report.samples_processed))
+    Ok((took, report.documents_processed))
 }
 
 /// Creates a knowledge base.
@@ -195,7 +195,7 @@ fn store(learner: &HierarchicalConceptLearner, dir: &Path) -> Result<EmbeddedSto
     )?)
 }
 
-/// Measures how many microseconds a sample costs beyond reading it, when learning it costs nothing.
+/// Measures how many microseconds a document costs beyond reading it, when learning it costs nothing.
 fn handing_out(lines: &Path, work_size: WorkSize) -> Result<f64> {
     let loader = || {
         StreamingDatasetLoader::builder()
@@ -289,7 +289,7 @@ impl Teacher for NoTeacher {
         &mut self,
         _: Range<u64>,
         _: &Activity,
-    ) -> Result<Vec<RefusedSample>, TrainError> {
+    ) -> Result<Vec<RefusedDocument>, TrainError> {
         Ok(Vec::new())
     }
     fn learns(&self, _node_idx: usize) -> u64 {

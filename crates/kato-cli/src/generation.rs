@@ -132,7 +132,7 @@ impl<'h> GenerationView<'h> {
 /// Describes a source in words.
 pub(crate) fn place(source: &Source) -> String {
     // A document without a name is known by its position in the corpus.
-    let number = || format!("number {}", source.sample_idx);
+    let number = || format!("number {}", source.document_idx);
     let document = source.document.clone().unwrap_or_else(number);
     format!("in {document} at token {}", source.token_idx)
 }

@@ -154,7 +154,7 @@ impl PilotCorpus {
             }
         }
         arguments.extend([
-            "--max-samples".to_owned(),
+            "--max-documents".to_owned(),
             documents,
             "--json".to_owned(),
             "--quiet".to_owned(),

@@ -106,7 +106,14 @@ impl View for RunList {
         let rows: Vec<Vec<String>> = self.runs.iter().map(row).collect();
         let mut text = table(
             &[
-                "run", "state", "backend", "samples", "errors", "size", "began", "place",
+                "run",
+                "state",
+                "backend",
+                "documents",
+                "errors",
+                "size",
+                "began",
+                "place",
             ],
             &rows,
         );
@@ -134,7 +141,7 @@ fn row(run: &Run) -> Vec<String> {
         manifest.name.to_string(),
         state.to_owned(),
         manifest.backend.kind.as_str().to_owned(),
-        count(results.map(|results| results.samples)),
+        count(results.map(|results| results.documents)),
         count(results.map(|results| results.errors)),
         run.disk_bytes
             .map_or_else(unknown, |bytes| HumanBytes(bytes).to_string()),
@@ -182,9 +189,9 @@ impl View for RunView {
             lines.push(("corpus", format!("{files} {noun}, {}", corpus.digest)));
         }
         if let Some(results) = &manifest.results {
-            let (samples, errors) = (HumanCount(results.samples), HumanCount(results.errors));
+            let (documents, errors) = (HumanCount(results.documents), HumanCount(results.errors));
             let tokens = HumanCount(results.tokens);
-            let mut text = format!("{samples} samples, {errors} errors, {tokens} tokens");
+            let mut text = format!("{documents} documents, {errors} errors, {tokens} tokens");
             if let Some(seconds) = results.seconds {
                 let _ = write!(text, ", {seconds:.1} s");
             }
@@ -299,11 +306,15 @@ impl View for Deleted {
 
 /// Describes a run in a few words.
 fn one_line(run: &Run) -> String {
-    let samples = run.manifest.results.as_ref().map(|results| results.samples);
+    let documents = run
+        .manifest
+        .results
+        .as_ref()
+        .map(|results| results.documents);
     format!(
-        "run {}, {} samples, at {}",
+        "run {}, {} documents, at {}",
         run.in_words(),
-        HumanCount(samples.unwrap_or(0)),
+        HumanCount(documents.unwrap_or(0)),
         run.location
     )
 }

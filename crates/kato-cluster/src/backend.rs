@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_model::{AttributeLimits, LearnBatch};
 use kato_scheduler::activity::Activity;
-use kato_scheduler::backend::RefusedSample;
+use kato_scheduler::backend::RefusedDocument;
 use kato_scheduler::{Backend, BackendError, BackendErrorKind, Teacher, TrainError};
 use kato_store::slice::{NameRanges, SliceSummary, write_batch};
 use serde_json::Value;
@@ -121,7 +121,7 @@ impl Teacher for TaskTeacher<'_> {
         &mut self,
         _documents: std::ops::Range<u64>,
         _activity: &Activity,
-    ) -> Result<Vec<RefusedSample>, TrainError> {
+    ) -> Result<Vec<RefusedDocument>, TrainError> {
         Ok(Vec::new())
     }
 

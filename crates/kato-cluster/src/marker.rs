@@ -38,7 +38,7 @@ pub struct TaskMarker {
     pub attempt: String,
     /// A slice of each level, bottom up.
     pub levels: Vec<StoredSlice>,
-    /// Sample number and id of its documents, JSON Lines; where they are recorded.
+    /// Document number and id of its documents, JSON Lines; where they are recorded.
     pub documents: Option<StoredFile>,
     /// What the task counted.
     pub counters: Counters,
@@ -127,7 +127,8 @@ pub struct Publication {
     /// The levels, bottom up.
     pub levels: Vec<PublishedLevel>,
     /// Documents learned.
-    pub samples: u64,
+    #[serde(alias = "samples")]
+    pub documents: u64,
     /// Tokens that are part of a pattern.
     pub tokens: u64,
     /// The segments, one for each range.

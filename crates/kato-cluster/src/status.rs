@@ -45,7 +45,7 @@ pub struct Status {
     /// The first of them.
     pub failures: Vec<Failure>,
     /// Documents learned by the tasks that are done.
-    pub samples: u64,
+    pub documents: u64,
     /// Tokens learned by them.
     pub tokens: u64,
     /// Bytes of the slices that they uploaded.
@@ -98,7 +98,7 @@ pub(crate) async fn status(
         ranges_sealed: 0,
         tasks_failed: 0,
         failures: Vec::new(),
-        samples: 0,
+        documents: 0,
         tokens: 0,
         task_bytes: 0,
         merged_bytes: 0,
@@ -118,7 +118,7 @@ pub(crate) async fn status(
             *done = true;
         }
         status.tasks_done += 1;
-        status.samples += marker.counters.samples;
+        status.documents += marker.counters.documents;
         status.tokens += marker.counters.tokens;
         status.task_bytes += marker
             .levels

@@ -120,7 +120,7 @@ impl<'a> Passes<'a> {
         // are collected in order, so the number of threads does not show.
         let plan = |scratch: &mut _, document: &DocumentRef<'_>| {
             let text = TextDocument {
-                sample_idx: document.index,
+                document_idx: document.index,
                 text: document.text,
                 ..TextDocument::default()
             };

@@ -22,8 +22,8 @@ use crate::{HierarchicalNode, LearnError, LearnerBuilder, LearnerConfig};
 /// A document in the form in which the learner takes it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TextDocument<'a> {
-    /// Number of the sample in its corpus, from 0; part of provenance.
-    pub sample_idx: u64,
+    /// Number of the document in its corpus, from 0; part of provenance.
+    pub document_idx: u64,
     /// The document's id; part of provenance.
     pub id: &'a str,
     /// The text.

@@ -10,9 +10,10 @@ use crate::{EmotiveMap, Metadata};
 /// The place where a pattern was first seen: the earliest one, whatever the order of learning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FirstSeen {
-    /// Number of the sample in the corpus, from 0.
-    pub sample_idx: u64,
-    /// Number of the pattern's first token among the sample's learned tokens, from 0.
+    /// Number of the document in the corpus, from 0.
+    #[serde(alias = "sample_idx")]
+    pub document_idx: u64,
+    /// Number of the pattern's first token among the document's learned tokens, from 0.
     pub token_idx: u64,
 }
 

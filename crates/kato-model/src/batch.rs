@@ -431,10 +431,10 @@ impl LearnBatch {
         self.nodes[node_idx].vectors.record(name, vector);
     }
 
-    /// Adds the id of the document that was sample number `sample_idx`.
-    pub fn record_document(&mut self, sample_idx: u64, id: &str) {
+    /// Adds the id of the document that was sample number `document_idx`.
+    pub fn record_document(&mut self, document_idx: u64, id: &str) {
         self.document_bytes += id.len() + size_of::<(u64, String)>();
-        self.documents.push((sample_idx, id.to_owned()));
+        self.documents.push((document_idx, id.to_owned()));
     }
 
     /// Merges equal patterns and puts everything in name order; the batch is complete.

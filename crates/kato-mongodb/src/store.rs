@@ -298,8 +298,8 @@ impl PatternStore for MongoStore {
         self.reader.symbol_counts(&self.node(node_idx)?)
     }
 
-    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError> {
-        self.reader.document(sample_idx)
+    fn document(&self, document_idx: u64) -> Result<Option<String>, StoreError> {
+        self.reader.document(document_idx)
     }
 
     /// Returns the bytes of data and indexes of the nodes' databases, as the server stores them;

@@ -10,7 +10,7 @@ use kato_model::LearnBatch;
 use kato_probe::NodeProbe;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::activity::Activity;
-use kato_scheduler::backend::RefusedSample;
+use kato_scheduler::backend::RefusedDocument;
 use kato_scheduler::{Teacher, TrainError};
 
 use crate::backend::{Kind, RemoteBackend, RemotePart};
@@ -201,7 +201,7 @@ impl Teacher for RemoteTeacher<'_> {
         &mut self,
         documents: Range<u64>,
         activity: &Activity,
-    ) -> Result<Vec<RefusedSample>, TrainError> {
+    ) -> Result<Vec<RefusedDocument>, TrainError> {
         let n_nodes = self.levels.len();
         let fresh = std::iter::repeat_with(Vec::new).take(n_nodes).collect();
         let levels = std::mem::replace(&mut self.levels, fresh);

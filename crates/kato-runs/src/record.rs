@@ -147,11 +147,11 @@ impl Record {
             self.place.write(&self.manifest)?;
         }
         let report = train(loader, &mut |event| {
-            // A resumed run is recorded as running with its first sample and not before: until then
+            // A resumed run is recorded as running with its first document and not before: until then
             // the session may still be refused.
             let has_learned = matches!(
                 &event,
-                TrainingEvent::Progress(progress) if progress.session_samples > 0
+                TrainingEvent::Progress(progress) if progress.session_documents > 0
             );
             if has_learned && !has_begun {
                 has_begun = true;
@@ -160,7 +160,7 @@ impl Record {
             on_event(event);
         })?;
         // A short session may end before there was any progress to see.
-        has_begun |= report.session_samples > 0;
+        has_begun |= report.session_documents > 0;
         // A session that finds the end of the corpus learns nothing, and yet completes the run.
         if has_begun || self.recorded != Some(RunState::Complete) {
             self.manifest.finish(&report);

@@ -167,7 +167,7 @@ impl TrainingRun {
         Ok((run, loader))
     }
 
-    /// Trains on from the loader's position. Where samples are skipped and the options name no file
+    /// Trains on from the loader's position. Where documents are skipped and the options name no file
     /// for their list, that is [`ledger`](Self::ledger).
     ///
     /// # Errors

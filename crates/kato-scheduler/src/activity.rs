@@ -12,12 +12,12 @@ use serde::Serialize;
 /// use kato_scheduler::activity::Activity;
 ///
 /// let activity = Activity::default();
-/// let learning = activity.enter("learning samples 16..24");
+/// let learning = activity.enter("learning documents 16..24");
 /// {
 ///     let _waiting = activity.enter("waiting for node0 to answer");
 ///     assert_eq!(activity.stack().len(), 2);
 /// }
-/// assert_eq!(activity.stack()[0].what, "learning samples 16..24");
+/// assert_eq!(activity.stack()[0].what, "learning documents 16..24");
 /// drop(learning);
 /// assert!(activity.stack().is_empty());
 /// ```

@@ -155,11 +155,11 @@ pub enum WorkSize {
     Documents(NonZeroUsize),
 }
 
-/// A sample that a node refused.
+/// A document that a node refused.
 #[derive(Debug)]
-pub struct RefusedSample {
-    /// Number of the sample in the corpus.
-    pub sample_idx: u64,
+pub struct RefusedDocument {
+    /// Number of the document in the corpus.
+    pub document_idx: u64,
     /// The lowest level that refused it.
     pub node_idx: usize,
     /// Cause of the refusal.
@@ -186,7 +186,7 @@ pub trait Teacher: Send {
 
     /// Finishes work: called behind the last document of each work of which something was learned,
     /// with the numbers of its documents in the corpus (held-out ones included). What it waits for
-    /// goes into `activity`. Returns the samples that a node refused, each once; they are among
+    /// goes into `activity`. Returns the documents that a node refused, each once; they are among
     /// those that [`learn`](Self::learn) took.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ pub trait Teacher: Send {
         &mut self,
         documents: Range<u64>,
         activity: &Activity,
-    ) -> Result<Vec<RefusedSample>, TrainError>;
+    ) -> Result<Vec<RefusedDocument>, TrainError>;
 
     /// Returns the learn calls of a level since the last part was taken.
     fn learns(&self, node_idx: usize) -> u64;
@@ -287,7 +287,7 @@ impl Teacher for StoreTeacher<'_> {
         &mut self,
         _documents: Range<u64>,
         _activity: &Activity,
-    ) -> Result<Vec<RefusedSample>, TrainError> {
+    ) -> Result<Vec<RefusedDocument>, TrainError> {
         // A store in this process has nothing to wait for: `learn` has reported every failure
         // already.
         Ok(Vec::new())

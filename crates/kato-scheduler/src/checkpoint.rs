@@ -36,7 +36,8 @@ pub struct Checkpoint {
 #[serde(default)]
 pub struct Counters {
     /// Documents learned.
-    pub samples: u64,
+    #[serde(alias = "samples")]
+    pub documents: u64,
     /// Documents that could not be learned.
     pub failed: u64,
     /// Documents that could not be learned, by kind. Checkpoints of earlier versions do not tell
@@ -51,7 +52,7 @@ pub struct Counters {
 impl Counters {
     /// Adds the counts of another part.
     pub fn merge(&mut self, other: &Self) {
-        self.samples += other.samples;
+        self.documents += other.documents;
         self.failed += other.failed;
         self.failures.merge(&other.failures);
         self.tokens += other.tokens;
@@ -77,7 +78,7 @@ impl Checkpoint {
     pub fn held_out(&self) -> u64 {
         // The cursor counts every document that was read: what was neither learned nor failed was
         // held out. Saturating, because a checkpoint is data from outside and need not add up.
-        let taken = self.counters.samples + self.counters.failed;
+        let taken = self.counters.documents + self.counters.failed;
         self.cursor.documents().saturating_sub(taken)
     }
 

@@ -5,7 +5,7 @@ use crossbeam_channel::{Receiver, Sender};
 use kato_loader::{BadRecord, Cursor};
 use kato_probe::{Probe, State};
 
-use crate::failure::FailedSample;
+use crate::failure::FailedDocument;
 use crate::ledger::Ledger;
 use crate::stage_clock::StageClock;
 use crate::worker::Report;
@@ -16,7 +16,7 @@ use crate::{Backend, Checkpoint, Counters, TrainError, stages};
 pub(crate) struct StagedEpoch<P> {
     pub(crate) staged: Vec<P>,
     pub(crate) counters: Counters,
-    pub(crate) failures: Vec<FailedSample>,
+    pub(crate) failures: Vec<FailedDocument>,
     /// Position behind the epoch's last document.
     pub(crate) cursor: Cursor,
     /// Records that the loader skipped since the epoch before.
@@ -56,7 +56,7 @@ impl<B: Backend> Committer<'_, B> {
         Ok(self.checkpoint)
     }
 
-    /// Makes one epoch final: its skipped samples in the ledger, its parts and its position in the
+    /// Makes one epoch final: its skipped documents in the ledger, its parts and its position in the
     /// backend.
     fn commit(&mut self, mut epoch: StagedEpoch<B::Part>) -> Result<(), TrainError> {
         // Changed in a copy: should anything below fail, `self.checkpoint` is still that of the
@@ -74,7 +74,7 @@ impl<B: Backend> Committer<'_, B> {
         if let Some(ledger) = &mut self.ledger {
             // Parts come in the order in which workers staged them; sorted, the ledger of an epoch
             // does not depend on it.
-            epoch.failures.sort_by_key(|failure| failure.sample_idx);
+            epoch.failures.sort_by_key(|failure| failure.document_idx);
             // The ledger is on the disk before the commit that counts its bytes. Entries that a
             // crash leaves without their commit are cut off on resume; the other order could lose
             // some.

@@ -1,12 +1,12 @@
-//! The state machine behind the dispatcher: who holds which samples, and what is due next. It has
+//! The state machine behind the dispatcher: who holds which documents, and what is due next. It has
 //! no threads, clocks or channels, so that tests can run it through any schedule of events.
 //!
-//! Batches of samples become *assignments*. An assignment is ready, then in the mailbox of a
+//! Batches of documents become *assignments*. An assignment is ready, then in the mailbox of a
 //! worker, then being learned, then learned, then staged. It is forgotten only when it is staged,
 //! so what a dead worker had not staged can be given to another. An *epoch* is what one commit
 //! makes final: it is committed when it is closed, all its assignments are staged, and all epochs
 //! before it are committed. So a backend always holds a prefix of the corpus, and the set of
-//! samples behind it that are done out of order never has to be written down.
+//! documents behind it that are done out of order never has to be written down.
 
 #[cfg(test)]
 mod simulation;
@@ -26,11 +26,11 @@ const MOST_WAITING: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct AssignmentId(pub(crate) u64);
 
-/// Number of a batch of samples.
+/// Number of a batch of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BatchId(pub(crate) u64);
 
-/// Samples for one worker.
+/// Documents for one worker.
 #[derive(Debug, Clone)]
 pub(crate) struct Assignment {
     pub(crate) batch: BatchId,
@@ -61,7 +61,7 @@ pub(crate) enum Command {
     Commit { epoch: u64 },
 }
 
-/// The decision about a sample over which a worker died.
+/// The decision about a document over which a worker died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It is tried again.
@@ -97,7 +97,7 @@ struct Epoch {
 #[derive(Debug)]
 pub(crate) struct Dispatch {
     distribution: Distribution,
-    /// Times that a worker may die over a sample before the sample has failed.
+    /// Times that a worker may die over a document before the document has failed.
     attempts: u32,
     workers: Vec<WorkerState>,
     /// Workers that are given work: the first ones.
@@ -186,7 +186,7 @@ impl Dispatch {
         }
     }
 
-    /// Takes in a batch of samples for the open epoch; `group` is its number where it must not be
+    /// Takes in a batch of documents for the open epoch; `group` is its number where it must not be
     /// cut.
     pub(crate) fn add_batch(&mut self, n_documents: usize, group: Option<u64>) -> BatchId {
         let batch = BatchId(self.next_batch);
@@ -282,11 +282,11 @@ impl Dispatch {
     }
 
     /// Queues everything again that a dead worker had not staged, and decides about
-    /// `current_sample`, the sample over which it died, as far as that is known.
+    /// `current_document`, the document over which it died, as far as that is known.
     pub(crate) fn died(
         &mut self,
         worker: usize,
-        current_sample: Option<(AssignmentId, usize)>,
+        current_document: Option<(AssignmentId, usize)>,
     ) -> Verdict {
         let state = &mut self.workers[worker];
         // What it had learned and not staged went with its memory, and counts as never begun.
@@ -297,8 +297,8 @@ impl Dispatch {
         state.is_asked_to_stage = false;
         state.is_taken_from = false;
         self.queue_again(lost);
-        let Some((id, position)) = current_sample else {
-            // It died between two samples, as while staging: no sample is to blame.
+        let Some((id, position)) = current_document else {
+            // It died between two documents, as while staging: no document is to blame.
             return Verdict::Again;
         };
         let attempts = self.attempts;
@@ -309,7 +309,7 @@ impl Dispatch {
         if *deaths < attempts {
             return Verdict::Again;
         }
-        // Only this sample is given up; the rest of the assignment is learned without it.
+        // Only this document is given up; the rest of the assignment is learned without it.
         assignment.excluded.push(position);
         Verdict::Failed
     }
@@ -454,7 +454,7 @@ impl Dispatch {
 
     /// Forgets an assignment that is staged, and its batch with the last one of it.
     fn finish(&mut self, id: AssignmentId) {
-        // Passing over one that is not there would count its samples twice, or never close its
+        // Passing over one that is not there would count its documents twice, or never close its
         // epoch.
         let assignment = self.assignments.remove(&id);
         let assignment = assignment.expect("an assignment is staged once");

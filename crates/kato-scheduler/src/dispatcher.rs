@@ -1,4 +1,4 @@
-//! The dispatcher, on the thread of the caller: it reads samples, carries out what [`Dispatch`]
+//! The dispatcher, on the thread of the caller: it reads documents, carries out what [`Dispatch`]
 //! decides, and reports events.
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,7 @@ use crate::backend::WorkSize;
 use crate::committer::StagedEpoch;
 use crate::dispatch::{AssignmentId, BatchId, Command, Dispatch, Verdict};
 use crate::event::{Progress, Stall, TrainingEvent};
-use crate::failure::{FailedSample, FailureKind, OnFailure};
+use crate::failure::{FailedDocument, FailureKind, OnFailure};
 use crate::large_batches::LargeBatches;
 use crate::resident::resident_memory;
 use crate::session::Session;
@@ -43,7 +43,7 @@ const MIN_BATCH_BYTES: usize = 16 << 10;
 struct EpochInProgress<P> {
     staged: Vec<P>,
     counters: Counters,
-    failures: Vec<FailedSample>,
+    failures: Vec<FailedDocument>,
     /// Where the epoch ends; set when it is closed.
     position: Option<Position>,
 }
@@ -71,7 +71,7 @@ impl<P> Default for EpochInProgress<P> {
 /// The counts of a session that no commit keeps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SessionCounts {
-    /// Samples that were tried again because a worker died over them.
+    /// Documents that were tried again because a worker died over them.
     pub(crate) retries: u64,
     pub(crate) worker_restarts: u32,
     pub(crate) stalls: u64,
@@ -79,7 +79,7 @@ pub(crate) struct SessionCounts {
     pub(crate) workers: usize,
 }
 
-/// The part of a session that reads samples, hands them out and commits what comes back.
+/// The part of a session that reads documents, hands them out and commits what comes back.
 pub(crate) struct Dispatcher<'a, 'scope, 'env, B: Backend> {
     loader: &'a mut StreamingDatasetLoader,
     options: &'a TrainingOptions,
@@ -118,7 +118,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         on_event: &'a mut dyn FnMut(TrainingEvent),
     ) -> Self {
         let n_workers = session.n_workers;
-        // Only where samples go to whoever is free: a distribution that sets who learns what deals
+        // Only where documents go to whoever is free: a distribution that sets who learns what deals
         // them out to all workers. In this process one worker a core is the answer.
         let is_tuned = options.n_workers == crate::Workers::Auto
             && options.distribution == Distribution::WorkStealing
@@ -192,7 +192,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         }
     }
 
-    /// Takes in reports, carries out commands and reads samples until everything is committed.
+    /// Takes in reports, carries out commands and reads documents until everything is committed.
     fn work<C>(
         &mut self,
         reports: &Receiver<Report<B::Part>>,
@@ -273,9 +273,9 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             }
             Report::Died {
                 worker,
-                current_sample,
+                current_document,
                 message,
-            } => self.handle_worker_death(worker, current_sample, &message)?,
+            } => self.handle_worker_death(worker, current_document, &message)?,
             Report::Failed(error) => return Err(error),
             Report::Committed { documents } => {
                 self.dispatch.committed();
@@ -305,7 +305,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         Ok(())
     }
 
-    /// Returns an assignment with its samples; `None` once it is staged.
+    /// Returns an assignment with its documents; `None` once it is staged.
     fn work_of(&self, id: AssignmentId) -> Option<Work> {
         let assignment = self.dispatch.assignment(id)?;
         Some(Work {
@@ -350,21 +350,21 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         let _ = self.commits.send(epoch);
     }
 
-    /// Handles the death of a worker: what it had not staged is queued again, and the sample over
+    /// Handles the death of a worker: what it had not staged is queued again, and the document over
     /// which it died is recorded once it has failed for good. Ends the run where the policy says
     /// so.
     fn handle_worker_death(
         &mut self,
         worker: usize,
-        current_sample: Option<(AssignmentId, usize)>,
+        current_document: Option<(AssignmentId, usize)>,
         message: &str,
     ) -> Result<(), TrainError> {
-        let sample = current_sample.and_then(|(id, position)| {
+        let held = current_document.and_then(|(id, position)| {
             let batch = self.dispatch.assignment(id)?.batch;
             let document = self.batches.get(&batch)?.get(position)?;
             Some((document.id().to_string(), document.index))
         });
-        let document = sample.as_ref().map(|(document, _)| document.clone());
+        let document = held.as_ref().map(|(document, _)| document.clone());
         let died = || TrainError::WorkerDied {
             document: document.clone(),
             message: message.to_owned(),
@@ -376,14 +376,14 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         if self.counts.worker_restarts > policy.worker_restarts || !self.backend.can_repeat() {
             return Err(died());
         }
-        let epoch = current_sample.and_then(|(id, _)| Some(self.dispatch.assignment(id)?.epoch));
-        match self.dispatch.died(worker, current_sample) {
+        let epoch = current_document.and_then(|(id, _)| Some(self.dispatch.assignment(id)?.epoch));
+        match self.dispatch.died(worker, current_document) {
             Verdict::Failed if policy.on_failure == OnFailure::End => return Err(died()),
             Verdict::Failed => {
-                let (document, sample_idx) = sample.expect("only a sample that is held can fail");
-                let failed = FailedSample {
+                let (document, document_idx) = held.expect("only a document that is held can fail");
+                let failed = FailedDocument {
                     document,
-                    sample_idx,
+                    document_idx,
                     kind: FailureKind::WorkerDied,
                     level: 0,
                     attempts: policy.attempts.get(),
@@ -391,9 +391,9 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 };
                 self.record_failure(epoch.expect("its assignment is not staged"), failed);
             }
-            // Between two samples, as while staging, it died over none: what it had is repeated and
-            // no sample is to blame.
-            Verdict::Again => self.counts.retries += u64::from(sample.is_some()),
+            // Between two documents, as while staging, it died over none: what it had is repeated and
+            // no document is to blame.
+            Verdict::Again => self.counts.retries += u64::from(held.is_some()),
         }
         (self.on_event)(TrainingEvent::WorkerDied {
             worker,
@@ -403,9 +403,9 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.check_failures()
     }
 
-    /// Records a sample that has failed for good with the epoch of its assignment, since there will
-    /// be no part with this sample.
-    fn record_failure(&mut self, epoch: u64, failed: FailedSample) {
+    /// Records a document that has failed for good with the epoch of its assignment, since there will
+    /// be no part with this document.
+    fn record_failure(&mut self, epoch: u64, failed: FailedDocument) {
         let gathered = self.epochs.entry(epoch).or_default();
         gathered.counters.failed += 1;
         gathered.counters.failures.count(failed.kind);
@@ -413,7 +413,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.session.shared.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends the run when more samples have failed than the policy allows.
+    /// Ends the run when more documents have failed than the policy allows.
     fn check_failures(&self) -> Result<(), TrainError> {
         // The count runs ahead of commits: it bounds the session and is not part of the result.
         let failures = self.session.shared.failed.load(Ordering::Relaxed);
@@ -423,7 +423,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         }
     }
 
-    /// Reads the next samples and takes them in, or ends the intake where there are none.
+    /// Reads the next documents and takes them in, or ends the intake where there are none.
     fn load(&mut self) -> Result<(), TrainError> {
         let clock = &self.session.clocks.load;
         let position = self.loader.cursor().documents();
@@ -474,7 +474,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         Ok(())
     }
 
-    /// Ends the intake of samples, and closes the last epoch.
+    /// Ends the intake of documents, and closes the last epoch.
     fn end(&mut self) {
         self.is_ended = true;
         self.dispatch.end();
@@ -530,7 +530,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         let Some(tuner) = &mut self.tuner else {
             return;
         };
-        // Learn calls, not samples: a long document is progress long before it is done.
+        // Learn calls, not documents: a long document is progress long before it is done.
         let learned = match self.backend.finished() {
             Some(levels) => levels.iter().sum(),
             None => {
@@ -578,7 +578,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         let Session {
             shared, earlier, ..
         } = self.session;
-        let session_samples = shared.samples.load(Ordering::Relaxed);
+        let session_documents = shared.documents.load(Ordering::Relaxed);
         let session_failed = shared.failed.load(Ordering::Relaxed);
         // A backend that works while it is waited for counts finer than parts that were handed
         // over: one long document is seen to go on.
@@ -591,8 +591,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         let silent = silent.filter(|(_, silence)| *silence >= SILENCE);
         let waiting = silent.and_then(|(worker, _)| self.pool.activity(worker).stack().pop());
         (self.on_event)(TrainingEvent::Progress(Progress {
-            samples: earlier.samples + session_samples,
-            session_samples,
+            documents: earlier.documents + session_documents,
+            session_documents,
             session_tokens: shared.tokens.load(Ordering::Relaxed),
             errors: earlier.failed + session_failed + self.loader.counts().bad,
             records: self.loader.counts().records,

@@ -1,14 +1,14 @@
-//! The distribution of samples among workers.
+//! The distribution of documents among workers.
 
 use std::ops::Range;
 
 use kato_loader::{DocumentBatch, DocumentRef};
 
-/// A rule that says which worker learns which sample. The result of a run is the same for each of
+/// A rule that says which worker learns which document. The result of a run is the same for each of
 /// them; what differs is how evenly workers are kept busy, and whether a second run gives every
-/// worker the same samples.
+/// worker the same documents.
 ///
-/// The unit is a sample, or for a backend that takes [documents by
+/// The unit is a document, or for a backend that takes [documents by
 /// number](crate::backend::WorkSize::Documents) such a group of them, which has to stay the same
 /// for any number of workers.
 ///
@@ -22,15 +22,15 @@ use kato_loader::{DocumentBatch, DocumentRef};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Distribution {
-    /// Whoever is free takes the next samples, and one without work takes over what waits for
-    /// another. Keeps all workers busy whatever the samples are like; who learns what depends on
+    /// Whoever is free takes the next documents, and one without work takes over what waits for
+    /// another. Keeps all workers busy whatever the documents are like; who learns what depends on
     /// timing.
     #[default]
     WorkStealing,
-    /// Sample `i` of the corpus goes to worker `i mod n_workers`. Reproducible; as fast as the
+    /// Document `i` of the corpus goes to worker `i mod n_workers`. Reproducible; as fast as the
     /// slowest worker.
     RoundRobin,
-    /// Each batch of samples is cut into one run of neighbours for each worker. Reproducible for
+    /// Each batch of documents is cut into one run of neighbours for each worker. Reproducible for
     /// equal batches; as fast as the slowest worker.
     Contiguous,
 }
@@ -71,7 +71,7 @@ impl std::str::FromStr for Distribution {
     }
 }
 
-/// The samples of a batch that an assignment covers.
+/// The documents of a batch that an assignment covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Selection {
     All,
@@ -85,7 +85,7 @@ pub(crate) enum Selection {
 }
 
 impl Selection {
-    /// Returns the selected samples, each with its position in the batch.
+    /// Returns the selected documents, each with its position in the batch.
     pub(crate) fn select<'a>(
         &self,
         batch: &'a DocumentBatch,
@@ -103,7 +103,7 @@ impl Selection {
 }
 
 /// Cuts a batch of `n_documents` into assignments: the worker of each, if one is set, and its
-/// samples. `group` is the number of the batch where batches must not be cut.
+/// documents. `group` is the number of the batch where batches must not be cut.
 pub(crate) fn cut_into_assignments(
     distribution: Distribution,
     n_workers: usize,
@@ -132,12 +132,12 @@ pub(crate) fn cut_into_assignments(
                 .collect()
         }
         (Distribution::Contiguous, None) => {
-            // Rounded bounds: the runs cover the batch without gaps, and differ by one sample at
+            // Rounded bounds: the runs cover the batch without gaps, and differ by one document at
             // most.
             let bound = |worker: usize| n_documents * worker / n_workers;
             (0..n_workers)
                 .map(|worker| (worker, bound(worker)..bound(worker + 1)))
-                // A batch with fewer samples than workers has no run for some of them.
+                // A batch with fewer documents than workers has no run for some of them.
                 .filter(|(_, positions)| !positions.is_empty())
                 .map(|(worker, positions)| (Some(worker), Selection::Positions(positions)))
                 .collect()

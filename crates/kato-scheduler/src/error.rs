@@ -66,7 +66,7 @@ pub enum TrainError {
         /// The error of the learner.
         source: LearnError,
     },
-    /// A node refused a sample, or a worker could not learn it.
+    /// A node refused a document, or a worker could not learn it.
     #[error("failed to learn {document}: {reason}")]
     Refused {
         /// The document's id.
@@ -74,18 +74,18 @@ pub enum TrainError {
         /// The refusal and its causes, in words.
         reason: String,
     },
-    /// More samples failed than the policy allows.
-    #[error("{failures} samples failed and {most} may")]
+    /// More documents failed than the policy allows.
+    #[error("{failures} documents failed and {most} may")]
     TooManyFailures {
-        /// Samples that failed in this session.
+        /// Documents that failed in this session.
         failures: u64,
         /// The limit.
         most: u64,
     },
-    /// Workers died, over one sample or one after the other.
+    /// Workers died, over one document or one after the other.
     #[error("a worker died{}: {message}", document.as_ref().map(|id| format!(" over {id}")).unwrap_or_default())]
     WorkerDied {
-        /// The sample that it was learning, if any.
+        /// The document that it was learning, if any.
         document: Option<String>,
         /// The text of the panic.
         message: String,

@@ -17,11 +17,11 @@ pub enum TrainingEvent {
         /// Documents of the corpus that are safe.
         documents: u64,
     },
-    /// A worker panicked; another takes its place and its samples.
+    /// A worker panicked; another takes its place and its documents.
     WorkerDied {
         /// Number of the worker, from 0.
         worker: usize,
-        /// The sample that it was learning, if any.
+        /// The document that it was learning, if any.
         document: Option<String>,
         /// The text of the panic.
         message: String,
@@ -52,9 +52,9 @@ pub enum TrainingEvent {
 #[non_exhaustive]
 pub struct Progress {
     /// Documents learned, over all sessions of the run.
-    pub samples: u64,
+    pub documents: u64,
     /// Documents learned in this session.
-    pub session_samples: u64,
+    pub session_documents: u64,
     /// Tokens learned in this session.
     pub session_tokens: u64,
     /// Documents and records that could not be learned, over all sessions.

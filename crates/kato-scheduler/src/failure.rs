@@ -1,14 +1,14 @@
-//! Samples that cannot be learned: the policy for them, their kinds and counts, and their entries
+//! Documents that cannot be learned: the policy for them, their kinds and counts, and their entries
 //! in the ledger.
 
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-/// A policy for samples that cannot be learned and for workers that die.
+/// A policy for documents that cannot be learned and for workers that die.
 ///
-/// A sample over which a worker dies (a panic in a tokenizer, for example) is tried again by
-/// another one; so is everything that the dead worker had not staged. A sample that has failed
+/// A document over which a worker dies (a panic in a tokenizer, for example) is tried again by
+/// another one; so is everything that the dead worker had not staged. A document that has failed
 /// [`attempts`](Self::attempts) times is recorded, and the rest goes on.
 ///
 /// ```
@@ -19,25 +19,25 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailurePolicy {
-    /// The action when a sample has failed for good. Default: the run ends with its error.
+    /// The action when a document has failed for good. Default: the run ends with its error.
     pub on_failure: OnFailure,
-    /// Attempts at a sample that takes a worker down, the first included. What is refused for its
+    /// Attempts at a document that takes a worker down, the first included. What is refused for its
     /// content is not tried again: it would be refused again. Default: 2.
     pub attempts: NonZeroU32,
-    /// Samples that may fail in one session, bad records not included; one more ends the run.
+    /// Documents that may fail in one session, bad records not included; one more ends the run.
     /// Default: any number.
     pub most_failures: Option<u64>,
     /// Workers that may be replaced in one session; one more ends the run. Default: 16.
     pub worker_restarts: u32,
 }
 
-/// The action of a run when a sample has failed for good.
+/// The action of a run when a document has failed for good.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// The run ends with the error; what was committed is safe.
     #[default]
     End,
-    /// The sample is counted and listed, and the run goes on.
+    /// The document is counted and listed, and the run goes on.
     Skip,
 }
 
@@ -52,7 +52,7 @@ impl Default for FailurePolicy {
     }
 }
 
-/// The reason why a sample failed.
+/// The reason why a document failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -65,7 +65,7 @@ pub enum FailureKind {
     WorkerDied,
 }
 
-/// Failed samples by kind.
+/// Failed documents by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -102,13 +102,13 @@ impl FailureCounts {
     }
 }
 
-/// A sample that has failed for good: an entry of the ledger.
+/// A document that has failed for good: an entry of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct FailedSample {
+pub(crate) struct FailedDocument {
     pub(crate) document: String,
-    pub(crate) sample_idx: u64,
+    pub(crate) document_idx: u64,
     pub(crate) kind: FailureKind,
-    /// Level at which it failed; what lies below was learned, unless the sample was refused at
+    /// Level at which it failed; what lies below was learned, unless the document was refused at
     /// several levels.
     pub(crate) level: usize,
     pub(crate) attempts: u32,

@@ -44,7 +44,7 @@ impl Ledger {
         }
         let bytes = bytes.min(found);
         if found > bytes {
-            // These entries were never committed: their samples are read again, and listed again if
+            // These entries were never committed: their documents are read again, and listed again if
             // they fail.
             file.set_len(bytes).map_err(failed)?;
         }

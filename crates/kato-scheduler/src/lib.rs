@@ -2,7 +2,7 @@
 //!
 //! ## Where to start
 //!
-//! Start with [`train_parallel`], which runs a session: the caller's thread reads samples and hands
+//! Start with [`train_parallel`], which runs a session: the caller's thread reads documents and hands
 //! them out, workers learn them, a committer makes them durable together with the position behind
 //! them. They share nothing but counters and talk by messages; who holds what is decided in one
 //! place, which is tested by simulation.

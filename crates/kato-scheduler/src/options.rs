@@ -15,7 +15,7 @@ use crate::{Distribution, StopSignal, Workers};
 pub struct TrainingOptions {
     /// Threads that learn. Default: [`Workers::Auto`].
     pub n_workers: Workers,
-    /// Which worker learns which sample. Default: [`Distribution::WorkStealing`].
+    /// Which worker learns which document. Default: [`Distribution::WorkStealing`].
     pub distribution: Distribution,
     /// Text handed to a worker at once, in bytes; less where the memory budget is too small for
     /// it. Default 512 KiB.
@@ -33,8 +33,8 @@ pub struct TrainingOptions {
     /// Longest time between commits while documents arrive: a crash loses no more work than this.
     /// Default 10 s.
     pub commit_interval: Duration,
-    /// The policy for samples that cannot be learned and workers that die. Default: the run ends
-    /// with the first such sample.
+    /// The policy for documents that cannot be learned and workers that die. Default: the run ends
+    /// with the first such document.
     pub failures: FailurePolicy,
     /// Time without progress of a worker after which it is reported as stalled, with what it waits
     /// for. Default 120 s.

@@ -7,13 +7,18 @@ use crate::failure::FailureCounts;
 
 /// The result of a run. Counts are over all sessions of the run, times and rates are this
 /// session's.
+///
+/// As JSON, four fields have the names of the original's statistics: `samples_processed`,
+/// `samples_attempted`, `rate_samples_per_sec` and `num_workers`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TrainingReport {
     /// Documents learned.
-    pub samples_processed: u64,
+    #[serde(rename = "samples_processed")]
+    pub documents_processed: u64,
     /// Documents and bad records met.
-    pub samples_attempted: u64,
+    #[serde(rename = "samples_attempted")]
+    pub documents_attempted: u64,
     /// Documents that could not be learned and records that could not be read.
     pub errors: u64,
     /// Records that could not be read.
@@ -31,12 +36,14 @@ pub struct TrainingReport {
     /// Wall-clock seconds of this session, from the first document to the last durable commit.
     pub total_time_seconds: f64,
     /// Documents per second of this session.
-    pub rate_samples_per_sec: f64,
+    #[serde(rename = "rate_samples_per_sec")]
+    pub documents_per_sec: f64,
     /// Tokens per second of this session.
     pub tokens_per_sec: f64,
     /// Threads that learned; where their number is tuned, those at work at the end.
+    #[serde(rename = "num_workers")]
     pub n_workers: usize,
-    /// Which worker learned which sample.
+    /// Which worker learned which document.
     pub distribution: &'static str,
     /// The levels, from the bottom up.
     pub levels: Vec<LevelReport>,
@@ -47,9 +54,9 @@ pub struct TrainingReport {
     /// Records shorter than the loader's minimum.
     pub short_records: u64,
     /// Documents learned in this session.
-    pub session_samples: u64,
+    pub session_documents: u64,
     /// Documents passed over because a split holds them out.
-    pub held_out_samples: u64,
+    pub held_out_documents: u64,
     /// Whether the corpus was read to its end; otherwise, also after a limit on documents, the run
     /// can be resumed.
     pub complete: bool,
@@ -144,8 +151,8 @@ mod tests {
 
     fn share(n_workers: usize, total_time_seconds: f64, starved: f64) -> f64 {
         let report = TrainingReport {
-            samples_processed: 0,
-            samples_attempted: 0,
+            documents_processed: 0,
+            documents_attempted: 0,
             errors: 0,
             bad_records: 0,
             failures: FailureCounts::default(),
@@ -154,7 +161,7 @@ mod tests {
             stalls: 0,
             tokens: 0,
             total_time_seconds,
-            rate_samples_per_sec: 0.0,
+            documents_per_sec: 0.0,
             tokens_per_sec: 0.0,
             n_workers,
             distribution: "work-stealing",
@@ -162,8 +169,8 @@ mod tests {
             dropped: Dropped::default(),
             blank_records: 0,
             short_records: 0,
-            session_samples: 0,
-            held_out_samples: 0,
+            session_documents: 0,
+            held_out_documents: 0,
             complete: true,
             disk_bytes: None,
             stage_seconds: StageSeconds {

@@ -57,7 +57,7 @@ const LONGEST_READ: Duration = Duration::from_millis(200);
 /// let mut loader = StreamingDatasetLoader::builder().with_reader("tale.txt", text.as_bytes()).build()?;
 ///
 /// let report = train_parallel(&mut loader, &learner, &store, &TrainingOptions::default(), |_event| {})?;
-/// assert_eq!(report.samples_processed, 1);
+/// assert_eq!(report.documents_processed, 1);
 /// assert_eq!(report.levels[0].learns, 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -313,7 +313,7 @@ pub(crate) struct Clocks {
 /// The counts of the earlier sessions of a run.
 #[derive(Debug)]
 pub(crate) struct Earlier {
-    pub(crate) samples: u64,
+    pub(crate) documents: u64,
     pub(crate) failed: u64,
     pub(crate) tokens: u64,
     pub(crate) learns: Vec<u64>,
@@ -331,7 +331,7 @@ impl Earlier {
             .collect::<Result<_, _>>()?;
         let counters = checkpoint.counters;
         Ok(Self {
-            samples: counters.samples,
+            documents: counters.documents,
             failed: counters.failed,
             tokens: counters.tokens,
             learns,
@@ -452,7 +452,7 @@ impl Session {
         let counters = checkpoint.counters;
         let counts = checkpoint.cursor.counts();
         // No underflow: the counters of this session started from those of the earlier ones.
-        let session_samples = counters.samples - earlier.samples;
+        let session_documents = counters.documents - earlier.documents;
         let rate = |count: u64| {
             if seconds > 0.0 {
                 count as f64 / seconds
@@ -461,8 +461,8 @@ impl Session {
             }
         };
         TrainingReport {
-            samples_processed: counters.samples,
-            samples_attempted: counters.samples + counters.failed + counts.bad,
+            documents_processed: counters.documents,
+            documents_attempted: counters.documents + counters.failed + counts.bad,
             errors: counters.failed + counts.bad,
             bad_records: counts.bad,
             failures: counters.failures,
@@ -471,7 +471,7 @@ impl Session {
             stalls: session_counts.stalls,
             tokens: counters.tokens,
             total_time_seconds: seconds,
-            rate_samples_per_sec: rate(session_samples),
+            documents_per_sec: rate(session_documents),
             tokens_per_sec: rate(counters.tokens - earlier.tokens),
             n_workers: session_counts.workers,
             distribution: distribution.name(),
@@ -479,8 +479,8 @@ impl Session {
             dropped: counters.dropped,
             blank_records: counts.blank,
             short_records: counts.short,
-            session_samples,
-            held_out_samples: checkpoint.held_out(),
+            session_documents,
+            held_out_documents: checkpoint.held_out(),
             complete: checkpoint.complete,
             disk_bytes,
             stage_seconds: StageSeconds {

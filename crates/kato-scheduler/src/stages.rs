@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use kato_learner::LearnScratch;
 use kato_probe::{NodeProbe, Probe, QueueProbe};
 
-/// Reading samples; its items are samples.
+/// Reading documents; its items are documents.
 pub const LOAD: &str = "load";
-/// Learning them; its items are samples.
+/// Learning them; its items are documents.
 pub const LEARN: &str = "learn";
 /// Staging what was learned; its items are parts.
 pub const STAGE: &str = "stage";
@@ -19,8 +19,8 @@ pub const COMMIT: &str = "commit";
 /// [`kato_loader::DECODE_STAGE`].
 pub const STAGES: [&str; 4] = [LOAD, LEARN, STAGE, COMMIT];
 
-/// Number of samples of which one is timed node by node: clocks cost more than short samples do.
-const TIMED_SAMPLES: u64 = 16;
+/// Number of documents of which one is timed node by node: clocks cost more than short documents do.
+const TIMED_DOCUMENTS: u64 = 16;
 
 /// The probes that the workers of a session report to.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct WorkerProbes {
     pub(crate) mail: QueueProbe,
     /// By level.
     pub(crate) nodes: Vec<NodeProbe>,
-    /// Whether samples are timed here; nodes elsewhere are timed by whoever asks them.
+    /// Whether documents are timed here; nodes elsewhere are timed by whoever asks them.
     are_timed: bool,
 }
 
@@ -50,21 +50,21 @@ impl WorkerProbes {
         }
     }
 
-    /// Decides whether the next sample is timed.
-    pub(crate) fn prepare(&self, sample_idx: u64, scratch: &mut LearnScratch) {
+    /// Decides whether the next document is timed.
+    pub(crate) fn prepare(&self, document_idx: u64, scratch: &mut LearnScratch) {
         if self.are_timed {
-            // By the number in the corpus: the samples that are timed are the same for any number
+            // By the number in the corpus: the documents that are timed are the same for any number
             // of workers.
-            let clock = sample_idx
-                .is_multiple_of(TIMED_SAMPLES)
+            let clock = document_idx
+                .is_multiple_of(TIMED_DOCUMENTS)
                 .then_some(now as fn() -> _);
             scratch.time_nodes(clock);
         }
     }
 
-    /// Reports how long the nodes took for a sample, if it was timed.
+    /// Reports how long the nodes took for a document, if it was timed.
     pub(crate) fn report_times(&self, scratch: &LearnScratch) {
-        // Where the sample was not timed there are no times, and nothing is reported.
+        // Where the document was not timed there are no times, and nothing is reported.
         for (node_idx, (node, time)) in self.nodes.iter().zip(scratch.node_times()).enumerate() {
             node.timed(scratch.plan().calls(node_idx).len() as u64, *time);
         }

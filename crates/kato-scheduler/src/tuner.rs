@@ -104,12 +104,12 @@ mod tests {
     /// Runs the tuner against a throughput by number of workers for some seconds; the number at the
     /// end.
     fn settle(tuner: &mut Tuner, start: u64, seconds: u64, rate: impl Fn(usize) -> f64) -> usize {
-        let mut samples = start as f64 * 1e6;
+        let mut documents = start as f64 * 1e6;
         for tick in 0..seconds * 10 {
-            samples += rate(tuner.active()) / 10.0;
+            documents += rate(tuner.active()) / 10.0;
             tuner.observe(
                 Duration::from_millis(start * 1000 + tick * 100),
-                samples as u64,
+                documents as u64,
             );
         }
         tuner.active()

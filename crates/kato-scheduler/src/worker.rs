@@ -1,4 +1,4 @@
-//! The workers, which learn samples and hand over staged parts.
+//! The workers, which learn documents and hand over staged parts.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -13,16 +13,16 @@ use kato_loader::{DocumentBatch, DocumentRef};
 use kato_probe::State;
 
 use crate::activity::Activity;
-use crate::backend::RefusedSample;
+use crate::backend::RefusedDocument;
 use crate::dispatch::AssignmentId;
 use crate::distribution::Selection;
-use crate::failure::{FailedSample, FailureKind, OnFailure, reason};
+use crate::failure::{FailedDocument, FailureKind, OnFailure, reason};
 use crate::stage_clock::StageClock;
 use crate::stages::{self, WorkerProbes};
 use crate::worker_pool::message_of;
 use crate::{BackendError, BackendErrorKind, Counters, Teacher, TrainError};
 
-/// An assignment with its samples.
+/// An assignment with its documents.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) id: AssignmentId,
@@ -49,7 +49,7 @@ pub(crate) enum Report<P> {
     /// A worker has panicked.
     Died {
         worker: usize,
-        current_sample: Option<(AssignmentId, usize)>,
+        current_document: Option<(AssignmentId, usize)>,
         message: String,
     },
     /// The run cannot go on.
@@ -65,13 +65,13 @@ pub(crate) struct StagedPart<P> {
     pub(crate) assignments: Vec<AssignmentId>,
     pub(crate) staged: Option<P>,
     pub(crate) counters: Counters,
-    pub(crate) failures: Vec<FailedSample>,
+    pub(crate) failures: Vec<FailedDocument>,
 }
 
 /// The counts and clocks that all threads of a session share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    pub(crate) samples: AtomicU64,
+    pub(crate) documents: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) tokens: AtomicU64,
     /// Learn calls by level.
@@ -92,7 +92,7 @@ impl Shared {
         }
     }
 
-    /// Makes all workers end before their next sample.
+    /// Makes all workers end before their next document.
     pub(crate) fn give_up(&self) {
         // Relaxed: the flag stands for itself.
         self.is_given_up.store(true, Ordering::Relaxed);
@@ -124,18 +124,18 @@ pub(crate) struct Worker<'a, P> {
     pub(crate) activity: Activity,
     /// Whether another worker may do again what this one leaves behind when it dies.
     pub(crate) can_repeat: bool,
-    /// The sample that is being learned, for the thread that finds the worker dead.
-    pub(crate) current_sample: &'a Cell<Option<(AssignmentId, usize)>>,
+    /// The document that is being learned, for the thread that finds the worker dead.
+    pub(crate) current_document: &'a Cell<Option<(AssignmentId, usize)>>,
     pub(crate) scratch: LearnScratch,
-    /// The samples of the assignment at hand that the teacher took; empty between two.
-    pub(crate) taken: Vec<TakenSample>,
+    /// The documents of the assignment at hand that the teacher took; empty between two.
+    pub(crate) taken: Vec<TakenDocument>,
     pub(crate) part: Part,
 }
 
-/// A sample that the teacher took, and what it counts once it is known that no node refused it.
+/// A document that the teacher took, and what it counts once it is known that no node refused it.
 #[derive(Debug)]
-pub(crate) struct TakenSample {
-    sample_idx: u64,
+pub(crate) struct TakenDocument {
+    document_idx: u64,
     tokens: u64,
     dropped: Dropped,
 }
@@ -152,7 +152,7 @@ pub(crate) struct Part {
     assignments: Vec<AssignmentId>,
     text_bytes: usize,
     counters: Counters,
-    failures: Vec<FailedSample>,
+    failures: Vec<FailedDocument>,
 }
 
 impl<P> Worker<'_, P> {
@@ -219,13 +219,13 @@ impl<P> Worker<'_, P> {
         }
     }
 
-    /// Learns the samples of an assignment.
+    /// Learns the documents of an assignment.
     fn learn(&mut self, work: &Work) -> Result<(), TrainError> {
         let _busy = kato_probe::thread::during(State::Busy);
         let start = Instant::now();
         let indices = work.batch.indices();
         let _activity = self.activity.enter(format!(
-            "learning samples {}..{}",
+            "learning documents {}..{}",
             indices.start, indices.end
         ));
         let _span =
@@ -243,18 +243,18 @@ impl<P> Worker<'_, P> {
             if work.excluded.contains(&at) {
                 continue;
             }
-            self.current_sample.set(Some((work.id, at)));
+            self.current_document.set(Some((work.id, at)));
             self.learn_one(&document)?;
             self.part.text_bytes += document.text.len();
         }
-        // No single sample is to blame for a panic from here on.
-        self.current_sample.set(None);
+        // No single document is to blame for a panic from here on.
+        self.current_document.set(None);
         self.finish_work(&work.batch, indices)?;
         self.part.assignments.push(work.id);
         let (shared, counters) = (self.shared, &self.part.counters);
         // For progress and limits alone: what a commit counts comes from the parts.
         let add = |sum: &AtomicU64, n: u64| sum.fetch_add(n, Ordering::Relaxed);
-        add(&shared.samples, counters.samples - before.samples);
+        add(&shared.documents, counters.documents - before.documents);
         add(&shared.failed, counters.failed - before.failed);
         add(&shared.tokens, counters.tokens - before.tokens);
         for (node_idx, before) in observed.into_iter().enumerate() {
@@ -262,12 +262,12 @@ impl<P> Worker<'_, P> {
             add(&shared.learns[node_idx], learned);
             self.probes.nodes[node_idx].learned(learned);
         }
-        kato_probe::thread::add_items(counters.samples - before.samples);
+        kato_probe::thread::add_items(counters.documents - before.documents);
         shared.learn.add(start.elapsed());
         Ok(())
     }
 
-    /// Finishes an assignment with the teacher, and counts the samples that no node refused.
+    /// Finishes an assignment with the teacher, and counts the documents that no node refused.
     fn finish_work(
         &mut self,
         batch: &DocumentBatch,
@@ -278,11 +278,11 @@ impl<P> Worker<'_, P> {
             return Ok(());
         }
         for refused in self.teacher.finish_work(indices, &self.activity)? {
-            let is_refused = |taken: &TakenSample| taken.sample_idx == refused.sample_idx;
+            let is_refused = |taken: &TakenDocument| taken.document_idx == refused.document_idx;
             let at = self.taken.iter().position(is_refused);
             let document = batch
                 .iter()
-                .find(|document| document.index == refused.sample_idx);
+                .find(|document| document.index == refused.document_idx);
             let (Some(at), Some(document)) = (at, document) else {
                 return Err(not_taken(&refused));
             };
@@ -293,14 +293,14 @@ impl<P> Worker<'_, P> {
         }
         let counters = &mut self.part.counters;
         for taken in self.taken.drain(..) {
-            counters.samples += 1;
+            counters.documents += 1;
             counters.tokens += taken.tokens;
             counters.dropped.merge(&taken.dropped);
         }
         Ok(())
     }
 
-    /// Learns a sample, or records why it cannot be learned.
+    /// Learns a document, or records why it cannot be learned.
     fn learn_one(&mut self, document: &DocumentRef<'_>) -> Result<(), TrainError> {
         let recording = self.learner.config().recording;
         // The text of an id is made only where it is kept.
@@ -309,7 +309,7 @@ impl<P> Worker<'_, P> {
         } else {
             String::new()
         };
-        // The metadata that the Python original keeps of a sample: it hands each over alone, as
+        // The metadata that the Python original keeps of a document: it hands each over alone, as
         // book 1, and its plain segmentation names no author.
         let metadata = [
             ("title", id.as_str()),
@@ -317,7 +317,7 @@ impl<P> Worker<'_, P> {
             ("book_idx", "1"),
         ];
         let text = TextDocument {
-            sample_idx: document.index,
+            document_idx: document.index,
             id: &id,
             text: document.text,
             metadata: if recording.metadata { &metadata } else { &[] },
@@ -346,8 +346,8 @@ impl<P> Worker<'_, P> {
         match learned {
             Ok(()) => {
                 let plan = self.scratch.plan();
-                self.taken.push(TakenSample {
-                    sample_idx: document.index,
+                self.taken.push(TakenDocument {
+                    document_idx: document.index,
                     tokens: plan.n_tokens() as u64,
                     dropped: *plan.dropped(),
                 });
@@ -364,7 +364,7 @@ impl<P> Worker<'_, P> {
         }
     }
 
-    /// Records a sample that has failed, or ends the run with it.
+    /// Records a document that has failed, or ends the run with it.
     fn fail(
         &mut self,
         document: &DocumentRef<'_>,
@@ -372,16 +372,16 @@ impl<P> Worker<'_, P> {
         level: usize,
         error: &(dyn std::error::Error + 'static),
     ) -> Result<(), TrainError> {
-        let (document, sample_idx) = (document.id().to_string(), document.index);
+        let (document, document_idx) = (document.id().to_string(), document.index);
         if self.options.on_failure == OnFailure::End {
             let reason = reason(error);
             return Err(TrainError::Refused { document, reason });
         }
         self.part.counters.failed += 1;
         self.part.counters.failures.count(kind);
-        self.part.failures.push(FailedSample {
+        self.part.failures.push(FailedDocument {
             document,
-            sample_idx,
+            document_idx,
             kind,
             level,
             attempts: 1,
@@ -419,11 +419,11 @@ impl<P> Worker<'_, P> {
     }
 }
 
-/// Creates the error of a backend that refused a sample which its teacher did not take.
-fn not_taken(refused: &RefusedSample) -> TrainError {
-    let sample_idx = refused.sample_idx;
+/// Creates the error of a backend that refused a document which its teacher did not take.
+fn not_taken(refused: &RefusedDocument) -> TrainError {
+    let document_idx = refused.document_idx;
     let reason = format!(
-        "the backend refused sample {sample_idx}, which it was not given or had refused: mend the backend"
+        "the backend refused document {document_idx}, which it was not given or had refused: mend the backend"
     );
     BackendError::new(BackendErrorKind::Other, reason).into()
 }

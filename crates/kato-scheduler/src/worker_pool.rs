@@ -86,8 +86,8 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
             .name(format!("worker-{idx}"))
             .spawn_scoped(self.scope, move || {
                 let (mail, reports, activity) = own;
-                // Outside of what a panic unwinds: it still names the sample afterwards.
-                let current_sample = Cell::new(None);
+                // Outside of what a panic unwinds: it still names the document afterwards.
+                let current_document = Cell::new(None);
                 let worker = Worker {
                     idx,
                     learner,
@@ -97,7 +97,7 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
                     options,
                     activity,
                     can_repeat,
-                    current_sample: &current_sample,
+                    current_document: &current_document,
                     scratch: learner.new_scratch(),
                     taken: Vec::new(),
                     part: Part::default(),
@@ -113,7 +113,7 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
                     Ok(Err(error)) => reports.send(Report::Failed(error)),
                     Err(panic) => reports.send(Report::Died {
                         worker: idx,
-                        current_sample: current_sample.get(),
+                        current_document: current_document.get(),
                         message: message_of(&*panic),
                     }),
                 };

@@ -220,7 +220,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// When the data cannot be read.
-    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError>;
+    fn document(&self, document_idx: u64) -> Result<Option<String>, StoreError>;
 
     /// Returns the bytes that the store takes on the disk.
     ///

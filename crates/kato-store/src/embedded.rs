@@ -673,8 +673,8 @@ impl PatternStore for EmbeddedStore {
         symbol_counts::symbol_counts(self.segments(), node_idx)
     }
 
-    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError> {
-        query::document(&self.segments(), sample_idx)
+    fn document(&self, document_idx: u64) -> Result<Option<String>, StoreError> {
+        query::document(&self.segments(), document_idx)
     }
 
     fn disk_bytes(&self) -> Option<u64> {

@@ -173,11 +173,11 @@ impl PatternStore for MemoryStore {
             for node_idx in 0..batch.n_nodes() {
                 merge_node(&mut state.nodes[node_idx], batch, node_idx, &self.limits);
             }
-            for (sample_idx, id) in batch.documents() {
+            for (document_idx, id) in batch.documents() {
                 // Of several ids of a sample the smallest stays, whatever the order of commits.
                 let held = state
                     .documents
-                    .entry(*sample_idx)
+                    .entry(*document_idx)
                     .or_insert_with(|| id.clone());
                 if id < held {
                     held.clone_from(id);
@@ -281,8 +281,8 @@ impl PatternStore for MemoryStore {
         Ok(Box::new(counted.into_iter().map(Ok)))
     }
 
-    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError> {
-        Ok(self.state().documents.get(&sample_idx).cloned())
+    fn document(&self, document_idx: u64) -> Result<Option<String>, StoreError> {
+        Ok(self.state().documents.get(&document_idx).cloned())
     }
 
     fn disk_bytes(&self) -> Option<u64> {

@@ -12,7 +12,7 @@ pub struct Source {
     /// The document's id; `None` where only its number is known.
     pub document: Option<String>,
     /// Number of the document in the corpus, from 0.
-    pub sample_idx: u64,
+    pub document_idx: u64,
     /// Number of the pattern's first token among the document's learned tokens, from 0.
     pub token_idx: u64,
 }
@@ -33,8 +33,8 @@ impl Source {
             return Ok(None);
         };
         Ok(Some(Self {
-            document: store.document(seen.sample_idx)?,
-            sample_idx: seen.sample_idx,
+            document: store.document(seen.document_idx)?,
+            document_idx: seen.document_idx,
             token_idx: seen.token_idx,
         }))
     }

@@ -46,16 +46,16 @@ impl ProgressReporter {
     }
 
     fn show_progress(&mut self, progress: &Progress) {
-        let samples = HumanCount(progress.samples);
+        let documents = HumanCount(progress.documents);
         if let Some(bar) = &self.bar {
             bar.set_length(progress.total_bytes.unwrap_or(0));
             bar.set_position(progress.bytes_read);
-            bar.set_message(format!("{samples} documents"));
+            bar.set_message(format!("{documents} documents"));
         } else if self.last_line.elapsed() >= INTERVAL {
             self.last_line = Instant::now();
             let seconds = progress.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
             let rate = progress.session_tokens as f64 / seconds;
-            self.line(&format!("{samples} documents, {rate:.0} tokens/s"));
+            self.line(&format!("{documents} documents, {rate:.0} tokens/s"));
         }
     }
 

@@ -40,7 +40,7 @@ const CHUNK_SIZES: [usize; 3] = [5, 7, 9];
 ///
 /// // Nothing is left to learn, and nothing is learned twice.
 /// let again = Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
-/// assert_eq!((again.session_samples, again.tokens), (0, report.tokens));
+/// assert_eq!((again.session_documents, again.tokens), (0, report.tokens));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a training does nothing until it is run"]

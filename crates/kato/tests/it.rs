@@ -64,14 +64,16 @@ fn a_run_that_is_stopped_again_and_again_ends_as_one_that_is_not() {
             .with_options(options)
             .with_stop(stop)
             .on_event(move |event| match event {
-                TrainingEvent::Progress(progress) if progress.session_samples > 7 => switch.stop(),
+                TrainingEvent::Progress(progress) if progress.session_documents > 7 => {
+                    switch.stop()
+                }
                 _ => {}
             })
             .run()
             .unwrap();
         sessions += 1;
         if report.complete {
-            assert_eq!(report.samples_processed, 60);
+            assert_eq!(report.documents_processed, 60);
             break;
         }
     }
@@ -127,8 +129,8 @@ fn documents_that_are_held_out_are_not_learned() {
     let (source, kb) = (corpus(&place), place.path().join("kb"));
     let split = Split::training(0.5, 1);
     let report = training(&kb, &source).with_split(split).run().unwrap();
-    assert_eq!(report.samples_processed + report.held_out_samples, 60);
-    assert!(report.held_out_samples > 10);
+    assert_eq!(report.documents_processed + report.held_out_documents, 60);
+    assert!(report.held_out_documents > 10);
 }
 
 #[test]

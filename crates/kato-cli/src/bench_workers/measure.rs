@@ -28,9 +28,9 @@ pub(crate) struct Bench {
     pub(crate) learner: HierarchicalConceptLearner,
     /// Files to learn from.
     pub(crate) inputs: Vec<PathBuf>,
-    /// Samples of each measurement at most.
-    pub(crate) samples: u64,
-    /// Which worker learns which sample.
+    /// Documents of each measurement at most.
+    pub(crate) documents: u64,
+    /// Which worker learns which document.
     pub(crate) distribution: Distribution,
     /// Ends the measurement.
     pub(crate) stop: StopSignal,
@@ -54,7 +54,7 @@ impl Bench {
             MeasuredBackend::Mongodb(uri) => self.mongodb(uri, workers),
         };
         let report = report.with_context(|| format!("with {workers} workers"))?;
-        // A run that was stopped has a report as well, over fewer samples: its rate would say
+        // A run that was stopped has a report as well, over fewer documents: its rate would say
         // nothing.
         if self.stop.is_stopped() {
             bail!("interrupted");
@@ -62,12 +62,12 @@ impl Bench {
         Ok(report)
     }
 
-    /// Returns a loader at the first sample.
+    /// Returns a loader at the first document.
     fn loader(&self) -> Result<StreamingDatasetLoader> {
         let builder = StreamingDatasetLoader::builder()
             .with_inputs(&self.inputs)
             .with_text_unit(TextUnit::Paragraphs)
-            .with_max_documents(self.samples);
+            .with_max_documents(self.documents);
         Ok(builder.build()?)
     }
 

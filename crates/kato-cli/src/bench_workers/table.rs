@@ -15,8 +15,8 @@ use crate::inspect::View;
 pub(crate) struct Table {
     /// Cores of this machine that the process may use.
     cores: usize,
-    /// Samples of each measurement.
-    samples: u64,
+    /// Documents of each measurement.
+    documents: u64,
     distribution: &'static str,
     rows: Vec<Row>,
 }
@@ -27,7 +27,7 @@ struct Row {
     backend: String,
     workers: usize,
     /// Median over the repetitions.
-    samples_per_sec: f64,
+    documents_per_sec: f64,
     slowest: f64,
     fastest: f64,
     /// Rate by that of the first number of workers.
@@ -56,8 +56,8 @@ impl Table {
             for (backend, rates) in backends.iter().zip(&mut rates) {
                 for (workers, rates) in workers.iter().zip(rates) {
                     let report = bench.measure(backend, *workers)?;
-                    rates.push(report.rate_samples_per_sec);
-                    // What is learned depends on the samples alone: a backend or a number of
+                    rates.push(report.documents_per_sec);
+                    // What is learned depends on the documents alone: a backend or a number of
                     // workers that differs from the first is wrong, however fast.
                     let first = first.get_or_insert_with(|| report.clone());
                     ensure!(
@@ -83,7 +83,7 @@ impl Table {
                 rows.push(Row {
                     backend: backend.to_string(),
                     workers: workers.get(),
-                    samples_per_sec: median,
+                    documents_per_sec: median,
                     slowest: rates.first().copied().unwrap_or_default(),
                     fastest: rates.last().copied().unwrap_or_default(),
                     speed_up,
@@ -95,7 +95,7 @@ impl Table {
         }
         Ok(Self {
             cores: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-            samples: first.map_or(0, |report| report.samples_processed),
+            documents: first.map_or(0, |report| report.documents_processed),
             distribution: bench.distribution.name(),
             rows,
         })
@@ -109,7 +109,8 @@ fn is_same(a: &TrainingReport, b: &TrainingReport) -> bool {
         let patterns = a.unique_patterns.zip(b.unique_patterns);
         a.learns == b.learns && patterns.is_none_or(|(a, b)| a == b)
     };
-    a.samples_processed == b.samples_processed && a.levels.iter().zip(&b.levels).all(is_same_level)
+    a.documents_processed == b.documents_processed
+        && a.levels.iter().zip(&b.levels).all(is_same_level)
 }
 
 /// Describes what a measurement learned.
@@ -120,19 +121,19 @@ fn in_words(report: &TrainingReport) -> String {
         format!("{} learn calls{patterns}", level.learns)
     };
     let levels: Vec<String> = report.levels.iter().map(level).collect();
-    let samples = report.samples_processed;
-    format!("{samples} samples ({})", levels.join(", "))
+    let documents = report.documents_processed;
+    format!("{documents} documents ({})", levels.join(", "))
 }
 
 impl View for Table {
     fn text(&self, _width: usize) -> String {
         let Self {
             cores,
-            samples,
+            documents,
             distribution,
             rows,
         } = self;
-        let mut text = format!("{samples} samples, {distribution}, {cores} cores\n");
+        let mut text = format!("{documents} documents, {distribution}, {cores} cores\n");
         let width = rows
             .iter()
             .map(|row| row.backend.len())
@@ -140,7 +141,7 @@ impl View for Table {
             .unwrap_or(0)
             .max(7);
         text += &format!(
-            "{:<width$}  workers  samples/s  (slowest to fastest)  speed-up  efficiency\n",
+            "{:<width$}  workers  documents/s  (slowest to fastest)  speed-up  efficiency\n",
             "backend"
         );
         for row in rows {
@@ -149,7 +150,7 @@ impl View for Table {
                 "{:<width$}  {:>7}  {:>9.0}  {spread:>20}  {:>8.2}  {:>8.0} %\n",
                 row.backend,
                 row.workers,
-                row.samples_per_sec,
+                row.documents_per_sec,
                 row.speed_up,
                 100.0 * row.efficiency
             );

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! kato bench                                       # this repository's text, embedded
-//! kato bench corpus.jsonl --samples 20000
+//! kato bench corpus.jsonl --max-documents 20000
 //! kato bench corpus.jsonl --backends embedded,kato:http://127.0.0.1:8000,mongodb://127.0.0.1:27017
 //! ```
 
@@ -22,26 +22,26 @@ use crate::{machine, repository};
 
 /// Measures how training scales with the number of workers, per backend.
 ///
-/// Trains the same samples again and again, each time into a run of its own that is removed
+/// Trains the same documents again and again, each time into a run of its own that is removed
 /// afterwards: for every backend and every number of workers, in turn, so that a slow moment of the
-/// machine meets all of them. The table has samples per second (median over the repetitions,
+/// machine meets all of them. The table has documents per second (median over the repetitions,
 /// smallest and largest), speed-up against one worker, and efficiency: speed-up by workers. More
 /// workers than cores cannot make a backend in this process faster.
 ///
 /// Every repetition's knowledge is compared with that of the first: the same learn calls and
 /// distinct patterns on every level, or it is an error.
 ///
-/// With --json the result is one JSON object on standard output: cores, samples, distribution, and
-/// rows, each with backend, workers, samples_per_sec, slowest, fastest, speed_up and efficiency (1
+/// With --json the result is one JSON object on standard output: cores, documents, distribution, and
+/// rows, each with backend, workers, documents_per_sec, slowest, fastest, speed_up and efficiency (1
 /// is ideal).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files to learn from. Default: this repository's README and docs.
     #[arg(value_name = "FILE")]
     inputs: Vec<PathBuf>,
-    /// Samples of each measurement at most.
+    /// Documents of each measurement at most.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
-    samples: u64,
+    max_documents: u64,
     /// Numbers of workers.
     #[arg(
         long,
@@ -60,7 +60,7 @@ pub(crate) struct Args {
         default_value = "embedded"
     )]
     backends: Vec<MeasuredBackend>,
-    /// Which worker learns which sample: work-stealing, round-robin or contiguous.
+    /// Which worker learns which document: work-stealing, round-robin or contiguous.
     #[arg(long, value_name = "HOW", default_value = "work-stealing")]
     distribution: Distribution,
     /// Measurements of each.
@@ -101,7 +101,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     let bench = Bench {
         learner,
         inputs,
-        samples: args.samples,
+        documents: args.max_documents,
         distribution: args.distribution,
         stop: stop.clone(),
     };

@@ -201,8 +201,9 @@ struct PlanArgs {
     #[command(flatten)]
     recording: RecordingArgs,
     /// End after this many documents of the corpus.
-    #[arg(long, value_name = "N")]
-    max_samples: Option<u64>,
+    // The original's name of it.
+    #[arg(long, value_name = "N", alias = "max-samples")]
+    max_documents: Option<u64>,
     /// Hold out this share of the documents, as in `kato train`.
     #[arg(long, value_name = "SHARE")]
     hold_out: Option<f64>,
@@ -317,7 +318,7 @@ async fn answer_to(
             let text = format!(
                 "task {task} {}: {} documents, {} tokens, {bytes} bytes",
                 when(is_now),
-                marker.counters.samples,
+                marker.counters.documents,
                 marker.counters.tokens
             );
             Ok((text, answer(is_now, &marker)))
@@ -385,7 +386,7 @@ async fn answer_to(
                 "{}: generation {}, {patterns} patterns of {} documents, {} tokens",
                 kb.display(),
                 record.generation,
-                record.samples,
+                record.documents,
                 record.tokens
             );
             Ok((text, answer(is_now, &record)))
@@ -433,7 +434,7 @@ async fn answer_to(
                     Some(_) => "published",
                     None => "not published",
                 },
-                status.samples,
+                status.documents,
                 status.tokens,
                 status.task_bytes,
                 status.merged_bytes,
@@ -502,7 +503,7 @@ async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)
     let learner = args.learning.learner(args.recording.recording())?;
     let mut options = PlanOptions::new(args.tasks);
     options.ranges = NameRanges::new(args.ranges).context("--ranges is at least 1")?;
-    options.max_documents = args.max_samples;
+    options.max_documents = args.max_documents;
     let sources = args.source.resolve(&args.sources)?;
     options.max_records = sources.max_rows();
     if args.by_positions {
@@ -512,7 +513,7 @@ async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<(String, Value)
     if let Some(share) = args.hold_out {
         builder = builder.with_split(Split::training(share, args.seed));
     }
-    if let Some(documents) = args.max_samples {
+    if let Some(documents) = args.max_documents {
         builder = builder.with_max_documents(documents);
     }
     let loader = builder.build()?;

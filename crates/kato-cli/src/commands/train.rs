@@ -59,7 +59,7 @@ use crate::{machine, program, repository};
 /// Ctrl-C or even kill -9, and goes on with the same command and --resume to the same result. Look
 /// into the knowledge base with `kato inspect`, also while it is being trained.
 ///
-/// With --json one JSON object on standard output tells the result: samples, errors, tokens, rates,
+/// With --json one JSON object on standard output tells the result: documents, errors, tokens, rates,
 /// the levels with their patterns, what the rules left out, bytes on the disk, and where the time
 /// went: starved_share is the part of it that learning waited for documents; with --profile also
 /// what bounds the run, under the key profile; peak_memory_bytes of this process; forecast, where
@@ -90,13 +90,14 @@ pub(crate) struct Args {
     /// as pay, found out while the run goes on. The result is the same for any number.
     #[arg(long, value_name = "N|auto", default_value = "auto")]
     workers: Workers,
-    /// Which worker learns which sample: work-stealing, round-robin or contiguous. The result is
+    /// Which worker learns which document: work-stealing, round-robin or contiguous. The result is
     /// the same.
     #[arg(long, value_name = "HOW", default_value = "work-stealing")]
     distribution: Distribution,
     /// End after this many documents of the corpus.
-    #[arg(long, value_name = "N")]
-    max_samples: Option<u64>,
+    // The original's name of it.
+    #[arg(long, value_name = "N", alias = "max-samples")]
+    max_documents: Option<u64>,
     /// Hold out this share of the documents, chosen by hash, for `kato evaluate`: 0.05 is every
     /// twentieth.
     #[arg(long, value_name = "SHARE")]
@@ -152,8 +153,8 @@ const STOPPED: &str =
 /// The last word of a run that did not stop in time.
 const GIVEN_UP: &str = "interrupted, and ended in the middle of its work; everything committed is safe. Go on with the same command and --resume.";
 
-/// Exit code of a run that is done although samples failed.
-const FAILED_SAMPLES: u8 = 3;
+/// Exit code of a run that is done although documents failed.
+const FAILED_DOCUMENTS: u8 = 3;
 
 /// Runs `kato train` and returns its exit code.
 pub(crate) fn main(args: &mut Args) -> ExitCode {
@@ -174,7 +175,7 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
 }
 
 /// Trains and shows the result; returns an exit code, as a run that ended well may still be
-/// interrupted or have failed samples.
+/// interrupted or have failed documents.
 fn run(args: &Args) -> Result<ExitCode> {
     let stop = StopSignal::default();
     let is_stopped = {
@@ -264,7 +265,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         .map(|recorder| recorder.record(&facts, forecast.as_ref(), &report, note))
         .transpose()?;
     // A forecast is of a whole run in one session.
-    let is_whole = report.complete && report.session_samples == report.samples_processed;
+    let is_whole = report.complete && report.session_documents == report.documents_processed;
     let forecast = forecast.filter(|_| is_whole);
     let took = (report.total_time_seconds, report.disk_bytes);
     let result = if args.json {
@@ -324,7 +325,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(INTERRUPTED));
     }
     if args.errors.fail_on_errors && report.errors > 0 {
-        return Ok(ExitCode::from(FAILED_SAMPLES));
+        return Ok(ExitCode::from(FAILED_DOCUMENTS));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -387,7 +388,7 @@ fn facts(
         fingerprint: CorpusDigest::from_identity(&identity).digest,
         corpus_bytes: sizes.sum(),
         configuration: configuration.to_json(),
-        is_part: args.max_samples.is_some()
+        is_part: args.max_documents.is_some()
             || args.hold_out.is_some()
             || args.source.reads_a_part(),
     }
@@ -440,8 +441,8 @@ fn limited(
     if let Some(split) = split(args) {
         builder = builder.with_split(split);
     }
-    if let Some(max_samples) = args.max_samples {
-        builder = builder.with_max_documents(max_samples);
+    if let Some(max_documents) = args.max_documents {
+        builder = builder.with_max_documents(max_documents);
     }
     builder
 }

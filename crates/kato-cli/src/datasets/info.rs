@@ -214,7 +214,7 @@ impl Estimate {
     fn of(rows: u64, rate: impl FnOnce() -> Result<Rate>) -> Result<Self> {
         let rate = rate()?;
         Ok(Self {
-            seconds: rows as f64 / rate.samples_per_second,
+            seconds: rows as f64 / rate.documents_per_second,
             rate,
         })
     }
@@ -242,8 +242,8 @@ impl View for DatasetInfo {
             // A rate close to zero gives a time that no `Duration` holds.
             let time = time.map_or_else(|_| "too long".to_owned(), format_duration);
             text += &format!(
-                "learning them takes about {time} at {:.0} samples/s ({})\n",
-                estimate.rate.samples_per_second, estimate.rate.source
+                "learning them takes about {time} at {:.0} documents/s ({})\n",
+                estimate.rate.documents_per_second, estimate.rate.source
             );
         }
         text += &format!("manifest {}\n\n", self.manifest);

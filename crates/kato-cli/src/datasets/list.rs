@@ -35,7 +35,7 @@ impl DatasetList {
             entry: entry.clone(),
             seconds: entry
                 .rows
-                .and_then(|rows| entry.time_for(rows, rate.samples_per_second))
+                .and_then(|rows| entry.time_for(rows, rate.documents_per_second))
                 .map(|time| time.as_secs_f64()),
         };
         Self {
@@ -51,7 +51,7 @@ impl View for DatasetList {
         let row = |dataset: &ListedDataset| {
             let ListedDataset { entry, .. } = dataset;
             let rows = entry.rows;
-            let time = rows.and_then(|rows| entry.time_for(rows, self.rate.samples_per_second));
+            let time = rows.and_then(|rows| entry.time_for(rows, self.rate.documents_per_second));
             vec![
                 entry.key.clone(),
                 one_line(&entry.source, width),
@@ -63,8 +63,8 @@ impl View for DatasetList {
         let rows: Vec<_> = self.datasets.iter().map(row).collect();
         let text = table(&["key", "source", "text field", "rows", "time"], &rows);
         let rate = format!(
-            "time: at {:.0} samples/s, {}",
-            self.rate.samples_per_second, self.rate.source
+            "time: at {:.0} documents/s, {}",
+            self.rate.documents_per_second, self.rate.source
         );
         text + &dim(&rate) + "\n"
     }
@@ -90,6 +90,6 @@ mod tests {
         let line = text.lines().find(|line| line.starts_with("simple_wiki"));
         let cells: Vec<&str> = line.unwrap().split_whitespace().skip(2).collect();
         assert_eq!(cells, ["text", "205,328", "1.3h"]);
-        assert!(text.contains("time: at 44 samples/s, as given"), "{text}");
+        assert!(text.contains("time: at 44 documents/s, as given"), "{text}");
     }
 }

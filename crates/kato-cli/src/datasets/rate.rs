@@ -1,4 +1,4 @@
-//! The number of samples that this machine learns in a second: as the user says, or measured in
+//! The number of documents that this machine learns in a second: as the user says, or measured in
 //! about a second.
 
 use std::io::Cursor;
@@ -22,8 +22,8 @@ const SAMPLE: &str = include_str!("../../data/sample.txt");
 /// A rate of learning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Rate {
-    /// Samples a second.
-    pub(crate) samples_per_second: f64,
+    /// Documents a second.
+    pub(crate) documents_per_second: f64,
     /// Origin of the figure, in words.
     pub(crate) source: String,
 }
@@ -31,9 +31,9 @@ pub(crate) struct Rate {
 impl Rate {
     /// Creates a rate that the user knows.
     #[must_use]
-    pub(crate) fn given(samples_per_second: f64) -> Self {
+    pub(crate) fn given(documents_per_second: f64) -> Self {
         Self {
-            samples_per_second,
+            documents_per_second,
             source: "as given".to_owned(),
         }
     }
@@ -69,10 +69,10 @@ impl Rate {
             }
         })?;
         Ok(Self {
-            samples_per_second: report.rate_samples_per_sec,
+            documents_per_second: report.documents_per_sec,
             source: format!(
                 "measured now: {} synthetic documents of 2.1 kB learned into memory in {:.1} s with {} threads",
-                report.session_samples, report.total_time_seconds, report.n_workers
+                report.session_documents, report.total_time_seconds, report.n_workers
             ),
         })
     }

@@ -28,12 +28,12 @@ pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
     let run = RunConfiguration::from_json(store.configuration()).with_context(foreign)?;
     let checkpoint = Checkpoint::from_json(&store.checkpoint())?.with_context(foreign)?;
     ensure!(
-        checkpoint.counters.samples > 0,
+        checkpoint.counters.documents > 0,
         "{} has learned nothing yet",
         kb.display()
     );
     let hierarchy = EstimatedHierarchy::from_config(&run.learner)?;
-    let mut record = RunRecord::new(hierarchy, checkpoint.counters.samples);
+    let mut record = RunRecord::new(hierarchy, checkpoint.counters.documents);
     for node in KnowledgeBase::all(&store) {
         let statistics = node.statistics()?;
         let frequencies = statistics

@@ -87,7 +87,8 @@ impl Recorder {
             .with_backend(facts.backend)
             .with_other("configuration", facts.configuration.clone());
         // A session that went on took the time of its own samples only, and foretells no whole run.
-        let settings = match facts.is_part || report.session_samples < report.samples_processed {
+        let settings = match facts.is_part || report.session_documents < report.documents_processed
+        {
             true => settings.with_other("part", true),
             false => settings,
         };
@@ -100,7 +101,7 @@ impl Recorder {
         });
         let mut outcome = Outcome::new(report.total_time_seconds)
             .with_complete(report.complete)
-            .with_samples(report.samples_processed)
+            .with_samples(report.documents_processed)
             .with_tokens(report.tokens)
             .with_errors(report.errors)
             .with_warnings(report.stalls + u64::from(report.worker_restarts))

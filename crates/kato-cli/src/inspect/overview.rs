@@ -52,7 +52,7 @@ pub(crate) struct CorpusOverview {
     /// Bytes of the files whose size is known.
     pub(crate) bytes: u64,
     /// Documents learned.
-    pub(crate) samples: u64,
+    pub(crate) documents: u64,
     /// Tokens that are part of a pattern.
     pub(crate) tokens: u64,
     /// Documents and records that could not be learned.
@@ -194,7 +194,7 @@ impl CorpusOverview {
         Self {
             files: files.iter().map(|file| file.name.clone()).collect(),
             bytes: files.iter().filter_map(|file| file.size).sum(),
-            samples: checkpoint.counters.samples,
+            documents: checkpoint.counters.documents,
             tokens: checkpoint.counters.tokens,
             // Documents that could not be learned, and records that could not be read.
             errors: checkpoint.counters.failed + checkpoint.cursor.counts().bad,
@@ -206,8 +206,8 @@ impl CorpusOverview {
     /// Describes what was learned.
     fn learned(&self) -> String {
         let mut text = format!(
-            "{} samples and {} tokens learned",
-            count(self.samples),
+            "{} documents and {} tokens learned",
+            count(self.documents),
             count(self.tokens)
         );
         if self.errors > 0 {

@@ -16,7 +16,7 @@ use super::overview::count;
 
 /// A traced pattern with the text of everything below it.
 ///
-/// As JSON it is an object with `name`, `node`, `frequency`, `text`, `first_seen` (`sample_idx` and
+/// As JSON it is an object with `name`, `node`, `frequency`, `text`, `first_seen` (`document_idx` and
 /// `token_idx`, or `null`), `metadata`, `emotives` and `events`; the uppermost has the `document`
 /// of `first_seen` as well. `events` holds a list of symbols for each event: a string for text,
 /// such an object for a pattern, `{"unknown": name}` for a name that no node below holds.
@@ -39,7 +39,7 @@ impl<'a> PatternView<'a> {
         decoder: &'a Decoder,
     ) -> Result<Self, StoreError> {
         let document = match trace.pattern().first_seen {
-            Some(first_seen) => store.document(first_seen.sample_idx)?,
+            Some(first_seen) => store.document(first_seen.document_idx)?,
             None => None,
         };
         Ok(Self {
@@ -172,7 +172,7 @@ impl PatternView<'_> {
             ("frequency", count(pattern.frequency)),
         ];
         if let Some(FirstSeen {
-            sample_idx,
+            document_idx,
             token_idx,
         }) = pattern.first_seen
         {
@@ -182,7 +182,7 @@ impl PatternView<'_> {
                 .unwrap_or_default();
             lines.push((
                 "first seen",
-                format!("sample {sample_idx}{document}, token {token_idx}"),
+                format!("document {document_idx}{document}, token {token_idx}"),
             ));
         }
         for (key, values) in pattern.metadata.iter() {

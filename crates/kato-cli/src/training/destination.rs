@@ -354,10 +354,10 @@ pub(crate) fn summary(run: &TrainingRun, report: &TrainingReport) -> String {
 /// Describes what the nodes of a server took.
 fn summary_of_nodes(nodes: &RemoteBackend, report: &TrainingReport) -> String {
     let calls = nodes.calls();
-    // Requests are those of this session, so they are compared with its samples only.
-    let each = calls.requests as f64 / report.session_samples.max(1) as f64;
+    // Requests are those of this session, so they are compared with its documents only.
+    let each = calls.requests as f64 / report.session_documents.max(1) as f64;
     let mut text = format!(
-        "{} requests to {}: {each:.2} a sample",
+        "{} requests to {}: {each:.2} a document",
         HumanCount(calls.requests),
         nodes.server()
     );

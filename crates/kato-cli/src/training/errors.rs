@@ -1,4 +1,4 @@
-//! The options of `kato train` for samples that fail and workers that stall.
+//! The options of `kato train` for documents that fail and workers that stall.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -18,13 +18,13 @@ pub(crate) struct ErrorArgs {
     /// there too.
     #[arg(long)]
     pub(crate) skip_errors: bool,
-    /// End the run when more than this many samples have failed in this session.
+    /// End the run when more than this many documents have failed in this session.
     #[arg(long, value_name = "N", requires = "skip_errors")]
     max_errors: Option<u64>,
-    /// End with exit code 3 when samples failed, although the run is done.
+    /// End with exit code 3 when documents failed, although the run is done.
     #[arg(long, requires = "skip_errors")]
     pub(crate) fail_on_errors: bool,
-    /// Attempts at a sample that takes a worker down, the first included.
+    /// Attempts at a document that takes a worker down, the first included.
     #[arg(long, value_name = "N", default_value = "2")]
     attempts: NonZeroU32,
     /// Workers that may die and be replaced before the run ends.

@@ -163,7 +163,7 @@ impl ProfileArgs {
 pub(crate) struct Profiling {
     running: Arc<RunningProfile>,
     counter: SampleCounter,
-    /// Samples and tokens that the counter has.
+    /// Documents and tokens that the counter has.
     counted: (u64, u64),
     experiment: Option<Experiment>,
     reports: Vec<ReportFile>,
@@ -173,24 +173,24 @@ impl Profiling {
     /// Takes note of progress.
     pub(crate) fn note(&mut self, event: &TrainingEvent) {
         if let TrainingEvent::Progress(Progress {
-            session_samples,
+            session_documents,
             session_tokens,
             ..
         }) = *event
         {
-            self.count(session_samples, session_tokens);
+            self.count(session_documents, session_tokens);
         }
     }
 
-    /// Raises the counter to these numbers of samples and tokens.
-    fn count(&mut self, samples: u64, tokens: u64) {
-        let (samples_before, tokens_before) = self.counted;
+    /// Raises the counter to these numbers of documents and tokens.
+    fn count(&mut self, documents: u64, tokens: u64) {
+        let (documents_before, tokens_before) = self.counted;
         // Progress has totals, and the counter takes what is new; it cannot go back.
         self.counter.add(
-            samples.saturating_sub(samples_before),
+            documents.saturating_sub(documents_before),
             tokens.saturating_sub(tokens_before),
         );
-        self.counted = (samples.max(samples_before), tokens.max(tokens_before));
+        self.counted = (documents.max(documents_before), tokens.max(tokens_before));
     }
 
     /// Ends the watching and writes the reports; without a report of the run when it failed.
@@ -202,8 +202,8 @@ impl Profiling {
         if let Some(report) = report {
             // The report counts tokens over all sessions; those of this one follow from its rate.
             let tokens = report.tokens_per_sec * report.total_time_seconds;
-            // Progress comes now and then, so the last samples are missing until here.
-            self.count(report.session_samples, tokens.round() as u64);
+            // Progress comes now and then, so the last documents are missing until here.
+            self.count(report.session_documents, tokens.round() as u64);
         }
         let experiment = self.experiment.map(Experiment::finish);
         let summary = self.running.summary();
@@ -239,7 +239,7 @@ impl Experiment {
                 let wait = ended.recv_timeout(BEFORE_EXPERIMENT);
                 let result = (wait == Err(RecvTimeoutError::Timeout)).then(|| {
                     let verdict = running.summary().verdict;
-                    // Parts and commits are few: the work of the run is its samples.
+                    // Parts and commits are few: the work of the run is its documents.
                     let experiment =
                         ThrottleExperiment::from_verdict(&verdict)?.with_items_of(stages::LEARN);
                     experiment.with_window(WINDOW).with_pairs(PAIRS).run(&probe)
@@ -261,7 +261,7 @@ impl Experiment {
             Ok(None) | Err(_) => {
                 let needed = BEFORE_EXPERIMENT + 2 * WINDOW * PAIRS as u32;
                 bail!(
-                    "the run was over before it was, which takes {} s: take more samples",
+                    "the run was over before it was, which takes {} s: take more documents",
                     needed.as_secs()
                 )
             }

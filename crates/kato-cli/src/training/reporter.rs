@@ -97,7 +97,7 @@ impl Reporter {
                 let over = document.as_ref().map(|id| format!(" over {id}"));
                 let over = over.unwrap_or_default();
                 self.meter.say(&format!(
-                    "worker {worker} died{over}: {message}; its samples go to others"
+                    "worker {worker} died{over}: {message}; its documents go to others"
                 ));
             }
             TrainingEvent::Stalled(stall) => self.meter.say(&stall.to_string()),
@@ -199,12 +199,12 @@ fn facts(progress: &Progress, pace: Pace, is_stopping: bool) -> Vec<String> {
             "{:.2} M tokens/s",
             rate(progress.session_tokens) / 1e6
         ));
-        let per_second = rate(progress.session_samples);
+        let per_second = rate(progress.session_documents);
         // Without a digit behind the point a low rate would say little.
         let digits = usize::from(per_second < 10.0);
-        facts.push(format!("{per_second:.digits$} samples/s"));
+        facts.push(format!("{per_second:.digits$} documents/s"));
     }
-    facts.push(format!("{} samples", HumanCount(progress.samples)));
+    facts.push(format!("{} documents", HumanCount(progress.documents)));
     // In front, because facts that do not fit into the line are left out from the end.
     if let Some(waiting) = &progress.waiting {
         facts.insert(0, waiting.clone());
@@ -229,7 +229,7 @@ fn to_json(event: &TrainingEvent) -> Value {
             let mut value = serde_json::to_value(progress).expect("counts and texts have JSON");
             value["event"] = "progress".into();
             value["elapsed"] = progress.elapsed.as_secs_f64().into();
-            value["samples_per_sec"] = (progress.session_samples as f64 / seconds).into();
+            value["documents_per_sec"] = (progress.session_documents as f64 / seconds).into();
             value
         }
         TrainingEvent::Committed { documents } => {

@@ -10,24 +10,27 @@ use kato_scheduler::TrainingReport;
 #[must_use]
 pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> String {
     let mut text = format!(
-        "{} samples, {} tokens learned",
-        HumanCount(report.samples_processed),
+        "{} documents, {} tokens learned",
+        HumanCount(report.documents_processed),
         HumanCount(report.tokens)
     );
-    if report.held_out_samples > 0 {
-        text += &format!("; {} samples held out", HumanCount(report.held_out_samples));
-    }
-    if report.session_samples < report.samples_processed {
+    if report.held_out_documents > 0 {
         text += &format!(
-            "; {} samples in this session",
-            HumanCount(report.session_samples)
+            "; {} documents held out",
+            HumanCount(report.held_out_documents)
+        );
+    }
+    if report.session_documents < report.documents_processed {
+        text += &format!(
+            "; {} documents in this session",
+            HumanCount(report.session_documents)
         );
     }
     text += &format!(
-        "\n{:.1} s with {} workers: {:.0} samples/s, {:.2} M tokens/s\n",
+        "\n{:.1} s with {} workers: {:.0} documents/s, {:.2} M tokens/s\n",
         report.total_time_seconds,
         report.n_workers,
-        report.rate_samples_per_sec,
+        report.documents_per_sec,
         report.tokens_per_sec / 1e6,
     );
     text += &format!(
@@ -88,7 +91,7 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
     }
     if report.worker_restarts > 0 {
         text += &format!(
-            "{} workers died and were replaced, {} samples were tried again\n",
+            "{} workers died and were replaced, {} documents were tried again\n",
             report.worker_restarts, report.retries
         );
     }
@@ -102,10 +105,10 @@ fn errors_by_kind(report: &TrainingReport) -> Vec<String> {
         (report.bad_records, "unreadable records"),
         (
             failures.unlearnable,
-            "samples without anything to learn from",
+            "documents without anything to learn from",
         ),
-        (failures.refused, "samples refused by a node"),
-        (failures.worker_died, "samples that took workers down"),
+        (failures.refused, "documents refused by a node"),
+        (failures.worker_died, "documents that took workers down"),
     ];
     in_words(&counts)
 }

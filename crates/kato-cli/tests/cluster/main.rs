@@ -71,13 +71,13 @@ fn killed_and_doubled_workers_end_in_what_one_machine_learns() {
     place.assert_equal_exports("alone", "together");
     let status: Value = serde_json::from_str(&place.succeeds("cluster status --json")).unwrap();
     assert_eq!(status["tasks_done"], TASKS);
-    assert_eq!(status["samples"], 420);
+    assert_eq!(status["documents"], 420);
     // Each of the tasks has learned something, so that there is something to put together.
     for task in 0..TASKS {
         let line = format!("cluster learn --task {task} --json");
         let answer: Value = serde_json::from_str(&place.succeeds(&line)).unwrap();
         assert!(
-            answer["marker"]["counters"]["samples"].as_u64() > Some(0),
+            answer["marker"]["counters"]["documents"].as_u64() > Some(0),
             "{answer}"
         );
     }

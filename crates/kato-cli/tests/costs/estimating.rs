@@ -99,7 +99,7 @@ fn a_finished_run_predicts_a_larger_one() {
                 "corpus.jsonl",
                 "--kb",
                 kb,
-                "--max-samples",
+                "--max-documents",
                 samples,
                 "--json",
                 "--quiet",

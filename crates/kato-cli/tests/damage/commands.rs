@@ -40,9 +40,9 @@ static TRAINED: LazyLock<Trained> = LazyLock::new(|| {
     place.train("one", "--hold-out 0.1");
     place.train("indexed", "--hold-out 0.1 --index");
     // Commits as often as there is something, and a history that a later run goes on from.
-    place.train("many", "--hold-out 0.1 --max-samples 10");
+    place.train("many", "--hold-out 0.1 --max-documents 10");
     for n in [20, 30] {
-        let more = format!("--hold-out 0.1 --max-samples {n} --resume");
+        let more = format!("--hold-out 0.1 --max-documents {n} --resume");
         place.train("many", &more);
     }
     place.train("many", "--hold-out 0.1 --resume --index");

@@ -68,7 +68,7 @@ fn the_users_registry_gives_sources_keys() {
 fn the_rate_of_the_list_is_measured_when_it_is_not_given() {
     let place = Place::new();
     let list = place.json("datasets", "list");
-    assert!(list["rate"]["samples_per_second"].as_f64().unwrap() > 0.0);
+    assert!(list["rate"]["documents_per_second"].as_f64().unwrap() > 0.0);
     let source = list["rate"]["source"].as_str().unwrap();
     assert!(source.starts_with("measured now:"), "{source}");
     assert_eq!(list["datasets"].as_array().unwrap().len(), 9);

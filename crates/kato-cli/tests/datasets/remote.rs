@@ -39,7 +39,7 @@ fn info_tells_what_there_is_without_reading_it() {
     let shown = place.succeeds("datasets", &format!("info {SOURCE} --rate 10"));
     assert!(shown.contains("60 rows"), "{shown}");
     assert!(
-        shown.contains("about 6.0s at 10 samples/s (as given)"),
+        shown.contains("about 6.0s at 10 documents/s (as given)"),
         "{shown}"
     );
     assert!(shown.contains(&format!("@{}/", &revision[..8])), "{shown}");
@@ -138,7 +138,7 @@ fn training_from_afar_teaches_what_training_on_the_same_file_does() {
     let line = format!("{SOURCE} --kb half --levels 3,2 --resume");
     let report = place.json("train", &line);
     assert_eq!(
-        (&report["samples_processed"], &report["session_samples"]),
+        (&report["samples_processed"], &report["session_documents"]),
         (&60.into(), &30.into())
     );
     let node = place.succeeds("inspect", "--kb half --node node0 --export -");
@@ -151,7 +151,7 @@ fn held_out_documents_of_a_remote_source_are_read_again() {
     let train = format!("{SOURCE} --kb kb --levels 3,2 --hold-out 0.2");
     let report = place.json("train", &train);
     let evaluated = place.json("evaluate", "--kb kb --quiet");
-    assert_eq!(evaluated["documents"], report["held_out_samples"]);
+    assert_eq!(evaluated["documents"], report["held_out_documents"]);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_run_goes_on_with_its_very_files_when_the_dataset_moved_on() {
     place
         .hub
         .put_dataset(dataset().file("data/train.jsonl", &*first));
-    place.json("train", "hf://me/moving --kb kb --max-samples 20");
+    place.json("train", "hf://me/moving --kb kb --max-documents 20");
     place
         .hub
         .put_dataset(dataset().file("data/train.jsonl", json_lines(7..90)));

@@ -15,7 +15,7 @@ fn the_overview_says_what_the_exported_lines_add_up_to() {
     let overview = place.inspect_json(&["--kb", "kb", "--top", "3"]);
     assert_eq!(overview["complete"], true);
     assert_eq!(overview["tokenizer"], "gpt2");
-    assert_eq!(overview["corpus"]["samples"], 60);
+    assert_eq!(overview["corpus"]["documents"], 60);
     assert_eq!(overview["corpus"]["files"], json!(["corpus.jsonl"]));
     assert_eq!(overview["changed_settings"]["min_paragraph_chars"], 5);
     let mut patterns = 0;
@@ -141,8 +141,8 @@ fn every_pattern_is_traced_to_tokens_that_spell_its_text_in_the_document_that_it
             place.inspect_json(&["--kb", "kb", "--pattern", line["name"].as_str().unwrap()]);
         assert_eq!(pattern["node"], "node2");
         assert!(!tokens(&pattern, &lines).is_empty());
-        let sample_idx = pattern["first_seen"]["sample_idx"].as_u64().unwrap();
-        let document = &documents[usize::try_from(sample_idx).unwrap()];
+        let document_idx = pattern["first_seen"]["document_idx"].as_u64().unwrap();
+        let document = &documents[usize::try_from(document_idx).unwrap()];
         assert_eq!(pattern["document"], document["id"]);
         // A pattern may reach over the blank line between paragraphs, which belongs to neither.
         let text = document["text"].as_str().unwrap().replace("\n\n", "");

@@ -100,7 +100,7 @@ fn without_a_hold_out_other_documents_are_needed() {
 
 #[test]
 fn another_hold_out_does_not_go_on() {
-    let place = trained(&["--hold-out", "0.2", "--max-samples", "30"]);
+    let place = trained(&["--hold-out", "0.2", "--max-documents", "30"]);
     let again = [
         "days.jsonl",
         "--kb",

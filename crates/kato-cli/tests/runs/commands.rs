@@ -88,11 +88,11 @@ fn the_list_is_a_table() {
     let text = Workplace::new().succeeds("list");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
-    for heading in ["run", "state", "samples", "size", "began", "place"] {
+    for heading in ["run", "state", "documents", "size", "began", "place"] {
         assert!(lines[0].contains(heading), "{text}");
     }
     assert!(
-        lines[1].starts_with("books  interrupted  embedded        0"),
+        lines[1].starts_with("books  interrupted  embedded          0"),
         "{text}"
     );
     assert!(lines[2].starts_with("wiki   interrupted"), "{text}");

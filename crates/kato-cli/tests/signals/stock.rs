@@ -95,12 +95,12 @@ fn a_server_that_goes_on_with_what_was_given_up_is_waited_for_when_the_run_is_re
     let slow = StockOptions::default().learn_ms(Millis::from(900..=1_100));
     let server = StockServer::start(slow.data(&data));
     let backend = format!("kato:{}", server.url());
-    let more = ["--workers", "2", "--settle", "2", "--max-samples", "2"];
+    let more = ["--workers", "2", "--settle", "2", "--max-documents", "2"];
     let mut random = Random::from_seed(2);
     let command = place.train("corpus.jsonl", &arguments(&backend, &more));
     let interrupted = interrupt(command, Duration::from_secs(4), &mut random);
     assert!(!interrupted.was_over);
-    let more = [&more[..4], &["--resume", "--max-samples", "2"]].concat();
+    let more = [&more[..4], &["--resume", "--max-documents", "2"]].concat();
     let output = place
         .train("corpus.jsonl", &arguments(&backend, &more))
         .output()

@@ -6,7 +6,7 @@ use crate::place::Place;
 
 const ARGUMENTS: [&str; 9] = [
     "corpus.jsonl",
-    "--samples",
+    "--max-documents",
     "20",
     "--workers",
     "1,2,3",
@@ -19,7 +19,7 @@ const ARGUMENTS: [&str; 9] = [
 #[test]
 fn there_is_a_row_for_every_number_of_workers() {
     let table = Place::new().json("bench", &ARGUMENTS);
-    assert_eq!(table["samples"], 20);
+    assert_eq!(table["documents"], 20);
     assert_eq!(table["distribution"], "work-stealing");
     assert!(table["cores"].as_u64() >= Some(1));
     let rows = table["rows"].as_array().unwrap();
@@ -31,8 +31,8 @@ fn there_is_a_row_for_every_number_of_workers() {
     for row in rows {
         let number = |key: &str| row[key].as_f64().unwrap();
         assert_eq!(row["backend"], "embedded");
-        assert!(number("slowest") > 0.0 && number("slowest") <= number("samples_per_sec"));
-        assert!(number("samples_per_sec") <= number("fastest"));
+        assert!(number("slowest") > 0.0 && number("slowest") <= number("documents_per_sec"));
+        assert!(number("documents_per_sec") <= number("fastest"));
         let efficiency = number("speed_up") / number("workers");
         assert!((number("efficiency") - efficiency).abs() < 1e-9, "{row}");
     }
@@ -48,11 +48,11 @@ fn people_get_a_table() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 5, "{text}");
     assert!(
-        lines[0].starts_with("20 samples, work-stealing, "),
+        lines[0].starts_with("20 documents, work-stealing, "),
         "{text}"
     );
     assert!(
-        lines[1].starts_with("backend   workers  samples/s"),
+        lines[1].starts_with("backend   workers  documents/s"),
         "{text}"
     );
     assert!(lines[4].starts_with("embedded        3"), "{text}");

@@ -13,10 +13,10 @@ use crate::report::stderr;
 
 /// Trains the corpus in three sessions, each of which commits what it learned.
 fn train_in_sessions(place: &Place, kb: &str) {
-    place.trained("corpus.jsonl", &["--kb", kb, "--max-samples", "20"]);
+    place.trained("corpus.jsonl", &["--kb", kb, "--max-documents", "20"]);
     place.trained(
         "corpus.jsonl",
-        &["--kb", kb, "--resume", "--max-samples", "40"],
+        &["--kb", kb, "--resume", "--max-documents", "40"],
     );
     place.trained("corpus.jsonl", &["--kb", kb, "--resume"]);
 }

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use crate::place::{N_SAMPLES, Place, object};
 use crate::report::{counters, stderr};
 
-/// Entries of the ledger of a knowledge base, of samples and of records.
+/// Entries of the ledger of a knowledge base, of documents and of records.
 fn ledger(place: &Place, kb: &str) -> (Vec<Value>, Vec<Value>) {
     let text = fs::read_to_string(place.path(kb).join("errors.jsonl")).unwrap();
     let entries = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    entries.partition(|entry: &Value| entry.get("sample_idx").is_some())
+    entries.partition(|entry: &Value| entry.get("document_idx").is_some())
 }
 
 #[test]
@@ -35,11 +35,11 @@ fn failures_are_listed_and_told_by_the_exit_code() {
     assert_eq!(report["bad_records"], 2);
     assert_eq!(report["failures"]["unlearnable"], 3);
 
-    let (mut samples, records) = ledger(&place, "kato-kb");
-    samples.sort_by_key(|entry| entry["sample_idx"].as_u64());
-    let documents: Vec<&Value> = samples.iter().map(|entry| &entry["document"]).collect();
+    let (mut failed, records) = ledger(&place, "kato-kb");
+    failed.sort_by_key(|entry| entry["document_idx"].as_u64());
+    let documents: Vec<&Value> = failed.iter().map(|entry| &entry["document"]).collect();
     assert_eq!(json!(documents), json!(["d7", "d20", "d41"]));
-    for entry in &samples {
+    for entry in &failed {
         assert_eq!(entry["kind"], "unlearnable");
         assert_eq!(entry["level"], 0);
         assert_eq!(entry["attempts"], 1);
@@ -63,7 +63,7 @@ fn failures_are_listed_and_told_by_the_exit_code() {
     let output = output.unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    let expected = "5 errors (2 unreadable records, 3 samples without anything to learn from), listed in words/errors.jsonl\n";
+    let expected = "5 errors (2 unreadable records, 3 documents without anything to learn from), listed in words/errors.jsonl\n";
     assert!(text.contains(expected), "{text}");
 }
 
@@ -77,7 +77,7 @@ fn too_many_failures_end_the_run_and_lose_nothing() {
     let output = place.train("bad.jsonl", &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains(" samples failed and 1 may"),
+        stderr(&output).contains(" documents failed and 1 may"),
         "{}",
         stderr(&output)
     );
@@ -89,9 +89,9 @@ fn too_many_failures_end_the_run_and_lose_nothing() {
     assert_eq!(counters(&output), counters(&whole));
     assert_eq!(place.exported("kato-kb"), place.exported("whole"));
     let sorted = |kb| {
-        let (mut samples, records) = ledger(&place, kb);
-        samples.sort_by_key(|entry| entry["sample_idx"].as_u64());
-        (samples, records)
+        let (mut documents, records) = ledger(&place, kb);
+        documents.sort_by_key(|entry| entry["document_idx"].as_u64());
+        (documents, records)
     };
     assert_eq!(sorted("kato-kb"), sorted("whole"));
 }

@@ -80,17 +80,17 @@ fn a_directory_is_one_run_to_both() {
 
     // Begun by the library, gone on with by the program.
     let half = by_library(&place, place.path("runs/a"), Some(HALF));
-    assert_eq!((half.samples_processed, half.complete), (HALF, false));
+    assert_eq!((half.documents_processed, half.complete), (HALF, false));
     assert_eq!(listed(&place, "runs")[0], run("a", "interrupted"));
     let a = place.path("runs/a").display().to_string();
     let rest = by_program(&place, &["--kb", &a, "--resume"]);
-    assert_eq!(rest["session_samples"], N_SAMPLES - HALF);
+    assert_eq!(rest["session_documents"], N_SAMPLES - HALF);
 
     // And the other way round.
     let b = place.path("runs/b").display().to_string();
-    by_program(&place, &["--kb", &b, "--max-samples", &HALF.to_string()]);
+    by_program(&place, &["--kb", &b, "--max-documents", &HALF.to_string()]);
     let rest = by_library(&place, &b, None);
-    assert_eq!(rest.session_samples, N_SAMPLES - HALF);
+    assert_eq!(rest.session_documents, N_SAMPLES - HALF);
 
     let all = ["a", "b", "whole"].map(|name| run(name, "complete"));
     assert_eq!(listed(&place, "runs"), all);
@@ -152,7 +152,7 @@ fn the_nodes_of_a_server_are_one_run_to_both() {
         by_program(&place, &[&fixed, more].concat())
     };
     assert_eq!(
-        by_library(&place, to("a"), Some(HALF)).samples_processed,
+        by_library(&place, to("a"), Some(HALF)).documents_processed,
         HALF
     );
     assert_eq!(
@@ -160,12 +160,12 @@ fn the_nodes_of_a_server_are_one_run_to_both() {
         [run("a", "interrupted"), run("whole", "complete")]
     );
     assert_eq!(
-        program("a", &["--resume"])["session_samples"],
+        program("a", &["--resume"])["session_documents"],
         N_SAMPLES - HALF
     );
-    program("b", &["--max-samples", &HALF.to_string()]);
+    program("b", &["--max-documents", &HALF.to_string()]);
     assert_eq!(
-        by_library(&place, to("b"), None).session_samples,
+        by_library(&place, to("b"), None).session_documents,
         N_SAMPLES - HALF
     );
     assert_eq!(server.learned().total_learn_calls(), 2 * expected);
@@ -190,10 +190,10 @@ fn a_mongodb_is_one_run_to_both() {
     };
     by_library(&place, to("liba"), Some(HALF));
     let rest = program("liba", &["--resume"]);
-    assert_eq!(rest["session_samples"], N_SAMPLES - HALF);
-    program("libb", &["--max-samples", &HALF.to_string()]);
+    assert_eq!(rest["session_documents"], N_SAMPLES - HALF);
+    program("libb", &["--max-documents", &HALF.to_string()]);
     assert_eq!(
-        by_library(&place, to("libb"), None).session_samples,
+        by_library(&place, to("libb"), None).session_documents,
         N_SAMPLES - HALF
     );
     let runs = listed(&place, &uri);

@@ -38,7 +38,7 @@ fn a_finished_run_tells_what_it_was() {
     assert_eq!(manifest["corpus"]["files"], 1);
     assert_eq!(manifest["tokenizer"]["name"], "tokenizer.json");
     assert_eq!(manifest["levels"][1]["database"], "wiki_node1_kato");
-    assert_eq!(manifest["results"]["samples"], N_SAMPLES);
+    assert_eq!(manifest["results"]["documents"], N_SAMPLES);
     assert_eq!(manifest["results"]["tokens"], report["tokens"]);
     assert_eq!(manifest["results"]["seconds"], report["total_time_seconds"]);
 
@@ -116,6 +116,6 @@ fn a_killed_run_is_interrupted_whatever_it_wrote_last() {
     let finished = place.run("wiki");
     assert_eq!(finished["manifest"]["state"], "complete");
     assert_eq!(finished["manifest"]["id"], running["manifest"]["id"]);
-    assert_eq!(finished["manifest"]["results"]["samples"], N_SAMPLES);
+    assert_eq!(finished["manifest"]["results"]["documents"], N_SAMPLES);
     assert_eq!(finished["manifest"].get("process"), None);
 }

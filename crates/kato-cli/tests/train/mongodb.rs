@@ -44,7 +44,7 @@ fn every_spelling_and_program_finds_the_run() {
             .unwrap();
         let shown = object(&shown);
         assert_eq!(shown["manifest"]["state"], "complete");
-        assert_eq!(shown["manifest"]["results"]["samples"], N_SAMPLES);
+        assert_eq!(shown["manifest"]["results"]["documents"], N_SAMPLES);
         assert_eq!(shown["manifest"]["backend"]["kind"], "mongodb");
         let snapshot = [
             "--kb",
@@ -81,7 +81,7 @@ fn a_run_goes_on_is_copied_and_deleted() {
     let there = ["--backend", uri.as_str(), "--run", "parts"];
     place.trained(
         "corpus.jsonl",
-        &[&there[..], &["--max-samples", "20"]].concat(),
+        &[&there[..], &["--max-documents", "20"]].concat(),
     );
     assert_eq!(
         run(&place, &uri, "parts")["manifest"]["state"],
@@ -96,7 +96,7 @@ fn a_run_goes_on_is_copied_and_deleted() {
         stderr(&again)
     );
     let report = place.trained("corpus.jsonl", &[&there[..], &["--resume"]].concat());
-    assert_eq!(report["session_samples"], N_SAMPLES - 20);
+    assert_eq!(report["session_documents"], N_SAMPLES - 20);
     assert_eq!(report["mongodb"]["run"], "parts");
     assert_eq!(run(&place, &uri, "parts")["manifest"]["state"], "complete");
 

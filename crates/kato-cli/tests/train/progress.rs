@@ -64,7 +64,7 @@ fn json_is_an_object_a_line_with_the_documented_keys() {
         .filter(|event| event["event"] == "progress")
         .collect();
     for pair in progress.windows(2) {
-        assert!(pair[0]["samples"].as_u64() <= pair[1]["samples"].as_u64());
+        assert!(pair[0]["documents"].as_u64() <= pair[1]["documents"].as_u64());
         assert!(pair[0]["elapsed"].as_f64() <= pair[1]["elapsed"].as_f64());
     }
 }

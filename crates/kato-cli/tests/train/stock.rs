@@ -105,7 +105,7 @@ fn a_run_that_is_resumed_before_its_patterns_show_goes_on() {
     let options = StockOptions::quick().visible_ms(3_000);
     let server = StockServer::start(options.data(&place.path("data")));
     let backend = format!("kato:{}", server.url());
-    for more in [["--max-samples", "10"].as_slice(), &["--resume"]] {
+    for more in [["--max-documents", "10"].as_slice(), &["--resume"]] {
         let output = place
             .train("corpus.jsonl", &arguments(&backend, more))
             .output();
@@ -162,7 +162,7 @@ fn a_run_is_known_by_its_nodes() {
         let ten = place
             .train(
                 "corpus.jsonl",
-                &arguments(&backend, &["--max-samples", "10"]),
+                &arguments(&backend, &["--max-documents", "10"]),
             )
             .output();
         report(&ten.unwrap());

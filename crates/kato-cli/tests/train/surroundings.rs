@@ -60,7 +60,7 @@ fn a_file_whose_name_is_no_text_trains_and_resumes() {
         let mut command = place.command("train", &fixed);
         json_of(&command.arg(&corpus).args(more).output().unwrap())
     };
-    let first = run(&["--kb", "kb", "--max-samples", "20"]);
+    let first = run(&["--kb", "kb", "--max-documents", "20"]);
     assert_eq!(first["samples_processed"], 20);
     let resumed = run(&["--kb", "kb", "--resume"]);
     assert_eq!(resumed["samples_processed"], 60);

@@ -178,7 +178,7 @@ impl Assembly {
             generation: self.plan.generation(),
             plan: self.plan.digest(),
             levels,
-            samples: self.checkpoint.counters.samples,
+            documents: self.checkpoint.counters.documents,
             tokens: self.checkpoint.counters.tokens,
             segments: self.seals.into_iter().map(|seal| seal.segment).collect(),
         };

@@ -275,8 +275,8 @@ fn everything(store: &EmbeddedStore) -> String {
         }
         text += &format!("{:?}\n", node.totals().unwrap());
     }
-    for sample in 0..20 {
-        text += &format!("{:?}\n", store.document(sample).unwrap());
+    for document in 0..20 {
+        text += &format!("{:?}\n", store.document(document).unwrap());
     }
     text
 }

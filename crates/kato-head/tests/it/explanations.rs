@@ -160,11 +160,11 @@ fn named_patterns_say_where_they_were_first_seen() {
         .unwrap();
     let store = MemoryStore::new(&learner.node_names(), serde_json::json!(null));
     let (mut batch, mut scratch) = (learner.new_batch(), learner.new_scratch());
-    for (sample_idx, text) in ["d e f", "a b c a b d"].into_iter().enumerate() {
+    for (document_idx, text) in ["d e f", "a b c a b d"].into_iter().enumerate() {
         let document = TextDocument {
             text,
-            sample_idx: sample_idx as u64,
-            id: ["one", "two"][sample_idx],
+            document_idx: document_idx as u64,
+            id: ["one", "two"][document_idx],
             ..TextDocument::default()
         };
         learner.learn(document, &mut batch, &mut scratch).unwrap();
@@ -184,7 +184,7 @@ fn named_patterns_say_where_they_were_first_seen() {
     assert_eq!(
         (
             source.document.as_deref(),
-            source.sample_idx,
+            source.document_idx,
             source.token_idx
         ),
         (Some("two"), 1, 3)

@@ -111,7 +111,7 @@ fn every_span_tells_where_it_is_from() {
     assert_eq!((span.level, span.fit, span.n_choices), (2, Fit::Exact, 1));
     let source = span.source.as_ref().unwrap();
     assert_eq!(
-        (source.document.as_deref(), source.sample_idx),
+        (source.document.as_deref(), source.document_idx),
         (Some("d0"), 0)
     );
     // The chunk in progress, the pair in progress, and the document's pattern.
@@ -132,7 +132,7 @@ fn every_span_tells_where_it_is_from() {
         let pattern = hierarchy.unravel(part.level, &part.pattern).unwrap();
         assert!(pattern.text.ends_with(&tokens.join(" ")), "{part:?}");
         let source = part.source.as_ref().unwrap();
-        let document = DOCUMENTS[usize::try_from(source.sample_idx).unwrap()];
+        let document = DOCUMENTS[usize::try_from(source.document_idx).unwrap()];
         let words: Vec<&str> = document.split(' ').collect();
         let at = usize::try_from(source.token_idx).unwrap();
         assert!(words[at..].join(" ").starts_with(&pattern.text));

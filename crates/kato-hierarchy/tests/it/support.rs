@@ -39,7 +39,7 @@ pub(crate) fn learned(builder: LearnerBuilder, documents: &[&str]) -> Hierarchy 
     let (mut batch, mut scratch) = (learner.new_batch(), learner.new_scratch());
     for (idx, text) in documents.iter().enumerate() {
         let document = TextDocument {
-            sample_idx: idx as u64,
+            document_idx: idx as u64,
             id: &format!("d{idx}"),
             text,
             metadata: &[],

@@ -21,7 +21,7 @@ impl HierarchicalConceptLearner {
             ..
         } = scratch;
         if self.config.recording.provenance {
-            batch.record_document(document.sample_idx, document.id);
+            batch.record_document(document.document_idx, document.id);
         }
         // Children refer to the learn calls of the level directly below only, so two buffers that
         // swap at every level are enough.
@@ -48,7 +48,7 @@ impl HierarchicalConceptLearner {
                 if self.config.recording.provenance {
                     let token_idx = u64::from(node.first_tokens[call_idx]);
                     let seen = FirstSeen {
-                        sample_idx: document.sample_idx,
+                        document_idx: document.document_idx,
                         token_idx,
                     };
                     batch.record_first_seen(node_idx, occurrence, seen);

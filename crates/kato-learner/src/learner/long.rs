@@ -114,7 +114,7 @@ impl HierarchicalConceptLearner {
         })?;
         blocks.push(take_block(plan, &mut n_tokens)?);
         if self.config.recording.provenance {
-            batch.record_document(document.sample_idx, document.id);
+            batch.record_document(document.document_idx, document.id);
         }
         let mut levels: Vec<Level> = (0..n_nodes).map(|_| Level::default()).collect();
         let mut before = 0;
@@ -245,7 +245,7 @@ impl HierarchicalConceptLearner {
     ) {
         if self.config.recording.provenance {
             let seen = FirstSeen {
-                sample_idx: document.sample_idx,
+                document_idx: document.document_idx,
                 token_idx: u64::from(call.first_token),
             };
             batch.record_first_seen(node_idx, call.occurrence, seen);
@@ -335,7 +335,7 @@ mod tests {
                     .unwrap();
                 for text in texts() {
                     let document = TextDocument {
-                        sample_idx: 7,
+                        document_idx: 7,
                         id: "id",
                         text: &text,
                         metadata: &[("title", "t")],

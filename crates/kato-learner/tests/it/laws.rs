@@ -319,7 +319,7 @@ fn provenance_is_the_earliest_place() {
         .unwrap();
     let mut batch = learner.new_batch();
     let mut scratch = learner.new_scratch();
-    for (sample_idx, id, text) in [
+    for (document_idx, id, text) in [
         (7, "later", "a b c d e f"),
         (3, "earlier", "g h i a b c d e f"),
     ] {
@@ -327,7 +327,7 @@ fn provenance_is_the_earliest_place() {
         learner
             .learn(
                 TextDocument {
-                    sample_idx,
+                    document_idx,
                     id,
                     text,
                     metadata: &metadata,
@@ -346,7 +346,7 @@ fn provenance_is_the_earliest_place() {
     let seen: Vec<_> = (0..node.len())
         .filter(|&rank| node.pattern(rank).frequency == 2)
         .map(|rank| node.pattern(rank).first_seen.unwrap())
-        .map(|seen| (seen.sample_idx, seen.token_idx))
+        .map(|seen| (seen.document_idx, seen.token_idx))
         .collect();
     assert_eq!(seen.len(), 2);
     assert!(seen.contains(&(3, 3)) && seen.contains(&(3, 6)));

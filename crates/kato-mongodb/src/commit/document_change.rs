@@ -421,7 +421,7 @@ fn write_count(field: &str, count: u64, out: &mut BsonWriter) {
 /// Returns a first sighting as bytes whose order is that of sightings, so that the server keeps the
 /// earliest.
 fn seen_key(seen: FirstSeen) -> [u8; 16] {
-    let both = u128::from(seen.sample_idx) << 64 | u128::from(seen.token_idx);
+    let both = u128::from(seen.document_idx) << 64 | u128::from(seen.token_idx);
     both.to_be_bytes()
 }
 

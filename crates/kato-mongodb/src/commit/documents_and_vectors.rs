@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kato_store::StoreError;
 use mongodb::bson::RawDocumentBuf;
 
-use crate::layout::{BsonWriter, sample_key, vector_key, vector_prefix};
+use crate::layout::{BsonWriter, document_key, vector_key, vector_prefix};
 use crate::record::{DOCUMENTS, OpenRun, VECTORS};
 use crate::staging::{BatchSource, BlobKind};
 
@@ -22,8 +22,8 @@ pub(crate) fn apply_documents_and_vectors(
             let documents: Vec<(u64, String)> = source.read(run, BlobKind::Documents, idx)?;
             for chunk in documents.chunks(CHUNK) {
                 // Of several ids of a sample the smallest counts, and `$min` may be repeated.
-                let write = |(sample_idx, id): &(u64, String), out: &mut BsonWriter| {
-                    out.document("q", |out| out.integer("_id", sample_key(*sample_idx)));
+                let write = |(document_idx, id): &(u64, String), out: &mut BsonWriter| {
+                    out.document("q", |out| out.integer("_id", document_key(*document_idx)));
                     out.document("u", |out| {
                         out.document("$min", |out| out.text("id", id));
                     });

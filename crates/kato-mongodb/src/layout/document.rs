@@ -46,9 +46,9 @@ pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
 
 /// Reads a first sighting from 16 bytes: the number of the sample, then that of the token.
 fn seen_of(bytes: &[u8]) -> Option<FirstSeen> {
-    let (sample_idx, token_idx) = bytes.split_first_chunk()?;
+    let (document_idx, token_idx) = bytes.split_first_chunk()?;
     Some(FirstSeen {
-        sample_idx: u64::from_be_bytes(*sample_idx),
+        document_idx: u64::from_be_bytes(*document_idx),
         token_idx: u64::from_be_bytes(token_idx.try_into().ok()?),
     })
 }

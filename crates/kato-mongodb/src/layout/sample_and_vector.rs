@@ -4,9 +4,9 @@ use kato_model::VectorName;
 use mongodb::bson::RawDocument;
 
 /// Returns the key of a sample: its number, bit for bit as one of the database's integers.
-pub(crate) fn sample_key(sample_idx: u64) -> i64 {
+pub(crate) fn document_key(document_idx: u64) -> i64 {
     // Keys are compared for equality only, so numbers from 2^63 on may be negative.
-    sample_idx.cast_signed()
+    document_idx.cast_signed()
 }
 
 /// Returns what the keys of a node's vectors begin with.

@@ -13,7 +13,7 @@ use super::scan::{Documents, Query, Range, corrupt};
 use super::size::database_bytes;
 use crate::commit::CommitLog;
 use crate::layout::{
-    PATTERNS, SYMBOLS, TOTALS, frequency_of, pattern_of, sample_key, symbol_of, totals_of,
+    PATTERNS, SYMBOLS, TOTALS, document_key, frequency_of, pattern_of, symbol_of, totals_of,
     vector_of, vector_prefix,
 };
 use crate::record::{DOCUMENTS, OpenRun, VECTORS};
@@ -192,8 +192,8 @@ impl Reader {
     }
 
     /// Looks the id of a document up by the number of its sample.
-    pub(crate) fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError> {
-        let id = sample_key(sample_idx);
+    pub(crate) fn document(&self, document_idx: u64) -> Result<Option<String>, StoreError> {
+        let id = document_key(document_idx);
         let database = self.run().database.clone();
         let found = self.one(database, DOCUMENTS, doc! {"_id": id})?;
         Ok(found.and_then(|document| Some(document.get_str("id").ok()?.to_owned())))

@@ -359,7 +359,7 @@ fn original(path: &std::path::Path) {
     let table = format!(
         "CREATE TABLE training_runs (run_id TEXT PRIMARY KEY, timestamp TEXT, config TEXT, estimated_time_seconds REAL, \
          estimated_storage_gb REAL, estimated_memory_mb REAL, actual_time_seconds REAL, actual_storage_gb REAL, \
-         samples_processed INTEGER, peak_memory_mb REAL, avg_cpu_percent REAL, errors INTEGER, warnings TEXT, \
+         documents_processed INTEGER, peak_memory_mb REAL, avg_cpu_percent REAL, errors INTEGER, warnings TEXT, \
          dataset_key TEXT, hardware_tier TEXT, notes TEXT, total_patterns INTEGER, total_storage_mb REAL, {})",
         levels.join(", ")
     );
@@ -370,7 +370,7 @@ fn original(path: &std::path::Path) {
         connection
             .execute(
                 "INSERT INTO training_runs (run_id, timestamp, config, estimated_time_seconds, estimated_storage_gb, \
-                 actual_time_seconds, actual_storage_gb, samples_processed, peak_memory_mb, avg_cpu_percent, errors, warnings, \
+                 actual_time_seconds, actual_storage_gb, documents_processed, peak_memory_mb, avg_cpu_percent, errors, warnings, \
                  dataset_key, hardware_tier, total_storage_mb) VALUES (?, ?, ?, 0, NULL, ?, ?, ?, ?, ?, 0, '[\"slow\"]', 'wikitext', 'low', ?)",
                 rusqlite::params![
                     run["run_id"].as_str(),

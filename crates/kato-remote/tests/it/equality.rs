@@ -20,7 +20,7 @@ fn a_server_learns_what_a_store_learns_in_both_modes_with_any_number_of_workers(
             let backend = backend(server.addr, &dir.path().join("state.json"), batch).unwrap();
             let report = train_there(&backend, documents(&text), workers).unwrap();
 
-            assert_eq!(report.samples_processed, n, "{how}");
+            assert_eq!(report.documents_processed, n, "{how}");
             let lines = expected.iter().map(|level| level.lines().count() as u64);
             let known = report.levels.iter().map(|level| level.unique_patterns);
             assert!(known.eq(lines.map(Some)), "{how}: {report:?}");

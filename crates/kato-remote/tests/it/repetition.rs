@@ -26,7 +26,7 @@ fn an_interrupted_run_goes_on_where_it_ended() {
             // A new process each time: the file is all that is left of the one before.
             let backend = backend(server.addr, &state, 4).unwrap();
             let report = train_there(&backend, documents(&text).with_max_documents(limit), 2);
-            assert_eq!(report.unwrap().samples_processed, limit);
+            assert_eq!(report.unwrap().documents_processed, limit);
         }
         assert_equal(&server.stop(), &trained_here(&text), "interrupted");
     }
@@ -83,7 +83,7 @@ fn work_that_was_done_behind_the_last_commit_counts_once_when_it_is_sent_again()
                 }
             }
             let report = train(n, 3);
-            assert_eq!(report.samples_processed, n, "{how}");
+            assert_eq!(report.documents_processed, n, "{how}");
             assert_equal(&server.stop(), &trained_here(&text), &how);
         }
     }
@@ -107,7 +107,7 @@ fn a_damaged_state_goes_back_to_the_commit_before() {
             damaged[at] ^= 4;
             fs::write(&state, damaged).unwrap();
         }
-        assert_eq!(train(50).unwrap().samples_processed, 50);
+        assert_eq!(train(50).unwrap().documents_processed, 50);
         assert_equal(&server.stop(), &trained_here(&text), "damaged");
     }
 }
@@ -274,7 +274,10 @@ fn a_run_on_a_server_of_ours_is_known_by_the_server() {
         2,
     );
     let report = report.unwrap();
-    assert_eq!((report.samples_processed, report.session_samples), (40, 0));
+    assert_eq!(
+        (report.documents_processed, report.session_documents),
+        (40, 0)
+    );
     assert_equal(&server.stop(), &trained_here(&text), "from elsewhere");
 }
 
@@ -322,7 +325,7 @@ fn resuming_what_nobody_knows_and_teaching_what_is_taught_are_errors() {
             .create(&learner, &configuration)
             .map_err(TrainError::from)
             .and_then(|backend| train_there(&backend, documents(&text), 1));
-        assert_eq!(asked_for.unwrap().samples_processed, 30);
+        assert_eq!(asked_for.unwrap().documents_processed, 30);
         server.runtime.block_on(others.close()).unwrap();
         server.end();
     }

@@ -96,7 +96,7 @@ fn sessions_are_closed_and_a_deadly_sample_costs_nothing_but_itself() {
             let (report, sessions) = train(&server, &with_deadly, distribution, OnFailure::Skip);
             let report = report.unwrap();
             assert_eq!(
-                (report.samples_processed, report.failures.worker_died),
+                (report.documents_processed, report.failures.worker_died),
                 (40, 1),
                 "{how}"
             );

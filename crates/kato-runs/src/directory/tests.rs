@@ -19,14 +19,14 @@ const MOST_STEPS: usize = 60;
 /// A knowledge base of two nodes and two segments.
 fn knowledge_base(dir: &Path) {
     let store = EmbeddedStore::create(dir, &["node0", "node1"], json!({"by": "hand"})).unwrap();
-    for (first, samples) in [("a", 1), ("b", 2)] {
+    for (first, documents) in [("a", 1), ("b", 2)] {
         let mut batch = LearnBatch::new(2);
         let name = PatternName::of_events(&[[first], ["z"]]);
         let symbols = [first, "z"].map(|text| BatchSymbol::Literal(batch.literal(text)));
         batch.learn(0, name, symbols);
         let staged = store.stage(batch.seal()).unwrap();
         store
-            .commit(vec![staged], json!({"samples": samples}))
+            .commit(vec![staged], json!({"samples": documents}))
             .unwrap();
     }
     fs::write(dir.join("skipped.jsonl"), "{}\n").unwrap();

@@ -178,7 +178,8 @@ impl RunLevel {
 #[non_exhaustive]
 pub struct RunResults {
     /// Documents learned.
-    pub samples: u64,
+    #[serde(alias = "samples")]
+    pub documents: u64,
     /// Documents that could not be learned and records that could not be read.
     pub errors: u64,
     /// Tokens that are part of a pattern.
@@ -212,7 +213,7 @@ impl RunResults {
             patterns: level.unique_patterns,
         });
         Self {
-            samples: report.samples_processed,
+            documents: report.documents_processed,
             errors: report.errors,
             tokens: report.tokens,
             levels: levels.collect(),
@@ -241,7 +242,7 @@ impl RunResults {
             .unwrap_or_default();
         let bad = checkpoint.map_or(0, |checkpoint| checkpoint.cursor.counts().bad);
         Self {
-            samples: counters.samples,
+            documents: counters.documents,
             errors: counters.failed + bad,
             tokens: counters.tokens,
             levels,

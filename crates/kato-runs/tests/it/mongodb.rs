@@ -61,7 +61,7 @@ fn a_run_tells_what_its_last_commit_says() {
         run.manifest.levels[1].database,
         format!("{wiki}_node1_kato")
     );
-    assert_eq!(run.manifest.results.unwrap().samples, N_DOCUMENTS / 2);
+    assert_eq!(run.manifest.results.unwrap().documents, N_DOCUMENTS / 2);
 
     let store = train(&place, &uri, &wiki, u64::MAX);
     let learned = store.totals(0).unwrap().learns;

@@ -25,12 +25,12 @@ fn a_run_taken_elsewhere_goes_on_to_the_same_result() {
     archive.import_into(&memory).unwrap();
 
     let (checkpoint, whole) = place.content("whole");
-    assert_eq!(checkpoint["counters"]["samples"], N_DOCUMENTS);
+    assert_eq!(checkpoint["counters"]["documents"], N_DOCUMENTS);
     for run in ["half", "cloned", "imported"] {
         assert_ne!(place.content(run).1, whole);
         let report = place.train(run, u64::MAX);
         assert!(report.complete);
-        assert_eq!(report.session_samples, N_DOCUMENTS / 2);
+        assert_eq!(report.session_documents, N_DOCUMENTS / 2);
         assert_eq!(
             place.content(run),
             (checkpoint.clone(), whole.clone()),
@@ -69,7 +69,7 @@ fn a_manifest_follows_its_run() {
     let run = place.runs().show("wiki").unwrap();
     assert_eq!(run.manifest.state, RunState::Complete);
     let results = run.manifest.results.unwrap();
-    assert_eq!(results.samples, report.samples_processed);
+    assert_eq!(results.documents, report.documents_processed);
     assert_eq!(results.tokens, report.tokens);
     assert_eq!(results.levels[1].learns, report.levels[1].learns);
     let corpus = run.manifest.corpus.unwrap();
@@ -101,7 +101,7 @@ fn state_and_lineage_go_with_the_copies() {
         .manifest;
     assert_eq!(import.state, RunState::Complete);
     assert_eq!(clone.state, RunState::Complete);
-    assert_eq!(import.results.unwrap().samples, N_DOCUMENTS);
+    assert_eq!(import.results.unwrap().documents, N_DOCUMENTS);
     let Origin::Cloned { id, name } = &import.lineage[0] else {
         panic!("{:?}", import.lineage);
     };

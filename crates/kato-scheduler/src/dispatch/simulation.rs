@@ -21,8 +21,8 @@ impl Draw {
     }
 }
 
-/// A sample: its batch and its position in it.
-type Sample = (u64, usize);
+/// A document: its batch and its position in it.
+type Document = (u64, usize);
 
 /// A worker as the dispatcher cannot see it.
 #[derive(Debug, Default)]
@@ -78,12 +78,12 @@ struct Simulation {
     news: VecDeque<News>,
     /// Documents of each batch taken in.
     batches: Vec<usize>,
-    /// Samples over which every worker dies.
-    deadly: BTreeSet<Sample>,
-    /// Samples of each staged assignment, by epoch.
-    staged: BTreeMap<u64, Vec<Sample>>,
-    failed: Vec<Sample>,
-    committed: Vec<Sample>,
+    /// Documents over which every worker dies.
+    deadly: BTreeSet<Document>,
+    /// Documents of each staged assignment, by epoch.
+    staged: BTreeMap<u64, Vec<Document>>,
+    failed: Vec<Document>,
+    committed: Vec<Document>,
     /// Batches in the epochs up to the last commit.
     closed: VecDeque<usize>,
     is_committing: Option<u64>,
@@ -108,9 +108,7 @@ impl Simulation {
             // begin alike.
             draw: Draw(SplitMix64::from_seed(seed ^ 0x5eed)),
             dispatch: Dispatch::new(distribution, n_workers, attempts),
-            workers: (0..n_workers)
-                .map(|_| SimulatedWorker::default())
-                .collect(),
+            workers: (0..n_workers).map(|_| SimulatedWorker::default()).collect(),
             news: VecDeque::new(),
             batches: Vec::new(),
             deadly: BTreeSet::new(),
@@ -126,8 +124,8 @@ impl Simulation {
         }
     }
 
-    /// Returns the samples of an assignment.
-    fn samples(&self, id: AssignmentId) -> Vec<Sample> {
+    /// Returns the documents of an assignment.
+    fn documents(&self, id: AssignmentId) -> Vec<Document> {
         let assignment = self.dispatch.assignment(id).expect("it is not staged yet");
         let batch = assignment.batch.0;
         let first: usize = self.batches[..batch as usize].iter().sum();
@@ -194,16 +192,16 @@ impl Simulation {
                         .assignment(*id)
                         .expect("it is staged once")
                         .epoch;
-                    let samples = self.samples(*id);
-                    self.staged.entry(epoch).or_default().extend(samples);
+                    let documents = self.documents(*id);
+                    self.staged.entry(epoch).or_default().extend(documents);
                 }
                 self.dispatch.staged(worker, &ids);
             }
-            News::Died(worker, current_sample) => {
-                let sample = current_sample
+            News::Died(worker, current_document) => {
+                let document = current_document
                     .and_then(|(id, at)| Some((self.dispatch.assignment(id)?.batch.0, at)));
-                if self.dispatch.died(worker, current_sample) == Verdict::Failed {
-                    self.failed.push(sample.expect("only a sample fails"));
+                if self.dispatch.died(worker, current_document) == Verdict::Failed {
+                    self.failed.push(document.expect("only a document fails"));
                 }
             }
             News::Committed => {
@@ -212,18 +210,18 @@ impl Simulation {
                     .extend(self.staged.remove(&epoch).unwrap_or_default());
                 self.n_committed += 1;
                 // Epochs are closed between batches: a commit holds the batches up to its closing,
-                // whole, less the samples that have failed by now.
+                // whole, less the documents that have failed by now.
                 let n_batches = self.closed.pop_front().expect("the epoch was closed");
-                let mut expected: Vec<Sample> = (0..n_batches)
+                let mut expected: Vec<Document> = (0..n_batches)
                     .flat_map(|batch| (0..self.batches[batch]).map(move |at| (batch as u64, at)))
                     .collect();
-                let failed = |sample: &Sample| self.failed.contains(sample);
-                expected.retain(|sample| !failed(sample));
+                let failed = |document: &Document| self.failed.contains(document);
+                expected.retain(|document| !failed(document));
                 let mut found = self.committed.clone();
                 found.sort_unstable();
                 assert_eq!(
                     found, expected,
-                    "a commit is a prefix, each sample in it once"
+                    "a commit is a prefix, each document in it once"
                 );
                 self.dispatch.committed();
             }
@@ -241,11 +239,11 @@ impl Simulation {
             if clock < until {
                 return;
             }
-            // Deadly samples kill every worker; now and then one dies over a harmless sample, too.
+            // Deadly documents kill every worker; now and then one dies over a harmless document, too.
             let fatal = self
-                .samples(id)
+                .documents(id)
                 .into_iter()
-                .find(|sample| self.deadly.contains(sample) || self.draw.one_in(400));
+                .find(|document| self.deadly.contains(document) || self.draw.one_in(400));
             let state = &mut self.workers[idx];
             if let Some((_, at)) = fatal {
                 state.is_dead = true;
@@ -391,14 +389,14 @@ fn check(seed: u64) {
         all,
         "{schedule:?}"
     );
-    let failed: BTreeSet<Sample> = simulation.failed.iter().copied().collect();
+    let failed: BTreeSet<Document> = simulation.failed.iter().copied().collect();
     assert_eq!(
         failed.len(),
         simulation.failed.len(),
-        "{schedule:?}: a sample fails once"
+        "{schedule:?}: a document fails once"
     );
     assert!(simulation.deadly.is_subset(&failed), "{schedule:?}");
-    // A sample that is not deadly fails only by bad luck, as often as attempts allow.
+    // A document that is not deadly fails only by bad luck, as often as attempts allow.
     assert!(
         schedule.attempts == 1 || failed.len() <= simulation.deadly.len() + 3,
         "{schedule:?}"
@@ -420,12 +418,12 @@ fn every_schedule_commits_every_sample_once_and_in_order() {
     }
 }
 
-/// Returns which worker gets which sample in a run without faults.
+/// Returns which worker gets which document in a run without faults.
 fn who_gets_what(
     distribution: Distribution,
     n_workers: usize,
     pace: u64,
-) -> BTreeMap<Sample, usize> {
+) -> BTreeMap<Document, usize> {
     let mut dispatch = Dispatch::new(distribution, n_workers, 1);
     let mut simulation = Simulation::new(Schedule {
         seed: pace,
@@ -453,13 +451,13 @@ fn who_gets_what(
         // In any order, as threads would.
         let next = simulation.draw.below(in_mail.len() as u64) as usize;
         let (worker, id) = in_mail.remove(next);
-        // The lookup of samples goes through the simulation's own dispatcher.
+        // The lookup of documents goes through the simulation's own dispatcher.
         std::mem::swap(&mut simulation.dispatch, &mut dispatch);
-        for sample in simulation.samples(id) {
+        for document in simulation.documents(id) {
             assert_eq!(
-                found.insert(sample, worker),
+                found.insert(document, worker),
                 None,
-                "a sample is handed out once"
+                "a document is handed out once"
             );
         }
         std::mem::swap(&mut simulation.dispatch, &mut dispatch);

@@ -1,4 +1,4 @@
-//! Workers that panic: others take over their samples, and a sample that takes workers down is
+//! Workers that panic: others take over their documents, and a document that takes workers down is
 //! listed, not lost in silence.
 
 use kato_learner::HierarchicalConceptLearner;
@@ -139,7 +139,7 @@ fn a_worker_that_dies_while_it_stages_is_replaced() {
                 )
                 .unwrap();
                 assert_eq!((report.worker_restarts, report.errors), (1, 0));
-                // It died over no sample, so none counts as tried again.
+                // It died over no document, so none counts as tried again.
                 assert_eq!(report.retries, 0);
                 Oracle::of(&LEARNER, corpus.strict()).assert_learned(&store.healed());
             }

@@ -24,7 +24,7 @@ fn check(records: &[Record], chunk_sizes: &[usize]) -> Outcome {
         let stopped = settings.options();
         stopped.stop.stop();
         let report = train_parallel(&mut loader, &learner, &store, &stopped, |_| {}).unwrap();
-        assert_eq!((report.samples_attempted, report.complete), (0, false));
+        assert_eq!((report.documents_attempted, report.complete), (0, false));
 
         let report =
             train_parallel(&mut loader, &learner, &store, &settings.options(), |_| {}).unwrap();
@@ -53,7 +53,7 @@ fn blank_records_are_counted_and_are_no_samples() {
 #[test]
 fn one_document() {
     let outcome = check(&[words(13)], &[3, 2, 2]);
-    assert_eq!((outcome.samples, outcome.tokens), (1, 13));
+    assert_eq!((outcome.documents, outcome.tokens), (1, 13));
     assert_eq!(outcome.levels, [(4, 4), (2, 2), (1, 1)]);
 }
 
@@ -64,7 +64,7 @@ fn documents_of_one_token_are_samples_without_patterns() {
         .collect();
     let outcome = check(&records, &[3, 2]);
     assert_eq!(
-        (outcome.samples, outcome.tokens, outcome.levels),
+        (outcome.documents, outcome.tokens, outcome.levels),
         (50, 0, vec![(0, 0); 2])
     );
     assert_eq!(outcome.dropped.single_token_chunks, 50);
@@ -109,5 +109,5 @@ fn a_new_run_begins_where_a_shuffled_order_begins() {
     let half = shuffled().with_max_documents(10);
     go_on(half, &LEARNER, &store, &options, |_| {}).unwrap();
     let report = go_on(shuffled(), &LEARNER, &store, &options, |_| {}).unwrap();
-    assert_eq!((report.samples_processed, report.complete), (30, true));
+    assert_eq!((report.documents_processed, report.complete), (30, true));
 }

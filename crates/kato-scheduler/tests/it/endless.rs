@@ -195,8 +195,8 @@ fn a_stop_from_another_thread() {
             });
             let mut loader = endless(None).build().unwrap();
             let report = train_parallel(&mut loader, &LEARNER, &store, &options, |_| {}).unwrap();
-            assert!(!report.complete && report.samples_processed > 0);
-            assert_eq!(committed_prefix(&store), report.samples_processed);
+            assert!(!report.complete && report.documents_processed > 0);
+            assert_eq!(committed_prefix(&store), report.documents_processed);
         });
     }
 }

@@ -129,8 +129,8 @@ impl<S: PatternStore> PatternStore for Faulty<S> {
     ) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError> {
         self.inner.symbol_counts(node_idx)
     }
-    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError> {
-        self.inner.document(sample_idx)
+    fn document(&self, document_idx: u64) -> Result<Option<String>, StoreError> {
+        self.inner.document(document_idx)
     }
     fn disk_bytes(&self) -> Option<u64> {
         self.inner.disk_bytes()
@@ -196,7 +196,7 @@ fn check<S: PatternStore>(
             "{before} documents were safe, and now {now} are"
         );
         let learned = corpus.lenient().with_max_documents(now);
-        if now < oracle.outcome.samples {
+        if now < oracle.outcome.documents {
             Oracle::of(&LEARNER, learned).assert_learned(&store);
         }
     }

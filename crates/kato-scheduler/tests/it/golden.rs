@@ -1,4 +1,4 @@
-//! Twenty real samples, trained with the original against its real server: every pattern, frequency
+//! Twenty real documents, trained with the original against its real server: every pattern, frequency
 //! and symbol count.
 
 use std::fmt::Write as _;
@@ -26,10 +26,10 @@ fn lines(name: &str) -> impl Iterator<Item = Value> {
 }
 
 /// Title as the original names it, and text.
-fn samples() -> impl Iterator<Item = (String, String)> {
-    lines("samples").map(|sample| {
-        let title = format!("wikitext_sample_{}", sample["id"]);
-        (title, sample["text"].as_str().unwrap().to_owned())
+fn documents() -> impl Iterator<Item = (String, String)> {
+    lines("samples").map(|document| {
+        let title = format!("wikitext_sample_{}", document["id"]);
+        (title, document["text"].as_str().unwrap().to_owned())
     })
 }
 
@@ -100,7 +100,7 @@ fn training_learns_what_the_original_learned() {
     let learner = learner();
     let dir = tempfile::tempdir().unwrap();
     let mut jsonl = String::new();
-    for (id, text) in samples() {
+    for (id, text) in documents() {
         writeln!(jsonl, "{}", serde_json::json!({"id": id, "text": text})).unwrap();
     }
     let memory = MemoryStore::new(
@@ -125,7 +125,7 @@ fn training_learns_what_the_original_learned() {
         assert_golden(store);
 
         assert_eq!(
-            (report.samples_processed, report.errors, report.tokens),
+            (report.documents_processed, report.errors, report.tokens),
             (20, 0, 10_140)
         );
         let levels: Vec<_> = report
@@ -146,7 +146,7 @@ fn a_batch_records_what_the_original_notes_of_a_sample() {
     for store in [&memory as &dyn PatternStore, &embedded] {
         let mut batch = learner.new_batch();
         let mut scratch = learner.new_scratch();
-        for (title, text) in samples() {
+        for (title, text) in documents() {
             let metadata = [
                 ("title", title.as_str()),
                 ("author", "Unknown"),

@@ -37,7 +37,7 @@ proptest! {
         prop_assert_eq!(Outcome::from(&report), oracle.outcome.clone());
         oracle.assert_learned(&store);
         let n_held_out = corpus.lenient().with_split(split.complement()).build().unwrap().count() as u64;
-        prop_assert_eq!(report.held_out_samples, n_held_out);
+        prop_assert_eq!(report.held_out_documents, n_held_out);
     }
 }
 

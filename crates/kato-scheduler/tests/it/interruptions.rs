@@ -51,7 +51,7 @@ fn check<S: PatternStore>(
         options.ledger = Some(ledger.clone());
         options
     };
-    let (mut store, mut samples, mut complete) = (store, 0, false);
+    let (mut store, mut documents, mut complete) = (store, 0, false);
     for session in sessions {
         let options = options(&session.settings);
         if session.n_events == 0 {
@@ -59,8 +59,8 @@ fn check<S: PatternStore>(
         }
         let on_event = stopping_at(session.n_events, options.stop.clone());
         let report = go_on(corpus.lenient(), &LEARNER, &store, &options, on_event).unwrap();
-        samples += report.session_samples;
-        assert_eq!(report.samples_processed, samples);
+        documents += report.session_documents;
+        assert_eq!(report.documents_processed, documents);
         assert!(
             report.complete || !complete,
             "a run that is complete stays so"
@@ -79,7 +79,10 @@ fn check<S: PatternStore>(
     });
     let report = go_on(corpus.lenient(), &LEARNER, &store, &last, |_| {}).unwrap();
     assert_eq!(Outcome::from(&report), oracle.outcome);
-    assert_eq!(samples + report.session_samples, oracle.outcome.samples);
+    assert_eq!(
+        documents + report.session_documents,
+        oracle.outcome.documents
+    );
     assert_eq!(ledger_entries(&ledger), oracle.skipped);
     oracle.assert_learned(&store);
 }
@@ -133,7 +136,7 @@ fn resuming_a_complete_run_changes_no_byte() {
     for _ in 0..2 {
         let again = go_on(corpus.strict(), &LEARNER, &store, &options, |_| {}).unwrap();
         assert_eq!(Outcome::from(&again), Outcome::from(&first));
-        assert_eq!(again.session_samples, 0);
+        assert_eq!(again.session_documents, 0);
     }
     assert_eq!(files(dir.path()), before);
 }
@@ -146,7 +149,10 @@ fn a_limit_on_documents_is_a_stop_that_a_higher_limit_goes_on_from() {
     for limit in [1, 7, 7, 29] {
         let builder = corpus.strict().with_max_documents(limit);
         let report = go_on(builder, &LEARNER, &store, &options, |_| {}).unwrap();
-        assert_eq!((report.samples_processed, report.complete), (limit, false));
+        assert_eq!(
+            (report.documents_processed, report.complete),
+            (limit, false)
+        );
         Oracle::of(&LEARNER, corpus.strict().with_max_documents(limit)).assert_learned(&store);
     }
     let report = go_on(corpus.strict(), &LEARNER, &store, &options, |_| {}).unwrap();
@@ -169,7 +175,9 @@ fn a_stop_commits_everything_that_was_read() {
     let on_event = stopping_at(9, options.stop.clone());
     let report = go_on(corpus.strict(), &LEARNER, &store, &options, on_event).unwrap();
     assert!(!report.complete);
-    assert!((1..60).contains(&report.samples_processed));
-    let learned = corpus.strict().with_max_documents(report.samples_processed);
+    assert!((1..60).contains(&report.documents_processed));
+    let learned = corpus
+        .strict()
+        .with_max_documents(report.documents_processed);
     Oracle::of(&LEARNER, learned).assert_learned(&store);
 }

@@ -18,7 +18,7 @@ fn check(records: &[Record], settings: &Settings, store: &dyn PatternStore) {
     let mut loader = corpus.lenient().build().unwrap();
     let report = train_parallel(&mut loader, &LEARNER, store, &options, |_| {}).unwrap();
     assert_eq!(Outcome::from(&report), oracle.outcome);
-    assert_eq!(report.session_samples, report.samples_processed);
+    assert_eq!(report.session_documents, report.documents_processed);
     assert_eq!(ledger_entries(&corpus.path("skipped")), oracle.skipped);
     oracle.assert_learned(store);
 }

@@ -52,8 +52,8 @@ fn a_probe_counts_what_the_report_counts() {
         .map(|stage| stage.name.as_str())
         .collect();
     assert_eq!(names, STAGES);
-    assert_eq!(stage(&reading, "load").items, report.samples_attempted);
-    assert_eq!(stage(&reading, "learn").items, report.samples_processed);
+    assert_eq!(stage(&reading, "load").items, report.documents_attempted);
+    assert_eq!(stage(&reading, "learn").items, report.documents_processed);
     let observations = reading.nodes.iter().map(|node| node.learns);
     assert!(observations.eq(report.levels.iter().map(|level| level.learns)));
     let nodes = reading.nodes.iter().map(|node| node.name.as_str());

@@ -87,9 +87,9 @@ fn entries_say_what_was_skipped_and_why() {
     let report = go_on(corpus.lenient(), &LEARNER, &store, &options, |_| {}).unwrap();
     assert_eq!(
         (
-            report.samples_processed,
+            report.documents_processed,
             report.errors,
-            report.samples_attempted
+            report.documents_attempted
         ),
         (1, 2, 3)
     );
@@ -155,7 +155,7 @@ fn a_session_without_a_ledger_counts_what_it_skips() {
         |_| {},
     )
     .unwrap();
-    assert_eq!((report.samples_processed, report.errors), (19, 1));
+    assert_eq!((report.documents_processed, report.errors), (19, 1));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_scheduler::activity::Activity;
-use kato_scheduler::backend::{RefusedSample, WorkSize};
+use kato_scheduler::backend::{RefusedDocument, WorkSize};
 use kato_scheduler::workers::ConnectionBudget;
 use kato_scheduler::{
     Backend, BackendErrorKind, Distribution, OnStall, RunConfiguration, Teacher, TrainError,
@@ -28,9 +28,9 @@ struct Elsewhere {
     configuration: Value,
     /// Whether the nodes answer.
     is_stuck: AtomicBool,
-    /// Sample that node 1 refuses.
+    /// Document that node 1 refuses.
     refused: Option<u64>,
-    /// Whether it refuses that sample twice, which no backend may.
+    /// Whether it refuses that document twice, which no backend may.
     refuses_twice: bool,
     pool: usize,
     open_teachers: AtomicUsize,
@@ -56,7 +56,7 @@ impl Elsewhere {
     }
 
     fn refused_in(&self, documents: &Range<u64>) -> Option<u64> {
-        self.refused.filter(|sample| documents.contains(sample))
+        self.refused.filter(|document| documents.contains(document))
     }
 }
 
@@ -120,20 +120,20 @@ impl Teacher for ElsewhereTeacher<'_> {
         &mut self,
         documents: Range<u64>,
         activity: &Activity,
-    ) -> Result<Vec<RefusedSample>, TrainError> {
+    ) -> Result<Vec<RefusedDocument>, TrainError> {
         let _waiting = activity.enter("waiting for node1 to answer");
         while self.0.is_stuck.load(Ordering::SeqCst) {
             thread::sleep(Duration::from_millis(1));
         }
-        let refused = |sample_idx| RefusedSample {
-            sample_idx,
+        let refused = |document_idx| RefusedDocument {
+            document_idx,
             node_idx: 1,
             source: "too many symbols".into(),
         };
         let times = 1 + usize::from(self.0.refuses_twice);
-        let sample = self.0.refused_in(&documents).into_iter();
-        Ok(sample
-            .flat_map(|sample_idx| (0..times).map(move |_| refused(sample_idx)))
+        let document = self.0.refused_in(&documents).into_iter();
+        Ok(document
+            .flat_map(|document_idx| (0..times).map(move |_| refused(document_idx)))
             .collect())
     }
     fn learns(&self, _node_idx: usize) -> u64 {
@@ -185,7 +185,7 @@ fn a_stall_is_told_with_what_is_waited_for_and_the_run_goes_on() {
             .iter()
             .map(|frame| frame.what.as_str())
             .collect();
-        assert!(stack[0].starts_with("learning samples "), "{stack:?}");
+        assert!(stack[0].starts_with("learning documents "), "{stack:?}");
         assert_eq!(stack[1], "waiting for node1 to answer");
         assert!(
             told[0]
@@ -226,7 +226,10 @@ fn what_a_node_refuses_is_listed_with_its_level() {
         let mut options = Settings::EAGER.lenient();
         options.ledger = Some(corpus.path("errors"));
         let report = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap();
-        assert_eq!((report.samples_processed, report.failures.refused), (19, 1));
+        assert_eq!(
+            (report.documents_processed, report.failures.refused),
+            (19, 1)
+        );
         // Nothing of it is counted as learned: as if its text could not be learned at all.
         let mut records = plain_records(20);
         records[7] = Record::Unlearnable;

@@ -232,7 +232,7 @@ pub(crate) fn go_on(
 /// Everything that a report counts over all sessions of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
-    pub(crate) samples: u64,
+    pub(crate) documents: u64,
     pub(crate) attempted: u64,
     pub(crate) errors: u64,
     pub(crate) tokens: u64,
@@ -251,8 +251,8 @@ impl From<&TrainingReport> for Outcome {
             .iter()
             .map(|level| (level.learns, level.unique_patterns.unwrap()));
         Self {
-            samples: report.samples_processed,
-            attempted: report.samples_attempted,
+            documents: report.documents_processed,
+            attempted: report.documents_attempted,
             errors: report.errors,
             tokens: report.tokens,
             dropped: report.dropped,
@@ -283,21 +283,21 @@ impl Oracle {
         let store = memory_store(learner);
         let mut batch = learner.new_batch_with_limits(store.attribute_limits());
         let mut scratch = learner.new_scratch();
-        let (mut samples, mut failed, mut tokens) = (0, 0, 0);
+        let (mut documents, mut failed, mut tokens) = (0, 0, 0);
         let mut dropped = Dropped::default();
         let mut skipped = Vec::new();
         for document in loader.by_ref() {
             let document = document.unwrap();
             let id = document.id.to_string();
             let text = TextDocument {
-                sample_idx: document.index,
+                document_idx: document.index,
                 id: &id,
                 text: &document.text,
                 metadata: &[("title", &id), ("author", "Unknown"), ("book_idx", "1")],
             };
             match learner.learn(text, &mut batch, &mut scratch) {
                 Ok(()) => {
-                    samples += 1;
+                    documents += 1;
                     tokens += scratch.plan().n_tokens() as u64;
                     dropped.merge(scratch.plan().dropped());
                 }
@@ -330,8 +330,8 @@ impl Oracle {
             )
         };
         let outcome = Outcome {
-            samples,
-            attempted: samples + failed + counts.bad,
+            documents,
+            attempted: documents + failed + counts.bad,
             errors: failed + counts.bad,
             tokens,
             dropped,

@@ -201,8 +201,8 @@ impl PatternStore for LazyStore {
         self.current().symbol_counts(node_idx)
     }
 
-    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError> {
-        self.current().document(sample_idx)
+    fn document(&self, document_idx: u64) -> Result<Option<String>, StoreError> {
+        self.current().document(document_idx)
     }
 
     fn disk_bytes(&self) -> Option<u64> {

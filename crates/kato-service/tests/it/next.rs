@@ -402,7 +402,7 @@ fn a_service_says_where_patterns_of_a_trained_knowledge_base_were_first_seen() {
     let symbols = ["a", "b", "c"].map(|word| BatchSymbol::Literal(batch.literal(word)));
     let learned = batch.learn(0, PatternName::of_events(&events), symbols);
     let seen = FirstSeen {
-        sample_idx: 7,
+        document_idx: 7,
         token_idx: 0,
     };
     batch.record_first_seen(0, learned, seen);
@@ -429,7 +429,7 @@ fn a_service_says_where_patterns_of_a_trained_knowledge_base_were_first_seen() {
     assert_eq!(
         (
             source.document.as_deref(),
-            source.sample_idx,
+            source.document_idx,
             source.token_idx
         ),
         (Some("seven.txt"), 7, 0)

@@ -195,8 +195,8 @@ pub fn emotives_that_no_file_keeps_are_refused(fixture: &impl Fixture) {
 /// Checks that of all sightings the earliest stays; patterns learned without provenance have none.
 pub fn first_sightings_are_the_earliest(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
-    let seen = |sample_idx, token_idx| FirstSeen {
-        sample_idx,
+    let seen = |document_idx, token_idx| FirstSeen {
+        document_idx,
         token_idx,
     };
     let mut lessons: Vec<Lesson> = [seen(7, 0), seen(3, 9), seen(3, 2), seen(u64::MAX, 0)]
@@ -240,14 +240,14 @@ pub fn documents_are_found_by_sample(fixture: &impl Fixture) {
         vec![(5, "cinq"), (5, "fem")],
     ] {
         let mut batch = LearnBatch::new(1);
-        for (sample_idx, id) in documents {
-            batch.record_document(sample_idx, id);
+        for (document_idx, id) in documents {
+            batch.record_document(document_idx, id);
         }
         let staged = stage(&store, batch.seal());
         commit(&store, vec![staged], Value::Null);
     }
     let store = fixture.reopen(store);
-    for (sample_idx, expected) in [
+    for (document_idx, expected) in [
         (0, Some("")),
         (1, None),
         (5, Some("cinq")),
@@ -255,7 +255,7 @@ pub fn documents_are_found_by_sample(fixture: &impl Fixture) {
     ] {
         assert_eq!(
             store
-                .document(sample_idx)
+                .document(document_idx)
                 .expect("documents can be read")
                 .as_deref(),
             expected

@@ -39,13 +39,13 @@ pub fn assert_same_content(found: &dyn PatternStore, expected: &dyn PatternStore
     {
         assert_eq!(found, expected, "node {node_idx}");
     }
-    for sample_idx in 0..=n_samples {
+    for document_idx in 0..=n_samples {
         let document =
-            |store: &dyn PatternStore| store.document(sample_idx).expect("documents can be read");
+            |store: &dyn PatternStore| store.document(document_idx).expect("documents can be read");
         assert_eq!(
             document(found),
             document(expected),
-            "document of sample {sample_idx}"
+            "document of sample {document_idx}"
         );
     }
 }

@@ -88,9 +88,9 @@ pub fn forgotten_patterns_take_their_counts_along(fixture: &impl Fixture) {
             assert_eq!(found.symbol_counts, expected.symbol_counts, "{picked:?}");
             assert_eq!(found.vectors, before.vectors, "vectors stay");
         }
-        for sample_idx in 0..lessons.len() as u64 {
-            let found = store.document(sample_idx).expect("a look-up works");
-            assert_eq!(found, Some(format!("document {sample_idx}")));
+        for document_idx in 0..lessons.len() as u64 {
+            let found = store.document(document_idx).expect("a look-up works");
+            assert_eq!(found, Some(format!("document {document_idx}")));
         }
     }
 }

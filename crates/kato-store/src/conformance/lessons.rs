@@ -56,7 +56,7 @@ impl Lesson {
             attributes: Attributes::default(),
             vectors: Vec::new(),
             seen: FirstSeen {
-                sample_idx: 0,
+                document_idx: 0,
                 token_idx: 0,
             },
         }

@@ -171,7 +171,7 @@ fn varied() -> Lessons {
     }
     for (seen, lesson) in (0..).zip(&mut lessons) {
         lesson.seen = FirstSeen {
-            sample_idx: 100 - seen,
+            document_idx: 100 - seen,
             token_idx: seen,
         };
     }

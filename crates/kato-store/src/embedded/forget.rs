@@ -79,7 +79,7 @@ pub(super) fn write_without(
     let documents = segment.documents()?;
     let documents = documents
         .iter()
-        .map(|(sample_idx, id)| (*sample_idx, id.as_str()));
+        .map(|(document_idx, id)| (*document_idx, id.as_str()));
     writer.finish(documents)
 }
 

@@ -93,18 +93,18 @@ pub(super) fn vectors(
 /// whichever came first.
 pub(super) fn document(
     segments: &[Arc<Segment>],
-    sample_idx: u64,
+    document_idx: u64,
 ) -> Result<Option<String>, StoreError> {
     let mut first: Option<String> = None;
     for segment in segments {
         let documents = segment.documents()?;
         // Documents ascend by sample and then by id, so the first of a sample is the segment's
         // smallest.
-        let found = documents.partition_point(|&(idx, _)| idx < sample_idx);
+        let found = documents.partition_point(|&(idx, _)| idx < document_idx);
         if let Some((_, id)) = documents
             .into_iter()
             .nth(found)
-            .filter(|&(idx, _)| idx == sample_idx)
+            .filter(|&(idx, _)| idx == document_idx)
         {
             first = Some(first.map_or(id.clone(), |other| other.min(id)));
         }

@@ -122,7 +122,7 @@ pub(super) fn write_batch(
         batch
             .documents()
             .iter()
-            .map(|(sample_idx, id)| (*sample_idx, id.as_str())),
+            .map(|(document_idx, id)| (*document_idx, id.as_str())),
     )
 }
 

@@ -140,7 +140,7 @@ impl Rows {
         let frequency = number(FREQUENCY, pattern.frequency)?;
         let first = match pattern.first_seen {
             Some(first) => Some((
-                number(FIRST_DOCUMENT, first.sample_idx)?,
+                number(FIRST_DOCUMENT, first.document_idx)?,
                 number(FIRST_TOKEN, first.token_idx)?,
             )),
             None => None,

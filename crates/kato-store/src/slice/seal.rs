@@ -102,7 +102,7 @@ pub fn seal(
     }
     let documents = documents.iter();
     writer
-        .finish(documents.map(|(sample_idx, id)| (*sample_idx, id.as_str())))
+        .finish(documents.map(|(document_idx, id)| (*document_idx, id.as_str())))
         .map(drop)
 }
 

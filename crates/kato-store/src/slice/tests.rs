@@ -28,7 +28,7 @@ fn batch(words: &[Vec<u8>], first_sample: u64) -> SealedBatch {
 fn batch_of(words: &[Vec<u8>], first_sample: u64, with_unknown: bool) -> SealedBatch {
     let mut batch = LearnBatch::new(3);
     let mut below = Vec::new();
-    for (word, sample_idx) in words.iter().zip(first_sample..) {
+    for (word, document_idx) in words.iter().zip(first_sample..) {
         let texts: Vec<String> = word.iter().map(|letter| format!("t{letter}")).collect();
         let events: Vec<[&str; 1]> = texts.iter().map(|text| [text.as_str()]).collect();
         let symbols: Vec<BatchSymbol> = texts
@@ -39,17 +39,17 @@ fn batch_of(words: &[Vec<u8>], first_sample: u64, with_unknown: bool) -> SealedB
         let occurrence = batch.learn(0, name, symbols);
         let token_idx = u64::from(word[0]);
         let seen = FirstSeen {
-            sample_idx,
+            document_idx,
             token_idx,
         };
         batch.record_first_seen(0, occurrence, seen);
         if word[0] % 3 == 0 {
             let mut attributes = Attributes::default();
-            let title = format!("d{sample_idx}");
+            let title = format!("d{document_idx}");
             attributes.metadata.insert_text("title", title, None);
             batch.attach(0, occurrence, attributes);
         }
-        batch.record_document(sample_idx, &format!("d{sample_idx}"));
+        batch.record_document(document_idx, &format!("d{document_idx}"));
         below.push((name, occurrence));
     }
     for (number, pair) in below.chunks_exact(2).enumerate() {

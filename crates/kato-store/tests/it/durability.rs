@@ -97,7 +97,7 @@ fn read_everything(store: &EmbeddedStore, lessons: &Lessons) -> Result<Everythin
         ));
     }
     let documents = (0..lessons.len() as u64)
-        .map(|sample_idx| store.document(sample_idx))
+        .map(|document_idx| store.document(document_idx))
         .collect::<Result<_, _>>()?;
     Ok((store.checkpoint(), nodes, documents))
 }

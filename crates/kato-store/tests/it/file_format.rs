@@ -37,12 +37,12 @@ fn batch() -> SealedBatch {
         let name = PatternName::of_events(&texts.map(|text| [text]));
         let symbols = texts.map(|text| BatchSymbol::Literal(batch.literal(text)));
         let occurrence = batch.learn(0, name, symbols);
-        let sample_idx = 300;
+        let document_idx = 300;
         batch.record_first_seen(
             0,
             occurrence,
             FirstSeen {
-                sample_idx,
+                document_idx,
                 token_idx,
             },
         );

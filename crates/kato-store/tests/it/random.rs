@@ -86,8 +86,8 @@ fn vectors() -> impl Strategy<Value = Vec<(VectorName, Vec<f64>)>> {
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
-    let seen = (0_u64..20, 0_u64..3).prop_map(|(sample_idx, token_idx)| FirstSeen {
-        sample_idx,
+    let seen = (0_u64..20, 0_u64..3).prop_map(|(document_idx, token_idx)| FirstSeen {
+        document_idx,
         token_idx,
     });
     let attributes = prop_oneof![3 => Just(Attributes::default()), 1 => attributes()];

@@ -38,7 +38,7 @@ impl Extras {
         let flags = u8::from(self.first_seen.is_some()) | u8::from(self.attributes.is_some()) << 1;
         out.push(flags);
         if let Some(seen) = self.first_seen {
-            push_varint(out, seen.sample_idx);
+            push_varint(out, seen.document_idx);
             push_varint(out, seen.token_idx);
         }
         // Last, because the JSON has no length of its own: it takes the rest of the extras.
@@ -56,7 +56,7 @@ impl Extras {
         let mut extras = Self::default();
         if flags & 1 != 0 {
             extras.first_seen = Some(FirstSeen {
-                sample_idx: take_varint(&mut bytes)?,
+                document_idx: take_varint(&mut bytes)?,
                 token_idx: take_varint(&mut bytes)?,
             });
         }
@@ -259,7 +259,7 @@ mod tests {
         ) {
             let symbols: Vec<u32> = symbols.into_iter().map(u32::from).collect();
             let extras = Extras {
-                first_seen: seen.map(|(sample_idx, token_idx)| FirstSeen { sample_idx, token_idx }),
+                first_seen: seen.map(|(document_idx, token_idx)| FirstSeen { document_idx, token_idx }),
                 attributes: None,
             };
             for width in 2..=4 {

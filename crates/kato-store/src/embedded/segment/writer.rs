@@ -196,8 +196,8 @@ impl SegmentWriter {
         documents: impl Iterator<Item = (u64, &'a str)>,
     ) -> Result<WrittenSegment, StoreError> {
         let mut bytes = Vec::new();
-        for (sample_idx, id) in documents {
-            serde_json::to_writer(&mut bytes, &(sample_idx, id))
+        for (document_idx, id) in documents {
+            serde_json::to_writer(&mut bytes, &(document_idx, id))
                 .expect("numbers and text are JSON");
             bytes.push(b'\n');
         }
