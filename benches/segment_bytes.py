@@ -4,7 +4,7 @@
     kato train TEXT --kb KB --workers 1
     python3 benches/segment_bytes.py KB
 
-Reads the footers of the segments that the last commit names; docs/storage-engine.md uses the result.
+Reads the footers of the segments that the last commit names; docs/benchmarks.md uses the result.
 """
 
 import json

@@ -109,7 +109,7 @@ impl StorageEngine {
     /// Returns the share by which the size of known contents may be off.
     pub(crate) fn relative_error(&self) -> f64 {
         match self {
-            // The largest error where all documents are known, in `docs/estimation.md`.
+            // The largest error where all documents are known, in `docs/costs.md`.
             Self::Embedded(_) => 0.01,
             Self::MongoDb(model) | Self::StockKato(model) => model.relative_error,
         }

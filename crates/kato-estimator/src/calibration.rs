@@ -21,7 +21,7 @@ const ASSUMED_DOCUMENT_VARIATION: f64 = 1.0;
 const LOCAL_REPEATS: f64 = 0.65;
 /// Number of learn calls of a run that halves that share: pairs of neighbours grow with the learn
 /// calls, all pairs with their square. Both numbers were measured on consecutive rows of WikiText-2
-/// (`docs/estimation.md`).
+/// (`docs/costs.md`).
 const LOCAL_CALLS: f64 = 8_000.0;
 
 /// The observations that estimates are made from. It can be stored as JSON and is small, whatever

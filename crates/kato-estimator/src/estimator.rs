@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Largest size, as a multiple of the observed corpus, that is estimated by default. Up to 100
-/// times a sample was tested (`docs/estimation.md`).
+/// times a sample was tested (`docs/costs.md`).
 pub const DEFAULT_MAX_EXTRAPOLATION: f64 = 200.0;
 
 /// The source of estimates.

@@ -24,7 +24,7 @@ pub enum Method {
 /// An estimate with an interval.
 ///
 /// The interval holds the truth in a share `confidence` of cases like those that the method was
-/// tested on (`docs/estimation.md`). Where nothing is known of the error, `low` and `high` are
+/// tested on (`docs/costs.md`). Where nothing is known of the error, `low` and `high` are
 /// `None`, never a made-up spread.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figure {

@@ -18,7 +18,7 @@ const OVERHEAD: f64 = 1.2;
 /// Learn calls: samples · tokens / chunk size at level 0, the distinct patterns below / chunk size
 /// above, rounded down. Distinct patterns: U = N · (1 − d), d = 0.6, 0.42, 0.294, 0.2058 … Bytes:
 /// U · (56 + 35 · chunk size + 150), with 60 for 35 above level 0; the total times 1.2. Its figures
-/// are far from what runs store (`docs/estimation.md`); no interval is given because none would
+/// are far from what runs store (`docs/costs.md`); no interval is given because none would
 /// hold.
 ///
 /// ```

@@ -56,7 +56,7 @@ struct Line {
     is_latency: bool,
 }
 
-/// The table of `docs/hardware.md`, in the order in which [`Rating::from_results`] lists the
+/// The table of `docs/costs.md`, in the order in which [`Rating::from_results`] lists the
 /// values.
 const TABLE: [Line; 6] = [
     line(

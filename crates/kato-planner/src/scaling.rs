@@ -47,7 +47,7 @@
 //! - Values and sizes must be above 0.
 //!
 //! How the laws and intervals were tested: `cargo test --release -p kato-planner --test it scaling -- --nocapture` prints
-//! the table of [docs/planning.md](https://github.com/kato-rs/kato-rs/blob/main/docs/planning.md).
+//! the table that [docs/costs.md](https://github.com/kato-rs/kato-rs/blob/main/docs/costs.md) sums up.
 
 mod analyzer;
 mod error;

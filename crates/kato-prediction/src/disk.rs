@@ -24,8 +24,8 @@
 //! of 4 KiB when it is first read, and is never believed.
 //!
 //! `kato_engine::Engine::open_indexed` asks and learns over it. The bytes are described in
-//! [docs/index-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/index-format.md), the search in
-//! [docs/prediction.md](https://github.com/kato-rs/kato-rs/blob/main/docs/prediction.md).
+//! [docs/file-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/file-format.md#the-index), the search in
+//! [docs/answers.md](https://github.com/kato-rs/kato-rs/blob/main/docs/answers.md).
 //!
 //! # Where to start
 //!

@@ -3,7 +3,7 @@
 //! A [`FrozenIndex`] holds a node's patterns in name order, as columns that it reads in place, for
 //! example from a mapped file. [`PatternIndex::over`](crate::PatternIndex::over) learns and predicts
 //! on top of one. Nothing here does I/O: the module `disk` writes, finds and maps the files, whose
-//! bytes `docs/index-format.md` describes.
+//! bytes `docs/file-format.md` describes.
 //!
 //! # Damage
 //!

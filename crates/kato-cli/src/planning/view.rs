@@ -181,7 +181,7 @@ impl View for LegacyView {
 /// Returns the bytes of a part of each worker.
 ///
 /// It is about 0.36 of the memory: 3.02 GB in 62 parts with 256 MiB and two workers
-/// (docs/estimation.md).
+/// (docs/costs.md).
 #[must_use]
 pub(crate) fn part_bytes(memory: u64) -> f64 {
     0.36 * memory as f64

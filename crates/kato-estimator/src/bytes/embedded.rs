@@ -39,7 +39,7 @@ const BLOCK_INDEX_BYTES: f64 = 20.0;
 const NAME_BYTES: f64 = 20.0;
 
 /// Most segments of a store by default; what would make more merges the smaller ones
-/// (`docs/storage-engine.md`).
+/// (`docs/file-format.md`).
 const STANDING: u64 = 64;
 /// Most equal segments that the likely size is computed with: half way between a store that is
 /// about to merge and one that has just merged.

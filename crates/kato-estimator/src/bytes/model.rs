@@ -62,7 +62,7 @@ impl ByteModel {
     /// Returns the model of a stock KATO of October 2025: the size of its data without indexes.
     ///
     /// It was fitted to 23 recorded runs with chunk sizes 3 to 8 and 100 and 1,000 documents
-    /// (`docs/estimation.md`), with errors below 1 %.
+    /// (`docs/costs.md`), with errors below 1 %.
     #[must_use]
     pub fn stock_kato() -> Self {
         Self {
@@ -84,7 +84,7 @@ impl ByteModel {
     /// Returns the model of a MongoDB that `kato-mongodb` fills: data and indexes of the nodes'
     /// databases, before the server compresses them.
     ///
-    /// It was fitted to 17 levels of 7 runs with chunk sizes 3 to 15 (`docs/estimation.md`), with
+    /// It was fitted to 17 levels of 7 runs with chunk sizes 3 to 15 (`docs/costs.md`), with
     /// errors below 0.6 %. A server that compresses takes less: calibrate with a finished run's
     /// bytes, or [`fit`](Self::fit) a model.
     #[must_use]

@@ -40,7 +40,7 @@ pub(super) fn contents_at(
 }
 
 /// Returns the number of distinct GPT-2 tokens among so many tokens of English text, for a run
-/// whose vocabulary is not known: a parabola through WikiText-2's growth (`docs/estimation.md`),
+/// whose vocabulary is not known: a parabola through WikiText-2's growth (`docs/costs.md`),
 /// constant beyond its top.
 fn english_vocabulary(tokens: f64) -> f64 {
     let (c0, c1, c2) = (-3.259_8, 1.741_55, -0.056_797);

@@ -1,5 +1,5 @@
 //! The model of predictions: the cost of a sample in every resource, by measured rates
-//! (`docs/hardware.md`).
+//! (`docs/costs.md`).
 
 use super::{Backend, Demand, Range, Resource, SpeedForecast, Workload};
 use crate::HardwareProfile;

@@ -1,4 +1,4 @@
-//! A reader made from docs/index-format.md alone finds what the knowledge base holds.
+//! A reader made from docs/file-format.md alone finds what the knowledge base holds.
 
 use std::collections::BTreeMap;
 use std::fs;
