@@ -48,7 +48,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("SessionOptions::new", "--run"),
     ("TornLearns::Keep", "--resume --torn-learns keep"),
     ("with_reteaching", "--run and --reteach"),
-    ("with_taught_nodes", "--onto-taught"),
+    ("with_taught_nodes", "--allow-existing-patterns"),
     // Estimating.
     ("with_force(true)", "--force"),
 ];

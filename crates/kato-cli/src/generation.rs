@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use indicatif::HumanCount;
 use kato_engine::Node;
-use kato_hierarchy::generation::{End, Fit, Link, Part, Span};
+use kato_hierarchy::generation::{Fit, GenerationEnd, Part, PatternLink, Span};
 use kato_hierarchy::{Generation, GenerationOptions, Hierarchy, Source};
 use kato_model::PatternName;
 use kato_prediction::Prediction;
@@ -102,7 +102,8 @@ impl<'h> GenerationView<'h> {
             prediction.snr,
             HumanCount(prediction.frequency)
         );
-        let link = |link: &Link| format!("{} {}", self.node(link.level), short(&link.pattern));
+        let link =
+            |link: &PatternLink| format!("{} {}", self.node(link.level), short(&link.pattern));
         let chain: Vec<String> = span.chain.iter().map(link).collect();
         text += &format!("   the text is in {}\n", chain.join(" in "));
         text += &match &span.source {
@@ -165,7 +166,7 @@ struct GenerationJson<'a> {
     whole_text: &'a str,
     prompt_tokens: &'a [String],
     tokens: &'a [String],
-    end: &'a End,
+    end: &'a GenerationEnd,
     patterns: u64,
     milliseconds: f64,
     spans: Vec<SpanJson<'a>>,
@@ -182,7 +183,7 @@ struct SpanJson<'a> {
     score: f64,
     n_choices: usize,
     is_bridge: bool,
-    chain: &'a [Link],
+    chain: &'a [PatternLink],
     parts: &'a [Part],
     source: Option<&'a Source>,
     prediction: &'a Prediction,

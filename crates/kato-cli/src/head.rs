@@ -3,7 +3,7 @@
 
 use indicatif::HumanCount;
 use kato_hierarchy::head::{
-    Counts, Explanation, NextToken, Part, Reason, ScoredToken, TextScore, WriteEnd, Writing,
+    Counts, Explanation, NextToken, Part, Reason, ScoredToken, TextScore, WriteEnd, WrittenText,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -246,7 +246,7 @@ impl Serialize for ScoreView {
 /// A text that the head wrote.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct WritingView(pub(crate) Writing);
+pub(crate) struct WritingView(pub(crate) WrittenText);
 
 impl View for WritingView {
     fn text(&self, _width: usize) -> String {

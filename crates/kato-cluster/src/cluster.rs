@@ -20,7 +20,7 @@ use object_store::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use self::gc::{Garbage, GcOptions};
+pub use self::gc::{GarbageReport, GcOptions};
 pub use self::generations::{GenerationDifference, LevelDifference};
 use crate::ClusterError;
 use crate::blocking;
@@ -48,14 +48,14 @@ pub struct Cluster {
 /// What a command found or did.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Done<T> {
+pub enum Completed<T> {
     /// This call did it.
     Now(T),
     /// It was done before, by another attempt.
     Before(T),
 }
 
-impl<T> Done<T> {
+impl<T> Completed<T> {
     /// Returns the result, whoever did it.
     pub fn into_inner(self) -> T {
         match self {
@@ -64,7 +64,7 @@ impl<T> Done<T> {
     }
 
     /// Returns whether this call did it.
-    pub fn is_now(&self) -> bool {
+    pub fn by_this_call(&self) -> bool {
         matches!(self, Self::Now(_))
     }
 }
@@ -129,7 +129,7 @@ impl Cluster {
         loader: StreamingDatasetLoader,
         learner: &HierarchicalConceptLearner,
         options: &PlanOptions,
-    ) -> Result<Done<Plan>, ClusterError> {
+    ) -> Result<Completed<Plan>, ClusterError> {
         self.record.probe().await?;
         let configuration = RunConfiguration::from_learner(learner).with_split(loader.split());
         let options = options.clone();
@@ -138,11 +138,11 @@ impl Cluster {
     }
 
     /// Creates the plan of a generation with its witness; `None` where another plan is there.
-    async fn create_plan(&self, plan: Plan) -> Result<Option<Done<Plan>>, ClusterError> {
+    async fn create_plan(&self, plan: Plan) -> Result<Option<Completed<Plan>>, ClusterError> {
         let key = plan_key(plan.generation());
         let done = match self.record.create_json(&key, &plan).await? {
-            Created::Own => Done::Now(plan),
-            Created::Before(there) if there == encode(&key, &plan) => Done::Before(plan),
+            Created::Own => Completed::Now(plan),
+            Created::Before(there) if there == encode(&key, &plan) => Completed::Before(plan),
             Created::Before(there) => {
                 // Damage is told, and is no other plan.
                 decode::<Plan>(&key, &there)?;
@@ -155,8 +155,8 @@ impl Cluster {
 
     /// Creates the witness of a plan that was made, unless it is there: whoever made the plan may have
     /// died before.
-    async fn witness(&self, plan: &Done<Plan>) -> Result<(), ClusterError> {
-        let (Done::Now(plan) | Done::Before(plan)) = plan;
+    async fn witness(&self, plan: &Completed<Plan>) -> Result<(), ClusterError> {
+        let (Completed::Now(plan) | Completed::Before(plan)) = plan;
         let key = witness_key(plan.generation());
         let witness = PlanWitness {
             plan: plan.digest(),
@@ -239,17 +239,17 @@ impl Cluster {
         key: String,
         marker: M,
         agrees: impl FnOnce(&M, &M) -> bool,
-    ) -> Result<Done<M>, ClusterError> {
+    ) -> Result<Completed<M>, ClusterError> {
         self.watch.tell(Moment::Uploaded);
         match self.record.create_json(&key, &marker).await? {
             Created::Own => {
                 self.watch.tell(Moment::Committed);
-                Ok(Done::Now(marker))
+                Ok(Completed::Now(marker))
             }
             Created::Before(there) => {
                 let there: M = decode(&key, &there)?;
                 match agrees(&there, &marker) {
-                    true => Ok(Done::Before(there)),
+                    true => Ok(Completed::Before(there)),
                     false => Err(ClusterError::Disagrees { key }),
                 }
             }

@@ -22,7 +22,9 @@ mod record;
 pub mod status;
 mod transfer;
 
-pub use cluster::{Cluster, Done, Garbage, GcOptions, GenerationDifference, LevelDifference};
+pub use cluster::{
+    Cluster, Completed, GarbageReport, GcOptions, GenerationDifference, LevelDifference,
+};
 pub use error::ClusterError;
 pub use generation::{Generation, GenerationSummary, Tag};
 pub use moment::{Moment, Watch};

@@ -117,8 +117,8 @@ impl<'a> HeadRun<'a> {
         let came = symbol(&tokens[place]);
         let history = &self.history;
         let of = |head: &Head, weights: &mut Weights| {
-            let next = head.next_by(&NGRAMS, history, weights, None);
-            next.teach(weights, came).unwrap_or(0.0)
+            let next = head.next_by_experts(&NGRAMS, history, weights, None);
+            next.update_weights(weights, came).unwrap_or(0.0)
         };
         let ngrams = [of(node0, &mut self.node0), of(head, &mut self.all_levels)];
         let next = head.next(&self.history, &self.with_cache, None);
@@ -129,19 +129,23 @@ impl<'a> HeadRun<'a> {
         }
         let confidence = best.first().map_or(0.0, |(_, probability)| *probability);
         self.reliability.add(confidence, rank == Some(0));
-        let with_cache = next.teach(&mut self.with_cache, came).unwrap_or(0.0);
+        let with_cache = next
+            .update_weights(&mut self.with_cache, came)
+            .unwrap_or(0.0);
         let kato = head.outside(
             expected
                 .iter()
                 .map(|(text, weight)| (text.as_str(), *weight)),
         );
-        let next = head.next_by(
+        let next = head.next_by_experts(
             &self.heads.with_kato,
             &self.history,
             &self.with_kato,
             Some(&kato),
         );
-        let with_kato = next.teach(&mut self.with_kato, came).unwrap_or(0.0);
+        let with_kato = next
+            .update_weights(&mut self.with_kato, came)
+            .unwrap_or(0.0);
         [ngrams[0], ngrams[1], with_cache, with_kato]
     }
 

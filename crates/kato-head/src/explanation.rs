@@ -5,7 +5,7 @@ use kato_store::Source;
 use serde::Serialize;
 
 use crate::history::{MAX_CACHED, Occurrence, Weighing};
-use crate::next::Next;
+use crate::next::NextDistribution;
 use crate::options::{EXPERTS, Expert};
 use crate::symbols::SymbolId;
 use crate::weights::Class;
@@ -164,7 +164,7 @@ pub struct CachedPlace {
 }
 
 /// Explains the probability of a symbol.
-pub(crate) fn explain(next: &Next<'_>, symbol: SymbolId) -> Explanation {
+pub(crate) fn explain(next: &NextDistribution<'_>, symbol: SymbolId) -> Explanation {
     let head = next.head;
     let text = head.text(symbol).unwrap_or_default().to_owned();
     // A number that is none counts as one that nothing was counted of.
@@ -190,7 +190,7 @@ pub(crate) fn explain(next: &Next<'_>, symbol: SymbolId) -> Explanation {
     }
 }
 
-fn reason(next: &Next<'_>, expert: Expert, symbol: u32) -> Reason {
+fn reason(next: &NextDistribution<'_>, expert: Expert, symbol: u32) -> Reason {
     let history = next.history;
     let (weight, total) = next.opinions[expert.place()].weight(history, symbol);
     let cache = |places: Vec<CachedPlace>| Reason::Cache {
@@ -229,7 +229,7 @@ fn reason(next: &Next<'_>, expert: Expert, symbol: u32) -> Reason {
     }
 }
 
-fn ngrams(next: &Next<'_>, symbol: u32) -> Reason {
+fn ngrams(next: &NextDistribution<'_>, symbol: u32) -> Reason {
     let head = next.head;
     let text = |&symbol: &u32| head.text(SymbolId(symbol)).unwrap_or_default().to_owned();
     let term = |(order, count): (&crate::kneser_ney::Order, u32)| OrderTerm {

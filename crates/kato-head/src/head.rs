@@ -8,7 +8,7 @@ use kato_store::PatternStore;
 use crate::collect::{BREAK, Child, Counted, Edges, Missing, collect, note_missing, windows_of};
 use crate::history::History;
 use crate::kneser_ney::Roots;
-use crate::next::{Next, Outside};
+use crate::next::{NextDistribution, Outside};
 use crate::options::{Expert, HeadOptions};
 use crate::symbols::{SymbolId, Symbols};
 use crate::trie::Trie;
@@ -239,21 +239,21 @@ impl Head {
         history: &'h History,
         weights: &Weights,
         outside: Option<&'h Outside>,
-    ) -> Next<'h> {
-        self.next_by(&self.options.experts, history, weights, outside)
+    ) -> NextDistribution<'h> {
+        self.next_by_experts(&self.options.experts, history, weights, outside)
     }
 
     /// Says what comes next by some of the experts, whatever the options say; see
     /// [`next`](Self::next). Where none of them has anything to say, all outcomes are alike.
     #[must_use]
-    pub fn next_by<'h>(
+    pub fn next_by_experts<'h>(
         &'h self,
         experts: &[Expert],
         history: &'h History,
         weights: &Weights,
         outside: Option<&'h Outside>,
-    ) -> Next<'h> {
-        Next::new(self, experts, history, weights, outside)
+    ) -> NextDistribution<'h> {
+        NextDistribution::new(self, experts, history, weights, outside)
     }
 
     /// Creates an outside opinion of symbols and their weights, such as KATO's predictions. Symbols
@@ -278,7 +278,8 @@ impl Head {
         outside: Option<&Outside>,
         symbol: Option<SymbolId>,
     ) -> Option<f64> {
-        self.next(history, weights, outside).teach(weights, symbol)
+        self.next(history, weights, outside)
+            .update_weights(weights, symbol)
     }
 
     /// Returns the number of an outcome: a symbol, or what stands for all that are unknown.

@@ -5,7 +5,7 @@
 //! Start with [`Head`], which counts the patterns of a store or is taught, and answers.
 //!
 //! * [`HeadBuilder`] counts patterns that lie in no store.
-//! * [`History`] is what was read so far; [`Next`] the answer after it: the probability of a symbol,
+//! * [`History`] is what was read so far; [`NextDistribution`] the answer after it: the probability of a symbol,
 //!   or the [`Distribution`] over all.
 //! * [`Explanation`] splits a probability into the [`Expert`]s' parts, down to counts, discounts and
 //!   places, and [`Head::name_patterns`] names the patterns that were counted, with
@@ -39,7 +39,7 @@ pub use error::HeadError;
 pub use explanation::Explanation;
 pub use head::Head;
 pub use history::History;
-pub use next::{Next, Outside};
+pub use next::{NextDistribution, Outside};
 pub use options::{Expert, HeadOptions};
 pub use patterns::PatternNamer;
 pub use symbols::SymbolId;

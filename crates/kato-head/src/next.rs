@@ -127,7 +127,7 @@ fn all_by_ngrams(head: &Head, kneser_ney: &KneserNey) -> Vec<f64> {
 /// The probability of a symbol w is Σ λₑ · pₑ(w) over the [experts](Expert), added up in their
 /// order; all ways to ask for it give the same bits.
 #[derive(Debug)]
-pub struct Next<'h> {
+pub struct NextDistribution<'h> {
     pub(crate) head: &'h Head,
     pub(crate) history: &'h History,
     pub(crate) kneser_ney: KneserNey,
@@ -139,7 +139,7 @@ pub struct Next<'h> {
     pub(crate) weights: [f64; N_EXPERTS],
 }
 
-impl<'h> Next<'h> {
+impl<'h> NextDistribution<'h> {
     pub(crate) fn new(
         head: &'h Head,
         experts: &[Expert],
@@ -243,10 +243,10 @@ impl<'h> Next<'h> {
         }
     }
 
-    /// Teaches weights who was right about a symbol that came (`None` for one that the head does not
-    /// know), and returns the probability that it had. `None`, and nothing is learned, for a symbol
-    /// that could not come.
-    pub fn teach(&self, weights: &mut Weights, symbol: Option<SymbolId>) -> Option<f64> {
+    /// Updates the weights by how well each expert foresaw the symbol that came (`None` for one that
+    /// the head does not know), and returns the probability that the symbol had. Returns `None`, and
+    /// updates nothing, for a symbol that could not come.
+    pub fn update_weights(&self, weights: &mut Weights, symbol: Option<SymbolId>) -> Option<f64> {
         let outcome = self.head.outcome(symbol)?;
         let contributions = self.contributions(outcome);
         let orders = self.kneser_ney.gradients(self.head.trie(), outcome);

@@ -11,7 +11,7 @@ mod walk;
 
 pub use generator::Generator;
 pub use options::{GenerationOptions, Strategy};
-pub use span::{End, Fit, Generation, Link, Part, Span};
+pub use span::{Fit, Generation, GenerationEnd, Part, PatternLink, Span};
 
 use crate::{Hierarchy, HierarchyError, Prompt};
 
@@ -47,7 +47,7 @@ impl Hierarchy {
             tokens,
             spans,
             // An iterator that has ended has set the reason, so the fallback is not reached.
-            end: generator.end().cloned().unwrap_or(End::NoAnswer),
+            end: generator.end().cloned().unwrap_or(GenerationEnd::NoAnswer),
         })
     }
 

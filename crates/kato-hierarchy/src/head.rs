@@ -19,7 +19,7 @@ pub use kato_head::explanation::{CachedPlace, CountedPattern, Counts, OrderTerm,
 pub use kato_head::{Expert, Explanation};
 
 pub use self::score::{ScoredToken, TextScore};
-pub use self::write::{WriteEnd, WriteOptions, WriteStrategy, Writing, WrittenToken};
+pub use self::write::{WriteEnd, WriteOptions, WriteStrategy, WrittenText, WrittenToken};
 use crate::chunked_prompt::ChunkedPrompt;
 use crate::error::check_option;
 use crate::hierarchy::token_event;

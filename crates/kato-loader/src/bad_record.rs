@@ -48,7 +48,7 @@ pub struct BadRecord {
     /// Offset of the record's first byte in the decompressed file; absent where it is not known.
     pub byte_offset: Option<u64>,
     /// How much did not become documents because of this.
-    pub lost: Lost,
+    pub lost: SkippedExtent,
     /// Why the record could not become a document.
     #[serde(flatten)]
     pub reason: BadReason,
@@ -58,7 +58,7 @@ pub struct BadRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Lost {
+pub enum SkippedExtent {
     /// One record.
     Record,
     /// This many consecutive records, beginning with the one named.
@@ -70,7 +70,7 @@ pub enum Lost {
     RestOfBlock,
 }
 
-impl Lost {
+impl SkippedExtent {
     /// Returns the number of records, where it is known; otherwise 1, for the one that was met.
     pub(crate) fn n_records(self) -> u64 {
         match self {
@@ -322,10 +322,10 @@ impl fmt::Display for BadRecord {
         }
         write!(f, ": {}", self.reason)?;
         match self.lost {
-            Lost::Record => Ok(()),
-            Lost::Records(n) => write!(f, " ({n} records lost)"),
-            Lost::RestOfFile => f.write_str(" (rest of the file lost)"),
-            Lost::RestOfBlock => f.write_str(" (rest of the block lost)"),
+            SkippedExtent::Record => Ok(()),
+            SkippedExtent::Records(n) => write!(f, " ({n} records lost)"),
+            SkippedExtent::RestOfFile => f.write_str(" (rest of the file lost)"),
+            SkippedExtent::RestOfBlock => f.write_str(" (rest of the block lost)"),
         }
     }
 }
@@ -336,7 +336,7 @@ pub(crate) struct Fault {
     pub(crate) record: Option<u64>,
     pub(crate) line: Option<u64>,
     pub(crate) byte_offset: Option<u64>,
-    pub(crate) lost: Lost,
+    pub(crate) lost: SkippedExtent,
     /// Boxed to keep what readers return small.
     pub(crate) reason: Box<BadReason>,
     pub(crate) cause: Option<Cause>,
@@ -349,7 +349,7 @@ impl Fault {
             record: None,
             line: None,
             byte_offset: None,
-            lost: Lost::RestOfFile,
+            lost: SkippedExtent::RestOfFile,
             reason: Box::new(reason),
             cause: None,
         }

@@ -5,7 +5,7 @@ use std::iter::FusedIterator;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use crate::bad_record::{BadReason, BadRecord, Fault, Lost};
+use crate::bad_record::{BadReason, BadRecord, Fault, SkippedExtent};
 use crate::batch::DocumentBatch;
 use crate::cursor::{Counts, Cursor, RecordKey};
 use crate::dataset::{Draw, ReadOptions, RecordLocation};
@@ -467,7 +467,10 @@ impl StreamingDatasetLoader {
     fn is_within_skipped(&self, fault: &Fault) -> bool {
         let end = self.counts.records.saturating_add(fault.lost.n_records());
         // A fault of unknown extent may reach beyond the records to be skipped.
-        let is_counted = matches!(fault.lost, Lost::Record | Lost::Records(_));
+        let is_counted = matches!(
+            fault.lost,
+            SkippedExtent::Record | SkippedExtent::Records(_)
+        );
         is_counted && !fault.is_transient() && end <= self.selection.skip_records
     }
 

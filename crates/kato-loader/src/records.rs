@@ -11,7 +11,7 @@ pub(crate) mod parquet;
 pub(crate) mod python_json;
 pub(crate) mod text;
 
-use crate::bad_record::{BadReason, Fault, Lost};
+use crate::bad_record::{BadReason, Fault, SkippedExtent};
 use crate::cursor::Mark;
 
 /// Where a record's content goes. The reader appends; the loader removes what it does not want.
@@ -55,7 +55,7 @@ fn fault_at(mark: Mark, reason: BadReason) -> Fault {
         record: Some(mark.record + 1),
         line: Some(mark.line + 1),
         byte_offset: Some(mark.byte_offset),
-        lost: Lost::Record,
+        lost: SkippedExtent::Record,
         reason: Box::new(reason),
         cause: None,
     }

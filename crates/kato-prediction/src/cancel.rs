@@ -118,12 +118,12 @@ impl Cancel {
         self.0.as_ref().is_some_and(is_cancelled)
     }
 
-    /// Asks for memory, where somebody has to be asked; only then are the bytes counted.
+    /// Reserves memory, where there is a limit on it; only then are the bytes counted.
     ///
     /// # Errors
     ///
     /// [`Cancelled`] where it may not be taken; then the flag is set.
-    pub fn take(&self, bytes: impl FnOnce() -> usize) -> Result<(), Cancelled> {
+    pub fn reserve(&self, bytes: impl FnOnce() -> usize) -> Result<(), Cancelled> {
         let allows = self.0.as_ref().and_then(|flag| flag.allows.as_ref());
         if allows.is_some_and(|allows| !allows(bytes())) {
             self.cancel();

@@ -520,7 +520,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         };
         (self.on_event)(TrainingEvent::Stalled(stall.clone()));
         match self.options.on_stall {
-            OnStall::Tell => Ok(()),
+            OnStall::Report => Ok(()),
             OnStall::End => Err(TrainError::Stalled { stall }),
         }
     }

@@ -63,7 +63,7 @@ pub enum OnStall {
     /// The event [`TrainingEvent::Stalled`](crate::TrainingEvent::Stalled), and nothing else: a
     /// slow server is not a dead one.
     #[default]
-    Tell,
+    Report,
     /// The run ends with [`TrainError::Stalled`](crate::TrainError::Stalled); what was committed is
     /// safe.
     End,

@@ -92,7 +92,7 @@ pub struct SessionPage {
 /// The answer to whether a session exists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Existence {
+pub struct SessionExistence {
     /// It exists and has not expired.
     pub exists: bool,
     /// It is there and has expired.
@@ -125,7 +125,7 @@ pub struct SequenceAnswer {
 /// The outcome of a learn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Learned {
+pub struct LearnAnswer {
     /// The session's node.
     pub node_id: String,
     /// The pattern, if any.
@@ -162,7 +162,7 @@ pub struct Cognition {
 /// The outcome of finalising a node's training.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finalized {
+pub struct FinalizeAnswer {
     /// The session's node.
     pub node_id: String,
     /// Patterns whose entropies were computed.

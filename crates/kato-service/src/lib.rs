@@ -54,4 +54,4 @@ pub use error::{ServiceError, StorageFailure};
 pub use options::{Durability, ServiceOptions};
 pub use receipt::Receipt;
 pub use runs::RunRecord;
-pub use service::{Maintained, Service};
+pub use service::{MaintenanceReport, Service};

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
-pub use self::maintain::Maintained;
+pub use self::maintain::MaintenanceReport;
 use crate::clock::Micros;
 use crate::descriptors::Descriptors;
 use crate::directory_lock::DirectoryLock;

@@ -20,7 +20,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use kato_cluster::{
-    Cluster, CutBy, Done, ExtendOptions, GcOptions, Generation, Plan, PlanOptions, Watch,
+    Cluster, Completed, CutBy, ExtendOptions, GcOptions, Generation, Plan, PlanOptions, Watch,
 };
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{Split, StreamingDatasetLoaderBuilder};
@@ -313,7 +313,7 @@ async fn answer_to(
             let done = cluster
                 .learn(task, learner, corpus, &options, scratch, |_| {})
                 .await?;
-            let (is_now, marker) = (done.is_now(), done.into_inner());
+            let (is_now, marker) = (done.by_this_call(), done.into_inner());
             let bytes: u64 = marker.levels.iter().map(|level| level.file.bytes).sum();
             let text = format!(
                 "task {task} {}: {} documents, {} tokens, {bytes} bytes",
@@ -347,7 +347,7 @@ async fn answer_to(
             let (mut lines, mut values) = (Vec::new(), Vec::new());
             for (level, range) in pieces {
                 let done = cluster.merge(level, range, scratch).await?;
-                let (is_now, marker) = (done.is_now(), done.into_inner());
+                let (is_now, marker) = (done.by_this_call(), done.into_inner());
                 let patterns = marker.slice.summary.patterns();
                 lines.push(format!(
                     "level {level}, range {range} {}: {patterns} patterns",
@@ -370,7 +370,7 @@ async fn answer_to(
             let (mut lines, mut values) = (Vec::new(), Vec::new());
             for range in ranges {
                 let done = cluster.seal(range, scratch).await?;
-                let (is_now, marker) = (done.is_now(), done.into_inner());
+                let (is_now, marker) = (done.by_this_call(), done.into_inner());
                 let bytes = marker.segment.bytes;
                 lines.push(format!("range {range} {}: {bytes} bytes", when(is_now)));
                 values.push(answer(is_now, &marker));
@@ -379,7 +379,7 @@ async fn answer_to(
         }
         Command::Publish { kb } => {
             let done = cluster.publish(kb).await?;
-            let (is_now, record) = (done.is_now(), done.into_inner());
+            let (is_now, record) = (done.by_this_call(), done.into_inner());
             let levels = record.levels.iter();
             let patterns: u64 = levels.map(|level| level.patterns).sum();
             let text = format!(
@@ -393,7 +393,7 @@ async fn answer_to(
         }
         Command::Tag { name } => {
             let done = cluster.tag(name).await?;
-            let (is_now, tag) = (done.is_now(), done.into_inner());
+            let (is_now, tag) = (done.by_this_call(), done.into_inner());
             let text = format!("{name} is generation {}, {}", tag.generation, tag.plan);
             Ok((text, answer(is_now, &tag)))
         }
@@ -578,8 +578,8 @@ fn check_reading(source: &SourceArgs) -> Result<()> {
 }
 
 /// Returns the answer of a plan.
-fn planned(done: Done<Plan>) -> (String, Value) {
-    let (is_now, plan) = (done.is_now(), done.into_inner());
+fn planned(done: Completed<Plan>) -> (String, Value) {
+    let (is_now, plan) = (done.by_this_call(), done.into_inner());
     let cut = match plan.is_cut_by_shards() {
         true => "shards",
         false => "positions",

@@ -71,8 +71,8 @@ pub(crate) struct DestinationArgs {
     settle: Duration,
     /// For kato: teach nodes that know patterns of which this run knows nothing. On a stock server
     /// such a run ends when an answer is lost.
-    #[arg(long)]
-    onto_taught: bool,
+    #[arg(long, alias = "onto-taught")]
+    allow_existing_patterns: bool,
     /// For kato: seconds between comparisons of a stock server's nodes with what they were taught,
     /// beside those at the end, when the run is resumed and when the server has lost a session.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
@@ -257,7 +257,7 @@ impl DestinationArgs {
             .with_timeout(self.timeout.min(patience.max(SHORTEST_TIMEOUT)))
             .with_settle(self.settle)
             .with_patience(patience)
-            .with_taught_nodes(self.onto_taught)
+            .with_taught_nodes(self.allow_existing_patterns)
             .with_check_interval(self.check_interval)
             .with_whole_comparison(self.compare_all)
             .with_torn_learns(self.torn_learns.into())

@@ -53,7 +53,7 @@ impl ErrorArgs {
         options.stall_timeout = self.stall_timeout;
         options.on_stall = match self.end_on_stall {
             true => OnStall::End,
-            false => OnStall::Tell,
+            false => OnStall::Report,
         };
     }
 }

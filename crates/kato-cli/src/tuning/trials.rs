@@ -30,11 +30,11 @@ pub(crate) struct Trials {
     /// Tokens about which the lowest level is asked with all of the text, and the same share of them
     /// with a share of it; 0 measures no quality.
     pub(crate) questions: u64,
-    /// Tells corpus, rules and sizes from others: trials of others are none of these.
+    /// Identity of corpus, rules and sizes: only trials of the same are taken from the file.
     pub(crate) identity: String,
     /// The file of trials.
     pub(crate) journal: Option<Journal>,
-    /// What first repetitions were told of quality, by configuration and number of documents.
+    /// Quality that a first repetition measured, by configuration and number of documents.
     pub(crate) quality: BTreeMap<(String, usize), Trial>,
     /// Trials made.
     pub(crate) made: u64,

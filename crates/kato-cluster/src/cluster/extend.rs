@@ -2,7 +2,7 @@
 
 use kato_loader::StreamingDatasetLoaderBuilder;
 
-use super::{Cluster, Done};
+use super::{Cluster, Completed};
 use crate::ClusterError;
 use crate::blocking;
 use crate::generation::Base;
@@ -28,7 +28,7 @@ impl Cluster {
         + Send
         + 'static,
         options: &ExtendOptions,
-    ) -> Result<Done<Plan>, ClusterError> {
+    ) -> Result<Completed<Plan>, ClusterError> {
         let last = self.last_made().await?;
         // Asked for again, as a scheduler does that had no answer: nothing is added twice.
         if let Some(base) = last.base.clone() {
@@ -46,7 +46,7 @@ impl Cluster {
             match is_again {
                 None => {}
                 Some((true, last)) => {
-                    let done = Done::Before(last);
+                    let done = Completed::Before(last);
                     self.witness(&done).await?;
                     return Ok(done);
                 }

@@ -36,7 +36,7 @@ impl GcOptions {
 /// What was removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
-pub struct Garbage {
+pub struct GarbageReport {
     /// Objects.
     pub objects: u64,
     /// Their bytes.
@@ -53,8 +53,8 @@ impl Cluster {
     /// # Errors
     ///
     /// As [`read_plan`](Self::read_plan), and what the store meets.
-    pub async fn gc(&self, options: &GcOptions) -> Result<Garbage, ClusterError> {
-        let mut garbage = Garbage::default();
+    pub async fn gc(&self, options: &GcOptions) -> Result<GarbageReport, ClusterError> {
+        let mut garbage = GarbageReport::default();
         for generation in self.generations().await? {
             let plan = self.plan_of(generation.generation).await?;
             self.collect_of_tasks(&plan, options, &mut garbage).await?;
@@ -72,7 +72,7 @@ impl Cluster {
         &self,
         plan: &Plan,
         options: &GcOptions,
-        garbage: &mut Garbage,
+        garbage: &mut GarbageReport,
     ) -> Result<(), ClusterError> {
         let below = plan.key("data");
         let mut all_merged = HashMap::new();
@@ -125,7 +125,7 @@ impl Cluster {
         &self,
         plan: &Plan,
         options: &GcOptions,
-        garbage: &mut Garbage,
+        garbage: &mut GarbageReport,
     ) -> Result<(), ClusterError> {
         let below = plan.key("shards");
         for (key, meta) in self.record.list(&below).await? {
@@ -154,7 +154,7 @@ impl Cluster {
         &self,
         plan: &Plan,
         options: &GcOptions,
-        garbage: &mut Garbage,
+        garbage: &mut GarbageReport,
     ) -> Result<(), ClusterError> {
         let below = plan.key("segments");
         for (key, meta) in self.record.list(&below).await? {
@@ -182,7 +182,7 @@ impl Cluster {
         key: &str,
         bytes: u64,
         options: &GcOptions,
-        garbage: &mut Garbage,
+        garbage: &mut GarbageReport,
     ) -> Result<(), ClusterError> {
         garbage.objects += 1;
         garbage.bytes += bytes;

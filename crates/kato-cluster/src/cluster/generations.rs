@@ -6,7 +6,7 @@ use kato_model::AttributeLimits;
 use kato_store::slice::{self, SliceDifference};
 use serde::Serialize;
 
-use super::{Cluster, Done};
+use super::{Cluster, Completed};
 use crate::ClusterError;
 use crate::blocking::{self, Scratch};
 use crate::generation::{Base, Generation, GenerationSummary, Tag, check_tag, is_digest};
@@ -75,7 +75,7 @@ impl Cluster {
     /// # Errors
     ///
     /// [`ClusterError::TagName`], [`ClusterError::NotPublished`], [`ClusterError::TagTaken`].
-    pub async fn tag(&self, name: &str) -> Result<Done<Tag>, ClusterError> {
+    pub async fn tag(&self, name: &str) -> Result<Completed<Tag>, ClusterError> {
         check_tag(name)?;
         let plan = self.read_plan().await?;
         let generation = plan.generation();
@@ -92,12 +92,12 @@ impl Cluster {
         let there = match there {
             Some(there) => there,
             None => match self.record.create_json(&key, &tag).await? {
-                Created::Own => return Ok(Done::Now(tag)),
+                Created::Own => return Ok(Completed::Now(tag)),
                 Created::Before(there) => decode(&key, &there)?,
             },
         };
         match there == tag {
-            true => Ok(Done::Before(there)),
+            true => Ok(Completed::Before(there)),
             false => Err(ClusterError::TagTaken {
                 name: there.name,
                 generation: there.generation,

@@ -15,7 +15,7 @@ use kato_scheduler::{
 };
 use kato_store::slice::{self, SliceSource, SliceSummary};
 
-use super::{Cluster, Done, attempt, check};
+use super::{Cluster, Completed, attempt, check};
 use crate::ClusterError;
 use crate::backend::{TaskBackend, TaskState, no_position};
 use crate::blocking::{self, Scratch};
@@ -55,11 +55,11 @@ impl Cluster {
         options: &TrainingOptions,
         scratch: &Path,
         on_event: impl FnMut(TrainingEvent) + Send + 'static,
-    ) -> Result<Done<TaskMarker>, ClusterError> {
+    ) -> Result<Completed<TaskMarker>, ClusterError> {
         let plan = self.read_plan().await?;
         check("task", u64::from(task), u64::from(plan.tasks))?;
         if let Some(marker) = self.task(&plan, task).await? {
-            return Ok(Done::Before(marker));
+            return Ok(Completed::Before(marker));
         }
         let own = RunConfiguration::from_learner(&learner).with_split(plan.split());
         let differences = plan.configuration.diff(&own);
@@ -101,7 +101,7 @@ impl Cluster {
             Ok(marker) => marker,
             // Somebody else has committed meanwhile, and what lost is removed while it arrives.
             Err(error) => match self.task(&plan, task).await? {
-                Some(marker) => return Ok(Done::Before(marker)),
+                Some(marker) => return Ok(Completed::Before(marker)),
                 None => return Err(error),
             },
         };

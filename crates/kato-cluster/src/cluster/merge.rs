@@ -6,7 +6,7 @@ use kato_model::AttributeLimits;
 use kato_store::slice::{self, NameRanges};
 
 use super::learn::upload_file;
-use super::{Cluster, Done, attempt, check, foreign};
+use super::{Cluster, Completed, attempt, check, foreign};
 use crate::ClusterError;
 use crate::blocking::{self, Scratch};
 use crate::marker::{MergeMarker, StoredSlice, TaskMarker, merge_key, shard_key};
@@ -28,18 +28,18 @@ impl Cluster {
         level: usize,
         range: u32,
         scratch: &Path,
-    ) -> Result<Done<MergeMarker>, ClusterError> {
+    ) -> Result<Completed<MergeMarker>, ClusterError> {
         let plan = self.read_plan().await?;
         check("level", level as u64, plan.levels() as u64)?;
         check("range", u64::from(range), u64::from(plan.ranges.count()))?;
         if let Some(marker) = self.merged(&plan, level, range).await? {
-            return Ok(Done::Before(marker));
+            return Ok(Completed::Before(marker));
         }
         match self.merge_now(&plan, level, range, scratch).await {
             // Somebody else has committed meanwhile, and what is needed no more may be removed.
             Err(error @ ClusterError::Disagrees { .. }) => Err(error),
             Err(error) => match self.merged(&plan, level, range).await? {
-                Some(marker) => Ok(Done::Before(marker)),
+                Some(marker) => Ok(Completed::Before(marker)),
                 None => Err(error),
             },
             done => done,
@@ -53,7 +53,7 @@ impl Cluster {
         level: usize,
         range: u32,
         scratch: &Path,
-    ) -> Result<Done<MergeMarker>, ClusterError> {
+    ) -> Result<Completed<MergeMarker>, ClusterError> {
         let tasks = self.all_tasks(plan).await?;
         let before = self.merged_before(plan, level, range).await?;
         let dir = Scratch::create_in(scratch)?;

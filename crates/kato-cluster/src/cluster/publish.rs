@@ -8,7 +8,7 @@ use kato_scheduler::{Checkpoint, Counters};
 use kato_store::{EmbeddedStore, PatternStore as _};
 use serde_json::Value;
 
-use super::{Cluster, Done};
+use super::{Cluster, Completed};
 use crate::ClusterError;
 use crate::blocking::{self, Scratch};
 use crate::marker::{
@@ -32,7 +32,7 @@ impl Cluster {
     ///
     /// [`ClusterError::Unfinished`], [`ClusterError::OtherKnowledge`],
     /// [`ClusterError::Disagrees`], and what reading, writing or the store meets.
-    pub async fn publish(&self, dir: &Path) -> Result<Done<Publication>, ClusterError> {
+    pub async fn publish(&self, dir: &Path) -> Result<Completed<Publication>, ClusterError> {
         let plan = self.read_plan().await?;
         let tasks = self.all_tasks(&plan).await?;
         let seals = self.all_sealed(&plan).await?;
@@ -41,7 +41,7 @@ impl Cluster {
         if let Some(found) = checkpoint_of(dir).await? {
             let record = publication(&self.record, &plan).await?;
             return match record {
-                Some(record) if found == checkpoint.to_json() => Ok(Done::Before(record)),
+                Some(record) if found == checkpoint.to_json() => Ok(Completed::Before(record)),
                 _ => Err(ClusterError::OtherKnowledge {
                     path: dir.to_owned(),
                 }),
@@ -75,13 +75,13 @@ impl Cluster {
         // Recorded first: a directory that is in its place has been compared with the record.
         let recorded = self.record.create_json(&key, &publication).await?;
         let done = match recorded {
-            Created::Own => Done::Now(publication),
+            Created::Own => Completed::Now(publication),
             Created::Before(there) => {
                 let there: Publication = decode(&key, &there)?;
                 if there != publication {
                     return Err(ClusterError::Disagrees { key });
                 }
-                Done::Before(there)
+                Completed::Before(there)
             }
         };
         let (dir, parent) = (dir.to_owned(), parent.to_owned());

@@ -6,7 +6,7 @@ use kato_model::AttributeLimits;
 use kato_store::slice;
 
 use super::learn::upload_file;
-use super::{Cluster, Done, attempt, check, foreign};
+use super::{Cluster, Completed, attempt, check, foreign};
 use crate::ClusterError;
 use crate::blocking::{self, Scratch};
 use crate::marker::{
@@ -26,17 +26,21 @@ impl Cluster {
     ///
     /// [`ClusterError::Unfinished`] with the merges that are not done, [`ClusterError::Disagrees`],
     /// and what reading or the store meets.
-    pub async fn seal(&self, range: u32, scratch: &Path) -> Result<Done<SealMarker>, ClusterError> {
+    pub async fn seal(
+        &self,
+        range: u32,
+        scratch: &Path,
+    ) -> Result<Completed<SealMarker>, ClusterError> {
         let plan = self.read_plan().await?;
         check("range", u64::from(range), u64::from(plan.ranges.count()))?;
         if let Some(marker) = self.sealed(&plan, range).await? {
-            return Ok(Done::Before(marker));
+            return Ok(Completed::Before(marker));
         }
         match self.seal_now(&plan, range, scratch).await {
             // Somebody else has committed meanwhile, and what is needed no more may be removed.
             Err(error @ ClusterError::Disagrees { .. }) => Err(error),
             Err(error) => match self.sealed(&plan, range).await? {
-                Some(marker) => Ok(Done::Before(marker)),
+                Some(marker) => Ok(Completed::Before(marker)),
                 None => Err(error),
             },
             done => done,
@@ -49,7 +53,7 @@ impl Cluster {
         plan: &Plan,
         range: u32,
         scratch: &Path,
-    ) -> Result<Done<SealMarker>, ClusterError> {
+    ) -> Result<Completed<SealMarker>, ClusterError> {
         let merges = self.merges_of(plan, range).await?;
         let dir = Scratch::create_in(scratch)?;
         let mut levels = Vec::new();

@@ -255,13 +255,13 @@ fn tasks_and_ranges_of_any_number_give_one_result() {
                     "{error}"
                 );
                 for task in 0..tasks {
-                    assert!(block(place.learn(&cluster, task)).unwrap().is_now());
-                    assert!(!block(place.learn(&cluster, task)).unwrap().is_now());
+                    assert!(block(place.learn(&cluster, task)).unwrap().by_this_call());
+                    assert!(!block(place.learn(&cluster, task)).unwrap().by_this_call());
                 }
                 for level in 0..2 {
                     for range in 0..ranges {
                         let merged = block(cluster.merge(level, range, place.scratch()));
-                        assert!(merged.unwrap().is_now());
+                        assert!(merged.unwrap().by_this_call());
                     }
                 }
                 let error = block(cluster.publish(&place.scratch().join("kb"))).unwrap_err();
@@ -273,12 +273,12 @@ fn tasks_and_ranges_of_any_number_give_one_result() {
                     assert!(
                         block(cluster.seal(range, place.scratch()))
                             .unwrap()
-                            .is_now()
+                            .by_this_call()
                     );
                     assert!(
                         !block(cluster.seal(range, place.scratch()))
                             .unwrap()
-                            .is_now()
+                            .by_this_call()
                     );
                 }
                 assert_eq!(

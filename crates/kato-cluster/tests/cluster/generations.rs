@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kato_cluster::{Cluster, ClusterError, Done, ExtendOptions, Generation, PlanOptions};
+use kato_cluster::{Cluster, ClusterError, Completed, ExtendOptions, Generation, PlanOptions};
 use kato_store::slice::NameRanges;
 use object_store::memory::InMemory;
 
@@ -15,14 +15,14 @@ const LEVELS: usize = 2;
 /// Learns, merges and seals the last generation.
 fn work(place: &Place, cluster: &Cluster, tasks: u32) {
     for task in 0..tasks {
-        assert!(block(place.learn(cluster, task)).unwrap().is_now());
+        assert!(block(place.learn(cluster, task)).unwrap().by_this_call());
     }
     for level in 0..LEVELS {
         for range in 0..RANGES {
             assert!(
                 block(cluster.merge(level, range, place.scratch()))
                     .unwrap()
-                    .is_now()
+                    .by_this_call()
             );
         }
     }
@@ -30,7 +30,7 @@ fn work(place: &Place, cluster: &Cluster, tasks: u32) {
         assert!(
             block(cluster.seal(range, place.scratch()))
                 .unwrap()
-                .is_now()
+                .by_this_call()
         );
     }
 }
@@ -56,13 +56,13 @@ fn a_generation_is_what_one_machine_learns_of_all_corpora_one_after_the_other() 
             for generation in 0..2 {
                 let options = ExtendOptions::new(tasks);
                 let plan = block(place.extend(&cluster, generation, &options)).unwrap();
-                assert!(plan.is_now());
+                assert!(plan.by_this_call());
                 let plan = plan.into_inner();
                 assert_eq!(plan.is_cut_by_shards(), !with_positions);
                 assert_eq!(plan.generation() as usize, generation + 1);
                 // The same again is not another.
                 let again = block(place.extend(&cluster, generation, &options)).unwrap();
-                assert_eq!(again, Done::Before(plan));
+                assert_eq!(again, Completed::Before(plan));
                 let error = block(cluster.merge(0, 0, place.scratch())).unwrap_err();
                 assert!(error.to_string().contains("tasks are not done"), "{error}");
                 work(&place, &cluster, tasks);
@@ -98,8 +98,8 @@ fn generations_are_found_by_number_digest_and_tag() {
     );
     cluster = cluster.with_generation(Generation::Last);
     place.publish(&cluster);
-    assert!(block(cluster.tag("v1")).unwrap().is_now());
-    assert!(!block(cluster.tag("v1")).unwrap().is_now());
+    assert!(block(cluster.tag("v1")).unwrap().by_this_call());
+    assert!(!block(cluster.tag("v1")).unwrap().by_this_call());
     let extended = block(place.extend(&cluster, 0, &ExtendOptions::new(2))).unwrap();
     let digest = extended.into_inner().digest();
     for (word, number) in [
@@ -191,7 +191,7 @@ fn what_cannot_be_extended_is_refused() {
         extend(0).unwrap_err(),
         ClusterError::Unplannable { .. }
     ));
-    assert!(extend(2).unwrap().is_now());
+    assert!(extend(2).unwrap().by_this_call());
     // The same corpus otherwise.
     let error = extend(3).unwrap_err();
     assert!(matches!(error, ClusterError::OtherExtension), "{error:?}");

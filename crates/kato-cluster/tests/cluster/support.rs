@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use kato_cluster::marker::TaskMarker;
-use kato_cluster::{Cluster, ClusterError, Done, ExtendOptions, Pause, Plan, PlanOptions};
+use kato_cluster::{Cluster, ClusterError, Completed, ExtendOptions, Pause, Plan, PlanOptions};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_loader::{StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit};
@@ -150,7 +150,7 @@ impl Place {
         &self,
         cluster: &Cluster,
         options: &PlanOptions,
-    ) -> std::result::Result<Done<Plan>, ClusterError> {
+    ) -> std::result::Result<Completed<Plan>, ClusterError> {
         let loader = self.builder().build().unwrap();
         cluster.plan(loader, &self.learner, options).await
     }
@@ -161,7 +161,7 @@ impl Place {
         cluster: &Cluster,
         generation: usize,
         options: &ExtendOptions,
-    ) -> std::result::Result<Done<Plan>, ClusterError> {
+    ) -> std::result::Result<Completed<Plan>, ClusterError> {
         let more = self.more(generation);
         let add = move |builder: StreamingDatasetLoaderBuilder| {
             builder.with_input(more.clone()).with_workers(0)
@@ -173,7 +173,7 @@ impl Place {
         &self,
         cluster: &Cluster,
         task: u32,
-    ) -> std::result::Result<Done<TaskMarker>, ClusterError> {
+    ) -> std::result::Result<Completed<TaskMarker>, ClusterError> {
         let plan = cluster.read_plan().await?;
         let builder = StreamingDatasetLoader::builder_of(plan.corpus()).with_workers(0);
         let options = Self::options();
@@ -195,7 +195,7 @@ impl Place {
         let kb = dir.path().join("kb");
         let first = block(cluster.publish(&kb)).unwrap().into_inner();
         let again = block(cluster.publish(&kb)).unwrap();
-        assert_eq!(again, Done::Before(first));
+        assert_eq!(again, Completed::Before(first));
         Self::published(&kb)
     }
 

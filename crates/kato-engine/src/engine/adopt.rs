@@ -11,7 +11,7 @@ use crate::EngineError;
 use crate::load::{LoadLimit, load_over};
 
 impl Engine {
-    /// Goes over to indexes of what the store holds that were written since it was opened, as if it
+    /// Switches to indexes of what the store holds that were written since it was opened, as if it
     /// were [opened over them](Self::open_indexed) now, and gives back the memory that their patterns
     /// took. Returns how many nodes did.
     ///

@@ -14,8 +14,10 @@ fn bits(head: &Head, experts: &[Expert]) -> f64 {
     for document in HELD_OUT {
         let mut history = head.history();
         for word in document.split(' ') {
-            let next = head.next_by(experts, &history, &weights, None);
-            let probability = next.teach(&mut weights, head.symbol(word)).unwrap();
+            let next = head.next_by_experts(experts, &history, &weights, None);
+            let probability = next
+                .update_weights(&mut weights, head.symbol(word))
+                .unwrap();
             bits -= probability.log2();
             head.read(&mut history, word);
         }

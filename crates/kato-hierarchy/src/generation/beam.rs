@@ -3,7 +3,7 @@
 use super::choice::Choice;
 use super::options::GenerationOptions;
 use super::search::Search;
-use super::span::End;
+use super::span::GenerationEnd;
 use super::walk::Walk;
 use crate::HierarchyError;
 
@@ -14,7 +14,7 @@ struct Beam {
     choices: Vec<Choice>,
     /// Sum of the logarithms of the choices' shares.
     log_shares: f64,
-    end: Option<End>,
+    end: Option<GenerationEnd>,
 }
 
 impl Beam {
@@ -30,7 +30,7 @@ pub(super) fn best_sequence(
     width: usize,
     search: &mut Search<'_>,
     options: &GenerationOptions,
-) -> Result<(Vec<Choice>, End), HierarchyError> {
+) -> Result<(Vec<Choice>, GenerationEnd), HierarchyError> {
     let mut beams = vec![Beam {
         walk,
         choices: Vec::new(),
@@ -50,8 +50,8 @@ pub(super) fn best_sequence(
         beams = next;
     }
     let best = beams.into_iter().next();
-    let best = best.map(|beam| (beam.choices, beam.end.unwrap_or(End::NoAnswer)));
-    Ok(best.unwrap_or((Vec::new(), End::NoAnswer)))
+    let best = best.map(|beam| (beam.choices, beam.end.unwrap_or(GenerationEnd::NoAnswer)));
+    Ok(best.unwrap_or((Vec::new(), GenerationEnd::NoAnswer)))
 }
 
 /// Returns a sequence, continued by each of the best choices of its next step.

@@ -6,7 +6,7 @@ use kato_model::{Event, PatternName};
 use kato_prediction::Prediction;
 use kato_prediction::config::RankMetric;
 
-use super::span::{Fit, Link};
+use super::span::{Fit, PatternLink};
 
 /// Events of a pattern that are still to come.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub(super) struct Candidate {
     /// Sum of the ranking metric over the predictions on the path, and their number.
     metric: (f64, u32),
     /// From level 0 up to this pattern.
-    pub(super) chain: Vec<Link>,
+    pub(super) chain: Vec<PatternLink>,
     /// What follows, in the order of the text.
     pub(super) pieces: Vec<Piece>,
     /// Whether some of it is this pattern's own future, and not only the end of a pattern below.
@@ -70,7 +70,7 @@ impl Candidate {
     }
 
     /// Puts the candidate after what is left of patterns below.
-    pub(super) fn prepend_lower(mut self, chain: &[Link], pieces: &[Piece]) -> Self {
+    pub(super) fn prepend_lower(mut self, chain: &[PatternLink], pieces: &[Piece]) -> Self {
         // At the front: the text first ends the patterns below, and then goes on with this one.
         self.chain.splice(0..0, chain.iter().copied());
         self.pieces.splice(0..0, pieces.iter().cloned());
@@ -85,7 +85,7 @@ impl Candidate {
     /// Appends the pattern's own link, and its events from `next` on.
     fn append_own(&mut self, next: usize) {
         let pattern = self.prediction.name;
-        self.chain.push(Link {
+        self.chain.push(PatternLink {
             level: self.level,
             pattern,
         });

@@ -4,7 +4,7 @@ use kato_model::{Event, PatternName};
 
 use super::candidate::Candidate;
 use super::search::Search;
-use super::span::{End, Part};
+use super::span::{GenerationEnd, Part};
 use crate::HierarchyError;
 use crate::unravel::Leaf;
 
@@ -17,7 +17,7 @@ pub(super) struct Choice {
     /// The patterns of the tokens, without sources.
     pub(super) parts: Vec<Part>,
     /// The reason why nothing can follow.
-    pub(super) end: Option<End>,
+    pub(super) end: Option<GenerationEnd>,
     pub(super) n_choices: usize,
     pub(super) is_bridge: bool,
 }
@@ -29,7 +29,7 @@ impl Choice {
         candidate: Candidate,
         search: &mut Search<'_>,
         limit: usize,
-    ) -> Result<Result<Self, Option<End>>, HierarchyError> {
+    ) -> Result<Result<Self, Option<GenerationEnd>>, HierarchyError> {
         let mut choice = Self {
             tokens: Vec::new(),
             parts: Vec::new(),
@@ -93,7 +93,7 @@ impl Choice {
             match leaf {
                 Leaf::Token(token) => self.tokens.push(token),
                 Leaf::Unknown(name) => {
-                    self.end = Some(End::UnknownPattern(name));
+                    self.end = Some(GenerationEnd::UnknownPattern(name));
                     break;
                 }
             }

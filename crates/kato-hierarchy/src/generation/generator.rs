@@ -8,7 +8,7 @@ use super::beam::{best_sequence, weights};
 use super::choice::Choice;
 use super::options::{GenerationOptions, Strategy};
 use super::search::Search;
-use super::span::{End, Span};
+use super::span::{GenerationEnd, Span};
 use super::walk::Walk;
 use crate::chunked_prompt::ChunkedPrompt;
 use crate::random::weighted;
@@ -40,8 +40,8 @@ pub struct Generator<'h> {
     walk: Walk,
     random: SplitMix64,
     /// The sequence that beam search found, without what was yielded already, and why it ended.
-    planned: Option<(VecDeque<Choice>, End)>,
-    end: Option<End>,
+    planned: Option<(VecDeque<Choice>, GenerationEnd)>,
+    end: Option<GenerationEnd>,
 }
 
 impl<'h> Generator<'h> {
@@ -76,7 +76,7 @@ impl<'h> Generator<'h> {
 
     /// Returns why there are no more spans; `None` while there may be more.
     #[must_use]
-    pub const fn end(&self) -> Option<&End> {
+    pub const fn end(&self) -> Option<&GenerationEnd> {
         self.end.as_ref()
     }
 
@@ -167,7 +167,7 @@ impl Iterator for Generator<'_> {
         let span = choice.and_then(|choice| self.span(choice));
         if span.is_err() {
             // What could not be read is no position to continue from.
-            self.end.get_or_insert(End::Unreadable);
+            self.end.get_or_insert(GenerationEnd::Unreadable);
         }
         Some(span)
     }

@@ -6,7 +6,7 @@ use kato_model::{Event, PatternName};
 use kato_prediction::config::RankMetric;
 
 use super::candidate::{Candidate, Piece, align, begins_with, piece};
-use super::span::{Fit, Link};
+use super::span::{Fit, PatternLink};
 use crate::hierarchy::name_event;
 use crate::level_state::LevelState;
 use crate::unravel::Unraveller;
@@ -16,7 +16,7 @@ use crate::{Hierarchy, HierarchyError};
 const MAX_READINGS: usize = 64;
 
 /// The patterns on a path from level 0 up, and what is left of them.
-type Path = (Vec<Link>, Vec<Piece>);
+type Path = (Vec<PatternLink>, Vec<Piece>);
 
 /// A search of one hierarchy.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ impl<'h> Search<'h> {
             }
             false => (Vec::new(), Vec::new()),
         };
-        chain.push(Link {
+        chain.push(PatternLink {
             level: resolved.level,
             pattern: name,
         });

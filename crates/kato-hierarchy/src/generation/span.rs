@@ -25,7 +25,7 @@ pub enum Fit {
 /// One pattern on the path from the tokens up to the pattern whose future was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Link {
+pub struct PatternLink {
     /// Its level.
     pub level: usize,
     /// Its name.
@@ -72,7 +72,7 @@ pub struct Span {
     pub is_bridge: bool,
     /// The patterns that the text is in the middle of, from level 0 up to the pattern whose future
     /// was taken.
-    pub chain: Vec<Link>,
+    pub chain: Vec<PatternLink>,
     /// The patterns that the tokens stand for, in order; together they are all tokens.
     pub parts: Vec<Part>,
     /// Place where the pattern whose future was taken was first seen, if that was recorded.
@@ -83,7 +83,7 @@ pub struct Span {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum End {
+pub enum GenerationEnd {
     /// The limit on the number of tokens was reached.
     MaxTokens,
     /// This stop text was generated.
@@ -100,7 +100,7 @@ pub enum End {
     Unreadable,
 }
 
-impl fmt::Display for End {
+impl fmt::Display for GenerationEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MaxTokens => f.write_str("as many tokens as were asked for"),
@@ -132,5 +132,5 @@ pub struct Generation {
     /// The steps.
     pub spans: Vec<Span>,
     /// The reason why it ended.
-    pub end: End,
+    pub end: GenerationEnd,
 }

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use super::choice::Choice;
 use super::options::GenerationOptions;
 use super::search::Search;
-use super::span::{End, Fit};
+use super::span::{Fit, GenerationEnd};
 use crate::chunked_prompt::ChunkedPrompt;
 use crate::hierarchy::token_event;
 use crate::level_state::LevelState;
 use crate::{Hierarchy, HierarchyError};
 
 /// What can come next, best first and never empty, or else why nothing comes.
-pub(super) type Choices = Result<Vec<Choice>, End>;
+pub(super) type Choices = Result<Vec<Choice>, GenerationEnd>;
 
 /// One way through the text so far.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ impl Walk {
         options: &GenerationOptions,
     ) -> Result<Choices, HierarchyError> {
         if self.n_tokens >= options.max_tokens {
-            return Ok(Err(End::MaxTokens));
+            return Ok(Err(GenerationEnd::MaxTokens));
         }
         // After generated text everything has a known alignment, and a loose match would leave it.
         let least = match self.has_begun {
@@ -131,9 +131,9 @@ impl Walk {
         // be asked for.
         let least = if has_ended { Fit::Exact } else { least };
         let mut end = if has_ended {
-            End::Learned
+            GenerationEnd::Learned
         } else {
-            End::NoAnswer
+            GenerationEnd::NoAnswer
         };
         // Fit outside, level inside: a high level that fits less well must not win.
         for fit in [Fit::Exact, Fit::Continues, Fit::Loose] {
@@ -173,7 +173,7 @@ impl Walk {
         choice: &mut Choice,
         hierarchy: &Hierarchy,
         options: &GenerationOptions,
-    ) -> Result<Option<End>, HierarchyError> {
+    ) -> Result<Option<GenerationEnd>, HierarchyError> {
         self.has_begun = true;
         // First, because a stop text shortens the choice that everything below takes in.
         let stopped = self.apply_stop_text(choice, hierarchy, options);
@@ -190,11 +190,11 @@ impl Walk {
         level_state.advance_with_pattern(hierarchy, candidate.level, name, options.substitutes)?;
         let visits = self.visits.entry(self.state.clone()).or_insert(0);
         *visits += 1;
-        let repeats = (*visits > options.max_visits).then_some(End::Repetition);
+        let repeats = (*visits > options.max_visits).then_some(GenerationEnd::Repetition);
         let is_full = self.n_tokens >= options.max_tokens;
         // A stop text and the limit were asked for, so they are named before the other reasons.
         Ok(stopped
-            .or_else(|| is_full.then_some(End::MaxTokens))
+            .or_else(|| is_full.then_some(GenerationEnd::MaxTokens))
             .or_else(|| choice.end.clone())
             .or(repeats))
     }
@@ -205,7 +205,7 @@ impl Walk {
         choice: &mut Choice,
         hierarchy: &Hierarchy,
         options: &GenerationOptions,
-    ) -> Option<End> {
+    ) -> Option<GenerationEnd> {
         // A stop text may begin in the tokens of an earlier step, hence the tail.
         let longest = options.stop.iter().map(String::len).max()?;
         for token_idx in 0..choice.tokens.len() {
@@ -215,7 +215,7 @@ impl Walk {
             let text = hierarchy.decode(&self.tail);
             if let Some(stop) = options.stop.iter().find(|stop| text.contains(*stop)) {
                 choice.truncate(token_idx + 1);
-                return Some(End::StopText(stop.clone()));
+                return Some(GenerationEnd::StopText(stop.clone()));
             }
         }
         None

@@ -101,7 +101,7 @@ impl TextHead {
         let history = &reading.history;
         let next = head.next(history, weights, outside.as_ref());
         // Every token of the tokenizer has a symbol, so the fallback is not reached.
-        let probability = next.teach(weights, symbol).unwrap_or(0.0);
+        let probability = next.update_weights(weights, symbol).unwrap_or(0.0);
         head.read_id(&mut reading.history, symbol);
         let event: Event = token_event(token);
         reading.open.push(event);

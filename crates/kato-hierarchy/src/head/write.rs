@@ -148,7 +148,7 @@ pub enum WriteEnd {
 /// A text that the head wrote.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Writing {
+pub struct WrittenText {
     /// The tokens of the prompt.
     pub prompt_tokens: Vec<String>,
     /// The tokens written.
@@ -176,7 +176,7 @@ struct Beam {
 }
 
 impl TextHead {
-    /// Goes on with a text, token by token, by their probabilities.
+    /// Continues the text token by token, by the probabilities of the next token.
     ///
     /// Unlike [`Hierarchy::generate`](crate::Hierarchy::generate), which follows learned patterns
     /// and ends where they end, this always goes on.
@@ -189,7 +189,7 @@ impl TextHead {
         &self,
         prompt: impl Into<Prompt<'a>>,
         options: &WriteOptions,
-    ) -> Result<Writing, HierarchyError> {
+    ) -> Result<WrittenText, HierarchyError> {
         options.check()?;
         let prompt = prompt.into();
         let chunked = crate::chunked_prompt::ChunkedPrompt::new(&self.hierarchy, prompt)?;
@@ -222,7 +222,7 @@ impl TextHead {
             .map(String::as_str)
             .chain(tokens.iter().copied())
             .collect();
-        Ok(Writing {
+        Ok(WrittenText {
             text: self.hierarchy.decode(&tokens),
             // Decoded together: a character may reach from the prompt into the answer.
             whole_text: self.hierarchy.decode(&whole),

@@ -1,7 +1,7 @@
 //! Generating text.
 
 use kato_engine::{Engine, Observation, Sequence, SessionConfig};
-use kato_hierarchy::generation::{End, Fit};
+use kato_hierarchy::generation::{Fit, GenerationEnd};
 use kato_hierarchy::{GenerationOptions, Hierarchy, HierarchyError, Strategy};
 use kato_learner::{HierarchicalConceptLearner, HierarchicalNode, LearnerConfig};
 use kato_model::PatternName;
@@ -11,7 +11,7 @@ use proptest::strategy::Strategy as _;
 
 use crate::support::{DOCUMENTS, learned, letters, trained};
 
-fn greedy(hierarchy: &Hierarchy, prompt: &str) -> (String, End) {
+fn greedy(hierarchy: &Hierarchy, prompt: &str) -> (String, GenerationEnd) {
     let generation = hierarchy.generate(prompt, &GenerationOptions::default());
     let generation = generation.unwrap();
     (generation.text, generation.end)
@@ -27,9 +27,12 @@ fn what_was_learned_continues_verbatim_from_any_beginning_that_tells_the_documen
             let prompt = words[..at].join(" ");
             let (text, end) = greedy(&hierarchy, &prompt);
             assert_eq!(text, words[at..].join(" "), "after {prompt}");
-            assert_eq!(end, End::Learned);
+            assert_eq!(end, GenerationEnd::Learned);
         }
-        assert_eq!(greedy(&hierarchy, document), (String::new(), End::Learned));
+        assert_eq!(
+            greedy(&hierarchy, document),
+            (String::new(), GenerationEnd::Learned)
+        );
     }
 }
 
@@ -53,7 +56,7 @@ fn real_tokens_in_paragraphs_and_chunks_with_glued_ends_continue_verbatim() {
     // Blank lines are learned by no level.
     let expected = paragraphs.concat();
     assert_eq!(continuation, expected["It was a bright cold".len()..]);
-    assert_eq!(end, End::Learned);
+    assert_eq!(end, GenerationEnd::Learned);
     for prompt in [
         "It was",
         "It was a bright cold day in April,",
@@ -171,7 +174,7 @@ fn it_ends_at_the_tokens_and_texts_that_were_asked_for() {
     let generation = hierarchy.generate(prompt, &limited).unwrap();
     assert_eq!(
         (generation.text.as_str(), generation.end),
-        ("k l m n", End::MaxTokens)
+        ("k l m n", GenerationEnd::MaxTokens)
     );
     assert_eq!(generation.spans[0].parts.last().unwrap().tokens.end, 4);
 
@@ -180,7 +183,7 @@ fn it_ends_at_the_tokens_and_texts_that_were_asked_for() {
         .with_stop("zzz");
     let generation = hierarchy.generate(prompt, &stopped).unwrap();
     assert_eq!(generation.text, "k l m n o");
-    assert_eq!(generation.end, End::StopText("n o".to_owned()));
+    assert_eq!(generation.end, GenerationEnd::StopText("n o".to_owned()));
     let parts = &generation.spans[0].parts;
     assert_eq!(parts.last().unwrap().tokens.end, 5);
 
@@ -188,7 +191,7 @@ fn it_ends_at_the_tokens_and_texts_that_were_asked_for() {
     let generation = hierarchy.generate(prompt, &none).unwrap();
     assert_eq!(
         (generation.tokens.len(), generation.end),
-        (0, End::MaxTokens)
+        (0, GenerationEnd::MaxTokens)
     );
 }
 
@@ -196,10 +199,10 @@ fn it_ends_at_the_tokens_and_texts_that_were_asked_for() {
 fn nothing_to_say_is_an_answer() {
     let hierarchy = letters();
     for (prompt, end) in [
-        ("", End::NoAnswer),
-        (" \n\n ", End::NoAnswer),
-        ("never", End::NoAnswer),
-        ("never heard of never heard of", End::NoAnswer),
+        ("", GenerationEnd::NoAnswer),
+        (" \n\n ", GenerationEnd::NoAnswer),
+        ("never", GenerationEnd::NoAnswer),
+        ("never heard of never heard of", GenerationEnd::NoAnswer),
     ] {
         assert_eq!(
             greedy(&hierarchy, prompt),
@@ -236,11 +239,11 @@ fn an_unknown_child_ends_the_text_and_is_named() {
     .unwrap();
     assert_eq!(
         greedy(&hierarchy, "x"),
-        ("y x y".to_owned(), End::UnknownPattern(gone))
+        ("y x y".to_owned(), GenerationEnd::UnknownPattern(gone))
     );
     assert_eq!(
         greedy(&hierarchy, "x y x y"),
-        (String::new(), End::UnknownPattern(gone))
+        (String::new(), GenerationEnd::UnknownPattern(gone))
     );
 }
 
@@ -249,13 +252,13 @@ fn bridges_go_on_and_circles_end() {
     let hierarchy = trained(&[3, 2], &["a b c d e f", "e f a b c d"]);
     assert_eq!(
         greedy(&hierarchy, "a b"),
-        ("c d e f".to_owned(), End::Learned)
+        ("c d e f".to_owned(), GenerationEnd::Learned)
     );
     let options = GenerationOptions::default()
         .with_bridges()
         .with_max_tokens(1000);
     let generation = hierarchy.generate("a b", &options).unwrap();
-    assert_eq!(generation.end, End::Repetition);
+    assert_eq!(generation.end, GenerationEnd::Repetition);
     assert!(
         generation.text.starts_with("c d e f a b c d"),
         "{}",
@@ -276,7 +279,7 @@ fn a_beam_follows_the_sequence_with_the_greatest_shares() {
         let options = GenerationOptions::default().with_strategy(Strategy::Beam { width });
         let generation = hierarchy.generate("a b c d e f g h i j", &options).unwrap();
         assert_eq!(generation.text, "k l m n o p q r s t u v w x");
-        assert_eq!(generation.end, End::Learned);
+        assert_eq!(generation.end, GenerationEnd::Learned);
     }
 }
 

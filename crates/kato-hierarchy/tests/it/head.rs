@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kato_engine::{Engine, Observation, Sequence, SessionConfig};
 use kato_hierarchy::head::{
-    Counts, Expert, Reason, WriteEnd, WriteOptions, WriteStrategy, Writing,
+    Counts, Expert, Reason, WriteEnd, WriteOptions, WriteStrategy, WrittenText,
 };
 use kato_hierarchy::{HeadOptions, Hierarchy, HierarchyError, TextHead};
 use kato_learner::{HierarchicalNode, LearnerConfig};
@@ -16,7 +16,7 @@ fn head() -> TextHead {
     letters().head(HeadOptions::default()).unwrap()
 }
 
-fn words(writing: &Writing) -> Vec<&str> {
+fn words(writing: &WrittenText) -> Vec<&str> {
     writing
         .tokens
         .iter()
@@ -146,7 +146,7 @@ fn text_is_written_by_probabilities() {
             .unwrap()
     };
     assert_eq!(with(WriteStrategy::Beam { width: 1 }), writing);
-    let bits = |writing: &Writing| -> f64 {
+    let bits = |writing: &WrittenText| -> f64 {
         writing
             .tokens
             .iter()

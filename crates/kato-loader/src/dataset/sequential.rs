@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::{Corpus, Draw, ReadOptions, RecordLocation};
-use crate::bad_record::{BadReason, Fault, Lost};
+use crate::bad_record::{BadReason, Fault, SkippedExtent};
 use crate::chunk::{Chunk, Outcome};
 use crate::cursor::{Mark, Position};
 use crate::document::Place;
@@ -153,7 +153,7 @@ impl Sequential {
                     sink.id.truncate(id_start);
                     current.number(corpus, file, &mut fault);
                     if options.skips_files {
-                        fault.lost = Lost::RestOfFile;
+                        fault.lost = SkippedExtent::RestOfFile;
                         return self.bad(file, fault, PendingMove::File);
                     }
                     return self.bad(file, fault, PendingMove::Mark(read_to));

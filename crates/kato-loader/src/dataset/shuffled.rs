@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::{Corpus, Draw, ReadOptions, RecordLocation};
-use crate::bad_record::{BadReason, Fault, Lost};
+use crate::bad_record::{BadReason, Fault, SkippedExtent};
 use crate::chunk::{Chunk, Entry, Outcome};
 use crate::cursor::{Position, RecordKey};
 use crate::document::Place;
@@ -501,7 +501,7 @@ impl Window {
                 (fault.record, fault.line) = (None, None);
             }
             if skips_blocks {
-                fault.lost = Lost::RestOfBlock;
+                fault.lost = SkippedExtent::RestOfBlock;
             }
             return Some((Some(ranked.rank), Draw::Bad { file, fault }));
         }
@@ -520,8 +520,8 @@ impl Window {
 /// Limits a fault to its block where it would take the rest of the file: blocks are read on their
 /// own.
 fn limit_to_block(mut fault: Fault) -> Fault {
-    if fault.lost == Lost::RestOfFile {
-        fault.lost = Lost::RestOfBlock;
+    if fault.lost == SkippedExtent::RestOfFile {
+        fault.lost = SkippedExtent::RestOfBlock;
     }
     fault
 }

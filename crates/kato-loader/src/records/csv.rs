@@ -3,7 +3,7 @@
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, require_id, too_large};
-use crate::bad_record::{BadReason, Fault, Lost};
+use crate::bad_record::{BadReason, Fault, SkippedExtent};
 use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
 use crate::options::{CorpusOptions, Quoting};
@@ -163,7 +163,7 @@ impl CsvReader {
             // known.
             Parsed::UnclosedQuote | Parsed::End => {
                 let mut fault = fault_at(begin, BadReason::UnclosedQuote);
-                fault.lost = Lost::RestOfFile;
+                fault.lost = SkippedExtent::RestOfFile;
                 Step::Broken(fault)
             }
         })

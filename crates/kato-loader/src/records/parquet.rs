@@ -21,7 +21,7 @@ use self::column::{Column, Values};
 use self::footer::Group;
 use self::input::{LocalParquet, ParquetInput};
 use super::{RecordReader, Sink, Step, invalid_utf8, missing, too_large};
-use crate::bad_record::{BadReason, Cause, Fault, Lost};
+use crate::bad_record::{BadReason, Cause, Fault, SkippedExtent};
 use crate::cursor::Mark;
 use crate::extent::Extent;
 use crate::options::CorpusOptions;
@@ -272,7 +272,7 @@ impl ParquetReader {
     fn skip_row_group(&mut self, mut fault: Fault) -> Step {
         let end = self.file.groups[self.group].end_row.min(self.end);
         fault.record = Some(self.mark.record + 1);
-        fault.lost = Lost::Records(end - self.mark.record);
+        fault.lost = SkippedExtent::Records(end - self.mark.record);
         self.mark.record = end;
         self.batches = None;
         self.batch = None;
@@ -334,7 +334,7 @@ impl RecordReader for ParquetReader {
                 Err(reason) => {
                     let mut fault = Fault::for_file(reason);
                     fault.record = Some(self.mark.record);
-                    fault.lost = Lost::Record;
+                    fault.lost = SkippedExtent::Record;
                     Step::Bad(fault)
                 }
             };

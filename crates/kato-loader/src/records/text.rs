@@ -1,7 +1,7 @@
 //! Reads plain text: a document per file, per line or per paragraph.
 
 use super::{RecordReader, Sink, Step, binary, broken_at, fault_at, invalid_utf8, too_large};
-use crate::bad_record::{Fault, Lost};
+use crate::bad_record::{Fault, SkippedExtent};
 use crate::byte_stream::{ByteStream, Line, without_break};
 use crate::cursor::Mark;
 use crate::options::{CorpusOptions, TextUnit};
@@ -120,7 +120,7 @@ impl TextReader {
             // Checked before more is read, so that a file beyond the limit is never held in memory.
             if self.stream.available().len() > self.limit {
                 let mut fault = fault_at(self.mark, too_large(self.limit));
-                fault.lost = Lost::RestOfFile;
+                fault.lost = SkippedExtent::RestOfFile;
                 return Ok(Step::Broken(fault));
             }
             if !self.stream.fill()? {

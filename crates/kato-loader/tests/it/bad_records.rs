@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use kato_loader::bad_record::{BadReason, Lost};
+use kato_loader::bad_record::{BadReason, SkippedExtent};
 use kato_loader::{BadRecord, LoadError, OnBadRecord, Order, TextUnit};
 
 use crate::support::{Folder, builder, failure, gzip, lenient, with_ledger, zstd};
@@ -175,7 +175,7 @@ fn a_cut_off_archive_costs_its_rest_and_no_other_file() {
         assert_eq!(documents.last().unwrap(), "whole");
         let ledger = loader.take_bad_records();
         assert_eq!(ledger.len(), 1);
-        assert_eq!(ledger[0].lost, Lost::RestOfFile);
+        assert_eq!(ledger[0].lost, SkippedExtent::RestOfFile);
         assert_eq!(ledger[0].line, Some(documents.len() as u64));
         assert!(matches!(ledger[0].reason, BadReason::Corrupt { .. }));
         let error = failure(open().on_bad_record(OnBadRecord::Fail));

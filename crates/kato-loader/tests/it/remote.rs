@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use kato_fetch::{FetchError, Timeouts};
 use kato_hub_standin::{Dataset, Fault, HubStandin, PlainFile, When};
-use kato_loader::bad_record::{BadReason, Lost};
+use kato_loader::bad_record::{BadReason, SkippedExtent};
 use kato_loader::{
     Document, LoadError, OnBadRecord, Order, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
@@ -315,7 +315,10 @@ fn a_fault_that_stays_is_listed_under_the_other_policies() {
                 assert!(!ledger.is_empty() && loader.counts().bad == ledger.len() as u64);
                 for record in ledger {
                     assert!(record.file.ends_with(file), "{record}");
-                    assert!(matches!(record.lost, Lost::RestOfFile | Lost::RestOfBlock));
+                    assert!(matches!(
+                        record.lost,
+                        SkippedExtent::RestOfFile | SkippedExtent::RestOfBlock
+                    ));
                 }
             }
         }

@@ -84,7 +84,7 @@ impl<'a> Ensemble<'a> {
         let predictions = order.into_iter().map(|idx| {
             cancel.check()?;
             let survivor = &self.survivors[idx];
-            cancel.take(|| survivor.bytes_with_texts(self.state, table))?;
+            cancel.reserve(|| survivor.bytes_with_texts(self.state, table))?;
             let mut prediction = survivor.with_texts(self.state, table);
             prediction.emotives = self.index.emotives_of(&prediction.name);
             Ok(prediction)
@@ -276,7 +276,7 @@ impl<'a> Ensemble<'a> {
             .map(|future| {
                 cancel.check()?;
                 let first = &self.survivors[future.first];
-                cancel.take(|| first.bytes_of_future(table))?;
+                cancel.reserve(|| first.bytes_of_future(table))?;
                 Ok(FuturePotential {
                     future: first.texts_of(first.split.future.clone(), table),
                     aggregate_potential: futures.potential(future),

@@ -250,7 +250,7 @@ fn fill_texts(
     let mut symbols = Vec::new();
     index.read_symbols_at(spot, &mut symbols);
     // In the sequence and in the future.
-    cancel.take(|| 2 * text_bytes(&symbols, table))?;
+    cancel.reserve(|| 2 * text_bytes(&symbols, table))?;
     let text = |symbol: &SymbolId| table.text(*symbol).into_owned();
     let single = |symbol: &SymbolId| Event::in_given_order(vec![text(symbol)]);
     prediction.emotives = index.emotives_of(&prediction.name);

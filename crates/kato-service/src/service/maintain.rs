@@ -17,7 +17,7 @@ const FORGOTTEN_AT_ONCE: usize = 10_000;
 /// The work of one round of [`Service::maintain`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Maintained {
+pub struct MaintenanceReport {
     /// Sessions removed because their time was over.
     pub sessions_expired: usize,
     /// Nodes whose lessons were folded into their stores.
@@ -38,23 +38,23 @@ impl Service {
     /// The first of what went wrong, when everything was tried; it stays in
     /// [`Figures::failure`](crate::figures::Figures::failure) until a round succeeds. A store that
     /// cannot be written loses nothing: its lessons stay in the journal.
-    pub fn maintain(&self) -> Result<Maintained, ServiceError> {
+    pub fn maintain(&self) -> Result<MaintenanceReport, ServiceError> {
         let shared = &*self.shared;
         let _maintaining = match shared.maintenance.try_lock() {
             Ok(maintaining) => maintaining,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(Maintained::default()),
+            Err(TryLockError::WouldBlock) => return Ok(MaintenanceReport::default()),
         };
         // Not held: closing waits for this round anyway, and writes must not wait for a closing
         // that waits for it.
         match shared.begin_write() {
             Ok(turn) => drop(turn),
-            Err(ServiceError::Closed) => return Ok(Maintained::default()),
+            Err(ServiceError::Closed) => return Ok(MaintenanceReport::default()),
             Err(error) => return Err(error),
         }
-        let mut done = Maintained {
+        let mut done = MaintenanceReport {
             sessions_expired: self.remove_expired(),
-            ..Maintained::default()
+            ..MaintenanceReport::default()
         };
         let now = shared.now();
         let worked = match &shared.journal {
@@ -71,8 +71,8 @@ impl Service {
         worked.map(|()| done)
     }
 
-    /// Takes the nodes that were not used for longest out of memory, until there is room for some
-    /// more; returns how many went. To be called often, at least ten times a second: it does nothing
+    /// Evicts the least recently used nodes from memory until there is room for some more; returns how
+    /// many were evicted. To be called often, at least ten times a second: it does nothing
     /// while there is room, and requests that find none make it themselves, and wait.
     #[expect(clippy::must_use_candidate, reason = "the number is a by-product")]
     pub fn keep_room(&self) -> usize {
@@ -89,7 +89,7 @@ impl Service {
         &self,
         journal: &Journal,
         now: Micros,
-        done: &mut Maintained,
+        done: &mut MaintenanceReport,
     ) -> Result<(), ServiceError> {
         let nodes = self.shared.nodes.registry().in_memory();
         let folded = nodes
@@ -134,7 +134,7 @@ impl Service {
         &self,
         journal: &Journal,
         now: Micros,
-        done: &mut Maintained,
+        done: &mut MaintenanceReport,
     ) -> Result<(), ServiceError> {
         let latest = now.minus(self.shared.options.fold_interval);
         let due = self.shared.nodes.registry().unfolded_before(latest);
@@ -151,7 +151,7 @@ impl Service {
         &self,
         mut nodes: Vec<Arc<NodeEntry>>,
         journal: &Journal,
-        done: &mut Maintained,
+        done: &mut MaintenanceReport,
     ) -> Result<(), ServiceError> {
         nodes.retain(|entry| entry.is_idle());
         NodeEntry::sort_by_last_use(&mut nodes);
@@ -169,7 +169,7 @@ impl Service {
     fn forget_keys(
         journal: &Journal,
         now: Micros,
-        done: &mut Maintained,
+        done: &mut MaintenanceReport,
     ) -> Result<(), ServiceError> {
         let mut entry = Entry::default();
         for row in journal

@@ -131,7 +131,7 @@ fn answer(
 ) -> Result<NextAnswer, Cancelled> {
     // The distribution, and the history as the head reads it.
     let bytes = head.n_outcomes() * size_of::<f64>() + history.len() * 100;
-    cancel.take(|| bytes)?;
+    cancel.reserve(|| bytes)?;
     let mut read = head.history();
     let mut weights = Weights::new();
     for symbol in history {
@@ -158,7 +158,7 @@ fn answer(
         explanations: Vec::new(),
     };
     let mut explain = |symbol| {
-        cancel.take(|| history.len() * EXPLAINED.0 + EXPLAINED.1)?;
+        cancel.reserve(|| history.len() * EXPLAINED.0 + EXPLAINED.1)?;
         answer.explanations.push(next.explain(symbol));
         Ok(())
     };
@@ -211,7 +211,7 @@ fn name_patterns(
     }
     namer.name(explanations);
     for pattern in explanations.iter_mut().flat_map(Explanation::patterns_mut) {
-        cancel.take(|| NAMED)?;
+        cancel.reserve(|| NAMED)?;
         // Of what was taught here nothing but the time is known: this is for what was trained
         // elsewhere and put there.
         let level = pattern.level;

@@ -7,7 +7,7 @@ use kato_engine::config::SessionConfigChange;
 use uuid::Uuid;
 
 use super::Service;
-use crate::answer::{Existence, ListedSession, NewSession, SessionPage, SessionView};
+use crate::answer::{ListedSession, NewSession, SessionExistence, SessionPage, SessionView};
 use crate::compact_json::{CompactJson, check_size};
 use crate::journal::{Entry, SessionHeader};
 use crate::session::SessionEntry;
@@ -99,14 +99,14 @@ impl Service {
 
     /// Returns whether a session is there and whether it has expired. Changes nothing.
     #[must_use]
-    pub fn exists(&self, id: &str) -> Existence {
+    pub fn exists(&self, id: &str) -> SessionExistence {
         let now = self.shared.now();
         self.shared
             .sessions
             .get(id)
-            .map_or_else(Existence::default, |entry| {
+            .map_or_else(SessionExistence::default, |entry| {
                 let expired = entry.has_expired(now);
-                Existence {
+                SessionExistence {
                     exists: !expired,
                     expired,
                 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::Service;
 use super::operate::{BeginResult, Form, IdempotentRequest, OperationOutcome};
-use crate::answer::{Cognition, Finalized, Learned, ObserveOutcome, SequenceAnswer};
+use crate::answer::{Cognition, FinalizeAnswer, LearnAnswer, ObserveOutcome, SequenceAnswer};
 use crate::journal::{Entry, StoredAnswer};
 use crate::keys::digest;
 use crate::node::LoadedNode;
@@ -118,7 +118,7 @@ impl Service {
     /// # Errors
     ///
     /// [`ServiceError::EmptyStm`], and as [`observe`](Self::observe).
-    pub fn learn(&self, id: &str, key: Option<&str>) -> Result<Receipt<Learned>, ServiceError> {
+    pub fn learn(&self, id: &str, key: Option<&str>) -> Result<Receipt<LearnAnswer>, ServiceError> {
         self.operate(
             id,
             idempotent_request(key, "learn"),
@@ -128,7 +128,7 @@ impl Service {
                     loaded,
                     entry,
                     |loaded| loaded.session.learn(),
-                    |node_id, outcome| Learned { node_id, outcome },
+                    |node_id, outcome| LearnAnswer { node_id, outcome },
                 )
             },
         )
@@ -303,13 +303,13 @@ impl Service {
     /// # Errors
     ///
     /// As [`stm`](Self::stm).
-    pub fn finalize_training(&self, id: &str) -> Result<Finalized, ServiceError> {
+    pub fn finalize_training(&self, id: &str) -> Result<FinalizeAnswer, ServiceError> {
         let (node_id, node) = self.read(id, |loaded, entry| {
             (entry.node_id.clone(), std::sync::Arc::clone(&loaded.node))
         })?;
         let began = Instant::now();
         let patterns = node.node().finalize_training();
-        Ok(Finalized {
+        Ok(FinalizeAnswer {
             node_id,
             patterns,
             took: began.elapsed(),

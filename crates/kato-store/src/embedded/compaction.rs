@@ -129,8 +129,8 @@ impl EmbeddedStore {
         Ok(true)
     }
 
-    /// Lets the merges of later commits leave the segments of these digests alone, as something is
-    /// derived from them that would be void otherwise, such as an index. They do not count among the
+    /// Excludes the segments of these digests from merging by later commits, so that a file derived
+    /// from them, such as an index, stays valid. They do not count among the
     /// [`max_segments`](super::EmbeddedOptions::max_segments); those of an earlier call are free again.
     ///
     /// Lasts until the store is closed, and binds neither [`compact`](Self::compact) and
