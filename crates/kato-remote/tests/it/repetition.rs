@@ -190,7 +190,7 @@ fn two_trainers_of_one_run_and_another_run_in_its_file_are_refused() {
     let first = backend(server.addr, &state, 4).unwrap();
     let second = backend(server.addr, &state, 4).map(|_| ());
     assert!(
-        matches!(second, Err(RemoteError::State { action: "lock", .. })),
+        matches!(second, Err(RemoteError::Locked { .. })),
         "{second:?}"
     );
 
