@@ -2,9 +2,9 @@
 //! the origin of every word.
 //!
 //! ```text
-//! kato generate --kb my-kb --prompt "The cat sat"
-//! kato generate --kb my-kb --prompt "The cat sat" --explain
-//! kato generate --kb my-kb --prompt "The" --strategy sample --seed 7 --bridge
+//! kato generate --kb my-kb --text "The cat sat"
+//! kato generate --kb my-kb --text "The cat sat" --explain
+//! kato generate --kb my-kb --text "The" --strategy sample --seed 7 --bridge
 //! ```
 
 use std::process::ExitCode;
@@ -37,8 +37,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     kb: DirectoryArgs,
     /// The text to continue.
-    #[arg(long, value_name = "TEXT")]
-    prompt: String,
+    #[arg(long, value_name = "TEXT", alias = "prompt")]
+    text: String,
     /// End after this many tokens.
     #[arg(long, value_name = "N", default_value_t = 100)]
     max_tokens: usize,
@@ -124,7 +124,7 @@ fn run(args: &Args) -> Result<()> {
     options.bridges = args.bridge;
     options.stop.clone_from(&args.stop);
     let hierarchy = open(&args.kb, args.memory)?;
-    let view = GenerationView::of(&hierarchy, &args.prompt, &options, args.explain)?;
+    let view = GenerationView::of(&hierarchy, &args.text, &options, args.explain)?;
     show(&view, args.json)
 }
 
@@ -145,6 +145,6 @@ fn write(args: &Args) -> Result<()> {
     options.stop.clone_from(&args.stop);
     options.explain = args.explain;
     let head = open_head(&args.kb, HeadOptions::default())?;
-    let writing = head.write(args.prompt.as_str(), &options)?;
+    let writing = head.write(args.text.as_str(), &options)?;
     show(&WritingView(writing), args.json)
 }

@@ -114,7 +114,7 @@ fn what_does_not_fit_into_memory_is_asked_over_an_index() {
                 "predict",
                 &["--node", "node1", "--text", "The cat sat on the mat"],
             ),
-            ask("generate", &["--prompt", "The cat"]),
+            ask("generate", &["--text", "The cat"]),
         ]
     };
     let expected = answers(&[]);
@@ -147,7 +147,7 @@ fn a_learned_document_continues_and_every_span_is_explained() {
     let arguments = [
         "--kb",
         "kb",
-        "--prompt",
+        "--text",
         "The cat sat on the mat in",
         "--explain",
     ];
@@ -157,12 +157,12 @@ fn a_learned_document_continues_and_every_span_is_explained() {
     );
     insta::assert_snapshot!(
         "generate_nothing",
-        without_time(&place.succeeds("generate", &["--kb", "kb", "--prompt", "zebra"]))
+        without_time(&place.succeeds("generate", &["--kb", "kb", "--text", "zebra"]))
     );
     let answer = json_of(
         &place,
         "generate",
-        &["--prompt", "The cat sat on the mat in"],
+        &["--text", "The cat sat on the mat in"],
     );
     let document = &answer["spans"][0]["source"]["document"];
     assert!(document.as_str().unwrap().starts_with('d'), "{answer}");
@@ -174,7 +174,7 @@ fn the_same_seed_gives_the_same_text() {
     let place = Workplace::trained();
     for strategy in ["top-n", "sample", "beam"] {
         let arguments = [
-            "--prompt",
+            "--text",
             "The",
             "--strategy",
             strategy,
@@ -211,7 +211,7 @@ fn what_goes_wrong_says_what_to_do() {
             &[
                 "--kb",
                 "kb",
-                "--prompt",
+                "--text",
                 "a",
                 "--strategy",
                 "sample",
@@ -222,7 +222,7 @@ fn what_goes_wrong_says_what_to_do() {
         ),
         (
             "generate",
-            &["--kb", "kb", "--prompt", "a", "--level", "9"],
+            &["--kb", "kb", "--text", "a", "--level", "9"],
             "error: use level 9: there are 3, counted from 0",
         ),
     ] {

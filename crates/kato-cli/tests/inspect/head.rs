@@ -102,7 +102,7 @@ fn the_head_writes() {
     for strategy in ["greedy", "sample", "beam"] {
         let arguments = [
             "--head",
-            "--prompt",
+            "--text",
             "The",
             "--strategy",
             strategy,
@@ -122,7 +122,7 @@ fn the_head_writes() {
         "--kb",
         "kb",
         "--head",
-        "--prompt",
+        "--text",
         "The",
         "--strategy",
         "top-n",
@@ -130,6 +130,6 @@ fn the_head_writes() {
     let (code, message) = place.fails("generate", &arguments);
     let expected = "error: --head draws with --strategy sample, not top-n";
     assert_eq!((code, message.trim_end()), (2, expected));
-    let arguments = ["--kb", "kb", "--head", "--prompt", "The", "--bridge"];
+    let arguments = ["--kb", "kb", "--head", "--text", "The", "--bridge"];
     assert_eq!(place.fails("generate", &arguments).0, 2);
 }

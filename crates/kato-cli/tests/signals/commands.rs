@@ -24,7 +24,7 @@ fn every_command_obeys_at_once() {
         "score --kb undisturbed corpus.jsonl",
         "next --kb undisturbed --text the",
         "predict --kb undisturbed --text ships",
-        "generate --kb undisturbed --prompt ships",
+        "generate --kb undisturbed --text ships",
         "corpus --like corpus.jsonl --bytes 1GB --seed 1",
         "cluster forecast --text 1TB",
         "runs list --in .",
