@@ -1,5 +1,11 @@
 //! The filter pipeline, which decides which patterns are candidates at all.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a length times a ratio, rounded down; a cast to an integer saturates"
+)]
+
 use std::ops::RangeInclusive;
 
 use crate::cancel::{Cancel, Cancelled};

@@ -1,5 +1,10 @@
 //! The index of one node's patterns, in memory, arranged so that predictions touch few of them.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "an event and a level below have fewer than 2³² symbols: their ids are checked"
+)]
+
 mod name_table;
 mod page_set;
 

@@ -19,6 +19,8 @@
 //! [`FilterSettings`]: config::FilterSettings
 //! [`FuturePotential`]: prediction::FuturePotential
 
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 mod bounds;
 mod cancel;
 mod candidate;

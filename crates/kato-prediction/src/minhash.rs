@@ -6,6 +6,11 @@
 //! h(x) = ((a·x + b) mod (2⁶¹ − 1)) mod 2³², where x is the first four bytes of SHA-1 and the
 //! product wraps at 2⁶⁴, as it does there.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the low half of the value is what the original takes"
+)]
+
 mod mersenne_twister;
 
 use mersenne_twister::MersenneTwister;

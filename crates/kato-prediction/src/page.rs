@@ -1,5 +1,10 @@
 //! Pages: up to 65,536 patterns of one class, stored as columns.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a page has at most 2¹⁶ patterns, and is sealed long before it has 2³² symbols"
+)]
+
 mod frequencies;
 mod postings;
 mod symbol_column;

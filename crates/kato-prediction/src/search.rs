@@ -1,5 +1,10 @@
 //! Exact top-k search: finds the patterns with the best scores without comparing most of them.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a page has at most 2¹⁶ patterns, and an index fewer than 2³²"
+)]
+
 mod frozen_scan;
 mod overlap_counters;
 mod page_scan;

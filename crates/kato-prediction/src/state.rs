@@ -1,5 +1,10 @@
 //! The observed state, in the symbol ids of one index and prepared for many comparisons.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a state has fewer than 2³² distinct symbols: their ids are checked"
+)]
+
 use kato_model::Event;
 
 use crate::SymbolId;

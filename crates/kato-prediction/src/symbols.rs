@@ -1,5 +1,10 @@
 //! The symbols of one index: ids for texts and pattern names, and the counts of each.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "fewer than 2³² names are taken in: `check_room` sees to it"
+)]
+
 mod base_counts;
 
 use std::borrow::Cow;

@@ -1,5 +1,10 @@
 //! Offsets and look-ups in columns.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the share of a length is no more than the length"
+)]
+
 use super::checked::{CheckedBytes, View};
 use super::layout::{LayoutError, OFFSET_BASE};
 

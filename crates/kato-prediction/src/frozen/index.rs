@@ -1,5 +1,10 @@
 //! A node's patterns in name order, as columns that are read in place.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "ranks and ids are below the number of patterns, which is checked against 2³² when an index is opened"
+)]
+
 use std::borrow::Cow;
 
 use kato_model::PatternName;

@@ -4,6 +4,11 @@
 //! bits of each of the other symbols. So a walk along a list passes over most patterns that score
 //! too low without reading them, which would mean waiting for memory for each.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "patterns that are signed are no longer than `LONGEST_SIGNED`"
+)]
+
 /// Most symbols of a pattern that has signatures.
 pub const LONGEST_SIGNED: usize = 9;
 

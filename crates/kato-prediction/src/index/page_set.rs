@@ -1,6 +1,11 @@
 //! The pages of an index: patterns are appended to an open page, which is sealed when it has some
 //! of them; small sealed pages are merged when there are many.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a page's number is below 2¹⁶, and so is a place in a page"
+)]
+
 use std::collections::BTreeMap;
 
 use kato_model::PatternName;

@@ -4,6 +4,8 @@
 //! pseudo-random number generator" (1998), with the seeding of 2002. Thirty lines whose output must
 //! never change are no reason for a dependency.
 
+#![expect(clippy::cast_possible_truncation, reason = "the state has 624 words")]
+
 /// Words of state.
 const N: usize = 624;
 

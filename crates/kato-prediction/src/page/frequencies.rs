@@ -1,5 +1,10 @@
 //! The column of frequencies of a page: four bytes each, as nearly all are small.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a page has at most 2¹⁶ patterns"
+)]
+
 use crate::collections::HashMap;
 
 /// Numbers of learns by place.

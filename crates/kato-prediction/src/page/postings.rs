@@ -1,6 +1,11 @@
 //! Postings: for every symbol of a page, the patterns that hold it and those in which another
 //! symbol follows it.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a page is sealed long before it has 2³² symbols"
+)]
+
 use std::ops::Range;
 
 use crate::symbols::SymbolId;

@@ -1,5 +1,10 @@
 //! The futures that predictions share, and the weight of each.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "an event has fewer than 2³² symbols: their ids are checked"
+)]
+
 use super::survivor::Survivor;
 use crate::cancel::{Cancel, Cancelled};
 use crate::collections::HashMap;

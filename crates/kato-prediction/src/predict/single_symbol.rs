@@ -1,5 +1,10 @@
 //! Predictions of a state of one symbol: the patterns that begin with it, the shorter the better.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a page has at most 2¹⁶ patterns"
+)]
+
 use kato_model::Event;
 
 use super::best;

@@ -20,6 +20,11 @@
 //! ([`PlaceBounds`]). Two symbols may have one hash, so it may hold fewer, but no others: what cannot
 //! rank by its signature is passed over without being read.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "ranks are below the number of patterns, which is below 2³²; a word has 64 bits"
+)]
+
 use std::cmp::{Ordering, Reverse};
 use std::ops::Range;
 use std::rc::Rc;

@@ -1,6 +1,11 @@
 //! The search in one page: postings first, and patterns only where these promise a
 //! high enough score.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a page has at most 2¹⁶ patterns"
+)]
+
 use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 use std::rc::Rc;

@@ -1,5 +1,7 @@
 //! The counts of what was learned of the symbols of an index that lies below.
 
+#![expect(clippy::cast_possible_truncation, reason = "ids are below 2³²")]
+
 use super::{NAME, SymbolCount};
 use crate::SymbolId;
 use crate::collections::HashMap;
