@@ -1,5 +1,7 @@
 //! Errors of estimates.
 
+use std::path::PathBuf;
+
 use kato_advice::Advice;
 use thiserror::Error;
 
@@ -81,10 +83,12 @@ pub enum EstimateError {
         /// The problem.
         reason: String,
     },
-    /// The plot could not be drawn.
-    #[error("failed to draw the plot: {reason}")]
+    /// A plot could not be written.
+    #[error("failed to write the plot {}: {reason}", path.display())]
     Plot {
-        /// The message of the drawing library.
+        /// The file, or its directory.
+        path: PathBuf,
+        /// The problem.
         reason: String,
     },
 }

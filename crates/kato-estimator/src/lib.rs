@@ -34,7 +34,6 @@ mod level_model;
 mod optimize;
 mod path;
 mod pitman_yor;
-#[cfg(feature = "plots")]
 mod plots;
 pub mod power_law;
 mod random;

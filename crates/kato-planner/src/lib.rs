@@ -11,10 +11,8 @@
 //! | how long do many machines take, and for how much? | [`cluster`] |
 //! | how does a cost grow with the size of the work? | [`scaling`] |
 //! | what did runs take, and how good were forecasts? | `history`, with the feature `history` |
-//! | how does it look? | [`chart`] |
 
 pub mod catalogue;
-pub mod chart;
 pub mod cluster;
 mod costs;
 mod error;

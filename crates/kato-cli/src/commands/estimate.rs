@@ -91,7 +91,7 @@ pub(crate) struct Args {
     /// Estimate however far the target is from what was looked at.
     #[arg(long)]
     force: bool,
-    /// Write plots of growth and of frequencies, as SVG and PNG, into this directory.
+    /// Write plots of growth and of frequencies, as SVG, into this directory.
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
     /// Print one JSON object to standard output.

@@ -26,6 +26,7 @@ use kato_planner::legacy::{self, LegacyRequest};
 use kato_planner::recommend::Place;
 use kato_planner::scaling::{Law, Scaling, ScalingAnalyzer};
 use kato_planner::{Catalogue, Interval, Recommendation, Requirements, RunCosts, recommend};
+use kato_report::figures::bytes;
 use kato_scheduler::StopSignal;
 
 use crate::backend::{Backend, MONGODB_URI};
@@ -39,8 +40,8 @@ use crate::machine::{self, Machine};
 use crate::meter::Meter;
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
-    LegacyView, Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, bytes, fitted, interval,
-    limits, measure, page, part_bytes, shell,
+    LegacyView, Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval, limits,
+    measure, page, part_bytes, shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::text_file::read_text;
