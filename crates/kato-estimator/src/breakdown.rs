@@ -21,8 +21,8 @@ pub struct StorageBreakdown {
     pub engine: String,
     /// The corpus asked for.
     pub target: Target,
-    /// Size of the target as a multiple of what was observed; `None` where nothing was observed.
-    pub extrapolation: Option<f64>,
+    /// Size of the target as a multiple of what was observed.
+    pub extrapolation: f64,
     /// The levels, bottom up.
     pub level_estimates: Vec<LevelEstimate>,
     /// Learn calls of all levels.
@@ -73,7 +73,7 @@ impl StorageBreakdown {
     pub(crate) fn from_levels(
         engine: &str,
         target: Target,
-        extrapolation: Option<f64>,
+        extrapolation: f64,
         level_estimates: Vec<LevelEstimate>,
         fixed_bytes: f64,
         confidence: f64,
@@ -84,8 +84,8 @@ impl StorageBreakdown {
         let mut bytes = sum(|level| &level.bytes);
         // Added to both ends as well, so that they stay around the value.
         bytes.value += fixed_bytes;
-        bytes.low = bytes.low.map(|low| low + fixed_bytes);
-        bytes.high = bytes.high.map(|high| high + fixed_bytes);
+        bytes.low += fixed_bytes;
+        bytes.high += fixed_bytes;
         Self {
             schema: SCHEMA,
             engine: engine.to_owned(),
@@ -142,10 +142,7 @@ impl fmt::Display for StorageBreakdown {
             .filter_map(|(size, unit)| size.map(|size| format!("{} {unit}", grouped(size as f64))))
             .collect();
         write!(f, "{} in {}", known.join(", "), self.engine)?;
-        match self.extrapolation {
-            Some(factor) => writeln!(f, "; {factor:.1} times what was observed")?,
-            None => writeln!(f, "; a formula, nothing was observed")?,
-        }
+        writeln!(f, "; {:.1} times what was observed", self.extrapolation)?;
         writeln!(
             f,
             "{:<8} {:>6}  {:<36}  {:<36}  {:<22}  size",
@@ -176,24 +173,18 @@ impl fmt::Display for StorageBreakdown {
             "",
             shown(&self.bytes, bytes_shown),
         )?;
-        if self.bytes.low.is_some() {
-            write!(
-                f,
-                "In parentheses: intervals for {:.0} % of cases.",
-                self.bytes.confidence * 100.0
-            )
-        } else {
-            write!(f, "No intervals: nothing is known of the error.")
-        }
+        write!(
+            f,
+            "In parentheses: intervals for {:.0} % of cases.",
+            self.bytes.confidence * 100.0
+        )
     }
 }
 
-/// Returns a figure as text, with its interval in parentheses where it has one.
+/// Returns a figure as text, with its interval in parentheses.
 fn shown(figure: &Figure, show: impl Fn(f64) -> String) -> String {
-    match (figure.low, figure.high) {
-        (Some(low), Some(high)) => format!("{} ({}–{})", show(figure.value), show(low), show(high)),
-        _ => show(figure.value),
-    }
+    let [value, low, high] = [figure.value, figure.low, figure.high].map(show);
+    format!("{value} ({low}–{high})")
 }
 
 /// Returns a number as text, rounded to a whole one, with commas.

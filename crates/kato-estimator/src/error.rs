@@ -28,7 +28,7 @@ pub enum EstimateError {
     #[error("the sample has no learn call at level 0: add documents, or check the chunk sizes")]
     EmptySample,
     /// There is nothing to estimate from.
-    #[error("nothing to estimate from: give the builder a calibration, or the original's formula")]
+    #[error("nothing to estimate from: give the builder a calibration")]
     NoModel,
     /// The target is 0, not finite, or not in a unit that the source of the estimate knows.
     #[error("the target {value} {unit} cannot be scaled to: {reason}")]

@@ -11,13 +11,11 @@
 //! | a random sample | [`TextSampler`] or [`SampleBuilder`], [`Calibration::from_sample`] |
 //! | a finished run over a part of it | [`RunRecord`], [`Calibration::from_run`] |
 //! | several runs | [`Calibration::from_history`] |
-//! | nothing | [`LegacyModel`], the original's formula, which is far off |
 //!
 //! The parts can be used alone: [`FrequencyCounts`] with [`PitmanYor`], [`GrowthLaw`] and
 //! [`PowerLaw`] for laws of frequencies, [`StorageEngine`] for the bytes of known contents.
 //!
 //! [`RunRecord`]: run_record::RunRecord
-//! [`LegacyModel`]: legacy::LegacyModel
 //! [`PowerLaw`]: power_law::PowerLaw
 
 pub mod breakdown;
@@ -29,7 +27,6 @@ mod figure;
 mod frequency;
 mod growth;
 mod hierarchy;
-pub mod legacy;
 mod level_model;
 mod optimize;
 mod path;
@@ -47,7 +44,7 @@ pub use breakdown::StorageBreakdown;
 pub use bytes::StorageEngine;
 pub use calibration::Calibration;
 pub use error::EstimateError;
-pub use estimator::{DEFAULT_MAX_EXTRAPOLATION, Model, StorageEstimator, StorageEstimatorBuilder};
+pub use estimator::{DEFAULT_MAX_EXTRAPOLATION, StorageEstimator, StorageEstimatorBuilder};
 pub use figure::{Figure, Method};
 pub use frequency::FrequencyCounts;
 pub use growth::GrowthLaw;

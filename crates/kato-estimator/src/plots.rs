@@ -97,18 +97,17 @@ impl StorageBreakdown {
         let levels = self.level_estimates.iter();
         for level in levels.filter(|level| !level.growth.is_empty()) {
             let color = Color::Nth(level.level);
-            let band = level.growth.iter().filter_map(|point| {
+            let band = level.growth.iter().map(|point| {
                 let figure = &point.distinct_patterns;
-                Some((point.learns, figure.low?, figure.high?))
+                (point.learns, figure.low, figure.high)
             });
             let line = level.growth.iter();
             let line = line.map(|point| (point.learns, point.distinct_patterns.value));
             let observed = &level.observed;
             let observed = (observed.observations() as f64, observed.distinct() as f64);
             for point in &level.growth {
-                let figure = &point.distinct_patterns;
                 most_learns = most_learns.max(point.learns);
-                most_patterns = most_patterns.max(figure.high.unwrap_or(figure.value));
+                most_patterns = most_patterns.max(point.distinct_patterns.high);
             }
             chart = chart
                 .with(color, "", Shape::Band(band.collect()))

@@ -5,7 +5,6 @@
 //! | question | take |
 //! |---|---|
 //! | which machine does it, for how much? | [`recommend()`] with [`RunCosts`] and a [`Catalogue`] |
-//! | what did the original recommend? | [`legacy`] |
 //! | how long will a run take, by what other runs took? | [`LearnCallModel`] |
 //! | which settings are best? | [`halving`] |
 //! | how long do many machines take, and for how much? | [`cluster`] |
@@ -21,7 +20,6 @@ pub mod halving;
 pub mod history;
 mod interval;
 mod learn_calls;
-pub mod legacy;
 pub mod recommend;
 pub mod scaling;
 

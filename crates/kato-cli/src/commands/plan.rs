@@ -22,7 +22,6 @@ use kato_estimator::{
 };
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
-use kato_planner::legacy::{self, LegacyRequest};
 use kato_planner::recommend::Place;
 use kato_planner::scaling::{Law, Scaling, ScalingAnalyzer};
 use kato_planner::{Catalogue, Interval, Recommendation, Requirements, RunCosts, recommend};
@@ -40,8 +39,8 @@ use crate::machine::{self, Machine};
 use crate::meter::Meter;
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
-    LegacyView, Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval, limits,
-    measure, page, part_bytes, shell,
+    Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval, limits, measure,
+    page, part_bytes, shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::text_file::read_text;
@@ -122,19 +121,11 @@ pub(crate) struct Args {
     memory: ByteSize,
     /// Where the run's knowledge goes: embedded:DIR (default embedded:kato-kb), or mongodb:URI for
     /// KATO's database layout in a MongoDB (mongodb alone takes the URI from KATO_MONGODB_URI).
-    #[arg(long, value_name = "BACKEND", conflicts_with = "legacy")]
+    #[arg(long, value_name = "BACKEND")]
     backend: Option<Backend>,
     /// Directory of the run's knowledge base: the same as --backend embedded:DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "backend")]
     kb: Option<PathBuf>,
-    /// Recommend by the formula of the Python original, which trains nothing; needs --samples and
-    /// --within.
-    #[arg(long, requires = "samples", requires = "within")]
-    legacy: bool,
-    /// For --legacy: samples a second of four cores. The original takes 0.45 of the default for a
-    /// slow machine.
-    #[arg(long, value_name = "N", default_value_t = 44.0, requires = "legacy")]
-    baseline: f64,
     /// Write the plan as a page of HTML with plots.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -169,9 +160,6 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
 
 /// Plans, and shows the plan.
 fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
-    if args.legacy {
-        return show(&LegacyView(legacy_answer(args)?), args.json);
-    }
     stop_on_interrupt(stop.clone());
     for (option, file) in [("--out", &args.out), ("--report", &args.report)] {
         file.as_deref()
@@ -189,18 +177,6 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         written.with_context(|| format!("failed to write {}", file.display()))?;
     }
     show(&plan, args.json)
-}
-
-/// Recommends by the original's formula.
-fn legacy_answer(args: &Args) -> Result<legacy::LegacyRecommendation> {
-    let samples = args.samples.context("--legacy needs --samples")? as f64;
-    let within = args.within.context("--legacy needs --within")?;
-    let mut request =
-        LegacyRequest::new(samples, within.as_secs_f64() / 3600.0).with_baseline(args.baseline);
-    if let Some(budget) = args.budget {
-        request = request.with_budget(budget);
-    }
-    Ok(legacy::recommend(&request)?)
 }
 
 /// Reads the catalogue of machines.
@@ -477,8 +453,7 @@ fn bytes_law(a_byte: f64, target: &Target) -> Option<Scaling> {
 
 /// Returns a figure of an estimate as an interval.
 fn of_figure(figure: &Figure) -> Interval {
-    let end = |end: Option<f64>| end.unwrap_or(figure.value);
-    Interval::new(figure.value, end(figure.low), end(figure.high))
+    Interval::new(figure.value, figure.low, figure.high)
 }
 
 /// Returns the peak of the memory: what the largest pilot took at least, and at most what the help

@@ -1,6 +1,5 @@
 //! A plan for people and for machines.
 
-use kato_planner::legacy::LegacyRecommendation;
 use kato_planner::recommend::{MachineOption, Verdict, span};
 use kato_planner::scaling::{Crossing, Limit};
 use kato_planner::{Interval, Recommendation};
@@ -163,35 +162,6 @@ impl View for Plan {
             text += &format!("  {assumption}\n");
         }
         text + &format!("\nRun it:\n  {}\n", self.command)
-    }
-}
-
-/// The recommendation of the original's formula.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct LegacyView(pub(crate) LegacyRecommendation);
-
-impl View for LegacyView {
-    fn text(&self, _width: usize) -> String {
-        let answer = &self.0;
-        let mut text = format!(
-            "By the formula of the original, which has measured nothing:\n{} cores, {} GB of memory, {} GB of storage for {:.1} samples/s\n\
-             {}: {:.0} USD, {:.1} samples/s, {}\n",
-            answer.cores,
-            answer.memory_gb,
-            answer.storage_gb,
-            answer.required_rate,
-            answer.processor,
-            answer.usd,
-            answer.rate,
-            span(answer.hours)
-        );
-        for (machine, usd) in &answer.cloud {
-            text += &format!("{machine}: {usd:.2} USD\n");
-        }
-        for warning in &answer.warnings {
-            text += &format!("warning: {warning}\n");
-        }
-        text
     }
 }
 

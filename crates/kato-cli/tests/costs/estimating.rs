@@ -175,23 +175,6 @@ fn far_targets_are_refused_unless_forced_and_intervals_widen() {
 }
 
 #[test]
-fn the_formula_of_the_original_looks_at_no_document() {
-    let place = Place::new(3);
-    let ask = [
-        "corpus.jsonl",
-        "--samples",
-        "1000",
-        "--model",
-        "legacy",
-        "--json",
-        "--quiet",
-    ];
-    let estimate = place.json_of("estimate", &ask);
-    assert_eq!(estimate["observed"], Value::Null);
-    assert_eq!(estimate["engine"], "legacy-formula");
-}
-
-#[test]
 fn plots_are_pictures() {
     let place = Place::new(200);
     let ask = [

@@ -1,6 +1,5 @@
 //! From a hundred documents to a billion: finite, monotone, honest about the range; formats.
 
-use kato_estimator::legacy::LegacyModel;
 use kato_estimator::run_record::{RunLevel, RunRecord};
 use kato_estimator::{
     Calibration, EstimateError, EstimatedHierarchy, Figure, GrowthLaw, SampleBuilder,
@@ -49,7 +48,7 @@ fn figures(breakdown: &StorageBreakdown) -> Vec<Figure> {
 }
 
 fn relative_width(figure: &Figure) -> f64 {
-    (figure.high.unwrap() / figure.low.unwrap()).ln()
+    (figure.high / figure.low).ln()
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn estimates_are_finite_and_monotone_from_one_sample_to_ten_billion() {
                                 .unwrap(),
                         );
                         for (at, figure) in now.iter().enumerate() {
-                            let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
+                            let (low, high) = (figure.low, figure.high);
                             assert!(
                                 figure.value.is_finite()
                                     && high.is_finite()
@@ -203,19 +202,6 @@ fn what_cannot_be_answered_is_refused_with_its_reason() {
         SampleBuilder::new(EstimatedHierarchy::new([4]).unwrap()).finish(),
         Err(EstimateError::EmptySample)
     ));
-}
-
-#[test]
-fn the_legacy_formula_is_answered_without_intervals() {
-    let legacy = LegacyModel::new(4, 15, 1.0).unwrap();
-    let breakdown = StorageEstimator::builder()
-        .with_legacy(legacy)
-        .build()
-        .unwrap()
-        .estimate_storage(1_000_000)
-        .unwrap();
-    assert_eq!(breakdown.bytes.low, None);
-    insta::assert_snapshot!(breakdown);
 }
 
 #[test]
@@ -342,7 +328,7 @@ proptest! {
             let estimator = StorageEstimator::builder().with_calibration(Calibration::from_sample(&sample)).with_force(true).build().unwrap();
             for figure in figures(&estimator.estimate_storage(samples).unwrap()) {
                 prop_assert!(figure.value.is_finite() && figure.value >= 0.0);
-                prop_assert!(figure.low.unwrap() <= figure.value && figure.value <= figure.high.unwrap());
+                prop_assert!(figure.low <= figure.value && figure.value <= figure.high);
             }
         }
     }

@@ -44,15 +44,6 @@ fn verdict(summary: &ProfilingSummary) -> Callout {
         let at_most = three_digits(gain.at_most);
         facts.push(("To gain at most".to_owned(), format!("{at_most} ×, {then}")));
     }
-    let legacy = summary.legacy_verdict;
-    let named = legacy
-        .resource
-        .map_or_else(|| "none".to_owned(), |resource| resource.to_string());
-    let confidence = percent(legacy.confidence);
-    facts.push((
-        "Rule of thresholds".to_owned(),
-        format!("{named} ({confidence})"),
-    ));
     let evidence = verdict.evidence.iter();
     Callout {
         title: verdict.headline(),

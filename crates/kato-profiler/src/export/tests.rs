@@ -9,7 +9,7 @@ use super::prometheus;
 use crate::error::ProfileError;
 use crate::summary::{FORMAT, ProfilingSummary};
 use crate::test_fixtures;
-use crate::verdict::{Attribution, Cause, LegacyRule};
+use crate::verdict::{Attribution, Cause};
 
 fn crate_file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -67,7 +67,6 @@ fn a_profile_that_was_exported_can_be_read_and_judged_again() {
     let read = ProfilingSummary::from_json(&path).unwrap();
     assert_eq!(read, summary);
     assert_eq!(Attribution::default().judge(&read), summary.verdict);
-    assert_eq!(LegacyRule::default().judge(&read), summary.legacy_verdict);
 }
 
 #[test]
