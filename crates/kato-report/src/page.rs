@@ -161,9 +161,15 @@ impl Page {
         self.element("p class=\"note\"", text);
     }
 
-    /// Adds words for a shell, which are broken and never scrolled, and copied as they are.
+    /// Adds words for a shell, which are copied as they are. Lines end between words, never at the
+    /// hyphens of an option.
     pub fn command(&mut self, text: &str) {
-        self.element("pre class=\"card command\"", text);
+        self.html.push_str("<pre class=\"card command\">");
+        for (at, word) in text.split(' ').enumerate() {
+            self.html.push_str(if at > 0 { " " } else { "" });
+            self.element("span", word);
+        }
+        self.html.push_str("</pre>\n");
     }
 
     /// Adds a list.
@@ -290,6 +296,17 @@ mod tests {
         assert!(html.contains(
             "<tr class=\"marked\"><th scope=\"row\">x</th><td data-label=\"a\">1</td><td data-label=\"b\">2</td></tr>"
         ), "{html}");
+    }
+
+    #[test]
+    fn a_command_is_whole_without_its_tags() {
+        let mut page = Page::new("t");
+        page.command("kato train 'a  b' --levels 5,3");
+        let html = page.into_html();
+        let (_, command) = html.split_once("command\">").unwrap();
+        let (command, _) = command.split_once("</pre>").unwrap();
+        let words = command.replace("<span>", "").replace("</span>", "");
+        assert_eq!(words, "kato train &#39;a  b&#39; --levels 5,3");
     }
 
     #[test]

@@ -7,14 +7,14 @@ use crate::escape::escaped;
 use crate::scale::{Axis, Scale};
 
 /// Width of every drawing and its margins, in units that a browser scales to the page.
-pub(crate) const WIDTH: f64 = 460.0;
+pub(crate) const WIDTH: f64 = 420.0;
 pub(crate) const LEFT: f64 = 62.0;
 pub(crate) const RIGHT: f64 = 16.0;
 pub(crate) const TOP: f64 = 10.0;
 /// Where the area of a drawing with two axes ends; numbers and label of the axis are below.
 pub(crate) const BOTTOM: f64 = 218.0;
 /// Width of a letter, about: nothing measures fonts, so that every machine draws the same.
-pub(crate) const LETTER: f64 = 6.4;
+pub(crate) const LETTER: f64 = 6.8;
 /// Rows above and below the drawing in a file of its own.
 const TITLE: f64 = 32.0;
 const ROW: f64 = 18.0;
@@ -70,7 +70,7 @@ impl Picture {
         );
         // A long title is drawn as narrow as it must be.
         let room = WIDTH - 2.0 * RIGHT;
-        let fits = match self.title.chars().count() as f64 * 1.15 * LETTER > room {
+        let fits = match 1.2 * width(&self.title) > room {
             true => format!(" textLength=\"{room}\" lengthAdjust=\"spacingAndGlyphs\""),
             false => String::new(),
         };
@@ -143,12 +143,25 @@ impl Picture {
     /// Draws lines and numbers of the horizontal axis.
     pub(crate) fn x_axis(&mut self, axis: &Axis, scale: &Scale) {
         let bottom = self.bottom;
+        let mut free_from = 0.0;
         for tick in scale.ticks() {
             let x = scale.place(tick);
             self.draw(format_args!(
                 "<path class=\"grid\" d=\"M{x:.1} {TOP}V{bottom:.1}\"/>"
             ));
-            self.text((x, bottom + 15.0), "tick mid", &(axis.format)(tick));
+            let number = (axis.format)(tick);
+            let width = width(&number);
+            // A number at an end of the axis must not leave the drawing.
+            let (class, left) = match x {
+                _ if x + width / 2.0 > WIDTH => ("tick end", x - width),
+                _ if x < width / 2.0 => ("tick", x),
+                _ => ("tick mid", x - width / 2.0),
+            };
+            // Nor may it run into the one before it.
+            if left >= free_from {
+                self.text((x, bottom + 15.0), class, &number);
+                free_from = left + width + 0.5 * LETTER;
+            }
         }
     }
 
@@ -175,9 +188,22 @@ impl Picture {
 
     /// Draws as much of a name as there is room for, in the middle below the axis.
     pub(crate) fn column_name(&mut self, middle: f64, room: f64, name: &str) {
-        let letters = (room / LETTER).floor().max(1.0) as usize;
-        let shown: String = name.chars().take(letters).collect();
+        let shown = shortened(name, room);
         self.text((middle, self.bottom + 15.0), "tick mid", &shown);
+    }
+}
+
+/// Returns how wide a text is, about.
+pub(crate) fn width(text: &str) -> f64 {
+    text.chars().count() as f64 * LETTER
+}
+
+/// Returns as much of a text as there is room for.
+pub(crate) fn shortened(text: &str, room: f64) -> String {
+    let letters = (room / LETTER).floor().max(2.0) as usize;
+    match text.chars().count() > letters {
+        true => text.chars().take(letters - 1).chain(['…']).collect(),
+        false => text.to_owned(),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::color::Color;
 use crate::escape::escaped;
-use crate::picture::{LETTER, Picture, RIGHT, TOP, WIDTH};
+use crate::picture::{Picture, RIGHT, TOP, WIDTH, shortened};
 use crate::scale::Axis;
 
 /// Height of a row: a line of text and a bar below it.
-const ROW: f64 = 36.0;
+const ROW: f64 = 38.0;
 
 /// One row.
 #[derive(Debug, Clone)]
@@ -52,11 +52,6 @@ impl Ranges {
             .scale(values.chain(limits), (RIGHT, WIDTH - RIGHT));
         let mut picture = Picture::new(&self.title, bottom, &self.axis.label);
         picture.x_axis(&self.axis, &x);
-        for (idx, row) in self.rows.iter().enumerate() {
-            self.row(&mut picture, row, top + ROW * idx as f64, |value| {
-                x.place(value)
-            });
-        }
         let shown = self.limit.iter().filter(|limit| self.axis.shows(limit.0));
         for (limit, name) in shown {
             let at = x.place(*limit);
@@ -67,6 +62,11 @@ impl Ranges {
             let beside = if at > WIDTH / 2.0 { -5.0 } else { 5.0 };
             picture.text((at + beside, TOP + 8.0), class, name);
             picture.say(name);
+        }
+        for (idx, row) in self.rows.iter().enumerate() {
+            self.row(&mut picture, row, top + ROW * idx as f64, |value| {
+                x.place(value)
+            });
         }
         let mut meanings: Vec<(Color, &str)> = Vec::new();
         for row in &self.rows {
@@ -86,33 +86,35 @@ impl Ranges {
             true => format(value),
             false => format!("{} ({} to {})", format(value), format(low), format(high)),
         };
-        // The figures are whole, the name has the rest of the line.
-        let room = WIDTH - 2.0 * RIGHT - (figures.chars().count() + 2) as f64 * LETTER;
-        let letters = (room / LETTER).max(4.0) as usize;
-        let name = match row.name.chars().count() > letters {
-            true => row.name.chars().take(letters - 1).collect::<String>() + "…",
-            false => row.name.clone(),
-        };
+        let name = shortened(&row.name, WIDTH - 2.0 * RIGHT);
         picture.text((RIGHT, top + 14.0), "label", &name);
-        picture.text((WIDTH - RIGHT, top + 14.0), "tick end", &figures);
         let meaning = match row.meaning.is_empty() {
             true => String::new(),
             false => format!(", {}", row.meaning),
         };
         let told = format!("{}: {figures}{meaning}", row.name);
         picture.say(&told);
-        if !self.axis.shows(value) {
-            return;
+        let middle = top + 25.0;
+        let (x0, x1) = match self.axis.shows(value) {
+            true => (place(low.max(f64::MIN_POSITIVE)), place(high)),
+            false => (RIGHT - 8.0, RIGHT - 8.0),
+        };
+        // Beside the bar, at the side that has more room.
+        let is_right = WIDTH - x1 >= x0;
+        let (at, class) = match is_right {
+            true => (x1 + 8.0, "tick"),
+            false => (x0 - 8.0, "tick end"),
+        };
+        picture.text((at, middle + 4.0), class, &figures);
+        if self.axis.shows(value) {
+            let (class, tip, at) = (row.color.class(), escaped(&told), place(value));
+            picture.draw(format_args!(
+                "<g><title>{tip}</title><rect class=\"area band {class}\" x=\"{x0:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"9\" rx=\"4\"/>\
+                 <circle class=\"dot {class}\" cx=\"{at:.1}\" cy=\"{middle:.1}\" r=\"5\"/></g>",
+                middle - 4.5,
+                (x1 - x0).max(1.0),
+            ));
         }
-        let (x0, x1) = (place(low.max(f64::MIN_POSITIVE)), place(high));
-        let (class, tip, at) = (row.color.class(), escaped(&told), place(value));
-        picture.draw(format_args!(
-            "<g><title>{tip}</title><rect class=\"area band {class}\" x=\"{x0:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"9\" rx=\"4\"/>\
-             <circle class=\"dot {class}\" cx=\"{at:.1}\" cy=\"{:.1}\" r=\"5\"/></g>",
-            top + 20.0,
-            (x1 - x0).max(1.0),
-            top + 24.5,
-        ));
     }
 }
 
@@ -139,7 +141,7 @@ mod tests {
         };
         let svg = ranges.draw().to_svg();
         assert!(
-            svg.contains("a: 2 (1 to 4), does it. b: 0, does it. wanted: 3."),
+            svg.contains("wanted: 3. a: 2 (1 to 4), does it. b: 0, does it."),
             "{svg}"
         );
         // A logarithm of 0 has no place.
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_gives_way_to_its_figures() {
+    fn a_name_that_is_too_long_is_cut_and_its_figures_are_not() {
         let ranges = Ranges {
             title: String::new(),
             axis: Axis::linear(""),

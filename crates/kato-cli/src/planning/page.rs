@@ -16,10 +16,13 @@ const POINTS: i32 = 60;
 #[must_use]
 pub(crate) fn page(plan: &Plan, time: &Scaling) -> String {
     let mut page = Page::new("Plan of a training run");
+    let sources = match plan.sources.as_slice() {
+        [first, _, _, ..] => format!("{first} and {} others", plan.sources.len() - 1),
+        sources => sources.join(" and "),
+    };
     page.lead(&format!(
-        "{} of text out of {}, about {} documents, {} times the largest pilot",
+        "{} of text like {sources}, about {} documents, {} times the largest pilot",
         bytes(plan.target.text_bytes),
-        plan.sources.join(" "),
         count(plan.target.samples),
         count(plan.extrapolation)
     ));
