@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Interval;
+
 /// Largest half width of an interval of a logarithm: a factor of about a million either way. It
 /// keeps the ends finite whatever the estimated error.
 const MAX_SPREAD: f64 = 14.0;
@@ -88,6 +90,12 @@ impl Figure {
     /// ```
     #[must_use]
     pub fn covers(&self, truth: f64) -> bool {
-        (self.low..=self.high).contains(&truth)
+        self.interval().covers(truth)
+    }
+
+    /// Returns the estimate and its ends alone.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        Interval::new(self.value, self.low, self.high)
     }
 }

@@ -18,7 +18,6 @@ mod error;
 pub mod halving;
 #[cfg(feature = "history")]
 pub mod history;
-mod interval;
 mod learn_calls;
 pub mod recommend;
 pub mod scaling;
@@ -26,6 +25,6 @@ pub mod scaling;
 pub use catalogue::Catalogue;
 pub use costs::RunCosts;
 pub use error::PlanError;
-pub use interval::Interval;
+pub use kato_estimator::Interval;
 pub use learn_calls::{LearnCallModel, RecordedRun};
 pub use recommend::{Recommendation, Requirements, recommend};

@@ -17,9 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use indicatif::HumanCount;
-use kato_estimator::{
-    Calibration, Figure, StorageBreakdown, StorageEngine, StorageEstimator, TextSampler,
-};
+use kato_estimator::{Calibration, StorageBreakdown, StorageEngine, StorageEstimator, TextSampler};
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
 use kato_planner::recommend::Place;
@@ -253,9 +251,9 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         estimator.estimate(target).map_err(anyhow::Error::from)
     };
     let breakdown = of_text(target.text_bytes)?;
-    let mut disk = of_figure(&breakdown.bytes);
+    let mut disk = breakdown.bytes.interval();
     if !is_embedded {
-        let foretold = of_figure(&of_text(corpus.total_bytes() as f64)?.bytes);
+        let foretold = of_text(corpus.total_bytes() as f64)?.bytes.interval();
         disk = corrected(disk, foretold, &measured, &corpus);
         target.upserts = Some(upserts(&breakdown));
         for pilot in &mut measured {
@@ -265,7 +263,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let time = TimeLaw::fit(&measured)?;
     let beyond = beyond(target.text_bytes / corpus.total_bytes().max(1) as f64);
     let disk = disk.widened(beyond);
-    let patterns = of_figure(&breakdown.total_patterns).widened(beyond);
+    let patterns = breakdown.total_patterns.interval().widened(beyond);
     // A server merges nothing, and does not tell how much room it has.
     let limits = match is_embedded {
         true => {
@@ -449,11 +447,6 @@ fn bytes_law(a_byte: f64, target: &Target) -> Option<Scaling> {
         .with_laws([Law::Linear])
         .fit(points)
         .ok()
-}
-
-/// Returns a figure of an estimate as an interval.
-fn of_figure(figure: &Figure) -> Interval {
-    Interval::new(figure.value, figure.low, figure.high)
 }
 
 /// Returns the peak of the memory: what the largest pilot took at least, and at most what the help
