@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kato_report::figures::bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::LevelContents;
@@ -160,7 +161,7 @@ impl fmt::Display for StorageBreakdown {
                     "{:.2} %",
                     share * 100.0
                 )),
-                shown(&level.bytes, bytes_shown),
+                shown(&level.bytes, bytes),
             )?;
         }
         writeln!(
@@ -171,7 +172,7 @@ impl fmt::Display for StorageBreakdown {
             shown(&self.total_learns, grouped),
             shown(&self.total_patterns, grouped),
             "",
-            shown(&self.bytes, bytes_shown),
+            shown(&self.bytes, bytes),
         )?;
         write!(
             f,
@@ -198,22 +199,4 @@ fn grouped(value: f64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Returns bytes as text, in the largest unit that leaves at least 1.
-fn bytes_shown(bytes: f64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let mut value = bytes;
-    let mut unit = 0;
-    // From 999.95 on one decimal would round up to 1000.0 of the unit.
-    while value >= 999.95 && unit + 1 < UNITS.len() {
-        value /= 1_000.0;
-        unit += 1;
-    }
-    let unit_name = UNITS.get(unit).copied().unwrap_or("B");
-    if unit == 0 {
-        format!("{value:.0} {unit_name}")
-    } else {
-        format!("{value:.1} {unit_name}")
-    }
 }

@@ -39,7 +39,8 @@ pub struct Callout {
     pub facts: Vec<(String, String)>,
 }
 
-/// A table, whose rows have a name each. On narrow screens a row becomes a block of lines.
+/// A table, whose rows have a name each. On narrow screens a row becomes a block of lines; roles say
+/// that it is a table all the same.
 #[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<String>,
@@ -84,7 +85,7 @@ impl Table {
     fn add<C: Into<Cell>>(&mut self, name: &str, cells: impl IntoIterator<Item = C>, class: &str) {
         let _ = write!(
             self.rows,
-            "<tr{class}><th scope=\"row\">{}</th>",
+            "<tr role=\"row\"{class}><th scope=\"row\" role=\"rowheader\">{}</th>",
             escaped(name)
         );
         // The name of the column comes along for the narrow form, in which there is no head.
@@ -92,7 +93,7 @@ impl Table {
         for (cell, column) in cells.into_iter().zip(columns.chain(std::iter::repeat(""))) {
             let _ = write!(
                 self.rows,
-                "<td data-label=\"{}\">{}</td>",
+                "<td role=\"cell\" data-label=\"{}\">{}</td>",
                 escaped(column),
                 cell.into().html()
             );
@@ -221,13 +222,13 @@ impl Page {
     /// Adds a table.
     pub fn table(&mut self, table: &Table) {
         self.html
-            .push_str("<div class=\"card wide\"><table><thead><tr>");
+            .push_str("<div class=\"card wide\"><table role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">");
         for column in &table.columns {
-            self.element("th scope=\"col\"", column);
+            self.element("th scope=\"col\" role=\"columnheader\"", column);
         }
         let _ = writeln!(
             self.html,
-            "</tr></thead><tbody>{}</tbody></table></div>",
+            "</tr></thead><tbody role=\"rowgroup\">{}</tbody></table></div>",
             table.rows
         );
     }
@@ -294,7 +295,8 @@ mod tests {
         page.table(&table);
         let html = page.into_html();
         assert!(html.contains(
-            "<tr class=\"marked\"><th scope=\"row\">x</th><td data-label=\"a\">1</td><td data-label=\"b\">2</td></tr>"
+            "<tr role=\"row\" class=\"marked\"><th scope=\"row\" role=\"rowheader\">x</th>\
+                 <td role=\"cell\" data-label=\"a\">1</td><td role=\"cell\" data-label=\"b\">2</td></tr>"
         ), "{html}");
     }
 

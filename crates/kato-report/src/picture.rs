@@ -219,3 +219,72 @@ pub(crate) fn legend(entries: &[(Color, String)]) -> String {
     }
     html + "</ul>"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers below a horizontal axis: where each begins and ends.
+    fn numbers(svg: &str) -> Vec<(f64, f64)> {
+        let texts = svg.split("<text class=\"tick").skip(1);
+        texts
+            .map(|text| {
+                let (head, rest) = text.split_once('>').unwrap();
+                let (_, x) = head.split_once("x=\"").unwrap();
+                let x: f64 = x.split('"').next().unwrap().parse().unwrap();
+                let width = width(rest.split('<').next().unwrap());
+                match head.split('"').next().unwrap() {
+                    " mid" => (x - width / 2.0, x + width / 2.0),
+                    " end" => (x - width, x),
+                    _ => (x, x + width),
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn numbers_of_an_axis_stay_in_the_drawing_and_apart_from_each_other() {
+        let long = |value: f64| format!("{value:.0} of something");
+        for (ends, format) in [
+            ((0.0, WIDTH), long as fn(f64) -> String),
+            ((LEFT, WIDTH - RIGHT), long),
+            ((LEFT, WIDTH), crate::figures::count),
+        ] {
+            let axis = Axis::logarithmic("").with_format(format);
+            let scale = axis.scale([1.0, 1e6].into_iter(), ends);
+            let mut picture = Picture::new("t", BOTTOM, "");
+            picture.x_axis(&axis, &scale);
+            let numbers = numbers(&picture.svg);
+            assert!(numbers.len() >= 2, "{numbers:?}");
+            for (left, right) in &numbers {
+                assert!(*left >= -0.1 && *right <= WIDTH + 0.1, "{numbers:?}");
+            }
+            assert!(
+                numbers.windows(2).all(|pair| pair[0].1 < pair[1].0),
+                "{numbers:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_is_cut_where_there_is_no_room() {
+        assert_eq!(shortened("name", 4.0 * LETTER), "name");
+        assert_eq!(shortened("names", 4.0 * LETTER), "nam…");
+        assert_eq!(shortened("ñámes", 0.0), "ñ…");
+    }
+
+    #[test]
+    fn a_file_has_title_words_and_legend() {
+        let mut picture = Picture::new("Time & place", BOTTOM, "x");
+        picture.name(Color::Good, "a <b>");
+        picture.say("All is well");
+        let svg = picture.to_svg();
+        assert!(svg.contains("<title>Time &amp; place</title><desc>All is well.</desc>"));
+        assert!(svg.contains("a &lt;b&gt;</text>") && svg.contains("prefers-color-scheme: dark"));
+        assert!(
+            picture
+                .to_figure()
+                .contains("<figcaption>Time &amp; place</figcaption>")
+        );
+    }
+}
