@@ -2,7 +2,7 @@
 
 use crate::color::Color;
 use crate::escape::escaped;
-use crate::picture::{Picture, RIGHT, TOP, WIDTH, shortened};
+use crate::picture::{Picture, RIGHT, TOP, WIDTH, shortened, width};
 use crate::scale::Axis;
 
 /// Height of a row: a line of text and a bar below it.
@@ -86,8 +86,6 @@ impl Ranges {
             true => format(value),
             false => format!("{} ({} to {})", format(value), format(low), format(high)),
         };
-        let name = shortened(&row.name, WIDTH - 2.0 * RIGHT);
-        picture.text((RIGHT, top + 14.0), "label", &name);
         let meaning = match row.meaning.is_empty() {
             true => String::new(),
             false => format!(", {}", row.meaning),
@@ -99,13 +97,20 @@ impl Ranges {
             true => (place(low.max(f64::MIN_POSITIVE)), place(high)),
             false => (RIGHT - 8.0, RIGHT - 8.0),
         };
-        // Beside the bar, at the side that has more room.
-        let is_right = WIDTH - x1 >= x0;
-        let (at, class) = match is_right {
-            true => (x1 + 8.0, "tick"),
-            false => (x0 - 8.0, "tick end"),
+        // The figures stand behind the bar, before it, or behind the name, wherever they are whole.
+        let needed = width(&figures) + 8.0;
+        let line = top + 14.0;
+        let (at, class, name_room) = match (x1 + needed <= WIDTH, x0 >= needed) {
+            (true, _) => ((x1 + 8.0, middle + 4.0), "tick", WIDTH - 2.0 * RIGHT),
+            (_, true) => ((x0 - 8.0, middle + 4.0), "tick end", WIDTH - 2.0 * RIGHT),
+            _ => (
+                (WIDTH - RIGHT, line),
+                "tick end",
+                WIDTH - 2.0 * RIGHT - needed,
+            ),
         };
-        picture.text((at, middle + 4.0), class, &figures);
+        picture.text((RIGHT, line), "label", &shortened(&row.name, name_room));
+        picture.text(at, class, &figures);
         if self.axis.shows(value) {
             let (class, tip, at) = (row.color.class(), escaped(&told), place(value));
             picture.draw(format_args!(
@@ -121,6 +126,7 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::count;
 
     fn range(name: &str, ends: (f64, f64, f64)) -> Range {
         Range {
@@ -163,5 +169,32 @@ mod tests {
         };
         let svg = ranges.draw().to_svg();
         assert!(svg.contains("n…</text>") && svg.contains("2 (1 to 4)</text>"));
+    }
+
+    #[test]
+    fn figures_are_whole_however_wide_the_bar_is() {
+        for (low, high) in [(1.0, 2.0), (900.0, 1000.0), (1.0, 1000.0)] {
+            let ranges = Ranges {
+                title: String::new(),
+                axis: Axis::logarithmic(""),
+                rows: vec![
+                    range("the row", (low, low, high)),
+                    range("another", (1.0, 1.0, 1000.0)),
+                ],
+                limit: None,
+            };
+            let svg = ranges.draw().to_svg();
+            let figures = format!("{} ({0} to {})</text>", count(low), count(high));
+            let (before, _) = svg.split_once(&figures).unwrap();
+            let (_, head) = before.rsplit_once("<text class=\"").unwrap();
+            let (_, x) = head.split_once("x=\"").unwrap();
+            let x: f64 = x.split('"').next().unwrap().parse().unwrap();
+            let width = width(&figures) - width("</text>");
+            let is_whole = match head.starts_with("tick end") {
+                true => x >= width,
+                false => x + width <= WIDTH,
+            };
+            assert!(is_whole, "{figures} at {x}");
+        }
     }
 }

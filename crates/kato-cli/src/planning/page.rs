@@ -54,41 +54,25 @@ fn headline(plan: &Plan) -> Callout {
             ..Callout::default()
         };
     };
-    let takes = format!(
-        "{} on {}, {}",
-        span(best.hours.value),
-        best.machine,
-        money(best)
-    );
-    let (title, text) = match (best.verdict, &wanted) {
-        (Verdict::DoesNot, _) => {
-            let lacks: Vec<String> = best.shortfalls.iter().map(ToString::to_string).collect();
-            (
-                format!("No machine does it{}", wanted.unwrap_or_default()),
-                format!("The nearest is {takes}: it {}.", lacks.join(", ")),
-            )
-        }
-        (_, None) => (
-            takes,
-            "The cheapest machine that can do it, as neither time nor money was limited."
-                .to_owned(),
-        ),
-        (Verdict::Surely, Some(wanted)) => (
-            takes,
-            format!("It is done{wanted} also where everything takes as much as it may."),
-        ),
-        (_, Some(wanted)) => (
-            takes,
-            format!("It is probably done{wanted}, but it may take more."),
+    let title = match best.verdict {
+        Verdict::DoesNot => format!("No machine does it{wanted}"),
+        _ => format!(
+            "{} on {}, {}",
+            span(best.hours.value),
+            best.machine,
+            money(best)
         ),
     };
     let changes = recommendation.changes.iter();
     Callout {
         title,
-        text,
-        points: changes
-            .map(|change| format!("It would do: {change}"))
-            .collect(),
+        text: reason(best, &wanted)
+            + if changes.len() > 0 {
+                " One of these would do it:"
+            } else {
+                ""
+            },
+        points: changes.map(ToString::to_string).collect(),
         facts: vec![
             ("Between".to_owned(), between(best.hours, span)),
             ("Bound by".to_owned(), best.bound_by.to_string()),
@@ -96,17 +80,32 @@ fn headline(plan: &Plan) -> Callout {
     }
 }
 
-/// Returns what was wanted of time and money, in words; `None` where nothing was.
-fn wanted(plan: &Plan) -> Option<String> {
+/// Returns why the best machine is the answer, or why it is none.
+fn reason(best: &MachineOption, wanted: &str) -> String {
+    match best.verdict {
+        Verdict::Surely if wanted.is_empty() => {
+            "The cheapest machine that does it, as neither time nor money was limited.".to_owned()
+        }
+        Verdict::Surely => {
+            format!("It is done{wanted} also where everything takes as much as it may.")
+        }
+        Verdict::DoesNot => {
+            let lacks: Vec<String> = best.shortfalls.iter().map(ToString::to_string).collect();
+            let lacks = lacks.join(", ");
+            format!("Nearest is {}, {}: it {lacks}.", best.machine, money(best))
+        }
+        _ => format!("It is probably done{wanted}, but it may take more than there is."),
+    }
+}
+
+/// Returns what was wanted of time and money, in words that end a sentence.
+fn wanted(plan: &Plan) -> String {
     let wanted = &plan.recommendation.requirements;
     let hours = wanted.hours.map(|hours| format!(" within {}", span(hours)));
     let budget = wanted
         .budget_usd
         .map(|budget| format!(" for {}", usd(budget)));
-    match (hours, budget) {
-        (None, None) => None,
-        (hours, budget) => Some(hours.unwrap_or_default() + &budget.unwrap_or_default()),
-    }
+    hours.unwrap_or_default() + &budget.unwrap_or_default()
 }
 
 /// Returns what a machine costs, in words.
