@@ -15,8 +15,8 @@ pub(crate) use sample::sample;
 /// An estimate of what a run will store, with what it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Estimate {
-    /// The documents that were looked at; `None` for a formula.
-    pub(crate) observed: Option<Observed>,
+    /// The documents that were looked at.
+    pub(crate) observed: Observed,
     /// Learn calls, patterns and bytes that the run will store.
     #[serde(flatten)]
     pub(crate) breakdown: StorageBreakdown,
@@ -67,7 +67,6 @@ impl Observed {
 
 impl View for Estimate {
     fn text(&self, _width: usize) -> String {
-        let observed = self.observed.as_ref().map(Observed::text);
-        format!("{}\n{}", self.breakdown, observed.unwrap_or_default())
+        format!("{}\n{}", self.breakdown, self.observed.text())
     }
 }

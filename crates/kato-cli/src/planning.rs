@@ -6,6 +6,6 @@ mod time;
 mod view;
 
 pub(crate) use measure::{Measured, Pilots, fitted, interval, measure};
-pub(crate) use page::{STYLE, page};
+pub(crate) use page::page;
 pub(crate) use time::{REACH, TimeLaw, beyond};
-pub(crate) use view::{LegacyView, Plan, Target, bytes, limits, part_bytes, shell};
+pub(crate) use view::{Plan, Target, limits, part_bytes, shell};

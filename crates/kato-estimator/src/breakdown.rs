@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kato_report::figures::bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::LevelContents;
@@ -21,8 +22,8 @@ pub struct StorageBreakdown {
     pub engine: String,
     /// The corpus asked for.
     pub target: Target,
-    /// Size of the target as a multiple of what was observed; `None` where nothing was observed.
-    pub extrapolation: Option<f64>,
+    /// Size of the target as a multiple of what was observed.
+    pub extrapolation: f64,
     /// The levels, bottom up.
     pub level_estimates: Vec<LevelEstimate>,
     /// Learn calls of all levels.
@@ -73,7 +74,7 @@ impl StorageBreakdown {
     pub(crate) fn from_levels(
         engine: &str,
         target: Target,
-        extrapolation: Option<f64>,
+        extrapolation: f64,
         level_estimates: Vec<LevelEstimate>,
         fixed_bytes: f64,
         confidence: f64,
@@ -84,8 +85,8 @@ impl StorageBreakdown {
         let mut bytes = sum(|level| &level.bytes);
         // Added to both ends as well, so that they stay around the value.
         bytes.value += fixed_bytes;
-        bytes.low = bytes.low.map(|low| low + fixed_bytes);
-        bytes.high = bytes.high.map(|high| high + fixed_bytes);
+        bytes.low += fixed_bytes;
+        bytes.high += fixed_bytes;
         Self {
             schema: SCHEMA,
             engine: engine.to_owned(),
@@ -142,10 +143,7 @@ impl fmt::Display for StorageBreakdown {
             .filter_map(|(size, unit)| size.map(|size| format!("{} {unit}", grouped(size as f64))))
             .collect();
         write!(f, "{} in {}", known.join(", "), self.engine)?;
-        match self.extrapolation {
-            Some(factor) => writeln!(f, "; {factor:.1} times what was observed")?,
-            None => writeln!(f, "; a formula, nothing was observed")?,
-        }
+        writeln!(f, "; {:.1} times what was observed", self.extrapolation)?;
         writeln!(
             f,
             "{:<8} {:>6}  {:<36}  {:<36}  {:<22}  size",
@@ -163,7 +161,7 @@ impl fmt::Display for StorageBreakdown {
                     "{:.2} %",
                     share * 100.0
                 )),
-                shown(&level.bytes, bytes_shown),
+                shown(&level.bytes, bytes),
             )?;
         }
         writeln!(
@@ -174,26 +172,20 @@ impl fmt::Display for StorageBreakdown {
             shown(&self.total_learns, grouped),
             shown(&self.total_patterns, grouped),
             "",
-            shown(&self.bytes, bytes_shown),
+            shown(&self.bytes, bytes),
         )?;
-        if self.bytes.low.is_some() {
-            write!(
-                f,
-                "In parentheses: intervals for {:.0} % of cases.",
-                self.bytes.confidence * 100.0
-            )
-        } else {
-            write!(f, "No intervals: nothing is known of the error.")
-        }
+        write!(
+            f,
+            "In parentheses: intervals for {:.0} % of cases.",
+            self.bytes.confidence * 100.0
+        )
     }
 }
 
-/// Returns a figure as text, with its interval in parentheses where it has one.
+/// Returns a figure as text, with its interval in parentheses.
 fn shown(figure: &Figure, show: impl Fn(f64) -> String) -> String {
-    match (figure.low, figure.high) {
-        (Some(low), Some(high)) => format!("{} ({}–{})", show(figure.value), show(low), show(high)),
-        _ => show(figure.value),
-    }
+    let [value, low, high] = [figure.value, figure.low, figure.high].map(show);
+    format!("{value} ({low}–{high})")
 }
 
 /// Returns a number as text, rounded to a whole one, with commas.
@@ -207,22 +199,4 @@ fn grouped(value: f64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Returns bytes as text, in the largest unit that leaves at least 1.
-fn bytes_shown(bytes: f64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let mut value = bytes;
-    let mut unit = 0;
-    // From 999.95 on one decimal would round up to 1000.0 of the unit.
-    while value >= 999.95 && unit + 1 < UNITS.len() {
-        value /= 1_000.0;
-        unit += 1;
-    }
-    let unit_name = UNITS.get(unit).copied().unwrap_or("B");
-    if unit == 0 {
-        format!("{value:.0} {unit_name}")
-    } else {
-        format!("{value:.1} {unit_name}")
-    }
 }

@@ -1,5 +1,7 @@
 //! Errors of estimates.
 
+use std::path::PathBuf;
+
 use kato_advice::Advice;
 use thiserror::Error;
 
@@ -26,7 +28,7 @@ pub enum EstimateError {
     #[error("the sample has no learn call at level 0: add documents, or check the chunk sizes")]
     EmptySample,
     /// There is nothing to estimate from.
-    #[error("nothing to estimate from: give the builder a calibration, or the original's formula")]
+    #[error("nothing to estimate from: give the builder a calibration")]
     NoModel,
     /// The target is 0, not finite, or not in a unit that the source of the estimate knows.
     #[error("the target {value} {unit} cannot be scaled to: {reason}")]
@@ -81,10 +83,12 @@ pub enum EstimateError {
         /// The problem.
         reason: String,
     },
-    /// The plot could not be drawn.
-    #[error("failed to draw the plot: {reason}")]
+    /// A plot could not be written.
+    #[error("failed to write the plot {}: {reason}", path.display())]
     Plot {
-        /// The message of the drawing library.
+        /// The file, or its directory.
+        path: PathBuf,
+        /// The problem.
         reason: String,
     },
 }

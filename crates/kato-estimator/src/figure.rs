@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Interval;
+
 /// Largest half width of an interval of a logarithm: a factor of about a million either way. It
 /// keeps the ends finite whatever the estimated error.
 const MAX_SPREAD: f64 = 14.0;
@@ -11,8 +13,6 @@ const MAX_SPREAD: f64 = 14.0;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Method {
-    /// A formula without data behind it: nothing is known of its error.
-    Formula,
     /// Counted in the sample or the run, and scaled by a ratio of sums or a regression.
     Ratio,
     /// A law of growth, or the ensemble of them, from the repeats that were observed.
@@ -24,16 +24,15 @@ pub enum Method {
 /// An estimate with an interval.
 ///
 /// The interval holds the truth in a share `confidence` of cases like those that the method was
-/// tested on (`docs/costs.md`). Where nothing is known of the error, `low` and `high` are
-/// `None`, never a made-up spread.
+/// tested on (`docs/costs.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The estimate.
     pub value: f64,
     /// Lower end of the interval.
-    pub low: Option<f64>,
+    pub low: f64,
     /// Upper end of the interval.
-    pub high: Option<f64>,
+    pub high: f64,
     /// Share of cases in which the interval is to hold the truth, 0 < x < 1.
     pub confidence: f64,
     /// How the value was obtained.
@@ -41,25 +40,14 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Creates a figure of whose error nothing is known.
-    pub(crate) fn bare(value: f64, confidence: f64) -> Self {
-        Self {
-            value,
-            low: None,
-            high: None,
-            confidence,
-            method: Method::Formula,
-        }
-    }
-
     /// Creates a positive figure whose error is a factor: `spread` is the half width of the
     /// interval of its logarithm.
     pub(crate) fn with_spread(value: f64, spread: f64, confidence: f64, method: Method) -> Self {
         let factor = spread.min(MAX_SPREAD).exp();
         Self {
             value,
-            low: Some(value / factor),
-            high: Some(value * factor),
+            low: value / factor,
+            high: value * factor,
             confidence,
             method,
         }
@@ -67,19 +55,17 @@ impl Figure {
 
     /// Returns the figure with its interval cut to what is possible; the value always stays inside.
     pub(crate) fn within(mut self, least: f64, most: f64) -> Self {
-        self.low = self.low.map(|low| low.max(least).min(self.value));
-        self.high = self.high.map(|high| high.min(most).max(self.value));
+        self.low = self.low.max(least).min(self.value);
+        self.high = self.high.min(most).max(self.value);
         self
     }
 
     /// Returns the sum of figures that may all be off in the same direction.
-    ///
-    /// The sum has no interval where one of the figures has none.
     pub(crate) fn sum<'a>(figures: impl IntoIterator<Item = &'a Self>, confidence: f64) -> Self {
         let zero = Self {
             value: 0.0,
-            low: Some(0.0),
-            high: Some(0.0),
+            low: 0.0,
+            high: 0.0,
             confidence,
             method: Method::Derived,
         };
@@ -87,23 +73,29 @@ impl Figure {
         // errors do not cancel.
         figures.into_iter().fold(zero, |sum, figure| Self {
             value: sum.value + figure.value,
-            low: sum.low.zip(figure.low).map(|(a, b)| a + b),
-            high: sum.high.zip(figure.high).map(|(a, b)| a + b),
+            low: sum.low + figure.low,
+            high: sum.high + figure.high,
             ..sum
         })
     }
 
-    /// Returns whether the interval holds this value; `false` where there is no interval.
+    /// Returns whether the interval holds this value.
     ///
     /// ```
     /// use kato_estimator::{Figure, Method};
     ///
-    /// let figure = Figure { value: 10.0, low: Some(8.0), high: Some(13.0), confidence: 0.9, method: Method::Ratio };
+    /// let figure = Figure { value: 10.0, low: 8.0, high: 13.0, confidence: 0.9, method: Method::Ratio };
     /// assert!(figure.covers(12.0));
     /// assert!(!figure.covers(14.0));
     /// ```
     #[must_use]
     pub fn covers(&self, truth: f64) -> bool {
-        matches!((self.low, self.high), (Some(low), Some(high)) if low <= truth && truth <= high)
+        self.interval().covers(truth)
+    }
+
+    /// Returns the estimate and its ends alone.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        Interval::new(self.value, self.low, self.high)
     }
 }

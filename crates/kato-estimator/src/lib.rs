@@ -11,13 +11,11 @@
 //! | a random sample | [`TextSampler`] or [`SampleBuilder`], [`Calibration::from_sample`] |
 //! | a finished run over a part of it | [`RunRecord`], [`Calibration::from_run`] |
 //! | several runs | [`Calibration::from_history`] |
-//! | nothing | [`LegacyModel`], the original's formula, which is far off |
 //!
 //! The parts can be used alone: [`FrequencyCounts`] with [`PitmanYor`], [`GrowthLaw`] and
 //! [`PowerLaw`] for laws of frequencies, [`StorageEngine`] for the bytes of known contents.
 //!
 //! [`RunRecord`]: run_record::RunRecord
-//! [`LegacyModel`]: legacy::LegacyModel
 //! [`PowerLaw`]: power_law::PowerLaw
 
 pub mod breakdown;
@@ -29,12 +27,11 @@ mod figure;
 mod frequency;
 mod growth;
 mod hierarchy;
-pub mod legacy;
+mod interval;
 mod level_model;
 mod optimize;
 mod path;
 mod pitman_yor;
-#[cfg(feature = "plots")]
 mod plots;
 pub mod power_law;
 mod random;
@@ -48,11 +45,12 @@ pub use breakdown::StorageBreakdown;
 pub use bytes::StorageEngine;
 pub use calibration::Calibration;
 pub use error::EstimateError;
-pub use estimator::{DEFAULT_MAX_EXTRAPOLATION, Model, StorageEstimator, StorageEstimatorBuilder};
+pub use estimator::{DEFAULT_MAX_EXTRAPOLATION, StorageEstimator, StorageEstimatorBuilder};
 pub use figure::{Figure, Method};
 pub use frequency::FrequencyCounts;
 pub use growth::GrowthLaw;
 pub use hierarchy::EstimatedHierarchy;
+pub use interval::Interval;
 pub use pitman_yor::PitmanYor;
 pub use ratio::Target;
 pub use sample::{CorpusSample, SampleBuilder};

@@ -11,14 +11,18 @@
 //!
 //! fn main() -> Result<(), kato_planner::history::HistoryError> {
 //!     let mut history = TrainingHistory::in_memory()?;
-//!     let settings = RunSettings::new([5, 7, 9]).with_workers(2);
-//!     let outcome = Outcome::new(15.3)
-//!         .with_samples(469_177)
-//!         .with_disk_bytes(1_550_000_000)
-//!         .with_levels([LevelOutcome::new("node0", 45_000_000).with_patterns(33_000_000)]);
-//!     let id = history.record(
-//!         &NewRun::new(settings.clone(), outcome).with_estimate(Estimate::new().with_seconds(14.5)),
-//!     )?;
+//!     let settings = RunSettings { workers: Some(2), ..RunSettings::new([5, 7, 9]) };
+//!     let outcome = Outcome {
+//!         samples: 469_177,
+//!         disk_bytes: Some(1_550_000_000),
+//!         levels: vec![LevelOutcome::new("node0", 45_000_000)],
+//!         ..Outcome::new(15.3)
+//!     };
+//!     let estimate = Estimate { seconds: Some(14.5.into()), ..Estimate::default() };
+//!     let id = history.record(&NewRun {
+//!         estimate: Some(estimate),
+//!         ..NewRun::new(settings.clone(), outcome)
+//!     })?;
 //!     assert_eq!(id, "run_c5-7-9_w2_s469177");
 //!
 //!     let alike = history.similar(&settings, 10)?;

@@ -5,31 +5,26 @@
 //! | question | take |
 //! |---|---|
 //! | which machine does it, for how much? | [`recommend()`] with [`RunCosts`] and a [`Catalogue`] |
-//! | what did the original recommend? | [`legacy`] |
 //! | how long will a run take, by what other runs took? | [`LearnCallModel`] |
 //! | which settings are best? | [`halving`] |
 //! | how long do many machines take, and for how much? | [`cluster`] |
 //! | how does a cost grow with the size of the work? | [`scaling`] |
 //! | what did runs take, and how good were forecasts? | `history`, with the feature `history` |
-//! | how does it look? | [`chart`] |
 
 pub mod catalogue;
-pub mod chart;
 pub mod cluster;
 mod costs;
 mod error;
 pub mod halving;
 #[cfg(feature = "history")]
 pub mod history;
-mod interval;
 mod learn_calls;
-pub mod legacy;
 pub mod recommend;
 pub mod scaling;
 
 pub use catalogue::Catalogue;
 pub use costs::RunCosts;
 pub use error::PlanError;
-pub use interval::Interval;
+pub use kato_estimator::Interval;
 pub use learn_calls::{LearnCallModel, RecordedRun};
 pub use recommend::{Recommendation, Requirements, recommend};

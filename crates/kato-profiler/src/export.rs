@@ -1,12 +1,10 @@
 //! Writes a profile to files: JSON, CSV, HTML, Prometheus. Each is whole or not there.
 
-mod chart;
 mod csv;
 mod html;
 pub(crate) mod prometheus;
 #[cfg(test)]
 mod tests;
-mod units;
 
 use std::io::Write;
 use std::path::Path;

@@ -7,14 +7,12 @@
 //! * [`ProfilingSummary`] is the result: resources, stages, queues, nodes, round trips, and the run
 //!   over time. It can be exported as JSON, CSV and an HTML page.
 //! * [`Verdict`] names the stage that bounds the run, the cause, and what to change.
-//!   [`Attribution`] finds it from the times of the stages; [`LegacyRule`] is the original's rule
-//!   of thresholds, for comparison.
+//!   [`Attribution`] finds it from the times of the stages.
 //! * [`ThrottleExperiment`] checks a verdict: it slows the stage a little and watches the pipeline.
 //! * [`ResourceSource`] reads the machine; tests and replays bring their own.
 //!
 //! [`Verdict`]: verdict::Verdict
 //! [`Attribution`]: verdict::Attribution
-//! [`LegacyRule`]: verdict::LegacyRule
 //! [`ThrottleExperiment`]: experiment::ThrottleExperiment
 //! [`ResourceSource`]: source::ResourceSource
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::point::StageTimes;
 use crate::timeline::Timeline;
 use crate::trend::MemoryTrend;
-use crate::verdict::{LegacyVerdict, Verdict};
+use crate::verdict::Verdict;
 
 /// The format of exported summaries. Its number changes when a reader of this format would
 /// misunderstand the new one.
@@ -28,8 +28,6 @@ pub struct ProfilingSummary {
     pub duration_seconds: f64,
     /// What bounds the run.
     pub verdict: Verdict,
-    /// What the rule of fixed thresholds says.
-    pub legacy_verdict: LegacyVerdict,
     /// Samples and tokens.
     pub throughput: Throughput,
     /// The stages, upstream first.

@@ -3,14 +3,12 @@
 mod advice;
 mod attribution;
 mod finding;
-mod legacy;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use attribution::Attribution;
-pub use legacy::{LegacyResource, LegacyRule, LegacyVerdict};
 
 /// Why a run is not faster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -54,6 +54,25 @@ pub fn in_path(names: &[&str]) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
+/// The browser that pages are looked at with: `KATO_CHROMIUM`, or one of the usual names in `PATH`.
+/// Where there is none, as [`needed`].
+#[must_use]
+pub fn browser() -> Option<PathBuf> {
+    let named = env::var_os("KATO_CHROMIUM").map(PathBuf::from);
+    let found = named.or_else(|| {
+        in_path(&[
+            "chromium-headless-shell",
+            "chromium",
+            "chromium-browser",
+            "google-chrome",
+        ])
+    });
+    needed(
+        found,
+        "no browser: install `chromium-headless-shell`, or name a Chromium in KATO_CHROMIUM",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Output};

@@ -12,9 +12,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use kato_estimator::legacy::LegacyModel;
 use kato_estimator::{
-    Calibration, EstimateError, GrowthLaw, Model, StorageEngine, StorageEstimator, Target,
+    Calibration, EstimateError, GrowthLaw, StorageEngine, StorageEstimator, Target,
 };
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
@@ -91,7 +90,7 @@ pub(crate) struct Args {
     /// Estimate however far the target is from what was looked at.
     #[arg(long)]
     force: bool,
-    /// Write plots of growth and of frequencies, as SVG and PNG, into this directory.
+    /// Write plots of growth and of frequencies, as SVG, into this directory.
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
     /// Print one JSON object to standard output.
@@ -127,20 +126,17 @@ enum Law {
     Heaps,
     /// No further repeats: an upper bound.
     Linear,
-    /// The original's formula, which knows nothing of the corpus and is far off.
-    Legacy,
 }
 
 impl Law {
-    /// Returns the single law that this names; `None` for several together and for the original's
-    /// formula.
+    /// Returns the single law that this names; `None` for several together.
     fn growth_law(self) -> Option<GrowthLaw> {
         match self {
             Self::PitmanYor => Some(GrowthLaw::PitmanYor),
             Self::Slope => Some(GrowthLaw::Slope),
             Self::Heaps => Some(GrowthLaw::Heaps),
             Self::Linear => Some(GrowthLaw::Linear),
-            Self::Ensemble | Self::Legacy => None,
+            Self::Ensemble => None,
         }
     }
 }
@@ -161,24 +157,16 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         check_directory("--plot", dir)?;
     }
     let is_sampled = args.from_run.is_empty();
-    let (model, observed) = match (args.model, is_sampled) {
-        // The formula looks at no document, so there is nothing that it was observed from.
-        (Law::Legacy, _) => (Model::Legacy(legacy_model(&learner)?), None),
-        (law, true) => {
-            let (calibration, whole_corpus) = from_sample(args, &learner, stop)?;
-            let observed = Observed::of(&calibration, whole_corpus);
-            let model = Model::Calibrated(Box::new(calibration), law.growth_law());
-            (model, Some(observed))
-        }
-        (law, false) => {
-            let calibration = from_runs(&args.from_run)?;
-            let observed = Observed::of(&calibration, false);
-            let model = Model::Calibrated(Box::new(calibration), law.growth_law());
-            (model, Some(observed))
-        }
+    let (calibration, whole_corpus) = match is_sampled {
+        true => from_sample(args, &learner, stop)?,
+        false => (from_runs(&args.from_run)?, false),
     };
-    let estimator = StorageEstimator::builder()
-        .with_model(model)
+    let observed = Observed::of(&calibration, whole_corpus);
+    let mut builder = StorageEstimator::builder().with_calibration(calibration);
+    if let Some(law) = args.model.growth_law() {
+        builder = builder.with_law(law);
+    }
+    let estimator = builder
         .with_engine(match args.engine {
             // After a merge there is one part, however many workers and commits the run has had.
             Engine::Embedded if args.compact => StorageEngine::embedded(),
@@ -215,14 +203,6 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         breakdown,
     };
     show(&estimate, args.json)
-}
-
-/// Returns the original's formula for the learner's number of levels and the chunk size of its
-/// lowest.
-fn legacy_model(learner: &HierarchicalConceptLearner) -> Result<LegacyModel> {
-    let nodes = learner.nodes();
-    let chunk_size = nodes.first().map_or(0, |node| node.chunk_size);
-    Ok(LegacyModel::new(nodes.len(), chunk_size, 1.0)?)
 }
 
 /// Looks at documents, and also says whether these are all.

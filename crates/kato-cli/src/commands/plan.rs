@@ -17,15 +17,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use indicatif::HumanCount;
-use kato_estimator::{
-    Calibration, Figure, StorageBreakdown, StorageEngine, StorageEstimator, TextSampler,
-};
+use kato_estimator::{Calibration, StorageBreakdown, StorageEngine, StorageEstimator, TextSampler};
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
-use kato_planner::legacy::{self, LegacyRequest};
 use kato_planner::recommend::Place;
 use kato_planner::scaling::{Law, Scaling, ScalingAnalyzer};
 use kato_planner::{Catalogue, Interval, Recommendation, Requirements, RunCosts, recommend};
+use kato_report::figures::bytes;
 use kato_scheduler::StopSignal;
 
 use crate::backend::{Backend, MONGODB_URI};
@@ -39,8 +37,8 @@ use crate::machine::{self, Machine};
 use crate::meter::Meter;
 use crate::pilot::{PilotCorpus, PilotStore};
 use crate::planning::{
-    LegacyView, Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, bytes, fitted, interval,
-    limits, measure, page, part_bytes, shell,
+    Measured, Pilots, Plan, REACH, Target, TimeLaw, beyond, fitted, interval, limits, measure,
+    page, part_bytes, shell,
 };
 use crate::source::{SOURCE_HELP, SourceArgs};
 use crate::text_file::read_text;
@@ -121,19 +119,11 @@ pub(crate) struct Args {
     memory: ByteSize,
     /// Where the run's knowledge goes: embedded:DIR (default embedded:kato-kb), or mongodb:URI for
     /// KATO's database layout in a MongoDB (mongodb alone takes the URI from KATO_MONGODB_URI).
-    #[arg(long, value_name = "BACKEND", conflicts_with = "legacy")]
+    #[arg(long, value_name = "BACKEND")]
     backend: Option<Backend>,
     /// Directory of the run's knowledge base: the same as --backend embedded:DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "backend")]
     kb: Option<PathBuf>,
-    /// Recommend by the formula of the Python original, which trains nothing; needs --samples and
-    /// --within.
-    #[arg(long, requires = "samples", requires = "within")]
-    legacy: bool,
-    /// For --legacy: samples a second of four cores. The original takes 0.45 of the default for a
-    /// slow machine.
-    #[arg(long, value_name = "N", default_value_t = 44.0, requires = "legacy")]
-    baseline: f64,
     /// Write the plan as a page of HTML with plots.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -168,9 +158,6 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
 
 /// Plans, and shows the plan.
 fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
-    if args.legacy {
-        return show(&LegacyView(legacy_answer(args)?), args.json);
-    }
     stop_on_interrupt(stop.clone());
     for (option, file) in [("--out", &args.out), ("--report", &args.report)] {
         file.as_deref()
@@ -188,18 +175,6 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         written.with_context(|| format!("failed to write {}", file.display()))?;
     }
     show(&plan, args.json)
-}
-
-/// Recommends by the original's formula.
-fn legacy_answer(args: &Args) -> Result<legacy::LegacyRecommendation> {
-    let samples = args.samples.context("--legacy needs --samples")? as f64;
-    let within = args.within.context("--legacy needs --within")?;
-    let mut request =
-        LegacyRequest::new(samples, within.as_secs_f64() / 3600.0).with_baseline(args.baseline);
-    if let Some(budget) = args.budget {
-        request = request.with_budget(budget);
-    }
-    Ok(legacy::recommend(&request)?)
 }
 
 /// Reads the catalogue of machines.
@@ -276,9 +251,9 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         estimator.estimate(target).map_err(anyhow::Error::from)
     };
     let breakdown = of_text(target.text_bytes)?;
-    let mut disk = of_figure(&breakdown.bytes);
+    let mut disk = breakdown.bytes.interval();
     if !is_embedded {
-        let foretold = of_figure(&of_text(corpus.total_bytes() as f64)?.bytes);
+        let foretold = of_text(corpus.total_bytes() as f64)?.bytes.interval();
         disk = corrected(disk, foretold, &measured, &corpus);
         target.upserts = Some(upserts(&breakdown));
         for pilot in &mut measured {
@@ -288,7 +263,7 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
     let time = TimeLaw::fit(&measured)?;
     let beyond = beyond(target.text_bytes / corpus.total_bytes().max(1) as f64);
     let disk = disk.widened(beyond);
-    let patterns = of_figure(&breakdown.total_patterns).widened(beyond);
+    let patterns = breakdown.total_patterns.interval().widened(beyond);
     // A server merges nothing, and does not tell how much room it has.
     let limits = match is_embedded {
         true => {
@@ -472,12 +447,6 @@ fn bytes_law(a_byte: f64, target: &Target) -> Option<Scaling> {
         .with_laws([Law::Linear])
         .fit(points)
         .ok()
-}
-
-/// Returns a figure of an estimate as an interval.
-fn of_figure(figure: &Figure) -> Interval {
-    let end = |end: Option<f64>| end.unwrap_or(figure.value);
-    Interval::new(figure.value, end(figure.low), end(figure.high))
 }
 
 /// Returns the peak of the memory: what the largest pilot took at least, and at most what the help

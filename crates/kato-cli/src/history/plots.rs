@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use kato_planner::chart::{Axis, Chart, Mark, bars, heat_map};
 use kato_planner::history::RunRecord;
+use kato_report::{Axis, Chart, Color, HeatMap, Picture, Shape, bars};
 
 /// Most runs that have a bar.
 const MOST_BARS: usize = 16;
@@ -29,16 +29,16 @@ pub(crate) fn write_plots(runs: &[RunRecord], dir: &Path) -> Result<Vec<PathBuf>
         ("rate-by-chunk-size-and-workers.svg", heat(runs)),
     ];
     let mut written = Vec::new();
-    for (name, svg) in plots {
+    for (name, picture) in plots {
         let path = dir.join(name);
-        fs::write(&path, svg).with_context(failed)?;
+        fs::write(&path, picture.to_svg()).with_context(failed)?;
         written.push(path);
     }
     Ok(written)
 }
 
 /// What was foretold over what it took: on the line, both are equal.
-fn estimates(runs: &[RunRecord]) -> String {
+fn estimates(runs: &[RunRecord]) -> Picture {
     let points: Vec<(f64, f64)> = runs
         .iter()
         .filter_map(|run| Some((run.outcome.seconds, run.estimate.as_ref()?.seconds?.value)))
@@ -53,14 +53,18 @@ fn estimates(runs: &[RunRecord]) -> String {
         Axis::logarithmic("seconds foretold"),
     );
     Chart::new("Estimated against actual", axes.0, axes.1)
-        .with_series("runs", Mark::Points, points)
-        .with_series("equal", Mark::Dashes, [(low, low), (high, high)])
-        .to_svg()
+        .with(Color::Nth(0), "runs", Shape::Points(points))
+        .with(
+            Color::Muted,
+            "equal",
+            Shape::Dashes(vec![(low, low), (high, high)]),
+        )
+        .draw()
 }
 
 /// Frequencies over ranks of the lowest level. Ranks of equal frequencies are one step, from the
 /// first to the last of them.
-fn ranks(runs: &[RunRecord]) -> String {
+fn ranks(runs: &[RunRecord]) -> Picture {
     let axes = (
         Axis::logarithmic("rank of the pattern"),
         Axis::logarithmic("learn calls"),
@@ -70,8 +74,9 @@ fn ranks(runs: &[RunRecord]) -> String {
         .iter()
         .filter_map(|run| Some((run, run.outcome.levels.first()?)));
     let with = with.filter(|(_, level)| !level.frequencies.is_empty());
-    with.take(7)
-        .fold(chart, |chart, (run, level)| {
+    with.take(6)
+        .enumerate()
+        .fold(chart, |chart, (at, (run, level))| {
             let mut rank = 0.0;
             let mut steps = Vec::new();
             for (&frequency, &n) in level.frequencies.iter().rev() {
@@ -79,13 +84,13 @@ fn ranks(runs: &[RunRecord]) -> String {
                 rank += n as f64;
                 steps.push((rank, frequency as f64));
             }
-            chart.with_series(run.run_id.as_str(), Mark::Line, steps)
+            chart.with(Color::Nth(at), run.run_id.as_str(), Shape::Line(steps))
         })
-        .to_svg()
+        .draw()
 }
 
 /// The share of the patterns that each level has.
-fn patterns(runs: &[RunRecord]) -> String {
+fn patterns(runs: &[RunRecord]) -> Picture {
     by_level(
         "Utilisation: share of the patterns a level",
         "share of all patterns",
@@ -103,7 +108,7 @@ fn patterns(runs: &[RunRecord]) -> String {
 }
 
 /// The bytes that each level takes.
-fn bytes(runs: &[RunRecord]) -> String {
+fn bytes(runs: &[RunRecord]) -> Picture {
     by_level("Bytes a level", "MB", runs, |run| {
         let levels = run.outcome.levels.iter();
         let bytes: Option<Vec<f64>> = levels
@@ -121,7 +126,7 @@ fn by_level(
     label: &str,
     runs: &[RunRecord],
     values: impl Fn(&RunRecord) -> Option<Vec<f64>>,
-) -> String {
+) -> Picture {
     let shown: Vec<(String, Vec<f64>)> = runs
         .iter()
         .filter_map(|run| Some((run.run_id.clone(), values(run)?)))
@@ -134,11 +139,11 @@ fn by_level(
         .unwrap_or(0);
     let names: Vec<String> = (0..levels).map(|level| format!("node{level}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    bars(title, label, &names, &shown)
+    bars(title, &Axis::linear(label), &names, &shown)
 }
 
 /// Samples a second over the smallest chunk size, a series for each number of workers.
-fn rates(runs: &[RunRecord]) -> String {
+fn rates(runs: &[RunRecord]) -> Picture {
     let mut series: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
     for run in runs {
         let smallest = run.settings.chunk_sizes.iter().min();
@@ -152,16 +157,17 @@ fn rates(runs: &[RunRecord]) -> String {
         Axis::linear("samples a second"),
     );
     let chart = Chart::new("Rate against chunk size", axes.0, axes.1);
+    let series = series.into_iter().enumerate();
     series
-        .into_iter()
-        .fold(chart, |chart, (workers, points)| {
-            chart.with_series(format!("{workers} workers"), Mark::Points, points)
+        .fold(chart, |chart, (at, (workers, points))| {
+            let name = format!("{workers} workers");
+            chart.with(Color::Nth(at), name, Shape::Points(points))
         })
-        .to_svg()
+        .draw()
 }
 
 /// Mean samples a second for each smallest chunk size and number of workers.
-fn heat(runs: &[RunRecord]) -> String {
+fn heat(runs: &[RunRecord]) -> Picture {
     let cells: Vec<(u64, u64, f64)> = runs
         .iter()
         .filter_map(|run| {
@@ -188,10 +194,12 @@ fn heat(runs: &[RunRecord]) -> String {
         .collect();
     let names =
         |numbers: &BTreeSet<u64>| -> Vec<String> { numbers.iter().map(u64::to_string).collect() };
-    heat_map(
-        "Samples a second",
-        ("smallest chunk size", &names(&sizes)),
-        ("workers", &names(&workers)),
-        &values,
-    )
+    HeatMap {
+        title: "Samples a second".to_owned(),
+        columns: ("smallest chunk size".to_owned(), names(&sizes)),
+        rows: ("workers".to_owned(), names(&workers)),
+        values,
+        ..HeatMap::default()
+    }
+    .draw()
 }

@@ -10,6 +10,7 @@ use kato_planner::history::record::{
 use kato_planner::history::{RunFilter, TrainingHistory};
 use kato_planner::scaling::ScalingAnalyzer;
 use kato_scheduler::TrainingReport;
+use serde_json::Value;
 
 use super::RunFacts;
 use crate::forecast::Forecast;
@@ -81,41 +82,44 @@ impl Recorder {
         report: &TrainingReport,
         note: &str,
     ) -> Result<String> {
-        let settings = RunSettings::new(facts.chunk_sizes.iter().copied())
-            .with_workers(report.n_workers as u64)
-            .with_memory_bytes(facts.memory_bytes)
-            .with_backend(facts.backend)
-            .with_other("configuration", facts.configuration.clone());
-        // A session that went on took the time of its own samples only, and foretells no whole run.
-        let settings = match facts.is_part || report.session_documents < report.documents_processed
-        {
-            true => settings.with_other("part", true),
-            false => settings,
+        let mut settings = RunSettings {
+            workers: Some(report.n_workers as u64),
+            memory_bytes: Some(facts.memory_bytes),
+            backend: Some(facts.backend.into()),
+            ..RunSettings::new(facts.chunk_sizes.iter().copied())
         };
-        let levels = report.levels.iter().map(|level| {
-            let outcome = LevelOutcome::new(level.node.as_str(), level.learns);
-            match level.unique_patterns {
-                Some(patterns) => outcome.with_patterns(patterns),
-                None => outcome,
-            }
+        let mut set = |name: &str, value: Value| settings.other.insert(name.to_owned(), value);
+        set("configuration", facts.configuration.clone());
+        // A session that went on took the time of its own samples only, and foretells no whole run.
+        if facts.is_part || report.session_documents < report.documents_processed {
+            set("part", true.into());
+        }
+        let levels = report.levels.iter().map(|level| LevelOutcome {
+            patterns: level.unique_patterns,
+            ..LevelOutcome::new(level.node.as_str(), level.learns)
         });
-        let mut outcome = Outcome::new(report.total_time_seconds)
-            .with_complete(report.complete)
-            .with_samples(report.documents_processed)
-            .with_tokens(report.tokens)
-            .with_errors(report.errors)
-            .with_warnings(report.stalls + u64::from(report.worker_restarts))
-            .with_levels(levels);
-        outcome.disk_bytes = report.disk_bytes;
-        outcome.memory_bytes = machine::peak_memory();
-        let mut corpus =
-            Corpus::new(facts.corpus.as_str()).with_fingerprint(facts.fingerprint.as_str());
-        corpus.bytes = facts.corpus_bytes;
-        let mut run = NewRun::new(settings, outcome)
-            .with_corpus(corpus)
-            .with_machine(machine_here())
-            .with_notes(note);
-        run.estimate = forecast.map(estimate);
+        let outcome = Outcome {
+            complete: report.complete,
+            samples: report.documents_processed,
+            tokens: Some(report.tokens),
+            errors: report.errors,
+            warnings: report.stalls + u64::from(report.worker_restarts),
+            disk_bytes: report.disk_bytes,
+            memory_bytes: machine::peak_memory(),
+            levels: levels.collect(),
+            ..Outcome::new(report.total_time_seconds)
+        };
+        let run = NewRun {
+            corpus: Corpus {
+                fingerprint: Some(facts.fingerprint.clone()),
+                bytes: facts.corpus_bytes,
+                ..Corpus::new(facts.corpus.as_str())
+            },
+            machine: machine_here(),
+            estimate: forecast.map(estimate),
+            notes: note.to_owned(),
+            ..NewRun::new(settings, outcome)
+        };
         let path = self.history.path().display().to_string();
         let recorded = self.history.record(&run);
         recorded.with_context(|| format!("the run is trained, but not recorded in {path}"))
@@ -126,17 +130,20 @@ impl Recorder {
 fn estimate(forecast: &Forecast) -> Estimate {
     let foretold =
         |interval: Interval| Foretold::with_interval(interval.value, interval.low, interval.high);
-    let mut estimate = Estimate::new().with_seconds(foretold(forecast.seconds));
-    estimate.disk_bytes = forecast.disk_bytes.map(foretold);
-    estimate.memory_bytes = forecast.memory_bytes.map(foretold);
-    estimate
+    Estimate {
+        seconds: Some(foretold(forecast.seconds)),
+        disk_bytes: forecast.disk_bytes.map(foretold),
+        memory_bytes: forecast.memory_bytes.map(foretold),
+    }
 }
 
 /// Returns this machine as it is recorded.
 fn machine_here() -> Machine {
     let here = machine::Machine::here();
-    let mut machine = Machine::new().with_cores(here.threads);
-    machine.name = here.processor;
-    machine.memory_bytes = here.memory_bytes;
-    machine
+    Machine {
+        name: here.processor,
+        cores: Some(here.threads),
+        memory_bytes: here.memory_bytes,
+        ..Machine::default()
+    }
 }

@@ -1,9 +1,9 @@
 //! A plan for people and for machines.
 
-use kato_planner::legacy::LegacyRecommendation;
-use kato_planner::recommend::{Verdict, span};
+use kato_planner::recommend::{MachineOption, Verdict, span};
 use kato_planner::scaling::{Crossing, Limit};
 use kato_planner::{Interval, Recommendation};
+use kato_report::figures::bytes;
 use kato_scheduler::TrainingOptions;
 use serde::Serialize;
 
@@ -68,6 +68,31 @@ impl Target {
     }
 }
 
+impl Plan {
+    /// Returns the best machines, and always this one.
+    pub(super) fn shown(&self) -> impl Iterator<Item = &MachineOption> {
+        let options = self.recommendation.options.iter().enumerate();
+        let shown = options.filter(|(idx, option)| *idx < 8 || option.usd.value == 0.0);
+        shown.map(|(_, option)| option)
+    }
+
+    /// Says where the prices come from; `None` without a price, as for a server that is there.
+    pub(super) fn price_source(&self) -> Option<String> {
+        let (date, source) = (&self.recommendation.prices_of, &self.recommendation.source);
+        let is_known = !date.is_empty() || !source.is_empty();
+        is_known.then(|| format!("Prices of {date}: {source}"))
+    }
+}
+
+/// Returns whether a machine does it, in a word.
+pub(super) fn in_words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Surely => "yes",
+        Verdict::Probably => "probably",
+        _ => "no",
+    }
+}
+
 impl View for Plan {
     fn text(&self, _width: usize) -> String {
         let hours = |seconds: f64| span(seconds / 3600.0);
@@ -108,17 +133,10 @@ impl View for Plan {
             }
         }
         text += "\nMachines\n";
-        // The best, and always this machine.
-        let options = self.recommendation.options.iter().enumerate();
-        let shown = options.filter(|(idx, option)| *idx < 8 || option.usd.value == 0.0);
-        for (_, option) in shown {
-            let verdict = match option.verdict {
-                Verdict::Surely => "yes",
-                Verdict::Probably => "probably",
-                _ => "no",
-            };
+        for option in self.shown() {
             text += &format!(
-                "  {verdict:<9} {:<46} {:>9} ({} to {}), {:.2} USD, bound by {}\n",
+                "  {:<9} {:<46} {:>9} ({} to {}), {:.2} USD, bound by {}\n",
+                in_words(option.verdict),
                 option.machine,
                 span(option.hours.value),
                 span(option.hours.low),
@@ -136,45 +154,14 @@ impl View for Plan {
                 text += &format!("    {change}\n");
             }
         }
-        let (date, source) = (&self.recommendation.prices_of, &self.recommendation.source);
-        // Without a price, as for a server that is there, there is no source of one.
-        if !date.is_empty() || !source.is_empty() {
-            text += &format!("  Prices of {date}: {source}\n");
+        if let Some(source) = self.price_source() {
+            text += &format!("  {source}\n");
         }
         text += "\nAssumed\n";
         for assumption in &self.assumptions {
             text += &format!("  {assumption}\n");
         }
         text + &format!("\nRun it:\n  {}\n", self.command)
-    }
-}
-
-/// The recommendation of the original's formula.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct LegacyView(pub(crate) LegacyRecommendation);
-
-impl View for LegacyView {
-    fn text(&self, _width: usize) -> String {
-        let answer = &self.0;
-        let mut text = format!(
-            "By the formula of the original, which has measured nothing:\n{} cores, {} GB of memory, {} GB of storage for {:.1} samples/s\n\
-             {}: {:.0} USD, {:.1} samples/s, {}\n",
-            answer.cores,
-            answer.memory_gb,
-            answer.storage_gb,
-            answer.required_rate,
-            answer.processor,
-            answer.usd,
-            answer.rate,
-            span(answer.hours)
-        );
-        for (machine, usd) in &answer.cloud {
-            text += &format!("{machine}: {usd:.2} USD\n");
-        }
-        for warning in &answer.warnings {
-            text += &format!("warning: {warning}\n");
-        }
-        text
     }
 }
 
@@ -217,17 +204,6 @@ pub(crate) fn shell(words: &[String]) -> String {
         }
     });
     quoted.collect::<Vec<_>>().join(" ")
-}
-
-/// Writes bytes as people say them.
-#[must_use]
-pub(crate) fn bytes(bytes: f64) -> String {
-    match bytes {
-        ..1e6 => format!("{:.1} kB", bytes / 1e3),
-        ..1e9 => format!("{:.1} MB", bytes / 1e6),
-        ..1e12 => format!("{:.2} GB", bytes / 1e9),
-        _ => format!("{:.2} TB", bytes / 1e12),
-    }
 }
 
 #[cfg(test)]

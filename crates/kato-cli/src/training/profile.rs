@@ -286,7 +286,6 @@ impl Profile {
     pub(crate) fn to_json(&self) -> Result<Value> {
         let mut value = json!({
             "verdict": serde_json::to_value(&self.summary.verdict)?,
-            "legacy_verdict": serde_json::to_value(self.summary.legacy_verdict)?,
         });
         match &self.experiment {
             None => {}

@@ -2,53 +2,114 @@
 
 use std::collections::BTreeSet;
 
-use kato_planner::chart::{Axis, Chart, Mark, escaped, heat_map};
+use kato_report::figures::{bytes, count, percent, three_digits};
+use kato_report::{Axis, Callout, Chart, Color, HeatMap, Page, Picture, Shape, Table};
 
 use super::{Row, Tuning};
-use crate::inspect::View;
-use crate::planning::STYLE;
+
+/// A column of the table: its name, what was measured, and how that is written.
+type Column = (&'static str, &'static str, fn(f64) -> String);
+
+const COLUMNS: [Column; 6] = [
+    ("samples a second", "rate", count),
+    ("bits a token", "bits", three_digits),
+    ("coverage", "coverage", percent),
+    ("on the disk", "bytes", bytes),
+    ("patterns", "patterns", count),
+    ("memory", "memory", bytes),
+];
 
 /// Returns the page.
 #[must_use]
 pub(crate) fn page(tuning: &Tuning) -> String {
-    let best = tuning.ranking.first().map(|row| row.configuration.name());
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Configurations compared</title><style>{STYLE}</style></head>\
-         <body><h1>Configurations compared</h1><p>Best: {}</p><pre>{}</pre>{}{}{}</body></html>\n",
-        escaped(&best.unwrap_or_default()),
-        escaped(&tuning.text(120)),
-        front(tuning),
-        by_chunk(tuning),
-        heat(tuning)
-    )
+    let mut page = Page::new("Configurations compared");
+    page.lead(&format!(
+        "{} trials over up to {} of text, quality on {} documents held out",
+        tuning.trials,
+        bytes(tuning.text_bytes as f64),
+        tuning.held_out_documents
+    ));
+    if let Some(best) = tuning.ranking.first() {
+        let facts = best.measured();
+        page.callout(&Callout {
+            title: format!("Best: {}", best.configuration.name()),
+            facts: facts
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+            ..Callout::default()
+        });
+    }
+    page.heading("What was measured");
+    page.pictures([front(tuning), by_chunk(tuning), heat(tuning)]);
+    page.heading("All configurations");
+    page.table(&table(tuning));
+    page.note(&tuning.rule);
+    page.into_html()
+}
+
+impl Row {
+    /// Returns what was measured, in words.
+    fn measured(&self) -> impl Iterator<Item = (&'static str, String)> {
+        COLUMNS.iter().filter_map(|(column, name, format)| {
+            let value = self.measures.get(*name)?;
+            Some((*column, format(*value)))
+        })
+    }
+}
+
+fn table(tuning: &Tuning) -> Table {
+    let columns = [
+        "levels, workers, memory",
+        "score",
+        "share of the text",
+        "front",
+    ];
+    let measured = COLUMNS.iter().map(|(column, ..)| *column);
+    let mut table = Table::new(columns.into_iter().chain(measured));
+    for row in &tuning.ranking {
+        let front = if row.is_on_front { "front" } else { "" };
+        let cells = [
+            format!("{:.3}", row.score),
+            percent(row.share),
+            front.to_owned(),
+        ];
+        let measured = COLUMNS.iter().map(|(_, name, format)| {
+            let value = row.measures.get(*name);
+            value.map_or_else(|| "–".to_owned(), |value| format(*value))
+        });
+        table.row(&row.configuration.name(), cells.into_iter().chain(measured));
+    }
+    table
 }
 
 /// Rate against quality, or against bytes where no quality was measured.
-fn front(tuning: &Tuning) -> String {
+fn front(tuning: &Tuning) -> Picture {
     let has_bits = tuning
         .ranking
         .iter()
         .any(|row| row.measures.contains_key("bits"));
-    let (name, label) = match has_bits {
-        true => ("bits", "bits a token"),
-        false => ("bytes", "bytes on the disk"),
+    let (name, axis) = match has_bits {
+        true => ("bits", Axis::linear("bits a token")),
+        false => ("bytes", Axis::linear("on the disk").with_format(bytes)),
     };
     let points = |is_on_front: bool| {
-        let rows = tuning
-            .ranking
-            .iter()
-            .filter(move |row| row.is_on_front == is_on_front);
-        rows.filter_map(move |row| Some((measure(row, "rate")?, measure(row, name)?)))
+        let rows = tuning.ranking.iter();
+        let rows = rows.filter(move |row| row.is_on_front == is_on_front);
+        let points = rows.filter_map(|row| Some((measure(row, "rate")?, measure(row, name)?)));
+        Shape::Points(points.collect())
     };
-    let axes = (Axis::linear("samples a second"), Axis::linear(label));
-    Chart::new("Rate against quality", axes.0, axes.1)
-        .with_series("on the Pareto front", Mark::Points, points(true))
-        .with_series("others", Mark::Points, points(false))
-        .to_svg()
+    Chart::new(
+        "Rate against quality",
+        Axis::linear("samples a second"),
+        axis,
+    )
+    .with(Color::Nth(0), "on the Pareto front", points(true))
+    .with(Color::Muted, "others", points(false))
+    .draw()
 }
 
 /// Rate against the lowest chunk size.
-fn by_chunk(tuning: &Tuning) -> String {
+fn by_chunk(tuning: &Tuning) -> Picture {
     let points = tuning.ranking.iter().filter_map(|row| {
         let lowest = *row.configuration.levels.first()?;
         Some((lowest as f64, measure(row, "rate")?))
@@ -58,12 +119,16 @@ fn by_chunk(tuning: &Tuning) -> String {
         Axis::linear("samples a second"),
     );
     Chart::new("Rate against chunk size", axes.0, axes.1)
-        .with_series("configurations", Mark::Points, points)
-        .to_svg()
+        .with(
+            Color::Nth(0),
+            "configurations",
+            Shape::Points(points.collect()),
+        )
+        .draw()
 }
 
 /// Best score for each number of levels and lowest chunk size.
-fn heat(tuning: &Tuning) -> String {
+fn heat(tuning: &Tuning) -> Picture {
     let key = |row: &Row| {
         let levels = &row.configuration.levels;
         (levels.first().copied().unwrap_or(0), levels.len())
@@ -77,19 +142,20 @@ fn heat(tuning: &Tuning) -> String {
             .filter(|row| key(row) == (chunk, depth));
         rows.map(|row| row.score).reduce(f64::max)
     };
-    let values: Vec<Vec<Option<f64>>> = depths
+    let values = depths
         .iter()
-        .map(|&depth| chunks.iter().map(|&chunk| best(chunk, depth)).collect())
-        .collect();
+        .map(|&depth| chunks.iter().map(|&chunk| best(chunk, depth)).collect());
     let names = |numbers: &BTreeSet<usize>| -> Vec<String> {
         numbers.iter().map(usize::to_string).collect()
     };
-    heat_map(
-        "Best score within its round",
-        ("lowest chunk size", &names(&chunks)),
-        ("levels", &names(&depths)),
-        &values,
-    )
+    HeatMap {
+        title: "Best score within its round".to_owned(),
+        columns: ("lowest chunk size".to_owned(), names(&chunks)),
+        rows: ("levels".to_owned(), names(&depths)),
+        values: values.collect(),
+        ..HeatMap::default()
+    }
+    .draw()
 }
 
 fn measure(row: &Row, name: &str) -> Option<f64> {

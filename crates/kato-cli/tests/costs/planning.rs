@@ -67,6 +67,21 @@ fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with
     );
     let page = place.read("plan.html");
     assert!(page.contains("<svg") && page.ends_with("</html>\n") && !page.contains("NaN"));
+    // Words of the command have an element each, so that lines end between them.
+    let page = page.replace("<span>", "").replace("</span>", "");
+    // The answer comes first, and nothing of it is what a terminal shows.
+    let (_, answer) = page.split_once("callout\"><h2>").unwrap();
+    let (answer, _) = answer.split_once("</h2>").unwrap();
+    assert!(answer.ends_with(" on this machine, at no cost"), "{answer}");
+    for part in [
+        command,
+        "aria-label=\"Time\"",
+        "wanted: 24.0 h",
+        "What this rests on",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(page.matches("<pre").count(), 1, "the command alone");
 
     let words: Vec<&str> = command.split(' ').skip(2).collect();
     let trained = place.json_of("train", &[&words[..], &["--json", "--quiet"]].concat());
@@ -231,26 +246,6 @@ fn what_cannot_be_planned_is_told() {
     );
     let told = place.refusal("train", &["corpus.jsonl", "--plan", "one.jsonl"], 1);
     assert!(told.contains("kato plan --out"), "{told}");
-}
-
-#[test]
-fn the_formula_of_the_original_trains_nothing() {
-    let place = Place::new(1);
-    let ask = [
-        "--legacy",
-        "--samples",
-        "100000000",
-        "--within",
-        "48h",
-        "--json",
-    ];
-    // Its recorded case, with the rate that it takes for a slow machine.
-    let answer = place.json_of("plan", &[&ask[..], &["--baseline", "19.8"]].concat());
-    let figures = ["cores", "memory_gb", "storage_gb", "usd"].map(|name| number(&answer[name]));
-    assert_eq!(figures, [74.0, 128.0, 1000.0, 8440.0]);
-    assert_eq!(answer["processor"], "AMD EPYC 7763");
-    let told = place.refusal("plan", &["--legacy", "--samples", "5"], 2);
-    assert!(told.contains("--within"), "{told}");
 }
 
 #[test]

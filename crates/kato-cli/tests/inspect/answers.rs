@@ -159,11 +159,7 @@ fn a_learned_document_continues_and_every_span_is_explained() {
         "generate_nothing",
         without_time(&place.succeeds("generate", &["--kb", "kb", "--text", "zebra"]))
     );
-    let answer = json_of(
-        &place,
-        "generate",
-        &["--text", "The cat sat on the mat in"],
-    );
+    let answer = json_of(&place, "generate", &["--text", "The cat sat on the mat in"]);
     let document = &answer["spans"][0]["source"]["document"];
     assert!(document.as_str().unwrap().starts_with('d'), "{answer}");
     assert_eq!(answer["end"], "learned");

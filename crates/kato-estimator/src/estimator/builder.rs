@@ -1,14 +1,13 @@
 //! The builder of an estimator.
 
-use super::{DEFAULT_MAX_EXTRAPOLATION, Model, StorageEstimator};
-use crate::legacy::LegacyModel;
+use super::{DEFAULT_MAX_EXTRAPOLATION, StorageEstimator};
 use crate::{Calibration, EstimateError, GrowthLaw, StorageEngine};
 
 /// Builder of a [`StorageEstimator`], made by [`StorageEstimator::builder`].
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct StorageEstimatorBuilder {
-    model: Option<Model>,
+    calibration: Option<Calibration>,
     law: Option<GrowthLaw>,
     engine: Option<StorageEngine>,
     confidence: Option<f64>,
@@ -17,19 +16,9 @@ pub struct StorageEstimatorBuilder {
 }
 
 impl StorageEstimatorBuilder {
-    /// Sets what was observed of the corpus as the source: the usual kind of estimate.
-    pub fn with_calibration(self, calibration: Calibration) -> Self {
-        self.with_model(Model::Calibrated(Box::new(calibration), None))
-    }
-
-    /// Sets the original's formula as the source instead.
-    pub fn with_legacy(self, legacy: LegacyModel) -> Self {
-        self.with_model(Model::Legacy(legacy))
-    }
-
-    /// Sets the source of estimates.
-    pub fn with_model(mut self, model: Model) -> Self {
-        self.model = Some(model);
+    /// Sets what was observed of the corpus, the source of all estimates.
+    pub fn with_calibration(mut self, calibration: Calibration) -> Self {
+        self.calibration = Some(calibration);
         self
     }
 
@@ -69,16 +58,10 @@ impl StorageEstimatorBuilder {
     ///
     /// # Errors
     ///
-    /// [`EstimateError::NoModel`] without a calibration or the original's formula;
+    /// [`EstimateError::NoModel`] without a calibration;
     /// [`EstimateError::Setting`] for a confidence not between 0 and 1 or a range below 1.
     pub fn build(self) -> Result<StorageEstimator, EstimateError> {
-        let model = match (self.model.ok_or(EstimateError::NoModel)?, self.law) {
-            // A law set by `with_law` wins over that of the model, whichever was given first.
-            (Model::Calibrated(calibration, law), chosen) => {
-                Model::Calibrated(calibration, chosen.or(law))
-            }
-            (legacy @ Model::Legacy(_), _) => legacy,
-        };
+        let calibration = self.calibration.ok_or(EstimateError::NoModel)?;
         let confidence = self.confidence.unwrap_or(0.9);
         // Written so that NaN is refused as well.
         if !(confidence > 0.0 && confidence < 1.0) {
@@ -97,7 +80,8 @@ impl StorageEstimatorBuilder {
             });
         }
         Ok(StorageEstimator {
-            model,
+            calibration,
+            law: self.law,
             engine: self.engine.unwrap_or_else(StorageEngine::embedded),
             confidence,
             max_extrapolation,

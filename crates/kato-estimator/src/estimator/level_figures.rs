@@ -41,10 +41,7 @@ impl LevelFigures {
         };
         let figure = Figure::with_spread(distinct.value, spread, confidence, Method::Growth);
         // A learn call makes at most one pattern.
-        let figure = figure.within(
-            least.min(distinct.value),
-            calls_figure.high.unwrap_or(calls),
-        );
+        let figure = figure.within(least.min(distinct.value), calls_figure.high);
         let alone = width * distinct.relative_sd;
         let repeats = |distinct: f64| {
             if calls > 0.0 {
@@ -56,8 +53,8 @@ impl LevelFigures {
         let dedup = Figure {
             value: repeats(distinct.value),
             // More patterns are fewer repeats: the ends change places.
-            low: Some(repeats(distinct.value * alone.exp())),
-            high: Some(repeats(distinct.value * (-alone).exp())),
+            low: repeats(distinct.value * alone.exp()),
+            high: repeats(distinct.value * (-alone).exp()),
             confidence,
             method: Method::Derived,
         };

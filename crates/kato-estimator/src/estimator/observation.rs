@@ -53,8 +53,8 @@ impl<'a> Observation<'a> {
             |which: fn(&LevelFigures) -> f64| -> Vec<f64> { figures.iter().map(which).collect() };
         let calls = at(|f| f.calls.value);
         let segments = self.segments(&calls);
-        let low = at(|f| f.distinct.low.unwrap_or(f.distinct.value));
-        let high = at(|f| f.distinct.high.unwrap_or(f.distinct.value));
+        let low = at(|f| f.distinct.low);
+        let high = at(|f| f.distinct.high);
         let corrections = self.corrections();
         // Corrected by the measured bytes of a finished run, the ends of the interval as well.
         let sizes = |calls: &[f64], distinct, segments| -> Vec<f64> {
@@ -91,8 +91,8 @@ impl<'a> Observation<'a> {
                 bytes: Figure {
                     value: bytes,
                     // The value may be that before a merge, which the ends do not know of.
-                    low: Some((of(&low) / error).min(bytes)),
-                    high: Some((of(&high) * error).max(bytes)),
+                    low: (of(&low) / error).min(bytes),
+                    high: (of(&high) * error).max(bytes),
                     confidence: self.confidence,
                     method: Method::Derived,
                 },
@@ -108,7 +108,7 @@ impl<'a> Observation<'a> {
         StorageBreakdown::from_levels(
             self.engine.name(),
             target,
-            Some(factor),
+            factor,
             level_estimates,
             self.engine.fixed_bytes(self.models.len(), segments.likely),
             self.confidence,

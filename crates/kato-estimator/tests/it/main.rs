@@ -10,6 +10,7 @@
 mod bytes;
 mod corpus;
 mod learner;
+mod original;
 mod range;
 mod real_text;
 mod recorded_runs;

@@ -11,19 +11,19 @@ use kato_estimator::{
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Recorded {
-    run: String,
-    chunk_sizes: Vec<usize>,
-    samples: u64,
-    requested: u64,
-    levels: Vec<RecordedLevel>,
+pub(crate) struct Recorded {
+    pub(crate) run: String,
+    pub(crate) chunk_sizes: Vec<usize>,
+    pub(crate) samples: u64,
+    pub(crate) requested: u64,
+    pub(crate) levels: Vec<RecordedLevel>,
 }
 
 #[derive(Deserialize)]
-struct RecordedLevel {
+pub(crate) struct RecordedLevel {
     bytes: u64,
-    observations: u64,
-    patterns: u64,
+    pub(crate) observations: u64,
+    pub(crate) patterns: u64,
     frequencies: BTreeMap<u64, u64>,
 }
 
@@ -43,7 +43,7 @@ impl Recorded {
             .collect()
     }
 
-    fn record(&self) -> RunRecord {
+    pub(crate) fn record(&self) -> RunRecord {
         let run = RunRecord::new(
             EstimatedHierarchy::new(self.chunk_sizes.clone()).unwrap(),
             self.samples,
@@ -56,7 +56,7 @@ impl Recorded {
         })
     }
 
-    fn patterns(&self) -> f64 {
+    pub(crate) fn patterns(&self) -> f64 {
         self.levels.iter().map(|level| level.patterns as f64).sum()
     }
 
@@ -65,7 +65,7 @@ impl Recorded {
     }
 }
 
-fn recorded() -> Vec<Recorded> {
+pub(crate) fn recorded() -> Vec<Recorded> {
     let lines = include_str!("../data/recorded-runs.jsonl").lines();
     lines
         .map(|line| serde_json::from_str(line).unwrap())
@@ -115,8 +115,8 @@ fn runs_of_a_thousand_documents_are_predicted_from_runs_of_a_hundred_within_15_p
             large.patterns(),
             breakdown.total_patterns.value,
             error * 100.0,
-            breakdown.total_patterns.low.unwrap(),
-            breakdown.total_patterns.high.unwrap(),
+            breakdown.total_patterns.low,
+            breakdown.total_patterns.high,
             bytes_error * 100.0
         );
         assert!(

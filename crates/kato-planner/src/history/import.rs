@@ -94,19 +94,18 @@ pub fn original_snapshot(path: impl AsRef<Path>) -> Result<NewRun, HistoryError>
     // By number, as `node10` comes after `node9`.
     levels.sort_by_key(|level| (number_in(&level.node), level.node.clone()));
     let config = snapshot.get("config").cloned().unwrap_or_default();
-    let outcome = Outcome::new(0.0).with_complete(false).with_levels(levels);
-    let outcome = match number(snapshot, "total_storage_mb") {
-        Some(mb) => outcome.with_disk_bytes(whole(mb * MEBIBYTE)),
-        None => outcome,
+    let outcome = Outcome {
+        levels,
+        disk_bytes: number(snapshot, "total_storage_mb").map(|mb| whole(mb * MEBIBYTE)),
+        ..Outcome::default()
     };
-    let mut run = NewRun::new(settings_of(&config), outcome)
-        .with_notes("a snapshot of the Python original, which knows no time and no samples");
-    run.run_id = snapshot
-        .get("run_id")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    run.recorded = snapshot.get("timestamp").and_then(time_of);
-    Ok(run)
+    let run_id = snapshot.get("run_id").and_then(Value::as_str);
+    Ok(NewRun {
+        run_id: run_id.map(str::to_owned),
+        recorded: snapshot.get("timestamp").and_then(time_of),
+        notes: "a snapshot of the Python original, which knows no time and no samples".to_owned(),
+        ..NewRun::new(settings_of(&config), outcome)
+    })
 }
 
 impl TrainingHistory {
@@ -158,34 +157,39 @@ fn run_of(cells: &Map<String, Value>) -> Result<NewRun, String> {
     let config: Value =
         serde_json::from_str(config).map_err(|error| format!("config of {run_id}: {error}"))?;
     let seconds = number(cells, "actual_time_seconds").unwrap_or(0.0);
-    let mut outcome = Outcome::new(seconds)
-        .with_samples(whole(number(cells, "samples_processed").unwrap_or(0.0)))
-        .with_errors(count(cells, "errors"))
-        .with_warnings(count(cells, "warnings"))
-        .with_levels(levels_of(cells));
-    outcome.disk_bytes = positive(cells, "total_storage_mb").map(|mb| whole(mb * MEBIBYTE));
-    outcome.written_bytes = positive(cells, "actual_storage_gb").map(|gb| whole(gb * GIBIBYTE));
-    outcome.memory_bytes = positive(cells, "peak_memory_mb")
-        .or_else(|| positive(cells, "actual_memory_mb"))
-        .map(|mb| whole(mb * MEBIBYTE));
-    outcome.cpu_percent = positive(cells, "avg_cpu_percent");
-    let mut estimate = Estimate::new();
-    // The original's estimate of storage is of other bytes than those that it calls actual, but of
-    // the same as ours: what is stored.
-    estimate.seconds = positive(cells, "estimated_time_seconds").map(Into::into);
-    estimate.disk_bytes = positive(cells, "estimated_storage_gb").map(|gb| (gb * GIBIBYTE).into());
-    estimate.memory_bytes = positive(cells, "estimated_memory_mb").map(|mb| (mb * MEBIBYTE).into());
-    let mut run = NewRun::new(settings_of(&config), outcome)
-        .with_run_id(run_id)
-        .with_notes(text("notes").unwrap_or_default());
-    run.recorded = cells.get("timestamp").and_then(time_of);
-    if let Some(name) = text("dataset_key") {
-        run.corpus = Corpus::new(name);
-    }
-    if let Some(tier) = text("hardware_tier") {
-        run.machine = Machine::new().with_tier(tier);
-    }
-    Ok(run.with_estimate(estimate))
+    let mebibytes = |name| positive(cells, name).map(|mb| mb * MEBIBYTE);
+    let gibibytes = |name| positive(cells, name).map(|gb| gb * GIBIBYTE);
+    let memory = mebibytes("peak_memory_mb").or_else(|| mebibytes("actual_memory_mb"));
+    let outcome = Outcome {
+        samples: whole(number(cells, "samples_processed").unwrap_or(0.0)),
+        errors: count(cells, "errors"),
+        warnings: count(cells, "warnings"),
+        levels: levels_of(cells),
+        disk_bytes: mebibytes("total_storage_mb").map(whole),
+        written_bytes: gibibytes("actual_storage_gb").map(whole),
+        memory_bytes: memory.map(whole),
+        cpu_percent: positive(cells, "avg_cpu_percent"),
+        ..Outcome::new(seconds)
+    };
+    let estimate = Estimate {
+        seconds: positive(cells, "estimated_time_seconds").map(Into::into),
+        // The original's estimate of storage is of other bytes than those that it calls actual,
+        // but of the same as ours: what is stored.
+        disk_bytes: gibibytes("estimated_storage_gb").map(Into::into),
+        memory_bytes: mebibytes("estimated_memory_mb").map(Into::into),
+    };
+    Ok(NewRun {
+        run_id: Some(run_id.to_owned()),
+        recorded: cells.get("timestamp").and_then(time_of),
+        corpus: text("dataset_key").map(Corpus::new).unwrap_or_default(),
+        machine: Machine {
+            tier: text("hardware_tier").map(str::to_owned),
+            ..Machine::default()
+        },
+        estimate: Some(estimate),
+        notes: text("notes").unwrap_or_default().to_owned(),
+        ..NewRun::new(settings_of(&config), outcome)
+    })
 }
 
 /// Returns the levels for which a row has a number of patterns.
@@ -196,10 +200,11 @@ fn levels_of(cells: &Map<String, Value>) -> Vec<LevelOutcome> {
             let mean = number(cells, &format!("node{level}_mean_freq")).unwrap_or(0.0);
             let bytes = number(cells, &format!("node{level}_storage_mb"));
             // The number of learn calls is not in the table: the mean frequency tells it.
-            let mut outcome = LevelOutcome::new(format!("node{level}"), whole(patterns * mean))
-                .with_patterns(whole(patterns));
-            outcome.bytes = bytes.map(|mb| whole(mb * MEBIBYTE));
-            Some(outcome)
+            Some(LevelOutcome {
+                patterns: Some(whole(patterns)),
+                bytes: bytes.map(|mb| whole(mb * MEBIBYTE)),
+                ..LevelOutcome::new(format!("node{level}"), whole(patterns * mean))
+            })
         })
         .collect()
 }
@@ -213,10 +218,12 @@ fn level_of_snapshot(name: &str, node: &Map<String, Value>) -> LevelOutcome {
         .filter_map(|(frequency, patterns)| Some((frequency.parse().ok()?, patterns.as_u64()?)))
         .collect();
     let learns = whole(number(node, "total_observations").unwrap_or(0.0));
-    let mut level = LevelOutcome::new(name, learns).with_frequencies(frequencies);
-    level.patterns = number(node, "total_patterns").map(whole);
-    level.bytes = number(node, "db_size_mb").map(|mb| whole(mb * MEBIBYTE));
-    level
+    LevelOutcome {
+        patterns: number(node, "total_patterns").map(whole),
+        bytes: number(node, "db_size_mb").map(|mb| whole(mb * MEBIBYTE)),
+        frequencies,
+        ..LevelOutcome::new(name, learns)
+    }
 }
 
 /// Makes settings of the original's configuration.

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 /// A run that is to be recorded.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct NewRun {
     /// The id; by default it is made of settings and samples.
     pub run_id: Option<String>,
@@ -42,48 +41,6 @@ impl NewRun {
             outcome,
             notes: String::new(),
         }
-    }
-
-    /// Sets the id. Where it is taken, the run gets one that begins with it.
-    #[must_use]
-    pub fn with_run_id(mut self, run_id: impl Into<String>) -> Self {
-        self.run_id = Some(run_id.into());
-        self
-    }
-
-    /// Sets the time at which the run ended.
-    #[must_use]
-    pub fn with_time(mut self, recorded: SystemTime) -> Self {
-        self.recorded = Some(recorded);
-        self
-    }
-
-    /// Sets the corpus.
-    #[must_use]
-    pub fn with_corpus(mut self, corpus: Corpus) -> Self {
-        self.corpus = corpus;
-        self
-    }
-
-    /// Sets the machine.
-    #[must_use]
-    pub fn with_machine(mut self, machine: Machine) -> Self {
-        self.machine = machine;
-        self
-    }
-
-    /// Sets the estimate that was made before the run.
-    #[must_use]
-    pub fn with_estimate(mut self, estimate: Estimate) -> Self {
-        self.estimate = Some(estimate);
-        self
-    }
-
-    /// Sets the notes.
-    #[must_use]
-    pub fn with_notes(mut self, notes: impl Into<String>) -> Self {
-        self.notes = notes.into();
-        self
     }
 
     /// Returns the id that a run of these settings gets by default: `run_c5x3_w2_s1000` for three
@@ -130,7 +87,6 @@ pub struct RunRecord {
 
 /// How a run was trained.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct RunSettings {
     /// Chunk size of each level, from the bottom up.
     pub chunk_sizes: Vec<u64>,
@@ -160,46 +116,10 @@ impl RunSettings {
             ..Self::default()
         }
     }
-
-    /// Sets the number of workers.
-    #[must_use]
-    pub fn with_workers(mut self, workers: u64) -> Self {
-        self.workers = Some(workers);
-        self
-    }
-
-    /// Sets the batch size.
-    #[must_use]
-    pub fn with_batch_size(mut self, batch_size: u64) -> Self {
-        self.batch_size = Some(batch_size);
-        self
-    }
-
-    /// Sets the memory budget.
-    #[must_use]
-    pub fn with_memory_bytes(mut self, memory_bytes: u64) -> Self {
-        self.memory_bytes = Some(memory_bytes);
-        self
-    }
-
-    /// Sets the kind of place that the knowledge went to.
-    #[must_use]
-    pub fn with_backend(mut self, backend: impl Into<String>) -> Self {
-        self.backend = Some(backend.into());
-        self
-    }
-
-    /// Adds a setting by its name.
-    #[must_use]
-    pub fn with_other(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.other.insert(name.into(), value.into());
-        self
-    }
 }
 
 /// What a run was trained from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Corpus {
     /// A name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -221,25 +141,10 @@ impl Corpus {
             ..Self::default()
         }
     }
-
-    /// Sets the digest.
-    #[must_use]
-    pub fn with_fingerprint(mut self, fingerprint: impl Into<String>) -> Self {
-        self.fingerprint = Some(fingerprint.into());
-        self
-    }
-
-    /// Sets the bytes of its files.
-    #[must_use]
-    pub fn with_bytes(mut self, bytes: u64) -> Self {
-        self.bytes = Some(bytes);
-        self
-    }
 }
 
 /// Where a run was trained.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Machine {
     /// A name, such as the processor's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -255,45 +160,8 @@ pub struct Machine {
     pub tier: Option<String>,
 }
 
-impl Machine {
-    /// Creates a machine of which nothing is known.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the name.
-    #[must_use]
-    pub fn with_name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets the number of cores.
-    #[must_use]
-    pub fn with_cores(mut self, cores: u64) -> Self {
-        self.cores = Some(cores);
-        self
-    }
-
-    /// Sets the memory.
-    #[must_use]
-    pub fn with_memory_bytes(mut self, memory_bytes: u64) -> Self {
-        self.memory_bytes = Some(memory_bytes);
-        self
-    }
-
-    /// Sets the class.
-    #[must_use]
-    pub fn with_tier(mut self, tier: impl Into<String>) -> Self {
-        self.tier = Some(tier.into());
-        self
-    }
-}
-
 /// What was foretold of a run; what was not is absent, and counts in no error.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Estimate {
     /// Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,33 +175,6 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Creates an estimate of nothing.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the seconds.
-    #[must_use]
-    pub fn with_seconds(mut self, seconds: impl Into<Foretold>) -> Self {
-        self.seconds = Some(seconds.into());
-        self
-    }
-
-    /// Sets the bytes on the disk.
-    #[must_use]
-    pub fn with_disk_bytes(mut self, disk_bytes: impl Into<Foretold>) -> Self {
-        self.disk_bytes = Some(disk_bytes.into());
-        self
-    }
-
-    /// Sets the peak bytes of memory.
-    #[must_use]
-    pub fn with_memory_bytes(mut self, memory_bytes: impl Into<Foretold>) -> Self {
-        self.memory_bytes = Some(memory_bytes.into());
-        self
-    }
-
     /// Returns whether anything was foretold.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -385,7 +226,6 @@ impl From<f64> for Foretold {
 
 /// What a run took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Outcome {
     /// Whether the corpus was trained to its end.
     pub complete: bool,
@@ -430,76 +270,6 @@ impl Outcome {
         }
     }
 
-    /// Sets whether the corpus was trained to its end.
-    #[must_use]
-    pub fn with_complete(mut self, complete: bool) -> Self {
-        self.complete = complete;
-        self
-    }
-
-    /// Sets the number of samples.
-    #[must_use]
-    pub fn with_samples(mut self, samples: u64) -> Self {
-        self.samples = samples;
-        self
-    }
-
-    /// Sets the number of tokens.
-    #[must_use]
-    pub fn with_tokens(mut self, tokens: u64) -> Self {
-        self.tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the number of samples that failed.
-    #[must_use]
-    pub fn with_errors(mut self, errors: u64) -> Self {
-        self.errors = errors;
-        self
-    }
-
-    /// Sets the number of warnings.
-    #[must_use]
-    pub fn with_warnings(mut self, warnings: u64) -> Self {
-        self.warnings = warnings;
-        self
-    }
-
-    /// Sets the bytes on the disk.
-    #[must_use]
-    pub fn with_disk_bytes(mut self, disk_bytes: u64) -> Self {
-        self.disk_bytes = Some(disk_bytes);
-        self
-    }
-
-    /// Sets the bytes written.
-    #[must_use]
-    pub fn with_written_bytes(mut self, written_bytes: u64) -> Self {
-        self.written_bytes = Some(written_bytes);
-        self
-    }
-
-    /// Sets the peak bytes of memory.
-    #[must_use]
-    pub fn with_memory_bytes(mut self, memory_bytes: u64) -> Self {
-        self.memory_bytes = Some(memory_bytes);
-        self
-    }
-
-    /// Sets the processor time.
-    #[must_use]
-    pub fn with_cpu_percent(mut self, cpu_percent: f64) -> Self {
-        self.cpu_percent = Some(cpu_percent);
-        self
-    }
-
-    /// Sets the levels.
-    #[must_use]
-    pub fn with_levels(mut self, levels: impl IntoIterator<Item = LevelOutcome>) -> Self {
-        self.levels = levels.into_iter().collect();
-        self
-    }
-
     /// Returns the samples a second; `None` for a run that took no time.
     #[must_use]
     pub fn samples_per_second(&self) -> Option<f64> {
@@ -524,7 +294,6 @@ impl Outcome {
 
 /// What a run made of one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct LevelOutcome {
     /// Name of the node.
     pub node: String,
@@ -550,26 +319,5 @@ impl LevelOutcome {
             learns,
             ..Self::default()
         }
-    }
-
-    /// Sets the number of distinct patterns.
-    #[must_use]
-    pub fn with_patterns(mut self, patterns: u64) -> Self {
-        self.patterns = Some(patterns);
-        self
-    }
-
-    /// Sets the bytes.
-    #[must_use]
-    pub fn with_bytes(mut self, bytes: u64) -> Self {
-        self.bytes = Some(bytes);
-        self
-    }
-
-    /// Sets the patterns by how often they were learned.
-    #[must_use]
-    pub fn with_frequencies(mut self, frequencies: BTreeMap<u64, u64>) -> Self {
-        self.frequencies = frequencies;
-        self
     }
 }

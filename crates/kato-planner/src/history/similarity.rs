@@ -25,8 +25,10 @@ pub struct SimilarRun {
 /// use kato_planner::history::record::RunSettings;
 /// use kato_planner::history::similarity;
 ///
-/// let asked = RunSettings::new([3, 5, 5]).with_batch_size(50).with_workers(6);
-/// let other = RunSettings::new([3, 3, 3]).with_batch_size(50).with_workers(4);
+/// let mut asked = RunSettings::new([3, 5, 5]);
+/// (asked.batch_size, asked.workers) = (Some(50), Some(6));
+/// let mut other = RunSettings::new([3, 3, 3]);
+/// (other.batch_size, other.workers) = (Some(50), Some(4));
 /// // The number of levels, half of the chunk sizes, and the batch size.
 /// assert!((similarity(&asked, &other) - (0.3 + 0.2 + 0.15)).abs() < 1e-12);
 /// ```

@@ -25,45 +25,86 @@ fn at(seconds: u64) -> SystemTime {
 }
 
 fn whole_run() -> NewRun {
-    let level = LevelOutcome::new("node0", 40)
-        .with_patterns(30)
-        .with_bytes(900)
-        .with_frequencies(BTreeMap::from([(1, 25), (2, 3), (9, 1)]));
-    let outcome = Outcome::new(12.5)
-        .with_samples(100)
-        .with_tokens(9_000)
-        .with_errors(1)
-        .with_warnings(2)
-        .with_disk_bytes(1_000)
-        .with_written_bytes(5_000)
-        .with_memory_bytes(1 << 30)
-        .with_cpu_percent(180.0)
-        .with_levels([level, LevelOutcome::new("node1", 7).with_patterns(7)]);
-    let settings = RunSettings::new([5, 7])
-        .with_workers(2)
-        .with_batch_size(8)
-        .with_memory_bytes(256 << 20)
-        .with_backend("embedded")
-        .with_other("tail", "drop");
-    NewRun::new(settings, outcome)
-        .with_time(at(1_700_000_000))
-        .with_corpus(
-            Corpus::new("wiki, \"raw\"")
-                .with_fingerprint("abc")
-                .with_bytes(77),
-        )
-        .with_machine(
-            Machine::new()
-                .with_name("Xeon")
-                .with_cores(2)
-                .with_tier("low"),
-        )
-        .with_estimate(
-            Estimate::new()
-                .with_seconds(Foretold::with_interval(12.0, 11.0, 14.0))
-                .with_disk_bytes(900.0),
-        )
-        .with_notes("first\nof all")
+    let level = LevelOutcome {
+        patterns: Some(30),
+        bytes: Some(900),
+        frequencies: BTreeMap::from([(1, 25), (2, 3), (9, 1)]),
+        ..LevelOutcome::new("node0", 40)
+    };
+    let above = LevelOutcome {
+        patterns: Some(7),
+        ..LevelOutcome::new("node1", 7)
+    };
+    let outcome = Outcome {
+        samples: 100,
+        tokens: Some(9_000),
+        errors: 1,
+        warnings: 2,
+        disk_bytes: Some(1_000),
+        written_bytes: Some(5_000),
+        memory_bytes: Some(1 << 30),
+        cpu_percent: Some(180.0),
+        levels: vec![level, above],
+        ..Outcome::new(12.5)
+    };
+    let settings = RunSettings {
+        memory_bytes: Some(256 << 20),
+        backend: Some("embedded".to_owned()),
+        other: BTreeMap::from([("tail".to_owned(), "drop".into())]),
+        ..settings([5, 7], 2, Some(8))
+    };
+    NewRun {
+        recorded: Some(at(1_700_000_000)),
+        corpus: Corpus {
+            fingerprint: Some("abc".to_owned()),
+            bytes: Some(77),
+            ..Corpus::new("wiki, \"raw\"")
+        },
+        machine: Machine {
+            name: Some("Xeon".to_owned()),
+            cores: Some(2),
+            tier: Some("low".to_owned()),
+            ..Machine::default()
+        },
+        estimate: Some(Estimate {
+            seconds: Some(Foretold::with_interval(12.0, 11.0, 14.0)),
+            disk_bytes: Some(900.0.into()),
+            memory_bytes: None,
+        }),
+        notes: "first\nof all".to_owned(),
+        ..NewRun::new(settings, outcome)
+    }
+}
+
+fn settings(
+    sizes: impl IntoIterator<Item = u64>,
+    workers: u64,
+    batch_size: Option<u64>,
+) -> RunSettings {
+    RunSettings {
+        workers: Some(workers),
+        batch_size,
+        ..RunSettings::new(sizes)
+    }
+}
+
+/// A run of which so many seconds were foretold.
+fn foretold(run: NewRun, seconds: f64) -> NewRun {
+    NewRun {
+        estimate: Some(Estimate {
+            seconds: Some(seconds.into()),
+            ..Estimate::default()
+        }),
+        ..run
+    }
+}
+
+/// An outcome that is not that of a whole corpus.
+fn stopped(seconds: f64) -> Outcome {
+    Outcome {
+        complete: false,
+        ..Outcome::new(seconds)
+    }
 }
 
 #[test]
@@ -101,10 +142,11 @@ fn a_taken_id_gets_the_time_and_then_a_number() {
             "run_c5-7_w2_s100_1700000000_3",
         ]
     );
-    let uniform = NewRun::new(
-        RunSettings::new([3; 5]).with_workers(6),
-        Outcome::new(1.0).with_samples(7),
-    );
+    let outcome = Outcome {
+        samples: 7,
+        ..Outcome::new(1.0)
+    };
+    let uniform = NewRun::new(settings([3; 5], 6, None), outcome);
     assert_eq!(uniform.default_id(), "run_c3x5_w6_s7");
 }
 
@@ -112,7 +154,13 @@ fn a_taken_id_gets_the_time_and_then_a_number() {
 fn ids_may_be_shortened_while_one_run_begins_so() {
     let mut history = TrainingHistory::in_memory().unwrap();
     for id in ["alpha", "alphabet", "beta"] {
-        history.record(&whole_run().with_run_id(id)).unwrap();
+        let run_id = Some(id.to_owned());
+        history
+            .record(&NewRun {
+                run_id,
+                ..whole_run()
+            })
+            .unwrap();
     }
     assert_eq!(history.run("b").unwrap().run_id, "beta");
     assert_eq!(history.run("alpha").unwrap().run_id, "alpha");
@@ -138,13 +186,17 @@ fn ids_may_be_shortened_while_one_run_begins_so() {
 fn filters_keep_what_they_say_newest_first() {
     let mut history = TrainingHistory::in_memory().unwrap();
     let run = |id: &str, time, sizes: &[u64], samples, complete| {
-        let outcome = Outcome::new(1.0)
-            .with_samples(samples)
-            .with_complete(complete);
-        NewRun::new(RunSettings::new(sizes.iter().copied()), outcome)
-            .with_run_id(id)
-            .with_time(at(time))
-            .with_corpus(Corpus::new(if samples > 50 { "large" } else { "small" }))
+        let outcome = Outcome {
+            samples,
+            complete,
+            ..Outcome::new(1.0)
+        };
+        NewRun {
+            run_id: Some(id.to_owned()),
+            recorded: Some(at(time)),
+            corpus: Corpus::new(if samples > 50 { "large" } else { "small" }),
+            ..NewRun::new(RunSettings::new(sizes.iter().copied()), outcome)
+        }
     };
     let runs = [
         run("a", 30, &[5, 7], 10, true),
@@ -175,19 +227,17 @@ fn accuracy_leaves_out_what_was_not_foretold_and_its_trend_is_that_of_time() {
     // Errors of 50, 40, 10 and 0 per cent, recorded out of order; one run without, one not
     // complete.
     for (time, estimate) in [(4, 100.0), (1, 150.0), (3, 90.0), (2, 60.0)] {
-        let run = NewRun::new(RunSettings::new([5]), Outcome::new(100.0)).with_time(at(time));
-        history
-            .record(&run.with_estimate(Estimate::new().with_seconds(estimate)))
-            .unwrap();
+        let run = NewRun {
+            recorded: Some(at(time)),
+            ..NewRun::new(RunSettings::new([5]), Outcome::new(100.0))
+        };
+        history.record(&foretold(run, estimate)).unwrap();
     }
     history
         .record(&NewRun::new(RunSettings::new([5]), Outcome::new(100.0)))
         .unwrap();
-    let stopped = Outcome::new(1.0).with_complete(false);
-    let stopped = NewRun::new(RunSettings::new([5]), stopped);
-    history
-        .record(&stopped.with_estimate(Estimate::new().with_seconds(100.0)))
-        .unwrap();
+    let stopped = NewRun::new(RunSettings::new([5]), stopped(1.0));
+    history.record(&foretold(stopped, 100.0)).unwrap();
     let accuracy = history.accuracy(&RunFilter::default()).unwrap();
     assert_eq!((accuracy.runs, accuracy.without_estimate), (6, 1));
     let seconds = accuracy.seconds.clone().unwrap();
@@ -210,15 +260,13 @@ fn similar_runs_come_best_first() {
         ("near", vec![5, 7, 8], 2),
         ("same", vec![5, 7, 9], 2),
     ] {
-        let run = NewRun::new(
-            RunSettings::new(sizes).with_workers(workers),
-            Outcome::new(1.0),
-        );
-        history.record(&run.with_run_id(id)).unwrap();
+        let run = NewRun {
+            run_id: Some(id.to_owned()),
+            ..NewRun::new(settings(sizes, workers, None), Outcome::new(1.0))
+        };
+        history.record(&run).unwrap();
     }
-    let asked = RunSettings::new([5, 7, 9])
-        .with_workers(2)
-        .with_batch_size(50);
+    let asked = settings([5, 7, 9], 2, Some(50));
     let similar = history.similar(&asked, 10).unwrap();
     let ids: Vec<_> = similar
         .iter()
@@ -234,11 +282,11 @@ fn similar_runs_come_best_first() {
 fn a_comparison_is_a_table_and_csv() {
     let mut history = TrainingHistory::in_memory().unwrap();
     history.record(&whole_run()).unwrap();
-    let bare = NewRun::new(
-        RunSettings::new([8, 8]),
-        Outcome::new(0.0).with_complete(false),
-    );
-    history.record(&bare.with_time(at(1))).unwrap();
+    let bare = NewRun {
+        recorded: Some(at(1)),
+        ..NewRun::new(RunSettings::new([8, 8]), stopped(0.0))
+    };
+    history.record(&bare).unwrap();
     let comparison = history.compare(&[], &RunFilter::default()).unwrap();
     insta::assert_snapshot!(comparison.to_string());
     insta::assert_snapshot!(comparison.to_csv().replace('\r', ""));
@@ -341,8 +389,10 @@ fn times_that_are_none_are_refused() {
                 ..
             })
         ));
-        let run = NewRun::new(RunSettings::new([5]), Outcome::new(1.0));
-        let run = run.with_estimate(Estimate::new().with_disk_bytes(seconds));
+        let run = foretold(
+            NewRun::new(RunSettings::new([5]), Outcome::new(1.0)),
+            seconds,
+        );
         assert!(history.record(&run).is_err());
     }
     assert_eq!(history.count().unwrap(), 0);
@@ -438,14 +488,7 @@ fn the_history_of_the_original_is_imported_whole_and_once() {
         );
         assert_eq!(found.estimate, None, "an estimate of 0 is none");
     }
-    let similar = history
-        .similar(
-            &RunSettings::new([3; 5])
-                .with_workers(6)
-                .with_batch_size(100),
-            3,
-        )
-        .unwrap();
+    let similar = history.similar(&settings([3; 5], 6, Some(100)), 3).unwrap();
     assert_eq!(similar[0].run.run_id, "run_c3x5_w6_s1000_1761094246");
 }
 

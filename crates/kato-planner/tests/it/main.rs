@@ -8,6 +8,7 @@
 mod cluster;
 mod halving;
 mod history;
+mod original;
 mod recommending;
 mod recorded;
 mod scaling;

@@ -4,173 +4,121 @@
 mod charts;
 mod tables;
 
-use std::fmt::Write;
+use kato_report::figures::{self, bytes, count, percent, three_digits};
+use kato_report::{Callout, Page};
 
-use super::chart::escaped;
-use super::units;
 use crate::summary::ProfilingSummary;
 use crate::trend::Direction;
 use crate::verdict::Cause;
 
-const STYLE: &str = include_str!("html/report.css");
-
 /// Returns the page.
 pub(crate) fn page(summary: &ProfilingSummary) -> String {
-    let title = escaped(&summary.title);
-    // An empty icon, or a browser would ask a server for one.
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <link rel=\"icon\" href=\"data:,\"><title>{title}</title><style>{STYLE}</style></head><body><main>\n\
-         <h1>{title}</h1><p class=\"when\">{} long, begun {} UTC, {} snapshots</p>\n",
-        escaped(&units::seconds(summary.duration_seconds)),
+    let mut page = Page::new(&summary.title);
+    page.lead(&format!(
+        "{} long, begun {} UTC, {} snapshots",
+        figures::seconds(summary.duration_seconds),
         utc(summary.started_unix_seconds),
         summary.profiler.snapshots
-    );
-    verdict(&mut page, summary);
-    tiles(&mut page, summary);
+    ));
+    page.callout(&verdict(summary));
+    page.tiles(tiles(summary));
     tables::stages(&mut page, summary);
     charts::all(&mut page, summary);
     tables::rest(&mut page, summary);
-    notes(&mut page, summary);
-    page.push_str("</main></body></html>\n");
-    page
+    page.note(&notes(summary));
+    page.into_html()
 }
 
-/// Writes the verdict.
-fn verdict(page: &mut String, summary: &ProfilingSummary) {
+/// Returns the verdict.
+fn verdict(summary: &ProfilingSummary) -> Callout {
     let verdict = &summary.verdict;
-    // Writing to a string does not fail, here and below.
-    let _ = write!(
-        page,
-        "<section class=\"card verdict\"><h2>{}</h2>",
-        escaped(&verdict.headline())
-    );
-    if !verdict.advice.is_empty() {
-        let _ = write!(page, "<p class=\"advice\">{}</p>", escaped(&verdict.advice));
-    }
-    if !verdict.evidence.is_empty() {
-        page.push_str("<ul>");
-        for evidence in &verdict.evidence {
-            let _ = write!(page, "<li>{}</li>", escaped(&evidence.text));
-        }
-        page.push_str("</ul>");
-    }
-    page.push_str("<div class=\"facts\">");
+    let mut facts = Vec::new();
     if verdict.cause != Cause::Idle {
-        let _ = write!(
-            page,
-            "<span>Confidence <b>{}</b></span>",
-            units::percent(verdict.confidence)
-        );
+        facts.push(("Confidence".to_owned(), percent(verdict.confidence)));
     }
     if let Some(gain) = &verdict.gain {
         let then = match &gain.next_stage {
-            Some(stage) => format!("then stage “{}” bounds it", escaped(stage)),
+            Some(stage) => format!("then stage “{stage}” bounds it"),
             None => "by what else the stage does".to_owned(),
         };
-        let _ = write!(
-            page,
-            "<span>To gain at most <b>{} ×</b>, {then}</span>",
-            units::three_digits(gain.at_most)
-        );
+        let at_most = three_digits(gain.at_most);
+        facts.push(("To gain at most".to_owned(), format!("{at_most} ×, {then}")));
     }
-    let legacy = summary.legacy_verdict;
-    let named = legacy
-        .resource
-        .map_or_else(|| "none".to_owned(), |resource| resource.to_string());
-    let _ = writeln!(
-        page,
-        "<span>Rule of thresholds <b>{named}</b> ({})</span></div></section>",
-        units::percent(legacy.confidence)
-    );
+    let evidence = verdict.evidence.iter();
+    Callout {
+        title: verdict.headline(),
+        text: verdict.advice.clone(),
+        points: evidence.map(|evidence| evidence.text.clone()).collect(),
+        facts,
+    }
 }
 
-/// Writes the most important figures.
-fn tiles(page: &mut String, summary: &ProfilingSummary) {
-    let mut tiles: Vec<(String, String)> = Vec::new();
-    let mut tile = |value: Option<String>, what: String| {
-        if let Some(value) = value {
-            tiles.push((value, what));
-        }
-    };
-    let rate = |rate: Option<f64>| rate.map(|rate| format!("{} / s", units::count(rate)));
+/// Returns the most important figures; what is not known has no tile.
+fn tiles(summary: &ProfilingSummary) -> Vec<(String, String)> {
+    let rate = |rate: Option<f64>| rate.map(|rate| format!("{} / s", count(rate)));
     // A total that is not known is never shown, because its rate is missing too.
-    let total = |total: Option<u64>| units::count(total.unwrap_or(0) as f64);
+    let total = |total: Option<u64>| count(total.unwrap_or(0) as f64);
     let throughput = &summary.throughput;
-    tile(
-        rate(throughput.samples_per_second),
-        format!("samples, {} in all", total(throughput.samples)),
-    );
-    tile(
-        rate(throughput.tokens_per_second),
-        format!("tokens, {} in all", total(throughput.tokens)),
-    );
-    let cpu = &summary.cpu;
-    tile(
-        cpu.cores.map(|cores| units::three_digits(cores.mean)),
-        match cpu.allowed_cores {
-            Some(allowed) => format!("of {} cores in use", units::three_digits(allowed)),
-            None => "cores in use".to_owned(),
-        },
-    );
-    let memory = &summary.memory;
-    tile(
-        memory.process_rss.map(|rss| units::bytes(rss.peak)),
-        format!(
-            "memory at most{}",
-            match memory.trend.direction {
-                Direction::Growing => ", growing",
-                Direction::Declining => ", declining",
-                Direction::Stable => ", stable",
-                Direction::Unknown => "",
-            }
+    let (cpu, memory, disk) = (&summary.cpu, &summary.memory, &summary.disk);
+    let cores = match cpu.allowed_cores {
+        Some(allowed) => format!("of {} cores in use", three_digits(allowed)),
+        None => "cores in use".to_owned(),
+    };
+    let grows = match memory.trend.direction {
+        Direction::Growing => ", growing",
+        Direction::Declining => ", declining",
+        Direction::Stable => ", stable",
+        Direction::Unknown => "",
+    };
+    let a_second = |rate: Option<f64>| bytes(rate.unwrap_or(0.0));
+    let tiles = [
+        (
+            rate(throughput.samples_per_second),
+            format!("samples, {} in all", total(throughput.samples)),
         ),
-    );
-    let disk = &summary.disk;
-    tile(
-        disk.written_bytes.map(|bytes| units::bytes(bytes as f64)),
-        format!(
-            "written to disk, {} / s",
-            units::bytes(disk.written_bytes_per_second.unwrap_or(0.0))
+        (
+            rate(throughput.tokens_per_second),
+            format!("tokens, {} in all", total(throughput.tokens)),
         ),
-    );
-    tile(
-        disk.read_bytes.map(|bytes| units::bytes(bytes as f64)),
-        format!(
-            "read from disk, {} / s",
-            units::bytes(disk.read_bytes_per_second.unwrap_or(0.0))
+        (cpu.cores.map(|cores| three_digits(cores.mean)), cores),
+        (
+            memory.process_rss.map(|rss| bytes(rss.peak)),
+            format!("memory at most{grows}"),
         ),
-    );
-    page.push_str("<section class=\"tiles\">");
-    for (value, what) in tiles {
-        let _ = write!(
-            page,
-            "<div><b>{}</b><span>{}</span></div>",
-            escaped(&value),
-            escaped(&what)
-        );
-    }
-    page.push_str("</section>\n");
+        (
+            disk.written_bytes.map(|written| bytes(written as f64)),
+            format!(
+                "written to disk, {} / s",
+                a_second(disk.written_bytes_per_second)
+            ),
+        ),
+        (
+            disk.read_bytes.map(|read| bytes(read as f64)),
+            format!(
+                "read from disk, {} / s",
+                a_second(disk.read_bytes_per_second)
+            ),
+        ),
+    ];
+    let known = tiles.into_iter();
+    known
+        .filter_map(|(value, what)| Some((value?, what)))
+        .collect()
 }
 
-/// Writes what profiling cost, and how to read the page.
-fn notes(page: &mut String, summary: &ProfilingSummary) {
+/// Returns what profiling cost, and how to read the page.
+fn notes(summary: &ProfilingSummary) -> String {
     let profiler = &summary.profiler;
-    page.push_str("<p class=\"note\">");
-    if let Some(seconds) = profiler.cpu_seconds {
-        let _ = write!(
-            page,
+    let cost = profiler.cpu_seconds.map_or_else(String::new, |seconds| {
+        format!(
             "Profiling took {} of processor time, {} of a core, with a snapshot every {}. ",
-            units::seconds(seconds),
-            units::percent(profiler.cpu_share.unwrap_or(0.0)),
-            units::seconds(profiler.sampling_interval_seconds)
-        );
-    }
-    page.push_str(
-        "Values hold for the stretch of time over which they are drawn; point at a chart to read them. \
-         What could not be read is left out.</p>\n",
-    );
+            figures::seconds(seconds),
+            percent(profiler.cpu_share.unwrap_or(0.0)),
+            figures::seconds(profiler.sampling_interval_seconds)
+        )
+    });
+    cost + "Values hold for the stretch of time over which they are drawn; point at a chart to read them. \
+            What could not be read is left out."
 }
 
 /// Returns a time as year-month-day hours:minutes:seconds (civil calendar from days, after H.

@@ -9,7 +9,7 @@ use crate::summary::{
     ProfilingSummary, QueueSummary, Throughput,
 };
 use crate::trend::MemoryTrend;
-use crate::verdict::{Attribution, LegacyRule, LegacyVerdict, Verdict};
+use crate::verdict::{Attribution, Verdict};
 
 impl Tracker {
     /// Returns the summary of the run so far.
@@ -32,7 +32,6 @@ impl Tracker {
             started_unix_seconds,
             duration_seconds: seconds,
             verdict: Verdict::default(),
-            legacy_verdict: LegacyVerdict::default(),
             throughput: Throughput {
                 samples,
                 tokens,
@@ -77,9 +76,8 @@ impl Tracker {
             },
             timeline: self.timeline.clone(),
         };
-        // The judges read the summary alone, so an exported one can be judged again with the same
+        // The judge reads the summary alone, so an exported one can be judged again with the same
         // result.
-        summary.legacy_verdict = LegacyRule::default().judge(&summary);
         summary.verdict = Attribution::default().judge(&summary);
         summary
     }

@@ -7,12 +7,12 @@ use kato_planner::cluster::{
     Bound, ClusterForecast, ClusterMachine, ClusterRates, ClusterRun, Cuts, ObjectStore,
     PhaseForecast, simulate_best,
 };
+use kato_report::figures::bytes;
 use serde::Serialize;
 
 use crate::byte_size::ByteSize;
 use crate::inspect::layout::table;
 use crate::inspect::{View, show};
-use crate::planning::bytes;
 
 /// Symbols that a range of a level can have at most.
 const MOST_SYMBOLS: f64 = u32::MAX as f64;

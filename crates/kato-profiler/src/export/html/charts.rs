@@ -1,269 +1,236 @@
 //! The charts of the page.
 
-use std::fmt::Write;
+use kato_report::figures::{bytes, count, percent, three_digits};
+use kato_report::{Axis, Cell, Chart, Color, HeatMap, Page, Picture, Shape, Span};
 
-use crate::export::chart::{Chart, Series, Span, escaped};
-use crate::export::units;
 use crate::point::{StageTimes, TimelinePoint};
 use crate::summary::ProfilingSummary;
 
 /// Steps of a chart: more cannot be distinguished on a screen.
 const STEPS: usize = 200;
-/// Cells of a row of shades.
+/// Cells of a row of shades: every one is an element of its own, for each core.
 const CELLS: usize = 100;
 
-/// A state: its name, its class, and its time.
-type StateTime = (&'static str, &'static str, fn(&StageTimes) -> f64);
+/// A state: its name, its colour, and its time.
+type StateTime = (&'static str, Color, fn(&StageTimes) -> f64);
 
 /// The states in the order in which they are stacked.
 pub(super) const STATES: [StateTime; 6] = [
-    ("busy", "busy", |times| times.busy),
-    ("waiting for a server", "server", |times| {
+    ("busy", Color::Good, |times| times.busy),
+    ("waiting for a server", Color::Nth(0), |times| {
         times.blocked_server
     }),
-    ("waiting for a disk", "disk", |times| times.blocked_disk),
-    ("waiting for a lock", "lock", |times| times.blocked_lock),
-    ("blocked downstream", "downstream", |times| {
+    ("waiting for a disk", Color::Nth(1), |times| {
+        times.blocked_disk
+    }),
+    ("waiting for a lock", Color::Bad, |times| times.blocked_lock),
+    ("blocked downstream", Color::Muted, |times| {
         times.blocked_downstream
     }),
-    ("starved", "starved", |times| times.starved),
+    ("starved", Color::Faint, |times| times.starved),
 ];
 
 /// A curve: its name, and its value at a point.
-type Curve<'a> = (&'a str, &'a dyn Fn(&TimelinePoint) -> Option<f64>);
+type Curve = (&'static str, fn(&TimelinePoint) -> Option<f64>);
 
-/// Writes all charts for which there are figures.
-pub(super) fn all(page: &mut String, summary: &ProfilingSummary) {
-    let points = summary.timeline.reduced(STEPS);
-    if points.is_empty() {
-        return;
-    }
-    let spans = spans(&points);
-    let steps =
-        |page: &mut String, title: &str, format: fn(f64) -> String, curves: &[Curve<'_>]| {
-            let series: Vec<Series> = curves
-                .iter()
-                .enumerate()
-                .map(|(at, (name, value))| Series {
-                    name: (*name).to_owned(),
-                    // There are six colours.
-                    class: format!("c{}", at % 6),
-                    values: points.iter().map(value).collect(),
-                })
-                // What is not known has no curve and no entry in the legend.
-                .filter(|series| series.values.iter().any(Option::is_some))
-                .collect();
-            if series.is_empty() {
-                return;
-            }
-            let chart = Chart {
-                title,
-                description: described(&series, format),
-                format,
-                spans: &spans,
-            };
-            page.push_str(&chart.steps(&series));
-        };
-    // Points may have no length, where two snapshots fell together.
-    let by_second = |amount: Option<u64>, p: &TimelinePoint| {
-        (p.seconds > 0.0)
-            .then(|| Some(amount? as f64 / p.seconds))
-            .flatten()
-    };
-    page.push_str("<h2>Resources over time</h2><section class=\"charts\">");
-    steps(
-        page,
+/// A chart: its title, how values are written, and its curves.
+type Curves = (&'static str, fn(f64) -> String, &'static [Curve]);
+
+/// What the process used, before the map of the cores.
+const PROCESS: [Curves; 2] = [
+    (
         "Memory",
-        units::bytes,
+        bytes,
         &[
-            ("process", &|p| p.process_rss.map(|level| level.max)),
-            ("with descendants", &|p| {
+            ("process", |p| p.process_rss.map(|level| level.max)),
+            ("with descendants", |p| {
                 // Only where it differs: otherwise one line hides the other.
                 let (tree, own) = (p.tree_rss?, p.process_rss?);
                 (tree.max > own.max).then_some(tree.max)
             }),
-            ("cgroup", &|p| p.cgroup_memory.map(|level| level.max)),
+            ("cgroup", |p| p.cgroup_memory.map(|level| level.max)),
         ],
-    );
-    steps(
-        page,
+    ),
+    (
         "Cores in use by the process",
-        units::three_digits,
-        &[("mean", &|p| p.cpu_cores.map(|level| level.mean))],
-    );
-    cores(page, summary);
-    steps(
-        page,
+        three_digits,
+        &[("mean", |p| p.cpu_cores.map(|level| level.mean))],
+    ),
+];
+
+/// What it used else, and what it waited for.
+const MACHINE: [Curves; 3] = [
+    (
         "Disk, bytes a second",
-        units::bytes,
+        bytes,
         &[
-            ("written by the process", &|p| {
+            ("written by the process", |p| {
                 by_second(p.disk_written_bytes, p)
             }),
-            ("read by the process", &|p| by_second(p.disk_read_bytes, p)),
-            ("written to the device", &|p| {
+            ("read by the process", |p| by_second(p.disk_read_bytes, p)),
+            ("written to the device", |p| {
                 by_second(p.device_written_bytes, p)
             }),
         ],
-    );
-    steps(
-        page,
+    ),
+    (
         "Network of the machine, bytes a second",
-        units::bytes,
+        bytes,
         &[
-            ("received", &|p| by_second(p.network_received_bytes, p)),
-            ("sent", &|p| by_second(p.network_sent_bytes, p)),
+            ("received", |p| by_second(p.network_received_bytes, p)),
+            ("sent", |p| by_second(p.network_sent_bytes, p)),
         ],
-    );
-    // Stalls and snapshots are read at slightly different moments, so a share may exceed 1.
-    let stalled = |seconds: Option<f64>, p: &TimelinePoint| {
-        (p.seconds > 0.0)
-            .then(|| Some((seconds? / p.seconds).min(1.0)))
-            .flatten()
-    };
-    steps(
-        page,
+    ),
+    (
         "Pressure: share of time in which tasks waited",
-        units::percent,
+        percent,
         &[
-            ("for a processor", &|p| stalled(p.cpu_stall_seconds, p)),
-            ("for a disk", &|p| stalled(p.io_stall_seconds, p)),
-            ("for memory", &|p| stalled(p.memory_stall_seconds, p)),
+            ("for a processor", |p| stalled(p.cpu_stall_seconds, p)),
+            ("for a disk", |p| stalled(p.io_stall_seconds, p)),
+            ("for memory", |p| stalled(p.memory_stall_seconds, p)),
         ],
-    );
-    page.push_str("</section>\n");
+    ),
+];
 
-    page.push_str("<h2>Work over time</h2><section class=\"charts\">");
-    steps(
-        page,
-        "Samples a second",
-        units::count,
-        &[("samples", &|p| by_second(p.samples, p))],
-    );
-    let items: Vec<(usize, &str)> = summary
-        .stages
-        .iter()
-        .enumerate()
-        .filter(|(_, stage)| stage.items > 0)
-        .map(|(at, stage)| (at, stage.name.as_str()))
-        .collect();
-    // Curves are borrowed closures, so they are kept in a list of their own.
-    let of = |at: usize| {
-        move |p: &TimelinePoint| by_second(p.stages.get(at).map(|stage| stage.items), p)
-    };
-    let rates: Vec<_> = items.iter().map(|(at, name)| (*name, of(*at))).collect();
-    let curves: Vec<Curve<'_>> = rates.iter().map(|(name, of)| (*name, of as _)).collect();
-    steps(page, "Items of the stages a second", units::count, &curves);
-    for (at, stage) in summary.stages.iter().enumerate() {
-        if stage.times.present() > 0.0 {
-            stage_times(page, &points, &spans, at, &stage.name);
-        }
+const SAMPLES: Curves = (
+    "Samples a second",
+    count,
+    &[("samples", |p| by_second(p.samples, p))],
+);
+
+/// Writes all charts for which there are figures.
+pub(super) fn all(page: &mut Page, summary: &ProfilingSummary) {
+    let points = summary.timeline.reduced(STEPS);
+    if points.is_empty() {
+        return;
     }
-    page.push_str("</section>\n");
+    let steps = |(title, format, curves): Curves| {
+        let curves = curves.iter();
+        let values = curves.map(|(name, value)| (*name, spans(&points, value)));
+        stepped(title, format, values)
+    };
+    page.heading("Resources over time");
+    let resources = PROCESS.into_iter().filter_map(steps);
+    let resources = resources.chain(cores(summary));
+    page.pictures(resources.chain(MACHINE.into_iter().filter_map(steps)));
+
+    page.heading("Work over time");
+    let stages = summary.stages.iter().enumerate();
+    let items = stages
+        .clone()
+        .filter(|(_, stage)| stage.items > 0)
+        .map(|(at, stage)| {
+            let items = |p: &TimelinePoint| by_second(p.stages.get(at).map(|stage| stage.items), p);
+            (stage.name.as_str(), spans(&points, items))
+        });
+    let items = stepped("Items of the stages a second", count, items);
+    let times = stages
+        .filter(|(_, stage)| stage.times.present() > 0.0)
+        .map(|(at, stage)| stage_times(&points, at, &stage.name));
+    page.pictures(steps(SAMPLES).into_iter().chain(items).chain(times));
 }
 
-/// Returns the stretches of the points.
-fn spans(points: &[TimelinePoint]) -> Vec<Span> {
+/// Returns curves as steps, if any of them is known: what is not has no curve and no entry in the
+/// legend.
+fn stepped<'a>(
+    title: &str,
+    format: fn(f64) -> String,
+    curves: impl Iterator<Item = (&'a str, Vec<Span>)>,
+) -> Option<Picture> {
+    let is_known = |spans: &[Span]| spans.iter().any(|span| span.value.is_some());
+    let mut known = curves
+        .enumerate()
+        .filter(|(_, (_, spans))| is_known(spans))
+        .peekable();
+    known.peek()?;
+    let chart = Chart::new(title, Axis::time(), Axis::linear("").with_format(format));
+    let chart = known.fold(chart, |chart, (at, (name, spans))| {
+        chart.with(Color::Nth(at), name, Shape::Steps(spans))
+    });
+    Some(chart.draw())
+}
+
+/// Returns a value over the stretches of the points.
+fn spans(points: &[TimelinePoint], value: impl Fn(&TimelinePoint) -> Option<f64>) -> Vec<Span> {
+    let points = points.iter();
     points
-        .iter()
         .map(|point| Span {
             start: point.start_seconds,
             end: point.start_seconds + point.seconds,
+            value: value(point),
         })
         .collect()
 }
 
-/// Writes the share of the stage's time in each state.
-fn stage_times(page: &mut String, points: &[TimelinePoint], spans: &[Span], at: usize, name: &str) {
-    let series: Vec<Series> = STATES
-        .iter()
-        .map(|(state, class, time)| Series {
-            name: (*state).to_owned(),
-            class: (*class).to_owned(),
-            values: points
-                .iter()
-                .map(|point| {
-                    let times = point.stages.get(at)?.times;
-                    let present = times.present();
-                    (present > 0.0).then(|| time(&times) / present)
-                })
-                .collect(),
-        })
-        // States that do not occur would only lengthen the legend.
-        .filter(|series| series.values.iter().flatten().any(|share| *share > 0.0))
-        .collect();
+/// Returns the share of the stage's time in each state.
+fn stage_times(points: &[TimelinePoint], at: usize, name: &str) -> Picture {
     let title = format!("What the threads of stage “{name}” did");
-    let chart = Chart {
-        title: &title,
-        description: described(&series, units::percent),
-        format: units::percent,
-        spans,
-    };
-    page.push_str(&chart.stacked(&series));
-}
-
-/// Writes how busy each core of the machine was.
-fn cores(page: &mut String, summary: &ProfilingSummary) {
-    // Fewer steps than the other charts: every cell is an element of its own, for each core.
-    let points = summary.timeline.reduced(CELLS);
-    let n_cores = points.iter().map(|p| p.core_busy.len()).max().unwrap_or(0);
-    if n_cores == 0 {
-        return;
-    }
-    let series: Vec<Series> = (0..n_cores)
-        .map(|core| Series {
-            name: format!("core {core}"),
-            class: String::new(),
-            values: points
-                .iter()
-                .map(|point| point.core_busy.get(core).copied())
-                .collect(),
+    let chart = Chart::new(title, Axis::time(), Axis::share());
+    let shares = STATES.map(|(state, color, time)| {
+        let share = |point: &TimelinePoint| {
+            let times = point.stages.get(at)?.times;
+            let present = times.present();
+            (present > 0.0).then(|| time(&times) / present)
+        };
+        (state, color, spans(points, share))
+    });
+    let occurs = |spans: &[Span]| spans.iter().any(|span| span.value.is_some_and(|v| v > 0.0));
+    shares
+        .into_iter()
+        // States that do not occur would only lengthen the legend.
+        .filter(|(_, _, spans)| occurs(spans))
+        .fold(chart, |chart, (state, color, spans)| {
+            chart.with(color, state, Shape::Stack(spans))
         })
-        .collect();
-    let chart = Chart {
-        title: "Cores of the machine, busy for anybody: the stronger the colour, the busier",
-        description: described(&series, units::percent),
-        format: units::percent,
-        spans: &spans(&points),
-    };
-    page.push_str(&chart.shades(&series));
+        .draw()
 }
 
-/// Returns the chart in words: least and greatest value of each series.
-fn described(series: &[Series], format: fn(f64) -> String) -> String {
-    let mut words = String::new();
-    for series in series {
-        let values = || series.values.iter().flatten().copied();
-        let (least, most) = (values().reduce(f64::min), values().reduce(f64::max));
-        if let (Some(least), Some(most)) = (least, most) {
-            let _ = write!(
-                words,
-                "{}: {} to {}. ",
-                series.name,
-                format(least),
-                format(most)
-            );
-        }
-    }
-    words
+/// Returns how busy each core of the machine was.
+fn cores(summary: &ProfilingSummary) -> Option<Picture> {
+    let points = summary.timeline.reduced(CELLS);
+    let n_cores = points.iter().map(|p| p.core_busy.len()).max()?;
+    let cores = 0..n_cores;
+    let busy = |core| points.iter().map(move |p| p.core_busy.get(core).copied());
+    let map = HeatMap {
+        title: "Cores of the machine, busy for anybody: the stronger the colour, the busier"
+            .to_owned(),
+        columns: (
+            String::new(),
+            points
+                .iter()
+                .map(|point| kato_report::figures::seconds(point.start_seconds))
+                .collect(),
+        ),
+        rows: (
+            String::new(),
+            cores.clone().map(|core| format!("core {core}")).collect(),
+        ),
+        values: cores.map(|core| busy(core).collect()).collect(),
+        range: Some((0.0, 1.0)),
+        format: percent,
+    };
+    (n_cores > 0).then(|| map.draw())
 }
 
 /// Returns a stage's time by state as one bar.
-pub(super) fn bar(times: &StageTimes) -> String {
-    let present = times.present();
-    let mut bar = "<div class=\"bar\">".to_owned();
-    for (state, class, time) in STATES {
-        let share = time(times) / present.max(f64::MIN_POSITIVE);
-        // Narrower parts would not be visible.
-        if share > 0.002 {
-            let _ = write!(
-                bar,
-                "<i class=\"{class}\" style=\"width:{:.1}%\" title=\"{}\"></i>",
-                100.0 * share,
-                escaped(&format!("{state}: {}", units::percent(share)))
-            );
-        }
-    }
-    bar.push_str("</div>");
-    bar
+pub(super) fn bar(times: &StageTimes) -> Cell {
+    let present = times.present().max(f64::MIN_POSITIVE);
+    let parts = STATES.iter().map(|(state, color, time)| {
+        let share = time(times) / present;
+        (*color, share, format!("{state}: {}", percent(share)))
+    });
+    Cell::Bar(parts.collect())
+}
+
+/// Returns an amount by second; points have no length where two snapshots fell together.
+fn by_second(amount: Option<u64>, point: &TimelinePoint) -> Option<f64> {
+    let amount = amount? as f64;
+    (point.seconds > 0.0).then(|| amount / point.seconds)
+}
+
+/// Returns the share of a point's time that was stalled, at most 1: stalls and snapshots are read at
+/// slightly different moments.
+fn stalled(seconds: Option<f64>, point: &TimelinePoint) -> Option<f64> {
+    let seconds = seconds?;
+    (point.seconds > 0.0).then(|| (seconds / point.seconds).min(1.0))
 }

@@ -67,7 +67,8 @@ impl Interval {
     }
 
     /// Returns the interval divided by a positive number that is itself known between two ends.
-    pub(crate) fn over(&self, by: Self) -> Self {
+    #[must_use]
+    pub fn over(&self, by: Self) -> Self {
         Self::new(
             self.value / by.value,
             self.low / by.high,
@@ -86,7 +87,8 @@ impl Interval {
     }
 
     /// Returns the larger one, end by end.
-    pub(crate) fn or_more(&self, other: Self) -> Self {
+    #[must_use]
+    pub fn or_more(&self, other: Self) -> Self {
         Self::new(
             self.value.max(other.value),
             self.low.max(other.low),

@@ -1,19 +1,30 @@
-//! Formats figures for people.
+//! Figures as people read them: short, with a unit.
 
 /// Returns bytes, by powers of 1,000.
-pub(crate) fn bytes(bytes: f64) -> String {
+///
+/// ```
+/// assert_eq!(kato_report::figures::bytes(1_234_567.0), "1.23 MB");
+/// ```
+#[must_use]
+pub fn bytes(bytes: f64) -> String {
     scaled(bytes, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
-/// Returns an amount without a unit: 12 k, 3.4 M.
-pub(crate) fn count(count: f64) -> String {
-    scaled(count, &["", "k", "M", "G", "T"])
-        .trim_end()
-        .to_owned()
+/// Returns an amount without a unit: 0.25, 12 k, 3.4 M.
+#[must_use]
+pub fn count(count: f64) -> String {
+    match count.abs() {
+        // Three digits of it would be zeros.
+        v if v > 0.0 && v < 0.005 => format!("{count:.1e}"),
+        _ => scaled(count, &["", "k", "M", "G", "T"])
+            .trim_end()
+            .to_owned(),
+    }
 }
 
 /// Returns a duration.
-pub(crate) fn seconds(seconds: f64) -> String {
+#[must_use]
+pub fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds.abs() {
         // Zero has no magnitude by which a unit could be chosen.
         0.0 => (0.0, "s"),
@@ -29,7 +40,8 @@ pub(crate) fn seconds(seconds: f64) -> String {
 }
 
 /// Returns a share of 1.
-pub(crate) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     format!("{} %", three_digits(100.0 * share))
 }
 
@@ -46,7 +58,8 @@ fn scaled(value: f64, units: &[&str]) -> String {
 }
 
 /// Returns three significant digits, without zeros at the end.
-pub(crate) fn three_digits(value: f64) -> String {
+#[must_use]
+pub fn three_digits(value: f64) -> String {
     // The limits are where rounding adds a digit: 9.995 becomes 10.0 and 99.95 becomes 100.
     let digits = match value.abs() {
         v if v >= 99.95 => 0,
@@ -69,10 +82,12 @@ mod tests {
     fn figures_are_short() {
         assert_eq!(bytes(0.0), "0 B");
         assert_eq!(bytes(999.0), "999 B");
-        assert_eq!(bytes(1_234_567.0), "1.23 MB");
         assert_eq!(bytes(999_999.0), "1 MB");
         assert_eq!(count(12_345.0), "12.3 k");
         assert_eq!(count(7.0), "7");
+        assert_eq!(count(0.25), "0.25");
+        assert_eq!(count(0.0004), "4.0e-4");
+        assert_eq!(count(0.0), "0");
         assert_eq!(seconds(0.000_045), "45 µs");
         assert_eq!(seconds(90.0), "90 s");
         assert_eq!(seconds(3600.0), "60 min");
