@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_name_is_cut_where_there_is_no_room() {
         assert_eq!(shortened("name", 4.0 * LETTER), "name");
-        assert_eq!(shortened("names", 4.0 * LETTER), "nam…");
+        assert_eq!(shortened("abcde", 4.0 * LETTER), "abc…");
         assert_eq!(shortened("ñámes", 0.0), "ñ…");
     }
 
