@@ -7,7 +7,7 @@
 //! [`publish`](Cluster::publish), [`status`](Cluster::status), [`gc`](Cluster::gc).
 //! [`extend`](Cluster::extend) makes its next [`Generation`] of more corpus; [`tag`](Cluster::tag)
 //! and [`diff`](Cluster::diff) name and compare them. [`PlanOptions`] are the settings of a [`Plan`];
-//! [`Done`] says who did a piece of work; [`marker`] has what is recorded of it.
+//! [`Completed`] says who did a piece of work; [`marker`] has what is recorded of it.
 
 mod address;
 mod backend;

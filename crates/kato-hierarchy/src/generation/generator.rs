@@ -29,7 +29,7 @@ use crate::{Hierarchy, HierarchyError, Prompt};
 ///
 /// # The end
 ///
-/// See [`End`]. With [`bridges`](GenerationOptions::bridges), where what was learned ends, the last
+/// See [`GenerationEnd`]. With [`bridges`](GenerationOptions::bridges), where what was learned ends, the last
 /// tokens (one less than a chunk) are looked for anywhere in the patterns of level 0, and the text
 /// goes on from there.
 #[derive(Debug)]
