@@ -93,6 +93,8 @@ struct Simulation {
     is_memory_short: bool,
     /// Whether work was taken in while a commit was still to come.
     has_read_ahead: bool,
+    /// Whether work was taken in while memory was short.
+    has_gone_on_short: bool,
     is_ended: bool,
 }
 
@@ -125,6 +127,7 @@ impl Simulation {
             most_held: 0,
             is_memory_short: false,
             has_read_ahead: false,
+            has_gone_on_short: false,
             is_ended: false,
         }
     }
@@ -317,6 +320,7 @@ impl Simulation {
             "commits lag behind, and more would pile up"
         );
         self.has_read_ahead |= !self.closed.is_empty();
+        self.has_gone_on_short |= self.is_memory_short && !self.batches.is_empty();
         let is_idle = |worker: &SimulatedWorker| {
             worker.mailbox.is_none() && worker.in_hand.is_none() && worker.learned.is_empty()
         };
@@ -415,9 +419,9 @@ impl Simulation {
     }
 }
 
-/// Runs one schedule; returns whether it took in work while a commit was still to come. A failure
-/// names its seed.
-fn check(seed: u64) -> bool {
+/// Runs one schedule; returns whether it took in work while a commit was still to come, and while
+/// memory was short. A failure names its seed.
+fn check(seed: u64) -> (bool, bool) {
     let schedule = Schedule::from_seed(seed);
     let mut simulation = Simulation::new(schedule);
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| simulation.run()));
@@ -451,17 +455,17 @@ fn check(seed: u64) -> bool {
         simulation.most_held
     );
     assert!(simulation.dispatch.batches.is_empty(), "{schedule:?}");
-    simulation.has_read_ahead
+    (simulation.has_read_ahead, simulation.has_gone_on_short)
 }
 
 #[test]
 fn every_schedule_commits_every_document_once_and_in_order() {
-    let reading_ahead = (0..5_000).filter(|&seed| check(seed)).count();
-    // A commit that takes its time stops nobody at once.
-    assert!(
-        reading_ahead > 1_000,
-        "{reading_ahead} schedules read ahead"
-    );
+    let seen: Vec<(bool, bool)> = (0..5_000).map(check).collect();
+    // A commit that takes its time stops nobody at once, and neither does want of memory.
+    let read_ahead = seen.iter().filter(|(ahead, _)| *ahead).count();
+    assert!(read_ahead > 1_000, "{read_ahead} schedules read ahead");
+    let went_on_short = seen.iter().filter(|(_, short)| *short).count();
+    assert!(went_on_short > 1_000, "{went_on_short} schedules went on");
 }
 
 /// Returns which worker gets which document in a run without faults.
