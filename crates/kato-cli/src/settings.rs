@@ -101,9 +101,11 @@ impl Settings<'_> {
                 self.check(table, below, &[path, &[key]].concat())?;
                 continue;
             }
-            let flags = flags(command);
-            if !flags.contains(key.as_str()) {
-                let known: Vec<_> = flags.into_iter().collect();
+            let is_known = |argument: &clap::Arg| longs(argument).any(|long| long == key);
+            if !command.get_arguments().filter(is_flag).any(is_known) {
+                let current = command.get_arguments().filter(is_flag);
+                let known: BTreeSet<_> = current.filter_map(clap::Arg::get_long).collect();
+                let known: Vec<_> = known.into_iter().collect();
                 bail_as!(
                     Usage,
                     "{}: `{key}` {place} is no flag: there are {}",
@@ -127,19 +129,23 @@ impl Settings<'_> {
     }
 }
 
-/// Returns the long names of a command's flags, but for those that a file cannot set.
-fn flags(command: &clap::Command) -> BTreeSet<&str> {
-    let longs = command.get_arguments().filter_map(clap::Arg::get_long);
-    longs
-        .filter(|&long| !["help", "version", FLAG].contains(&long))
-        .collect()
+/// Whether a file may set an argument: flags are set, but those about the program itself.
+fn is_flag(argument: &&clap::Arg) -> bool {
+    let long = argument.get_long();
+    long.is_some_and(|long| !["help", "version", FLAG].contains(&long))
+}
+
+/// Returns the names of a flag, the former ones included.
+fn longs(argument: &clap::Arg) -> impl Iterator<Item = &str> {
+    let former = argument.get_all_aliases().unwrap_or_default();
+    argument.get_long().into_iter().chain(former)
 }
 
 /// Returns the arguments for what a table sets and the command line does not.
 fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Vec<OsString> {
     let is_given = |long: &str| {
         let mut arguments = command.get_arguments();
-        let id = arguments.find(|argument| argument.get_long() == Some(long));
+        let id = arguments.find(|&argument| longs(argument).any(|name| name == long));
         id.is_some_and(|argument| {
             let id = argument.get_id().as_str();
             // Asking for the source of what is not defined would panic.
@@ -216,7 +222,12 @@ mod tests {
         let train = Command::new("train")
             .arg(Arg::new("source").action(ArgAction::Append))
             .arg(Arg::new("kb").long("kb").required(true))
-            .arg(Arg::new("levels").long("levels").action(ArgAction::Append))
+            .arg(
+                Arg::new("levels")
+                    .long("levels")
+                    .alias("layers")
+                    .action(ArgAction::Append),
+            )
             .arg(Arg::new("quiet").long("quiet").action(ArgAction::SetTrue));
         let list = Command::new("list").arg(Arg::new("rate").long("rate"));
         Command::new("kato")
@@ -274,6 +285,13 @@ mod tests {
             check(settings, "kato datasets list --settings FILE")?,
             "kato datasets list --log=json --rate=1.5 --settings FILE"
         );
+        // Former names of a flag are names of it.
+        assert_eq!(
+            check("[train]\nlayers = 5", "kato train text --settings FILE")?,
+            "kato train --layers=5 text --settings FILE"
+        );
+        let given = "kato train text --levels 3 --settings FILE";
+        assert_eq!(check("[train]\nlayers = 5", given)?, given);
         // The value of a flag may be what a command is called.
         for flag in ["--in", "-i"] {
             assert_eq!(
