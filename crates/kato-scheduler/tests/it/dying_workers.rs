@@ -89,7 +89,7 @@ proptest! {
             assert_eq!((u64::from(report.worker_restarts), report.retries), (2 * n_deadly, n_deadly));
             assert_eq!(deaths, report.worker_restarts);
             let entries = ledger_entries(&corpus.path("errors"));
-            let mut listed: Vec<u64> = entries.iter().map(|entry| entry["sample_idx"].as_u64().unwrap()).collect();
+            let mut listed: Vec<u64> = entries.iter().map(|entry| entry["document_idx"].as_u64().unwrap()).collect();
             listed.sort_unstable();
             assert_eq!(listed, deadly.iter().map(|&at| at as u64).collect::<Vec<_>>());
             for entry in entries {

@@ -96,7 +96,7 @@ fn entries_say_what_was_skipped_and_why() {
     let [document, record]: [Value; 2] =
         ledger_entries(&corpus.path("skipped")).try_into().unwrap();
     assert_eq!(document["document"], "d0");
-    assert_eq!(document["sample_idx"], 1);
+    assert_eq!(document["document_idx"], 1);
     assert_eq!(document["kind"], "unlearnable");
     assert_eq!(report.failures.unlearnable, 1);
     assert_eq!(report.bad_records, 1);

@@ -242,7 +242,7 @@ fn what_a_node_refuses_is_listed_with_its_level() {
         let entries = crate::support::ledger_entries(&corpus.path("errors"));
         assert_eq!(entries.len(), 1);
         assert_eq!(
-            (&entries[0]["sample_idx"], &entries[0]["level"]),
+            (&entries[0]["document_idx"], &entries[0]["level"]),
             (&7.into(), &1.into())
         );
         assert_eq!(entries[0]["reason"], "too many symbols");

@@ -308,7 +308,7 @@ impl Oracle {
                     };
                     let reason = format!("{error}: {source}");
                     skipped.push(json!({
-                        "document": id, "sample_idx": document.index, "kind": "unlearnable", "level": 0,
+                        "document": id, "document_idx": document.index, "kind": "unlearnable", "level": 0,
                         "attempts": 1, "reason": reason,
                     }));
                 }
