@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// Documents of each measurement at most.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, alias = "samples", value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     max_documents: u64,
     /// Numbers of workers.
     #[arg(

@@ -13,7 +13,7 @@ fn every_command_obeys_at_once() {
     let place = Workplace::new(3_000_000);
     place.undisturbed("corpus.jsonl");
     let lines = [
-        "bench corpus.jsonl --samples 100000 --workers 1 --repeat 5",
+        "bench corpus.jsonl --max-documents 100000 --workers 1 --repeat 5",
         "estimate corpus.jsonl --levels 4,3 --text-size 1GB",
         "datasets stats corpus.jsonl --quiet",
         "hardware",
