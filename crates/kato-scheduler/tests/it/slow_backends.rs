@@ -263,7 +263,7 @@ fn a_backend_that_refuses_a_sample_twice_ends_the_run() {
         let is_other =
             matches!(&error, TrainError::Backend(own) if own.kind() == BackendErrorKind::Other);
         assert!(
-            is_other && error.to_string().contains("sample 7"),
+            is_other && error.to_string().contains("document 7"),
             "{error}"
         );
     });
