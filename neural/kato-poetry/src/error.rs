@@ -1,0 +1,164 @@
+//! What can go wrong, with a way out in every text.
+
+use std::io;
+use std::path::PathBuf;
+
+use kato_advice::ErrorClass;
+use kato_embeddings::EmbeddingsError;
+use kato_loader::LoadError;
+
+/// Why poems could not be read, prepared, trained on or rebuilt.
+///
+/// The text says what is wrong and what to do next; [`class`](Self::class) says the same to a
+/// program.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoetryError {
+    /// A text cannot be read.
+    #[error("the text cannot be read")]
+    Text {
+        /// Why; its advice names settings of the loader.
+        #[from]
+        source: LoadError,
+    },
+    /// A JSON file is not an array of poems.
+    #[error(
+        "`{}`, line {line}: {reason}; a file of poems is `[{{\"title\": …, \"author\": …, \"text\": …}}, …]`, of which only `text` has to be there",
+        path.display()
+    )]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// There are not enough poems to train and to judge.
+    #[error(
+        "there are {n_poems} poems of {min_tokens} tokens or more, of which {n_train} are for training and {n_validation} for validation, and each needs one; give more text, or cut it finer with `text.unit`"
+    )]
+    TooFewPoems {
+        /// Poems that are long enough.
+        n_poems: usize,
+        /// Tokens that a poem has at least.
+        min_tokens: usize,
+        /// Poems for training.
+        n_train: usize,
+        /// Poems for validation.
+        n_validation: usize,
+    },
+    /// A setting has a value that nothing can be done with.
+    #[error("the setting `{name}` is {value}; it has to be {expected}")]
+    Setting {
+        /// Its name, with its table.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What is possible.
+        expected: &'static str,
+    },
+    /// A file of settings cannot be understood.
+    #[error("`{}` is no file of settings: {reason}; correct it", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        reason: String,
+    },
+    /// A file of word vectors cannot be read.
+    #[error("the word vectors cannot be read")]
+    Vectors {
+        /// Why.
+        #[from]
+        source: EmbeddingsError,
+    },
+    /// Too many words have no vector.
+    #[error(
+        "`{}` has no vector for {n_missing} of {n_words} words, which stand for {percent:.0} % of the text, among them {}; take vectors of the text's language, allow it with `vectors.max_unknown_share`, or leave out `vectors.file` so that vectors are made from the text",
+        path.display(),
+        examples.join(", ")
+    )]
+    UnknownWords {
+        /// The file of vectors.
+        path: PathBuf,
+        /// Words without a vector.
+        n_missing: usize,
+        /// Words of the text.
+        n_words: usize,
+        /// Share of the text's words that these stand for, in percent.
+        percent: f64,
+        /// The most frequent of them.
+        examples: Vec<String>,
+    },
+    /// The text is too small or too uniform to make vectors from.
+    #[error(
+        "no word vectors can be made from the text: {reason}; give more text, or a file of vectors with `vectors.file`"
+    )]
+    NoVectors {
+        /// What is missing.
+        reason: &'static str,
+    },
+    /// A file cannot be read or written.
+    #[error("cannot {action} `{}`; check the path, its permissions and the room on the disk", path.display())]
+    File {
+        /// What was tried: read, write, create.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// A file of a run is not what was written there.
+    #[error("`{}` is damaged: {reason}; train the run again, or restore the file from a copy", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl PoetryError {
+    /// Returns what a caller can do about the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Text { source } => source.class(),
+            Self::Setting { .. } | Self::Settings { .. } => ErrorClass::Usage,
+            Self::File { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::Json { .. }
+            | Self::TooFewPoems { .. }
+            | Self::Vectors { .. }
+            | Self::UnknownWords { .. }
+            | Self::NoVectors { .. }
+            | Self::Damaged { .. } => ErrorClass::Other,
+        }
+    }
+
+    /// Makes a closure that turns an error of the operating system into one that names the file.
+    pub(crate) fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// Creates the error of an impossible setting.
+    pub(crate) fn setting(
+        name: &'static str,
+        value: &impl ToString,
+        expected: &'static str,
+    ) -> Self {
+        Self::Setting {
+            name,
+            value: value.to_string(),
+            expected,
+        }
+    }
+}
