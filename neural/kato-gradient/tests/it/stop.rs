@@ -1,0 +1,95 @@
+//! Early stop and the choice of the best model.
+
+use kato_gradient::best::BestModel;
+use kato_gradient::stop::{EarlyStop, EarlyStopSettings, Verdict};
+use kato_gradient::{Goal, GradientError};
+use proptest::prelude::*;
+
+fn verdicts(settings: EarlyStopSettings, metrics: &[f64]) -> Vec<Verdict> {
+    let mut stop = EarlyStop::new(settings).unwrap();
+    metrics.iter().map(|metric| stop.observe(*metric)).collect()
+}
+
+#[test]
+fn it_stops_after_as_many_observations_as_its_patience() {
+    let settings = EarlyStopSettings::new(Goal::Min)
+        .with_patience(3)
+        .with_min_delta(0.1);
+    let wait = |n_left| Verdict::Waiting { n_left };
+    assert_eq!(
+        verdicts(settings, &[1.0, 0.95, 0.8, 0.75, f64::NAN, 0.71]),
+        [
+            Verdict::Improved,
+            wait(2),
+            Verdict::Improved,
+            wait(2),
+            wait(1),
+            Verdict::OutOfPatience
+        ]
+    );
+}
+
+#[test]
+fn a_target_stops_even_without_an_improvement_by_min_delta() {
+    let settings = EarlyStopSettings::new(Goal::Max)
+        .with_min_delta(0.1)
+        .with_target(0.95);
+    let found = verdicts(settings, &[0.9, 0.949, 0.95]);
+    let waiting = Verdict::Waiting { n_left: 19 };
+    assert_eq!(found, [Verdict::Improved, waiting, Verdict::ReachedTarget]);
+    assert!(found[2].is_stop() && !found[0].is_stop());
+}
+
+#[test]
+fn a_metric_that_is_never_a_number_stops_as_well() {
+    let settings = EarlyStopSettings::default().with_patience(2);
+    let found = verdicts(settings, &[f64::NAN, f64::NAN]);
+    assert_eq!(
+        found,
+        [Verdict::Waiting { n_left: 1 }, Verdict::OutOfPatience]
+    );
+}
+
+#[test]
+fn no_patience_at_all_is_refused() {
+    let refused = EarlyStop::new(EarlyStopSettings::default().with_patience(0)).unwrap_err();
+    assert_eq!(refused.to_string(), "patience is 0; set it to at least 1");
+}
+
+#[test]
+fn the_best_model_needs_the_metric_that_decides() {
+    let mut best = BestModel::new("f1", Goal::Max);
+    let refused = best
+        .observe(1, &[("val_loss", 0.5), ("r2", 0.1)])
+        .unwrap_err();
+    assert!(matches!(refused, GradientError::UnknownMetric { .. }));
+    assert_eq!(
+        refused.to_string(),
+        "no metric is called \"f1\"; choose one of val_loss, r2"
+    );
+    assert_eq!(best.step(), None);
+    assert!(!best.observe(2, &[("f1", f64::NAN)]).unwrap());
+    assert!(best.observe(3, &[("f1", 0.2)]).unwrap());
+    assert!(!best.observe(4, &[("f1", 0.2)]).unwrap());
+    assert_eq!((best.step(), best.value()), (Some(3), Some(0.2)));
+}
+
+proptest! {
+    #[test]
+    fn resuming_changes_nothing(metrics in prop::collection::vec(0.0..1.0_f64, 1..60), at in 0..60_usize) {
+        let settings = EarlyStopSettings::new(Goal::Max).with_patience(5).with_target(0.99);
+        let mut whole = EarlyStop::new(settings).unwrap();
+        let mut resumed = whole.clone();
+        for (index, metric) in metrics.iter().enumerate() {
+            if index == at {
+                let saved = serde_json::to_string(resumed.state()).unwrap();
+                let state = serde_json::from_str(&saved).unwrap();
+                resumed = EarlyStop::from_state(settings, state).unwrap();
+            }
+            prop_assert_eq!(whole.observe(*metric), resumed.observe(*metric));
+        }
+        prop_assert_eq!(&whole, &resumed);
+        let best = metrics[whole.state().best_at as usize];
+        prop_assert_eq!(whole.state().best, Some(best));
+    }
+}

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+pub mod layers;
+
+mod draws;
+mod error;
+mod initialize;
+mod names;
+mod optimizer;
+mod pass;
+
+pub use burn;
+pub use draws::Draws;
+pub use error::{BoxError, Error};
+pub use initialize::{Initializer, parameter};
+pub use optimizer::{
+    Adam, AdamOptions, AdamStep, AdamUpdate, Decay, GlobalNorm, Group, global_norm,
+};
+pub use pass::{Pass, Precision};
