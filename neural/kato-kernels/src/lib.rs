@@ -6,6 +6,7 @@
 //! recurrent net over given sequences, [`RecurrentDecoder`] one that reads its own predictions.
 //! [`Precision`] and [`Instructions`] say how products are computed.
 
+mod adam;
 mod dropout;
 mod error;
 mod gather;
@@ -19,6 +20,7 @@ mod simd;
 mod strips;
 mod weight_gradient;
 
+pub use adam::{Adam, sum_of_squares};
 pub use dropout::Draw;
 pub use error::Error;
 pub use instructions::{InstructionSet, Instructions};
