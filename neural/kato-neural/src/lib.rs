@@ -1,12 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+pub mod checkpoint;
 pub mod layers;
+pub mod train;
 
 mod draws;
 mod error;
 mod initialize;
 mod names;
 mod optimizer;
+mod parameters;
 mod pass;
 
 pub use burn;

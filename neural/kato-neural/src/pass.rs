@@ -15,7 +15,7 @@ pub enum Precision {
     /// Factors of products rounded to bfloat16: 8 bits of mantissa, the range of `f32`.
     Bf16,
     /// Factors of products rounded to half precision: 11 bits of mantissa, at most 65,504. Needs
-    /// [`LossScale`](crate::LossScale), as small gradients would become zero.
+    /// a loss scale, as small gradients would become zero.
     F16,
 }
 

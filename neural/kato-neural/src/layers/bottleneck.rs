@@ -85,16 +85,21 @@ impl StateProjection {
     /// Projects `[batch, n_units]`.
     #[must_use]
     pub fn forward(&self, units: Tensor<2>, pass: &Pass) -> RecurrentState {
-        let project = |layer: &Linear| {
-            let states = apply_linear(layer, units.clone(), pass).tanh();
-            let [n_rows, n_out] = states.dims();
-            states
-                .reshape([n_rows, self.n_layers, n_out / self.n_layers])
-                .swap_dims(0, 1)
-        };
+        let memory = self
+            .memory
+            .as_ref()
+            .map(|layer| self.project(layer, units.clone(), pass));
         RecurrentState {
-            hidden: project(&self.hidden),
-            memory: self.memory.as_ref().map(project),
+            hidden: self.project(&self.hidden, units, pass),
+            memory,
         }
+    }
+
+    fn project(&self, layer: &Linear, units: Tensor<2>, pass: &Pass) -> Tensor<3> {
+        let states = apply_linear(layer, units, pass).tanh();
+        let [n_rows, n_out] = states.dims();
+        states
+            .reshape([n_rows, self.n_layers, n_out / self.n_layers])
+            .swap_dims(0, 1)
     }
 }

@@ -176,14 +176,10 @@ impl Recurrent {
     ) -> (Tensor<3>, RecurrentState) {
         let [n_rows, n_steps, n_in] = input.dims();
         let mut unrolled = self.unroll(n_rows, n_steps, state, &input.device(), pass);
-        let outputs = (0..n_steps)
-            .map(|step| {
-                unrolled.step(
-                    step,
-                    input.clone().narrow(1, step, 1).reshape([n_rows, n_in]),
-                )
-            })
-            .collect();
+        let inputs = input.split(1, 1).into_iter().enumerate();
+        let outputs =
+            inputs.map(|(step, input)| unrolled.step(step, input.reshape([n_rows, n_in])));
+        let outputs = outputs.collect();
         (Tensor::stack(outputs, 1), unrolled.into_state())
     }
 
@@ -208,9 +204,19 @@ impl Recurrent {
         pass: &Pass,
     ) -> Unrolled {
         let (precision, width) = (pass.precision(), self.hidden_size());
-        let (n_layers, zeros) = (self.layers.len(), || Tensor::zeros([n_rows, width], device));
-        let layer_of = |states: &Tensor<3>, layer: usize| {
-            states.clone().narrow(0, layer, 1).reshape([n_rows, width])
+        let n_layers = self.layers.len();
+        let by_layer = |states: Tensor<3>| -> Vec<Tensor<2>> {
+            let states = states.split(1, 0).into_iter();
+            states.map(|state| state.reshape([n_rows, width])).collect()
+        };
+        let (hidden, memory) = match state {
+            Some(state) => (by_layer(state.hidden), state.memory.map(by_layer)),
+            None => (
+                (0..n_layers)
+                    .map(|_| Tensor::zeros([n_rows, width], device))
+                    .collect(),
+                None,
+            ),
         };
         Unrolled {
             cell: self.cell,
@@ -231,22 +237,11 @@ impl Recurrent {
                 .iter()
                 .map(|dropout| dropout.mask([n_rows, n_steps, width], device, pass))
                 .collect(),
-            hidden: (0..n_layers)
-                .map(|layer| {
-                    state
-                        .as_ref()
-                        .map_or_else(zeros, |state| layer_of(&state.hidden, layer))
-                })
-                .collect(),
-            memory: (0..n_layers)
-                .map(|layer| {
-                    state
-                        .as_ref()?
-                        .memory
-                        .as_ref()
-                        .map(|memory| layer_of(memory, layer))
-                })
-                .collect(),
+            hidden,
+            memory: match memory {
+                Some(memory) => memory.into_iter().map(Some).collect(),
+                None => vec![None; n_layers],
+            },
         }
     }
 }

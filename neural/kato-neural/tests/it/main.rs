@@ -1,5 +1,10 @@
 //! What the crate promises, one subject a module.
 
+mod checkpoints;
+mod model;
 mod optimizer;
 mod oracle;
 mod recurrent;
+mod resume;
+mod support;
+mod training;

@@ -68,17 +68,16 @@ pub(crate) fn step(
     }
 }
 
-/// All layers over one row's sequence, from given states; returns the last layer's outputs.
+/// All layers over one row's sequence, from zero; returns the last layer's outputs.
 pub(crate) fn run(
     cell: Cell,
     layers: &[Layer],
     n_hidden: usize,
     mut input: impl FnMut(usize, Option<&[f64]>) -> Vec<f64>,
     n_steps: usize,
-    states: Option<(Vec<Vec<f64>>, Vec<Vec<f64>>)>,
 ) -> Vec<Vec<f64>> {
-    let zeros = || vec![vec![0.0; n_hidden]; layers.len()];
-    let (mut hidden, mut memory) = states.unwrap_or_else(|| (zeros(), zeros()));
+    let mut hidden = vec![vec![0.0; n_hidden]; layers.len()];
+    let mut memory = hidden.clone();
     let mut outputs: Vec<Vec<f64>> = Vec::new();
     for time in 0..n_steps {
         let mut value = input(time, outputs.last().map(Vec::as_slice));

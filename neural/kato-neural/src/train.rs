@@ -1,0 +1,11 @@
+//! Training: what is trained, one step, and the way through all epochs.
+
+mod fit;
+mod options;
+mod task;
+mod trainer;
+
+pub use fit::{Batches, Ending, Event, FitReport, Observer};
+pub use options::{FitOptions, Place, TrainerOptions};
+pub use task::{Loss, Share, Task};
+pub use trainer::{StepReport, Trainer};
