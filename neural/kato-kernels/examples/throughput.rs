@@ -10,7 +10,12 @@ const STEPS: usize = 50;
 
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split(' ').collect();
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .expect("fields")
+        .split(' ')
+        .collect();
     (fields[12].parse::<f64>().expect("ticks") + fields[13].parse::<f64>().expect("ticks")) / 100.0
 }
 

@@ -8,6 +8,48 @@ pub struct Draw {
     pub seed: u64,
     /// Number of the optimiser's step, or of the batch.
     pub step: u64,
+    /// Number of the first sequence, where a batch is one part of a larger one: each sequence then
+    /// gets the mask that it gets in the whole.
+    pub first_row: u64,
+}
+
+impl Draw {
+    /// Place of the dropout before a decoder's projection; that after layer `l` is `l`.
+    pub const OUTPUT: u64 = 1 << 32;
+
+    /// Makes the draw of a whole batch.
+    #[must_use]
+    pub const fn new(seed: u64, step: u64) -> Self {
+        Self {
+            seed,
+            step,
+            first_row: 0,
+        }
+    }
+
+    /// Writes what the values of sequence `row` at time `t` are multiplied by at a place, as the
+    /// recurrent nets do it: 0 or one over the share that is kept.
+    ///
+    /// ```
+    /// let mut factors = [9.0; 4];
+    /// kato_kernels::Draw::new(1, 2).factors(0.0, 0, 3, 4, &mut factors);
+    /// assert_eq!(factors, [1.0; 4]);
+    /// ```
+    pub fn factors(self, rate: f32, place: u64, row: usize, t: usize, factors: &mut [f32]) {
+        let Some(dropout) = Dropout::new(Some(self), rate, place) else {
+            factors.fill(1.0);
+            return;
+        };
+        let mask = dropout.row(number(t, row));
+        for (j, factor) in factors.iter_mut().enumerate() {
+            *factor = mask.factor(j);
+        }
+    }
+}
+
+/// Returns a number that no other sequence of the batch and no other step has.
+pub(crate) const fn number(t: usize, row: usize) -> u64 {
+    ((t as u64) << 32) | row as u64
 }
 
 /// Dropout at one place: which elements are kept, and what they are multiplied by.
@@ -17,6 +59,7 @@ pub(crate) struct Dropout {
     /// Kept where the draw, of 32 bits, is at least this.
     threshold: u32,
     scale: f32,
+    first_row: u64,
 }
 
 impl Dropout {
@@ -30,12 +73,13 @@ impl Dropout {
             key,
             threshold,
             scale: 1.0 / (1.0 - rate),
+            first_row: draw.first_row,
         })
     }
 
     /// Returns the mask of one row, which `row` numbers.
     pub(crate) const fn row(self, row: u64) -> RowMask {
-        let key = mix(self.key.wrapping_add(row));
+        let key = mix(self.key.wrapping_add(row).wrapping_add(self.first_row));
         RowMask {
             key: (key >> 32) as u32,
             threshold: self.threshold,

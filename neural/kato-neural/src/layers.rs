@@ -68,19 +68,21 @@ pub fn apply_linear<const D: usize>(layer: &Linear, input: Tensor<D>, pass: &Pas
 #[must_use]
 pub fn last_valid(outputs: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
     let [n_rows, n_steps, width] = outputs.dims();
-    assert_eq!(lengths.len(), n_rows, "one length a sequence");
+    check_lengths(lengths, n_rows, n_steps);
+    let lengths = lengths.iter().enumerate();
     let places: Vec<i64> = lengths
-        .iter()
-        .enumerate()
-        .map(|(row, &length)| {
-            assert!(
-                length <= n_steps,
-                "length {length} of row {row} exceeds {n_steps} steps"
-            );
-            (row * n_steps + length.saturating_sub(1)) as i64
-        })
+        .map(|(row, &length)| (row * n_steps + length.saturating_sub(1)) as i64)
         .collect();
     let device = outputs.device();
     let places = Tensor::<1, Int>::from_data(TensorData::new(places, [n_rows]), &device);
     outputs.reshape([n_rows * n_steps, width]).select(0, places)
+}
+
+fn check_lengths(lengths: &[usize], n_rows: usize, n_steps: usize) {
+    assert_eq!(lengths.len(), n_rows, "one length a sequence");
+    let longest = lengths.iter().max().copied().unwrap_or(0);
+    assert!(
+        longest <= n_steps,
+        "a length of {longest} exceeds {n_steps} steps"
+    );
 }

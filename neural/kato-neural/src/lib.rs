@@ -6,6 +6,7 @@ pub mod train;
 
 mod draws;
 mod error;
+mod fused;
 mod initialize;
 mod names;
 mod optimizer;

@@ -3,6 +3,7 @@
 use burn::tensor::{DType, FloatDType, Tensor};
 
 use crate::Draws;
+use crate::draws::mix;
 
 /// The number format of matrix products. Weights, states and sums are `f32` in every one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -42,6 +43,7 @@ pub struct Pass {
     step: u64,
     first_row: u64,
     training: bool,
+    fused: bool,
     precision: Precision,
 }
 
@@ -54,6 +56,7 @@ impl Pass {
             step,
             first_row: 0,
             training: true,
+            fused: true,
             precision: Precision::F32,
         }
     }
@@ -66,6 +69,7 @@ impl Pass {
             step: 0,
             first_row: 0,
             training: false,
+            fused: true,
             precision: Precision::F32,
         }
     }
@@ -83,6 +87,19 @@ impl Pass {
     pub const fn with_first_row(mut self, first_row: u64) -> Self {
         self.first_row = first_row;
         self
+    }
+
+    /// Computes everything in Burn's own operations, as other back ends do.
+    #[must_use]
+    pub const fn with_plain_operations(mut self) -> Self {
+        self.fused = false;
+        self
+    }
+
+    /// Whether whole sequences may be computed as one node.
+    #[must_use]
+    pub const fn is_fused(&self) -> bool {
+        self.fused
     }
 
     /// Whether the pass trains.
@@ -113,5 +130,12 @@ impl Pass {
     #[must_use]
     pub const fn draws(&self, stream: u64) -> Draws {
         Draws::new(self.seed, self.step, stream)
+    }
+
+    /// The draw of dropout at the places of one layer; `None` in a pass that judges.
+    pub(crate) fn dropout(&self, stream: u64) -> Option<kato_kernels::Draw> {
+        let mut draw = kato_kernels::Draw::new(mix(self.seed, stream), self.step);
+        draw.first_row = self.first_row;
+        self.training.then_some(draw)
     }
 }

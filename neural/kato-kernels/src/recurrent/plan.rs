@@ -33,7 +33,7 @@ impl Plan {
 
     /// Returns a number that no other row of the batch and no other step has, for dropout.
     pub(super) fn number(&self, t: usize, r: usize) -> u64 {
-        ((t as u64) << 32) | self.rows[r] as u64
+        crate::dropout::number(t, self.rows[r])
     }
 
     /// Fills the plan for rows with these lengths.

@@ -132,7 +132,7 @@ pub(super) struct Stack {
 }
 
 /// Place of the dropout in front of a decoder's projection; places of layers are their numbers.
-pub(super) const OUTPUT_PLACE: u64 = 1 << 32;
+pub(super) const OUTPUT_PLACE: u64 = Draw::OUTPUT;
 
 impl Stack {
     /// Begins without weights.

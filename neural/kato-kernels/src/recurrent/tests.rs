@@ -193,7 +193,7 @@ fn problems() -> Vec<Problem> {
                     n_layers,
                     dropout,
                 };
-                let draw = (dropout > 0.0).then_some(Draw { seed: 7, step: 3 });
+                let draw = (dropout > 0.0).then_some(Draw::new(7, 3));
                 problems.push(Problem::new(net, 19, 5, draw, teach));
             }
         }
@@ -267,7 +267,7 @@ fn threads_give_equal_bits() {
             n_layers: 2,
             dropout: 0.1,
         };
-        let problem = Problem::new(net, 50, 3, Some(Draw { seed: 1, step: 2 }), teach);
+        let problem = Problem::new(net, 50, 3, Some(Draw::new(1, 2)), teach);
         for precision in [Precision::F32, Precision::Bf16] {
             let options = options(&problem.net, precision, Instructions::detect());
             let runs = [1, 2, 3, 7].map(|n| {

@@ -3,6 +3,8 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 
+use kato_kernels::Draw;
+
 use crate::Pass;
 
 /// Sets entries to zero with a probability while training, and scales the others up.
@@ -45,24 +47,40 @@ impl Dropout {
     }
 
     /// Returns the factors for a tensor of that shape, or `None` where nothing is dropped.
-    #[must_use]
-    pub fn mask<const D: usize>(
+    fn mask<const D: usize>(
         &self,
         shape: [usize; D],
         device: &Device,
         pass: &Pass,
     ) -> Option<Tensor<D>> {
-        let values = self.mask_values(shape[0], shape[1..].iter().product(), pass)?;
-        Some(Tensor::from_data(TensorData::new(values, shape), device))
+        let n_per_row = shape[1..].iter().product();
+        let draw = pass.dropout(self.stream);
+        let mask = sequence_mask(draw, self.probability, 0, [shape[0], 1, n_per_row], device)?;
+        Some(mask.reshape(shape))
     }
+}
 
-    /// Returns the factors as numbers, row after row.
-    #[must_use]
-    pub fn mask_values(&self, n_rows: usize, n_per_row: usize, pass: &Pass) -> Option<Vec<f32>> {
-        if !pass.is_training() || self.probability == 0.0 {
-            return None;
-        }
-        let draws = pass.draws(self.stream);
-        Some(draws.keep_mask(pass.first_row(), n_rows, n_per_row, self.probability))
+/// Returns the factors of dropout at one place for sequences `[batch, time, width]`, or `None` where
+/// nothing is dropped.
+pub(super) fn sequence_mask(
+    draw: Option<Draw>,
+    probability: f64,
+    place: u64,
+    shape: [usize; 3],
+    device: &Device,
+) -> Option<Tensor<3>> {
+    let draw = draw.filter(|_| probability > 0.0)?;
+    let [_, n_steps, width] = shape;
+    let mut mask = vec![0.0; shape.iter().product()];
+    // Empty tensors have no chunks to fill.
+    for (at, factors) in mask.chunks_exact_mut(width.max(1)).enumerate() {
+        draw.factors(
+            probability as f32,
+            place,
+            at / n_steps,
+            at % n_steps,
+            factors,
+        );
     }
+    Some(Tensor::from_data(TensorData::new(mask, shape), device))
 }

@@ -1,9 +1,12 @@
 //! Recurrent nets of any number of layers, with PyTorch's weights.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
+use kato_kernels::{Draw, RecurrentEncoder};
 
-use super::{Cell, Dropout, last_valid};
+use super::dropout::sequence_mask;
+use super::{Cell, check_lengths, last_valid};
+use crate::fused::{self, EncoderCall, Pool};
 use crate::{Initializer, Pass, initialize::parameter};
 
 /// Shape of a recurrent net.
@@ -20,7 +23,7 @@ pub struct RecurrentOptions {
     pub n_layers: usize,
     /// Probability of dropout between layers, in [0, 1).
     pub dropout: f64,
-    /// First number of the draws of its dropout; a net takes `n_layers` of them.
+    /// Number of the draws of its dropout.
     pub stream: u64,
 }
 
@@ -45,7 +48,7 @@ impl RecurrentOptions {
         self
     }
 
-    /// Drops between layers, with draws from `stream` on.
+    /// Drops between layers, with the draws of `stream`.
     #[must_use]
     pub const fn with_dropout(mut self, dropout: f64, stream: u64) -> Self {
         self.dropout = dropout;
@@ -72,10 +75,10 @@ impl RecurrentOptions {
         });
         Recurrent {
             layers: layers.collect(),
-            dropout: (1..self.n_layers as u64)
-                .map(|layer| Dropout::new(self.dropout, self.stream + layer))
-                .collect(),
+            dropout: self.dropout,
+            stream: self.stream,
             cell: self.cell,
+            workspaces: Pool::default(),
         }
     }
 }
@@ -137,9 +140,12 @@ pub struct RecurrentState {
 #[derive(Module, Debug)]
 pub struct Recurrent {
     layers: Vec<RecurrentLayer>,
-    dropout: Vec<Dropout>,
+    dropout: f64,
+    stream: u64,
     #[module(skip)]
     cell: Cell,
+    #[module(skip)]
+    workspaces: Pool<RecurrentEncoder>,
 }
 
 impl Recurrent {
@@ -161,6 +167,12 @@ impl Recurrent {
         self.layers[0].weight_hh.dims()[1]
     }
 
+    /// Probability of dropout between layers.
+    #[must_use]
+    pub const fn dropout(&self) -> f64 {
+        self.dropout
+    }
+
     /// Runs over the input `[batch, time, input]` from `state`, or from zero: the last layer's states
     /// at every step, `[batch, time, hidden]`, and all layers' states after the last step.
     ///
@@ -175,7 +187,14 @@ impl Recurrent {
         pass: &Pass,
     ) -> (Tensor<3>, RecurrentState) {
         let [n_rows, n_steps, n_in] = input.dims();
-        let mut unrolled = self.unroll(n_rows, n_steps, state, &input.device(), pass);
+        let mut unrolled = self.unroll(
+            n_rows,
+            n_steps,
+            state,
+            pass.dropout(self.stream),
+            &input.device(),
+            pass,
+        );
         let inputs = input.split(1, 1).into_iter().enumerate();
         let outputs =
             inputs.map(|(step, input)| unrolled.step(step, input.reshape([n_rows, n_in])));
@@ -184,22 +203,56 @@ impl Recurrent {
     }
 
     /// Runs over sequences of the given lengths and returns the last layer's state at each one's
-    /// last valid step, `[batch, hidden]`. What lies behind a sequence's end has no influence.
+    /// last valid step, `[batch, hidden]`; zero where there is none. What lies behind a sequence's
+    /// end has no influence.
     ///
     /// # Panics
     ///
-    /// Panics if shapes do not fit, or there is not one length a sequence.
+    /// Panics if shapes do not fit, there is not one length a sequence, or one is longer than the
+    /// time axis.
     #[must_use]
     pub fn encode(&self, input: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<2> {
-        last_valid(self.forward(input, None, pass).0, lengths)
+        let [n_rows, n_steps, n_in] = input.dims();
+        check_lengths(lengths, n_rows, n_steps);
+        assert_eq!(
+            n_in,
+            self.layers[0].weight_ih.dims()[1],
+            "the input's width"
+        );
+        if let Some(form) = fused::form(self, pass) {
+            let (net, pool, draw) = (self, &self.workspaces, pass.dropout(self.stream));
+            return fused::encode(
+                EncoderCall {
+                    net,
+                    pool,
+                    input,
+                    lengths,
+                    draw,
+                },
+                form,
+                pass,
+            );
+        }
+        let outputs = self.forward(input, None, pass).0;
+        let last = last_valid(outputs, lengths);
+        if !lengths.contains(&0) {
+            return last;
+        }
+        let full = lengths
+            .iter()
+            .map(|&length| f32::from(u8::from(length > 0)))
+            .collect();
+        let full = Tensor::from_data(TensorData::new(full, [n_rows, 1]), &last.device());
+        last * full
     }
 
     /// Prepares what all time steps share: weights turned and rounded once, masks drawn once.
-    pub(crate) fn unroll(
+    pub(super) fn unroll(
         &self,
         n_rows: usize,
         n_steps: usize,
         state: Option<RecurrentState>,
+        draw: Option<Draw>,
         device: &Device,
         pass: &Pass,
     ) -> Unrolled {
@@ -232,10 +285,11 @@ impl Recurrent {
                     (input, bias(&layer.bias_ih), recurrent, bias(&layer.bias_hh))
                 })
                 .collect(),
-            masks: self
-                .dropout
-                .iter()
-                .map(|dropout| dropout.mask([n_rows, n_steps, width], device, pass))
+            masks: (1..n_layers as u64)
+                .map(|layer| {
+                    let shape = [n_rows, n_steps, width];
+                    sequence_mask(draw, self.dropout, layer - 1, shape, device)
+                })
                 .collect(),
             hidden,
             memory: match memory {
@@ -247,7 +301,7 @@ impl Recurrent {
 }
 
 /// A net in the middle of a sequence.
-pub(crate) struct Unrolled {
+pub(super) struct Unrolled {
     cell: Cell,
     pass: Pass,
     weights: Vec<(Tensor<2>, Tensor<2>, Tensor<2>, Tensor<2>)>,
@@ -258,7 +312,7 @@ pub(crate) struct Unrolled {
 
 impl Unrolled {
     /// Takes the input of a time step, `[batch, input]`, through all layers; returns the last's state.
-    pub(crate) fn step(&mut self, step: usize, input: Tensor<2>) -> Tensor<2> {
+    pub(super) fn step(&mut self, step: usize, input: Tensor<2>) -> Tensor<2> {
         let precision = self.pass.precision();
         let mut input = input;
         for (layer, (weight_ih, bias_ih, weight_hh, bias_hh)) in self.weights.iter().enumerate() {
@@ -282,7 +336,7 @@ impl Unrolled {
     }
 
     /// Ends the sequence.
-    pub(crate) fn into_state(self) -> RecurrentState {
+    pub(super) fn into_state(self) -> RecurrentState {
         let memory: Option<Vec<_>> = self.memory.into_iter().collect();
         RecurrentState {
             hidden: Tensor::stack(self.hidden, 0),

@@ -1,6 +1,7 @@
 //! What the crate promises, one subject a module.
 
 mod checkpoints;
+mod fused;
 mod model;
 mod optimizer;
 mod oracle;
