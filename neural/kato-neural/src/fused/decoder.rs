@@ -39,7 +39,7 @@ pub(crate) struct DecoderCall<'a> {
 const N_FIXED: usize = 5;
 
 /// Predicts `[batch, n_steps, width]`.
-pub(crate) fn decode(call: DecoderCall<'_>, form: Form, pass: &Pass) -> Tensor<3> {
+pub(crate) fn decode(call: &DecoderCall<'_>, form: Form, pass: &Pass) -> Tensor<3> {
     let [width] = call.start.dims();
     let options = options(call.net, width, call.output_dropout, pass);
     let weights = call.net.layers().iter().flat_map(flat_weights);
@@ -69,16 +69,16 @@ pub(crate) fn decode(call: DecoderCall<'_>, form: Form, pass: &Pass) -> Tensor<3
         .map(|(vectors, _)| values(vectors.clone()));
     if form == Form::Plain {
         let all: Vec<Values> = all.map(values).collect();
-        let (output, _) = forward(&call, options, &all, truth.as_ref(), Direction::Inference);
+        let (output, _) = forward(call, options, &all, truth.as_ref(), Direction::Inference);
         return Tensor::from_primitive::<Flex>(output);
     }
     let parents: Vec<Tracked> = all.map(tracked).collect();
     // A node's number of parents is part of its type.
     let output = match call.net.layers().len() {
-        1 => node::<9>(&call, options, parents, truth.as_ref()),
-        2 => node::<13>(&call, options, parents, truth.as_ref()),
-        3 => node::<17>(&call, options, parents, truth.as_ref()),
-        _ => node::<21>(&call, options, parents, truth.as_ref()),
+        1 => node::<9>(call, options, parents, truth.as_ref()),
+        2 => node::<13>(call, options, parents, truth.as_ref()),
+        3 => node::<17>(call, options, parents, truth.as_ref()),
+        _ => node::<21>(call, options, parents, truth.as_ref()),
     };
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }

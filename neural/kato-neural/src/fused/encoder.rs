@@ -28,13 +28,13 @@ pub(crate) struct EncoderCall<'a> {
 }
 
 /// Returns the last layer's state at each sequence's last valid step, `[batch, hidden]`.
-pub(crate) fn encode(call: EncoderCall<'_>, form: Form, pass: &Pass) -> Tensor<2> {
+pub(crate) fn encode(call: &EncoderCall<'_>, form: Form, pass: &Pass) -> Tensor<2> {
     let options = options(call.net, call.input.dims()[2], 0.0, pass);
     let weights = call.net.layers().iter().flat_map(flat_weights);
     if form == Form::Plain {
         let weights: Vec<Values> = weights.map(values).collect();
         let input = values(call.input.clone());
-        let (output, _) = forward(&call, options, &weights, &input, Direction::Inference);
+        let (output, _) = forward(call, options, &weights, &input, Direction::Inference);
         return Tensor::from_primitive::<Flex>(output);
     }
     let parents: Vec<Tracked> = std::iter::once(tracked(call.input.clone()))
@@ -42,10 +42,10 @@ pub(crate) fn encode(call: EncoderCall<'_>, form: Form, pass: &Pass) -> Tensor<2
         .collect();
     // A node's number of parents is part of its type.
     let output = match call.net.layers().len() {
-        1 => node::<5>(&call, options, parents),
-        2 => node::<9>(&call, options, parents),
-        3 => node::<13>(&call, options, parents),
-        _ => node::<17>(&call, options, parents),
+        1 => node::<5>(call, options, parents),
+        2 => node::<9>(call, options, parents),
+        3 => node::<13>(call, options, parents),
+        _ => node::<17>(call, options, parents),
     };
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }

@@ -175,7 +175,7 @@ impl SequenceDecoder {
             );
         }
         let Some(form) = fused::form(net, pass) else {
-            let outputs = self.run_plain(state, n_steps, truth, draw, pass);
+            let outputs = self.run_plain(state, n_steps, truth.as_ref(), draw, pass);
             return match lengths {
                 Some(lengths) => outputs.clone() * valid(lengths, n_steps, &outputs.device()),
                 None => outputs,
@@ -194,7 +194,7 @@ impl SequenceDecoder {
             truth: truth.map(|(vectors, coins)| (vectors.narrow(1, 0, n_steps), coins)),
             draw,
         };
-        fused::decode(call, form, pass)
+        fused::decode(&call, form, pass)
     }
 
     /// Predicts step by step in Burn's own operations.
@@ -202,7 +202,7 @@ impl SequenceDecoder {
         &self,
         state: RecurrentState,
         n_steps: usize,
-        truth: Option<(Tensor<3>, Vec<bool>)>,
+        truth: Option<&(Tensor<3>, Vec<bool>)>,
         draw: Option<Draw>,
         pass: &Pass,
     ) -> Tensor<3> {
@@ -215,7 +215,7 @@ impl SequenceDecoder {
             .unroll(n_rows, n_steps, Some(state), draw, &device, pass);
         let mut predictions: Vec<Tensor<2>> = Vec::with_capacity(n_steps);
         for step in 0..n_steps {
-            let fed = truth.as_ref().filter(|(_, coins)| coins[step]);
+            let fed = truth.filter(|(_, coins)| coins[step]);
             let input = match (predictions.last(), fed) {
                 (None, _) => self.start.val().unsqueeze::<2>().expand([n_rows, width]),
                 (Some(_), Some((vectors, _))) => vectors

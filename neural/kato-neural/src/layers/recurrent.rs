@@ -222,7 +222,7 @@ impl Recurrent {
         if let Some(form) = fused::form(self, pass) {
             let (net, pool, draw) = (self, &self.workspaces, pass.dropout(self.stream));
             return fused::encode(
-                EncoderCall {
+                &EncoderCall {
                     net,
                     pool,
                     input,

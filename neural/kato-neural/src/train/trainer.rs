@@ -56,7 +56,9 @@ impl<T: Task> Trainer<T> {
     /// [`Error::Mismatch`] where the settings of the loss scale contradict each other.
     pub fn new(task: T, model: T::Model, options: TrainerOptions) -> Result<Self, Error> {
         let scaler = match options.precision {
-            Precision::F16 => Some(LossScaler::new(options.scaler).map_err(mismatch)?),
+            Precision::F16 => {
+                Some(LossScaler::new(options.scaler).map_err(|error| mismatch(&error))?)
+            }
             _ => None,
         };
         let progress = Progress {
@@ -94,7 +96,7 @@ impl<T: Task> Trainer<T> {
         trainer.early_stop = trainer.progress.early_stop;
         if let (Some(_), Some(state)) = (&trainer.scaler, trainer.progress.scaler) {
             let scaler = LossScaler::from_state(trainer.options.scaler, state);
-            trainer.scaler = Some(scaler.map_err(mismatch)?);
+            trainer.scaler = Some(scaler.map_err(|error| mismatch(&error))?);
         }
         Ok(trainer)
     }
@@ -154,6 +156,10 @@ impl<T: Task> Trainer<T> {
     ///
     /// [`Error::EmptyStep`] where there is nothing to learn from, and [`Error::NotFinite`] where a
     /// gradient is lost and no loss scale explains it; the weights are unchanged then.
+    ///
+    /// # Panics
+    ///
+    /// As [`model`](Self::model).
     pub fn step(&mut self, rate: f64, group: &[T::Batch]) -> Result<StepReport, Error> {
         let step = self.progress.step;
         let totals = self.totals(group);
@@ -238,7 +244,7 @@ fn add(totals: &mut Vec<f64>, more: Vec<f64>) {
         .for_each(|(total, more)| *total += more);
 }
 
-fn mismatch(error: kato_gradient::GradientError) -> Error {
+fn mismatch(error: &kato_gradient::GradientError) -> Error {
     Error::Mismatch {
         reason: error.to_string(),
     }

@@ -1,5 +1,11 @@
 //! What the crate promises, one subject a module.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail as tests do"
+)]
+
 mod checkpoints;
 mod fused;
 mod model;

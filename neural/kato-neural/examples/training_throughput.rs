@@ -1,6 +1,8 @@
 //! Prints how many sequences a sequence autoencoder learns from in a processor second.
 //!
-//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example throughput [plain]`
+//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example training_throughput [plain]`
+
+#![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
 use std::time::Instant;
 
