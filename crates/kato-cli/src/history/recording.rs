@@ -90,7 +90,7 @@ impl Recorder {
         };
         let mut set = |name: &str, value: Value| settings.other.insert(name.to_owned(), value);
         set("configuration", facts.configuration.clone());
-        // A session that went on took the time of its own samples only, and foretells no whole run.
+        // A session that went on took the time of its own documents only, and foretells no whole run.
         if facts.is_part || report.session_documents < report.documents_processed {
             set("part", true.into());
         }
