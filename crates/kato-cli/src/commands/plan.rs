@@ -503,7 +503,7 @@ fn machines(
         // With merges, what is kept was written more than once.
         .with_written_bytes(Interval::new(disk.value, disk.low, 2.0 * disk.high))
         .with_memory(
-            memory.less(MEMORY_A_WORKER.scaled(workers.saturating_sub(1) as f64)),
+            memory.minus(MEMORY_A_WORKER.scaled(workers.saturating_sub(1) as f64)),
             MEMORY_A_WORKER,
         );
     let gigabytes = |bytes: Option<u64>| bytes.map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);

@@ -316,7 +316,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         }
         text
     };
-    // The run is done, and its exit code is not for want of a reader.
+    // The run is done: a reader that has gone away does not change its exit code.
     unless_reader_gone(stdout().write_all(result.as_bytes()).map_err(Into::into))?;
     if is_interrupted() {
         // Also for a run that was complete by then: resuming finds that out, and does what is left
