@@ -28,6 +28,7 @@ impl Default for EarlyStopSettings {
             goal: Goal::Min,
             patience: 20,
             min_delta: 1e-5,
+            // What is good enough depends on the metric.
             target: None,
         }
     }
@@ -144,6 +145,7 @@ impl EarlyStop {
         settings: EarlyStopSettings,
         state: EarlyStopState,
     ) -> Result<Self, GradientError> {
+        // Without patience the first observation without an improvement would stop, as with 1.
         require(
             settings.patience > 0,
             "patience",
@@ -163,6 +165,7 @@ impl EarlyStop {
         let state = &mut self.state;
         let index = state.n_observations;
         state.n_observations += 1;
+        // The first observation has nothing to be better than, but it must be a number.
         let improved = !metric.is_nan()
             && state
                 .best
@@ -185,6 +188,7 @@ impl EarlyStop {
         }
         state.n_without = state.n_without.saturating_add(1);
         match settings.patience.saturating_sub(state.n_without) {
+            // Also after the end, should a caller go on all the same.
             0 => Verdict::OutOfPatience,
             n_left => Verdict::Waiting { n_left },
         }

@@ -29,6 +29,7 @@ impl Default for BatchSizeSettings {
         Self {
             min_size: 2,
             max_size: 256,
+            // The rest is for what nobody counts: caches of allocators, and other processes.
             max_memory_share: 0.8,
             n_passes: 2,
         }
@@ -59,6 +60,7 @@ impl BatchSizeSettings {
     }
 
     fn check(&self) -> Result<(), GradientError> {
+        // Even, as kernels and pairs of replicas halve a batch.
         let is_size = |size: usize| size >= 2 && size.is_multiple_of(2);
         let wanted = "an even number of at least 2";
         require(is_size(self.min_size), "min_size", self.min_size, wanted)?;
@@ -189,6 +191,7 @@ where
         if size <= settings.min_size {
             return Err(GradientError::NothingFits { size });
         }
+        // By the least step: a smaller size would give away memory that is there.
         size -= 2;
     }
     Ok(BatchSizeFound {
@@ -219,6 +222,7 @@ impl<P> Search<P> {
         }
         // Doubling up to the first size that does not fit.
         let mut fails = loop {
+            // Nothing is above it, so there is no gap to halve.
             if fits == max_size {
                 return Ok(fits);
             }

@@ -81,6 +81,7 @@ impl RangeTestSettings {
 
     /// Returns the rate of a step: from the first to the last in equal factors.
     fn rate(&self, step: u32) -> f64 {
+        // Over the logarithm: each factor of ten is looked at with the same care.
         let share = f64::from(step) / f64::from(self.n_steps - 1);
         self.min_rate * libm::pow(self.max_rate / self.min_rate, share)
     }
@@ -181,6 +182,7 @@ where
             loss,
             smoothed,
         });
+        // Before the comparison: a first step is never above itself.
         least = least.min(smoothed);
         // The size of the least: a loss may be negative, and then rises towards 0.
         if smoothed - least > (settings.divergence - 1.0) * least.abs() {
@@ -198,6 +200,7 @@ where
 
 /// Returns the rate around which the smoothed loss falls most.
 fn steepest(points: &[RangePoint], n_ignored: usize) -> Option<f64> {
+    // Central, so that the slope belongs to the point in the middle.
     let slope = |three: &[RangePoint]| {
         let run = libm::log(three[2].rate / three[0].rate);
         (three[2].smoothed - three[0].smoothed) / run

@@ -73,6 +73,7 @@ impl Classification {
     ///
     /// [`GradientError::Class`] when either is no class; nothing is added.
     pub fn add(&mut self, predicted: usize, target: usize) -> Result<(), GradientError> {
+        // Both before anything is counted: half an addition would spoil the sums.
         self.check(predicted)?;
         self.check(target)?;
         self.counts.n_predicted[predicted] += 1;
@@ -142,6 +143,7 @@ impl Classification {
         let n_hits = *self.counts.n_hits.get(class)?;
         let n_predicted = self.counts.n_predicted[class];
         let support = self.counts.n_true[class];
+        // What scikit-learn gives with `zero_division=0`.
         let share = |n: u64, of: u64| if of == 0 { 0.0 } else { n as f64 / of as f64 };
         Some(ClassScores {
             precision: share(n_hits, n_predicted),
@@ -170,6 +172,7 @@ impl Classification {
         };
         Some(ClassScores {
             precision: mean(|class| class.precision),
+            // Σ (hits/support)·support is the sum of the hits: exact this way.
             recall: self.accuracy()?,
             f1: mean(|class| class.f1),
             support: n,
@@ -195,6 +198,7 @@ impl TryFrom<Counts> for Classification {
     type Error = GradientError;
 
     fn try_from(counts: Counts) -> Result<Self, GradientError> {
+        // A state from elsewhere may have lists of different lengths, which indexing would trust.
         let n_classes = counts.n_true.len();
         require(n_classes > 0, "n_classes", n_classes, "at least 1")?;
         require_length("n_hits", counts.n_hits.len(), n_classes)?;

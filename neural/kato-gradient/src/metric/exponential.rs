@@ -49,6 +49,7 @@ impl ExponentialMean {
         )?;
         Ok(Self {
             past_weight,
+            // Not the first value: the correction needs to know what the mean began with.
             mean: 0.0,
             left_of_begin: 1.0,
             n_not_finite: 0,
@@ -58,10 +59,12 @@ impl ExponentialMean {
     /// Adds a value.
     pub fn add(&mut self, value: f64) {
         if !value.is_finite() {
+            // One NaN would stay in the mean for ever, and hide all that comes after it.
             self.n_not_finite += 1;
             return;
         }
         self.mean = self.past_weight * self.mean + (1.0 - self.past_weight) * value;
+        // A product rather than a power: it is right for any count, and goes to 0 by itself.
         self.left_of_begin *= self.past_weight;
     }
 

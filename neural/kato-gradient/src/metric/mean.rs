@@ -46,6 +46,7 @@ impl Mean {
     pub fn add_weighted(&mut self, value: f64, weight: f64) {
         // What padding holds is nothing: 0 · NaN must not reach the sum.
         if weight != 0.0 {
+            // The product is rounded by itself, so it is the same beside any neighbours.
             self.sum.add(value * weight);
             self.weight.add(weight);
         }
@@ -74,6 +75,7 @@ impl Mean {
     #[must_use]
     pub fn value(&self) -> Option<f64> {
         let weight = self.weight.value();
+        // Nothing was measured, which is neither 0 nor an error.
         (weight != 0.0).then(|| self.sum.value() / weight)
     }
 

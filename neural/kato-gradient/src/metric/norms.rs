@@ -20,6 +20,7 @@ use crate::{GradientError, exact_float};
 pub fn global_norm<'a>(gradients: impl IntoIterator<Item = &'a [f32]>) -> f64 {
     let mut squares = ExactSum::new();
     for gradient in gradients.into_iter().flatten() {
+        // In f32 the squares of large gradients would overflow.
         let gradient = f64::from(*gradient);
         squares.add(gradient * gradient);
     }
@@ -39,6 +40,7 @@ pub fn global_norm<'a>(gradients: impl IntoIterator<Item = &'a [f32]>) -> f64 {
 /// ```
 #[must_use]
 pub fn clip_factor(norm: f64, max_norm: f64) -> f64 {
+    // A short gradient keeps its length, and a norm of 0 is not divided by.
     if norm <= max_norm {
         1.0
     } else {
@@ -118,6 +120,7 @@ impl NormWindow {
     #[must_use]
     pub fn summary(&self) -> Option<NormSummary> {
         let mut norms: Vec<f64> = self.last.iter().map(|norm| norm.0).collect();
+        // Sorted when it is read: that is once an epoch, and steps are many.
         norms.sort_unstable_by(f64::total_cmp);
         let mut sum = ExactSum::new();
         norms.iter().for_each(|norm| sum.add(*norm));

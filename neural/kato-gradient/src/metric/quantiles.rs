@@ -60,9 +60,11 @@ impl Quantiles {
     /// Adds a number; a NaN is only counted.
     pub fn add(&mut self, value: f64) {
         if value.is_nan() {
+            // It has no place in any order.
             self.n_nan += 1;
             return;
         }
+        // Only the buckets that were met are there.
         *self.counts.entry(bucket_of(value)).or_default() += 1;
         self.n += 1;
         self.widen(Some(value), Some(value));
@@ -137,6 +139,7 @@ impl Quantiles {
 /// Returns the bucket of a number: exponent and first bits behind the point, counted from 1, with
 /// the number's sign.
 fn bucket_of(value: f64) -> i32 {
+    // The bits of a number above 0 are in its order, so no logarithm is needed, and none rounds.
     let place = |magnitude: f64| (magnitude.to_bits() >> (52 - BUCKET_BITS)) as i32;
     let first = place(libm::exp2(-f64::from(MAX_EXPONENT)));
     let last = place(libm::exp2(f64::from(MAX_EXPONENT)));

@@ -49,6 +49,7 @@ impl Regression {
         self.squared_targets.add(square);
         // What the product was rounded by is an f64 itself, but for tiny numbers.
         let rest = target.mul_add(target, -square);
+        // The square of a huge target is infinite, and its rest a NaN that would hide it.
         if rest.is_finite() {
             self.squared_targets.add(rest);
         }
@@ -81,6 +82,7 @@ impl Regression {
         require_length("the target", target.len(), predicted.len())?;
         require_length("the mask", mask.len(), predicted.len())?;
         for ((predicted, target), mask) in predicted.iter().zip(target).zip(mask) {
+            // Not a product with the mask: what padding holds may be NaN.
             if *mask != 0.0 {
                 self.add(f64::from(*predicted), f64::from(*target));
             }
@@ -127,6 +129,7 @@ impl Regression {
     #[must_use]
     pub fn r_squared(&self) -> Option<f64> {
         let spread = self.spread_of_targets()?;
+        // Equal targets explain nothing; the quotient would be infinite or NaN.
         (spread > 0.0).then(|| 1.0 - self.squared_errors.value() / spread)
     }
 

@@ -67,6 +67,7 @@ impl ExactSum {
         let bits = term.to_bits();
         let exponent = ((bits >> 52) & 0x7ff) as usize;
         let fraction = bits & ((1 << 52) - 1);
+        // Infinities and NaNs are no numbers to add: they are counted.
         if exponent == 0x7ff {
             return self.count_non_finite(term);
         }
@@ -77,6 +78,7 @@ impl ExactSum {
         };
         // At most 53 + 31 bits: three limbs.
         let shifted = u128::from(mantissa) << (shift % 32);
+        // Limbs have signs of their own, so taking away is adding, without borrowing.
         let sign = if term.is_sign_negative() { -1 } else { 1 };
         let first = shift / 32;
         for (place, limb) in self.limbs[first..first + 3].iter_mut().enumerate() {
@@ -136,6 +138,7 @@ impl ExactSum {
         if !value.is_finite() {
             return (value, 0.0);
         }
+        // Exact, since the nearest number is itself a number of the accumulator.
         let mut rest = self.clone();
         rest.add(-value);
         (value, rest.value())
@@ -172,6 +175,7 @@ fn round(limbs: &[i64; N_LIMBS]) -> f64 {
     };
     // The highest bit that is set, counted from the lowest of all.
     let highest = 32 * top + limbs[top].ilog2() as usize;
+    // Beyond the range by a whole bit; what rounds up to it is infinite by its own bits.
     if highest > POINT + 1023 {
         return f64::INFINITY;
     }

@@ -37,7 +37,7 @@ fn ends_and_peaks_are_met_to_the_bit() {
     assert_eq!(rate_of(Constant::new(0.1), 1e12), 0.1);
 }
 
-/// In the original the lower bound shrank as well.
+/// Implementations are about that shrink the lower bound as well.
 #[test]
 fn only_the_amplitude_of_a_cyclical_rate_shrinks() {
     for mode in [CycleMode::Triangular2, CycleMode::ExpRange] {
