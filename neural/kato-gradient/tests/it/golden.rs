@@ -100,7 +100,9 @@ fn the_scale_of_losses_grows_and_backs_off_when_its_definition_does() {
         } else {
             ScaledStep::Skip
         };
-        let mut resumed = LossScaler::from_state(settings, *scaler.state()).unwrap();
+        let saved = serde_json::to_string(scaler.state()).unwrap();
+        let state = serde_json::from_str(&saved).unwrap();
+        let mut resumed = LossScaler::from_state(settings, state).unwrap();
         assert_eq!((scaler.update(*finite), scaler.scale()), (wanted, scale));
         resumed.update(*finite);
         assert_eq!(resumed, scaler);

@@ -66,6 +66,29 @@ fn a_restart_is_a_jump_up_and_all_else_goes_down() {
     assert_eq!(rises, [4.0, 10.0, 19.0, 32.5, 52.75, 83.125]);
 }
 
+/// A logarithm that is rounded would name the cycle beside at some of these.
+#[test]
+fn every_restart_is_at_its_place_to_the_bit() {
+    for (factor, n_cycles) in [(1.0, 200), (2.0, 40), (3.0, 25), (4.0, 20), (1.5, 30)] {
+        let settings = CosineRestarts::new(1.0, 8.0)
+            .with_factor(factor)
+            .with_min_rate(0.0);
+        let schedule = Schedule::new(settings.with_decay(0.5)).unwrap();
+        let (mut begin, mut length, mut peak) = (0.0_f64, 8.0, 1.0);
+        for cycle in 0..n_cycles {
+            assert_eq!(schedule.rate(begin), peak, "{factor} {cycle}");
+            // Just before it the cycle before is at its end.
+            if cycle > 0 {
+                let before = begin * (1.0 - f64::EPSILON);
+                assert!(schedule.rate(before) < 1e-9 * peak, "{factor} {cycle}");
+            }
+            begin += length;
+            length *= factor;
+            peak *= 0.5;
+        }
+    }
+}
+
 #[test]
 fn a_position_that_is_none_counts_as_the_beginning() {
     let schedule = Schedule::new(CosineRestarts::new(1e-3, 4.0)).unwrap();
