@@ -74,6 +74,49 @@ fn a_size_has_to_survive_every_pass() {
     assert_eq!(found.size, 66);
 }
 
+#[test]
+fn a_pass_that_fails_is_not_made_up_for_by_the_next() {
+    let mut sizes = Vec::new();
+    let found = find_batch_size(settings().with_n_passes(2), |size| {
+        let is_first = sizes.last() != Some(&size);
+        sizes.push(size);
+        let fits = size <= 10 || !is_first;
+        let memory = if fits {
+            MemoryUse::FitsUnmeasured
+        } else {
+            MemoryUse::OutOfMemory
+        };
+        Ok::<_, Infallible>(memory)
+    });
+    assert_eq!(found.unwrap().size, 10);
+}
+
+/// A fall behind the lowest loss falls out of a divergence, and the first losses fall by chance.
+#[test]
+fn only_falls_on_the_way_to_the_lowest_loss_suggest_a_rate() {
+    let mut step = 0.0;
+    let settings = RangeTestSettings::default().with_smoothing(0.0);
+    let test = test_rates(settings, |_| {
+        step += 1.0;
+        let loss = match step as u32 {
+            0..=3 => 1.5 - 0.1 * step,
+            4..=30 => 1.2 - 0.01 * step,
+            31..=40 => 1.0 - 0.02 * (step - 30.0),
+            41..=60 => 0.8 + 0.1 * (step - 40.0),
+            _ => 2.8 - 0.045 * (step - 60.0),
+        };
+        Ok::<_, Infallible>(loss)
+    });
+    let test = test.unwrap();
+    assert_eq!(test.points.len(), 100);
+    let steepest = test.steepest.unwrap();
+    let place = test.points.iter().position(|point| point.rate == steepest);
+    assert!(
+        place.is_some_and(|place| (29..40).contains(&place)),
+        "{place:?}"
+    );
+}
+
 /// Memory that is in pieces after the search holds less than at its beginning.
 #[test]
 fn the_answer_is_one_that_still_runs_at_the_end() {

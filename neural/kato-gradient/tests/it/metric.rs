@@ -151,6 +151,14 @@ fn r_squared_holds_for_targets_far_from_0() {
     }
     // Spread 2, squared errors 0.75.
     assert_eq!(errors.r_squared(), Some(1.0 - 0.75 / 2.0));
+    // Targets whose sum no `f64` holds: 3·2⁴⁰ + 7 + 3·2⁻¹². Spread 42/9, squared errors 1.
+    let mut errors = Regression::new();
+    let far = 1_099_511_627_776.0 + 1.0 / 4096.0;
+    for (target, error) in [(far + 1.0, 1.0), (far + 2.0, 0.0), (far + 4.0, 0.0)] {
+        errors.add(target + error, target);
+    }
+    let found = errors.r_squared().unwrap();
+    assert!((found - (1.0 - 9.0 / 42.0)).abs() < 1e-6, "{found}");
     let mut equal = Regression::new();
     [0.1, 0.1, 0.1]
         .iter()
