@@ -10,7 +10,7 @@ mod tensors;
 mod workspace;
 
 pub(crate) use decoder::{DecoderCall, decode};
-pub(crate) use encoder::{EncoderCall, encode};
+pub(crate) use encoder::{EncoderCall, encode_all, encode_last};
 pub(crate) use workspace::Pool;
 
 use burn::backend::{Autodiff, Flex};

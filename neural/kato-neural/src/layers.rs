@@ -86,3 +86,12 @@ fn check_lengths(lengths: &[usize], n_rows: usize, n_steps: usize) {
         "a length of {longest} exceeds {n_steps} steps"
     );
 }
+
+/// One where a sequence has a step, else zero: `[batch, time, 1]`.
+fn valid_steps(lengths: &[usize], n_steps: usize, device: &Device) -> Tensor<3> {
+    let steps = lengths
+        .iter()
+        .flat_map(|&length| (0..n_steps).map(move |step| step < length));
+    let mask: Vec<f32> = steps.map(|valid| f32::from(u8::from(valid))).collect();
+    Tensor::from_data(TensorData::new(mask, [lengths.len(), n_steps, 1]), device)
+}

@@ -2,11 +2,13 @@
 
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use kato_kernels::{Draw, RecurrentDecoder};
 
 use super::dropout::sequence_mask;
-use super::{Recurrent, RecurrentOptions, RecurrentState, apply_linear, check_lengths, linear};
+use super::{
+    Recurrent, RecurrentOptions, RecurrentState, apply_linear, check_lengths, linear, valid_steps,
+};
 use crate::draws::mix;
 use crate::fused::{self, DecoderCall, Pool};
 use crate::{Initializer, Pass, initialize::parameter};
@@ -177,7 +179,7 @@ impl SequenceDecoder {
         let Some(form) = fused::form(net, pass) else {
             let outputs = self.run_plain(state, n_steps, truth.as_ref(), draw, pass);
             return match lengths {
-                Some(lengths) => outputs.clone() * valid(lengths, n_steps, &outputs.device()),
+                Some(lengths) => outputs.clone() * valid_steps(lengths, n_steps, &outputs.device()),
                 None => outputs,
             };
         };
@@ -232,13 +234,4 @@ impl SequenceDecoder {
         }
         Tensor::stack(predictions, 1)
     }
-}
-
-/// One where a sequence has a step, else zero: `[batch, time, 1]`.
-fn valid(lengths: &[usize], n_steps: usize, device: &Device) -> Tensor<3> {
-    let steps = lengths
-        .iter()
-        .flat_map(|&length| (0..n_steps).map(move |step| step < length));
-    let mask: Vec<f32> = steps.map(|valid| f32::from(u8::from(valid))).collect();
-    Tensor::from_data(TensorData::new(mask, [lengths.len(), n_steps, 1]), device)
 }

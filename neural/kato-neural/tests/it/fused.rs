@@ -6,14 +6,15 @@ use kato_neural::burn::optim::GradientsParams;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
 use kato_neural::layers::{
     Cell, Feed, Recurrent, RecurrentOptions, RecurrentState, SequenceDecoder,
-    SequenceDecoderOptions,
+    SequenceDecoderOptions, last_valid,
 };
 use kato_neural::{Initializer, Pass, Precision};
 
 use crate::recurrent::{gap, numbers};
 use crate::support::device;
 
-const LENGTHS: [usize; 5] = [6, 1, 4, 6, 3];
+/// One of them has nothing.
+const LENGTHS: [usize; 5] = [6, 1, 4, 0, 3];
 
 #[derive(Module, Debug)]
 struct Pair {
@@ -75,9 +76,15 @@ fn run(model: &Pair, coins: &[bool], pass: &Pass) -> Vec<Vec<f64>> {
         model
             .decoder
             .forward_valid(state, &LENGTHS, 6, Feed::Sampled(&truth, coins), pass);
-    let loss =
-        (outputs.clone() * random(7, [5, 6, 7], &device())).sum() + codes.clone().square().sum();
-    let mut found = vec![numbers(&codes), numbers(&outputs)];
+    let states = model.encoder.outputs(input.clone(), &LENGTHS, pass);
+    let loss = (outputs.clone() * random(7, [5, 6, 7], &device())).sum()
+        + codes.clone().square().sum()
+        + (states.clone() * random(8, [5, 6, 9], &device())).sum();
+    assert_eq!(
+        numbers(&last_valid(states.clone(), &LENGTHS)),
+        numbers(&codes)
+    );
+    let mut found = vec![numbers(&codes), numbers(&outputs), numbers(&states)];
     let mut all = loss.backward();
     found.push(numbers(&input.grad(&all).expect("tracked")));
     found.extend(gradients(
