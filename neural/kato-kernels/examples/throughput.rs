@@ -1,6 +1,8 @@
 //! Trains the sequence autoencoder on random data and prints sequences per processor second:
 //! `throughput small|large f32|bf16 taught|sampled THREADS SECONDS`.
 
+#![expect(clippy::print_stdout, reason = "figures are what it is for")]
+
 use std::time::Instant;
 
 use kato_kernels::*;
@@ -10,7 +12,12 @@ const STEPS: usize = 50;
 
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split(' ').collect();
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .expect("fields")
+        .split(' ')
+        .collect();
     (fields[12].parse::<f64>().expect("ticks") + fields[13].parse::<f64>().expect("ticks")) / 100.0
 }
 

@@ -30,7 +30,13 @@ impl Adam {
     /// Begins with the usual constants (0.9, 0.999, 1e-8) and no decay.
     #[must_use]
     pub const fn new(rate: f32) -> Self {
-        Self { rate, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8, decay: 0.0 }
+        Self {
+            rate,
+            beta_1: 0.9,
+            beta_2: 0.999,
+            epsilon: 1e-8,
+            decay: 0.0,
+        }
     }
 
     /// Sets the decay.
@@ -65,7 +71,12 @@ impl Adam {
         scale: f32,
         (mean, square): (&mut [f32], &mut [f32]),
     ) -> Result<(), Error> {
-        check("gradients", "as parameters", gradients.len(), parameters.len())?;
+        check(
+            "gradients",
+            "as parameters",
+            gradients.len(),
+            parameters.len(),
+        )?;
         check("mean", "as parameters", mean.len(), parameters.len())?;
         check("square", "as parameters", square.len(), parameters.len())?;
         // In f64, as 1 − βⁿ loses most digits of an f32 in the first steps.
@@ -73,14 +84,27 @@ impl Adam {
         let rate = (f64::from(self.rate) / correction(self.beta_1)) as f32;
         let root = correction(self.beta_2).sqrt().recip() as f32;
         let moments = mean.par_chunks_mut(PART).zip(square.par_chunks_mut(PART));
-        let numbers = parameters.par_chunks_mut(PART).zip(gradients.par_chunks(PART));
-        numbers.zip(moments).for_each(|((parameters, gradients), (mean, square))| {
-            let adam = *self;
-            simd::run(
-                instructions,
-                Part { adam, rate, root, scale, parameters, gradients, mean, square },
-            );
-        });
+        let numbers = parameters
+            .par_chunks_mut(PART)
+            .zip(gradients.par_chunks(PART));
+        numbers
+            .zip(moments)
+            .for_each(|((parameters, gradients), (mean, square))| {
+                let adam = *self;
+                simd::run(
+                    instructions,
+                    Part {
+                        adam,
+                        rate,
+                        root,
+                        scale,
+                        parameters,
+                        gradients,
+                        mean,
+                        square,
+                    },
+                );
+            });
         Ok(())
     }
 }
@@ -102,7 +126,14 @@ impl Kernel for Part<'_> {
     #[inline(always)]
     fn run(self) {
         let (adam, factors) = (self.adam, (self.rate, self.root, self.scale));
-        update(adam, factors, self.parameters, self.gradients, self.mean, self.square);
+        update(
+            adam,
+            factors,
+            self.parameters,
+            self.gradients,
+            self.mean,
+            self.square,
+        );
     }
 }
 
@@ -122,7 +153,9 @@ fn update(
     for i in 0..n {
         let gradient = gradients[i] * scale;
         mean[i] = adam.beta_1.mul_add(mean[i], (1.0 - adam.beta_1) * gradient);
-        square[i] = adam.beta_2.mul_add(square[i], (1.0 - adam.beta_2) * gradient * gradient);
+        square[i] = adam
+            .beta_2
+            .mul_add(square[i], (1.0 - adam.beta_2) * gradient * gradient);
         let change = mean[i] / square[i].sqrt().mul_add(root, adam.epsilon);
         parameters[i] = parameters[i].mul_add(keep, -rate * change);
     }
@@ -141,9 +174,11 @@ pub fn sum_of_squares(instructions: Instructions, values: &[f32]) -> f64 {
     let mut total = 0.0;
     for values in values.chunks(64 * PART) {
         let mut sums = [0.0; 64];
-        sums.par_iter_mut().zip(values.par_chunks(PART)).for_each(|(sum, values)| {
-            *sum = simd::run(instructions, Squares { values });
-        });
+        sums.par_iter_mut()
+            .zip(values.par_chunks(PART))
+            .for_each(|(sum, values)| {
+                *sum = simd::run(instructions, Squares { values });
+            });
         total += sums.iter().sum::<f64>();
     }
     total
@@ -166,7 +201,10 @@ impl Kernel for Squares<'_> {
                 *sum += f64::from(value) * f64::from(value);
             }
         }
-        let rest: f64 = rest.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+        let rest: f64 = rest
+            .iter()
+            .map(|&value| f64::from(value) * f64::from(value))
+            .sum();
         sums.iter().sum::<f64>() + rest
     }
 }
