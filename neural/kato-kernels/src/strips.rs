@@ -15,7 +15,7 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Returns row `i`, `depth` values of it.
     #[inline(always)]
-    fn row(&self, i: usize, depth: usize) -> &'a [f32] {
+    pub(crate) fn row(&self, i: usize, depth: usize) -> &'a [f32] {
         &self.values[i * self.stride..][..depth]
     }
 }
@@ -36,10 +36,9 @@ impl Strips {
         rows: Rows<'_>,
         depth: usize,
     ) {
-        let n_strips = rows.n_rows.div_ceil(ROWS);
+        self.grow(precision, rows.n_rows, depth);
         match precision {
             Precision::F32 => {
-                grow(&mut self.values, n_strips * depth * ROWS);
                 simd::run(
                     instructions,
                     Fill {
@@ -50,7 +49,6 @@ impl Strips {
                 );
             }
             Precision::Bf16 => {
-                grow(&mut self.pairs, n_strips * depth.div_ceil(2) * ROWS);
                 simd::run(
                     instructions,
                     FillPairs {
@@ -60,6 +58,15 @@ impl Strips {
                     },
                 );
             }
+        }
+    }
+
+    /// Makes room for rows of this depth.
+    pub(crate) fn grow(&mut self, precision: Precision, n_rows: usize, depth: usize) {
+        let n_strips = n_rows.div_ceil(ROWS);
+        match precision {
+            Precision::F32 => grow(&mut self.values, n_strips * depth * ROWS),
+            Precision::Bf16 => grow(&mut self.pairs, n_strips * depth.div_ceil(2) * ROWS),
         }
     }
 
@@ -120,7 +127,7 @@ impl Kernel for Fill<'_> {
 
 /// Writes eight rows as columns, in blocks of 8 × 8 that fit the registers.
 #[inline(always)]
-fn transpose(rows: &[&[f32]; ROWS], strip: &mut [f32]) {
+pub(crate) fn transpose(rows: &[&[f32]; ROWS], strip: &mut [f32]) {
     let depth = rows[0].len();
     let whole = depth / ROWS * ROWS;
     for k in (0..whole).step_by(ROWS) {

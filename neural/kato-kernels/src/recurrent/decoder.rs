@@ -375,6 +375,7 @@ impl RecurrentDecoder {
         };
         let product = self.stack.product(k, n, self.tasks.len());
         product.compute(
+            &mut self.stack.scratches,
             segment,
             gradients.projection,
             Some(gradients.projection_bias),

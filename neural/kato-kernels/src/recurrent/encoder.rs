@@ -346,7 +346,8 @@ impl RecurrentEncoder {
                 }
             }
         });
-        stack.weight_gradients(&self.tasks, gradients.layers);
+        self.stack.weight_gradients(&self.tasks, gradients.layers);
+        let stack = &self.stack;
         if let Some(initial) = &mut gradients.initial {
             stack.initial_gradients(&self.tasks, batch, initial);
         }

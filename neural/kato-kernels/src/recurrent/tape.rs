@@ -128,7 +128,7 @@ impl Task {
 pub(super) struct Stack {
     pub(super) options: RecurrentOptions,
     layers: Vec<Layer>,
-    scratches: Scratches,
+    pub(super) scratches: Scratches,
 }
 
 /// Place of the dropout in front of a decoder's projection; places of layers are their numbers.
@@ -226,7 +226,11 @@ impl Stack {
     }
 
     /// Computes the gradients of all weights from the tapes of a whole way back.
-    pub(super) fn weight_gradients(&self, tasks: &[Task], gradients: &mut [LayerGradients<'_>]) {
+    pub(super) fn weight_gradients(
+        &mut self,
+        tasks: &[Task],
+        gradients: &mut [LayerGradients<'_>],
+    ) {
         let (cell, n) = (self.options.cell, self.options.n_hidden);
         let width = cell.n_blocks() * n;
         for (l, gradients) in gradients.iter_mut().enumerate() {
@@ -246,8 +250,12 @@ impl Stack {
                 };
                 let weights = &mut gradients.input[rows.start * k..rows.end * k];
                 let bias = Some(&mut gradients.input_bias[rows.clone()]);
-                self.product(rows.len(), k, tasks.len())
-                    .compute(segment, weights, bias);
+                self.product(rows.len(), k, tasks.len()).compute(
+                    &mut self.scratches,
+                    segment,
+                    weights,
+                    bias,
+                );
             }
             let segment = |task: usize| {
                 let tape = &tasks[task].layers[l];
@@ -264,24 +272,23 @@ impl Stack {
                 }
             };
             let product = self.product(cell.n_gates() * n, n, tasks.len());
-            product.compute(segment, gradients.recurrent, Some(gradients.recurrent_bias));
+            product.compute(
+                &mut self.scratches,
+                segment,
+                gradients.recurrent,
+                Some(gradients.recurrent_bias),
+            );
         }
     }
 
     /// Prepares a weight gradient over the tasks.
-    pub(super) const fn product(
-        &self,
-        n: usize,
-        k: usize,
-        n_segments: usize,
-    ) -> WeightGradient<'_> {
+    pub(super) const fn product(&self, n: usize, k: usize, n_segments: usize) -> WeightGradient {
         WeightGradient {
             instructions: self.options.instructions,
             precision: self.options.precision,
             n,
             k,
             n_segments,
-            scratches: &self.scratches,
         }
     }
 

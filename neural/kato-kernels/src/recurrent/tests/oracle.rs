@@ -3,6 +3,7 @@
 use crate::dropout::{Draw, Dropout};
 use crate::recurrent::Cell;
 use crate::recurrent::tape::OUTPUT_PLACE;
+use crate::testing::numbers;
 
 /// What a net is made of.
 #[derive(Clone, Debug)]
@@ -35,17 +36,6 @@ pub(super) struct Result64 {
     pub(super) gradients: Vec<Vec<f64>>,
 }
 
-/// Numbers from −0.5 to 0.5 that f32 holds exactly.
-fn numbers(n: usize, seed: &mut u64) -> Vec<f64> {
-    let mut next = || {
-        *seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        ((*seed >> 40) as f64) / f64::from(1 << 24) - 0.5
-    };
-    (0..n).map(|_| next()).collect()
-}
-
 impl Problem {
     pub(super) fn new(
         net: Net,
@@ -55,6 +45,10 @@ impl Problem {
         teach: Option<Vec<bool>>,
     ) -> Self {
         let mut seed = 42;
+        let mut numbers = |n: usize| {
+            seed += 1;
+            numbers(n, seed)
+        };
         let (gates, k, n) = (net.cell.n_gates(), net.n_inputs, net.n_hidden);
         let mut sizes = Vec::new();
         for layer in 0..net.n_layers {
@@ -71,15 +65,12 @@ impl Problem {
             sizes.push(batch * steps * k);
             states + cells + batch * steps * n
         };
-        let parameters = sizes
-            .into_iter()
-            .map(|size| numbers(size, &mut seed))
-            .collect();
+        let parameters = sizes.into_iter().map(&mut numbers).collect();
         let lengths = (0..batch)
             .map(|row| (row * 3 + steps) % (steps + 1))
             .collect();
-        let upstream = numbers(values, &mut seed);
-        let truth = numbers(batch * steps * k, &mut seed);
+        let upstream = numbers(values);
+        let truth = numbers(batch * steps * k);
         Self {
             net,
             batch,
@@ -116,7 +107,13 @@ impl Problem {
         let mut gradients = Vec::new();
         for p in 0..parameters.len() {
             let mut gradient = Vec::new();
+            // Of many parameters some say enough: the others are NaN.
+            let stride = parameters[p].len().div_ceil(150).max(1);
             for i in 0..parameters[p].len() {
+                if i % stride > 0 {
+                    gradient.push(f64::NAN);
+                    continue;
+                }
                 let value = parameters[p][i];
                 parameters[p][i] = value + STEP;
                 let above = loss(&parameters);
