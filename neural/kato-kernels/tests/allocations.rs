@@ -141,10 +141,7 @@ fn nothing_is_allocated_after_the_first_steps() {
                 for number in 0..30 {
                     let before = ALLOCATOR.current_usage();
                     ALLOCATOR.reset_peak_usage();
-                    let draw = Draw {
-                        seed: 1,
-                        step: number,
-                    };
+                    let draw = Draw::new(1, number);
                     let nets = (&mut encoder, &mut decoder);
                     step(nets, &weights, &mut gradients, &mut buffers, draw).unwrap();
                     grown.push(ALLOCATOR.peak_usage() - before);

@@ -13,7 +13,7 @@ use crate::testing::{gap, gradient, numbers};
 const BATCH: usize = 3;
 const ROWS: usize = 9;
 const LENGTHS: [usize; BATCH] = [9, 0, 4];
-const DRAW: Draw = Draw { seed: 3, step: 11 };
+const DRAW: Draw = Draw::new(3, 11);
 
 fn options() -> BlockOptions {
     BlockOptions::new(10, 2).with_hidden(36).with_dropout(0.25)
