@@ -1,0 +1,16 @@
+//! Runs recurrent nets over whole sequences, forward and backward.
+
+mod cell;
+mod decoder;
+mod encoder;
+mod layer;
+mod options;
+mod plan;
+mod tape;
+#[cfg(test)]
+mod tests;
+
+pub use decoder::{DecoderGradients, DecoderInput, Projection, RecurrentDecoder};
+pub use encoder::{EncoderGradients, EncoderInput, EncoderUpstream, RecurrentEncoder};
+pub use layer::{LayerGradients, LayerWeights};
+pub use options::{Cell, Pass, RecurrentOptions, State, StateGradients};

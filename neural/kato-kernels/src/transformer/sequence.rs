@@ -1,0 +1,471 @@
+//! Runs a transformer block over one sequence, with everything between in one thread's buffers.
+
+use super::block::BlockOptions;
+use super::weights::{Packed, PackedBlock, lengths};
+use crate::activation::{self, Activation};
+use crate::attention::head::{self, Columns, ColumnsMut, Head, Targets};
+use crate::dropout::{Draw, Dropout};
+use crate::norm::LayerNorm;
+use crate::panels::{Begin, Panels};
+use crate::simd::{self, Kernel};
+use crate::strips::{Rows, Strips, grow};
+use crate::weight_gradient::{Alone, Segment, WeightGradient};
+
+/// Place of the first block's dropout; recurrent nets have the places below.
+const FIRST_PLACE: u64 = 1 << 33;
+
+/// Sequence of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) sequence: usize,
+    pub(super) length: usize,
+    pub(super) draw: Option<(Draw, u32)>,
+}
+
+impl Place {
+    /// Returns the dropout of the block's first or second branch.
+    fn dropout(self, options: &BlockOptions, branch: u64) -> Option<Dropout> {
+        let (draw, block) = self.draw?;
+        Dropout::new(
+            Some(draw),
+            options.dropout,
+            FIRST_PLACE + 2 * u64::from(block) + branch,
+        )
+    }
+}
+
+/// Buffers of one thread.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// Normalised rows before attention and before the net.
+    normal: [Vec<f32>; 2],
+    qkv: Vec<f32>,
+    /// Outputs of attention.
+    attended: Vec<f32>,
+    /// Rows between the two branches.
+    middle: Vec<f32>,
+    /// Units of the net before and after their activation.
+    up: Vec<f32>,
+    active: Vec<f32>,
+    /// What a branch adds; on the way back gradients of that width.
+    branch: Vec<f32>,
+    d_normal: Vec<f32>,
+    d_middle: Vec<f32>,
+    d_up: Vec<f32>,
+    d_qkv: Vec<f32>,
+    strips: Strips,
+    head: head::Work,
+    alone: Alone,
+    rows: Vec<u32>,
+}
+
+impl Work {
+    /// Makes room for sequences of up to `n` rows.
+    pub(super) fn grow(&mut self, options: &BlockOptions, n: usize) {
+        let d = options.width;
+        let [normal_1, normal_2] = &mut self.normal;
+        let narrow = [
+            normal_1,
+            normal_2,
+            &mut self.attended,
+            &mut self.middle,
+            &mut self.branch,
+            &mut self.d_normal,
+            &mut self.d_middle,
+        ];
+        narrow.into_iter().for_each(|buffer| grow(buffer, n * d));
+        for buffer in [&mut self.qkv, &mut self.d_qkv] {
+            grow(buffer, 3 * n * d);
+        }
+        for buffer in [&mut self.up, &mut self.active, &mut self.d_up] {
+            grow(buffer, n * options.n_hidden);
+        }
+        let known = self.rows.len();
+        self.rows.extend((known..n).map(|row| row as u32));
+    }
+
+    /// Computes everything up to the net's last layer.
+    pub(super) fn forward(
+        &mut self,
+        options: &BlockOptions,
+        packed: &PackedBlock,
+        place: Place,
+        x: &[f32],
+    ) {
+        let (n, d) = (place.length, options.width);
+        let norm = LayerNorm::new(options.instructions);
+        let [[gain, bias], [gain_2, bias_2]] = &packed.norms;
+        let [normal_1, normal_2] = &mut self.normal;
+        norm.rows(x, gain, bias, &mut normal_1[..n * d]);
+        linear(&packed.qkv, normal_1, n, &mut self.strips, &mut self.qkv);
+        for first in (0..d).step_by(d / options.n_heads) {
+            let out = ColumnsMut {
+                values: &mut self.attended,
+                stride: d,
+                first,
+            };
+            head(options, &self.qkv, n, first).forward(&mut self.head, None, out);
+        }
+        linear(
+            &packed.out,
+            &self.attended,
+            n,
+            &mut self.strips,
+            &mut self.branch,
+        );
+        let middle = &mut self.middle[..n * d];
+        let dropout = place.dropout(options, 0);
+        add_branch(options, place, dropout, x, &self.branch[..n * d], middle);
+        norm.rows(middle, gain_2, bias_2, &mut normal_2[..n * d]);
+        linear(&packed.up, normal_2, n, &mut self.strips, &mut self.up);
+        let (up, active) = (&self.up[..n * options.n_hidden], &mut self.active);
+        let kernel = activation::Forward {
+            activation: Activation::Gelu,
+            x: up,
+            y: active,
+        };
+        simd::run(options.instructions, kernel);
+    }
+
+    /// Computes the block's outputs from there.
+    pub(super) fn finish(
+        &mut self,
+        options: &BlockOptions,
+        packed: &PackedBlock,
+        place: Place,
+        y: &mut [f32],
+    ) {
+        linear(
+            &packed.down,
+            &self.active,
+            place.length,
+            &mut self.strips,
+            &mut self.branch,
+        );
+        let dropout = place.dropout(options, 1);
+        let n = y.len();
+        add_branch(
+            options,
+            place,
+            dropout,
+            &self.middle[..n],
+            &self.branch[..n],
+            y,
+        );
+    }
+
+    /// Goes back from there: writes the gradient of `x`, and adds those of the weights to `sums`.
+    pub(super) fn backward(
+        &mut self,
+        options: &BlockOptions,
+        packed: &PackedBlock,
+        place: Place,
+        (x, dy): (&[f32], &[f32]),
+        dx: &mut [f32],
+        sums: &mut [f32],
+    ) {
+        let (n, d) = (place.length, options.width);
+        let [
+            norm_1,
+            norm_1_bias,
+            qkv,
+            qkv_bias,
+            out,
+            out_bias,
+            norm_2,
+            norm_2_bias,
+            up,
+            up_bias,
+            down,
+            down_bias,
+        ] = split(sums, lengths(options));
+        let norm = LayerNorm::new(options.instructions);
+        let [normal_1, normal_2] = &self.normal;
+        let rows = &self.rows[..n];
+        let mut gradients = Gradients {
+            options,
+            rows,
+            alone: &mut self.alone,
+        };
+
+        drop_rows(
+            options,
+            place,
+            place.dropout(options, 1),
+            dy,
+            &mut self.branch[..n * d],
+        );
+        gradients.add(&packed.down, &self.branch, &self.active, down, down_bias);
+        multiply(
+            &packed.down.back,
+            &self.branch,
+            d,
+            n,
+            &mut self.strips,
+            &mut self.active,
+        );
+        let kernel = activation::Backward {
+            activation: Activation::Gelu,
+            x: &self.up[..n * options.n_hidden],
+            dy: &self.active,
+            dx: &mut self.d_up,
+        };
+        simd::run(options.instructions, kernel);
+        gradients.add(&packed.up, &self.d_up, normal_2, up, up_bias);
+        let hidden = options.n_hidden;
+        multiply(
+            &packed.up.back,
+            &self.d_up,
+            hidden,
+            n,
+            &mut self.strips,
+            &mut self.d_normal,
+        );
+        let d_middle = &mut self.d_middle[..n * d];
+        let (middle, d_normal) = (&self.middle[..n * d], &self.d_normal[..n * d]);
+        norm.rows_back(
+            middle,
+            &packed.norms[1][0],
+            d_normal,
+            d_middle,
+            (norm_2, norm_2_bias),
+        );
+        simd::run(
+            options.instructions,
+            Add {
+                to: d_middle,
+                from: dy,
+            },
+        );
+
+        drop_rows(
+            options,
+            place,
+            place.dropout(options, 0),
+            d_middle,
+            &mut self.branch[..n * d],
+        );
+        gradients.add(&packed.out, &self.branch, &self.attended, out, out_bias);
+        multiply(
+            &packed.out.back,
+            &self.branch,
+            d,
+            n,
+            &mut self.strips,
+            &mut self.d_normal,
+        );
+        for first in (0..d).step_by(d / options.n_heads) {
+            let d_out = Columns {
+                values: &self.d_normal,
+                stride: d,
+                first,
+            };
+            let to = Targets::Together {
+                values: &mut self.d_qkv,
+                stride: 3 * d,
+                firsts: [0, d, 2 * d].map(|part| part + first),
+            };
+            head(options, &self.qkv, n, first).backward(&mut self.head, None, d_out, to);
+        }
+        gradients.add(&packed.qkv, &self.d_qkv, normal_1, qkv, qkv_bias);
+        multiply(
+            &packed.qkv.back,
+            &self.d_qkv,
+            3 * d,
+            n,
+            &mut self.strips,
+            &mut self.d_normal,
+        );
+        let d_normal = &self.d_normal[..n * d];
+        norm.rows_back(x, &packed.norms[0][0], d_normal, dx, (norm_1, norm_1_bias));
+        simd::run(
+            options.instructions,
+            Add {
+                to: dx,
+                from: &self.d_middle[..n * d],
+            },
+        );
+    }
+}
+
+/// Cuts a slice into parts of these lengths.
+fn split<const N: usize>(values: &mut [f32], lengths: [usize; N]) -> [&mut [f32]; N] {
+    let mut rest = values;
+    lengths.map(|length| {
+        let (part, others) = std::mem::take(&mut rest).split_at_mut(length);
+        rest = others;
+        part
+    })
+}
+
+/// Describes the head whose columns begin at `first`.
+fn head<'a>(options: &BlockOptions, qkv: &'a [f32], n: usize, first: usize) -> Head<'a> {
+    let d = options.width;
+    let columns = |part: usize| Columns {
+        values: qkv,
+        stride: 3 * d,
+        first: part * d + first,
+    };
+    Head {
+        instructions: options.instructions,
+        queries: columns(0),
+        keys: columns(1),
+        values: columns(2),
+        n_queries: n,
+        n_keys: n,
+        width: d / options.n_heads,
+        mask: None,
+    }
+}
+
+/// Computes a linear layer of `n` rows.
+fn linear(packed: &Packed, x: &[f32], n: usize, strips: &mut Strips, y: &mut [f32]) {
+    let rows = Rows {
+        values: x,
+        stride: packed.k,
+        n_rows: n,
+    };
+    packed
+        .forward
+        .multiply(rows, strips, y, packed.n, Begin::Bias(&packed.bias));
+}
+
+/// Multiplies `n` rows of `width` values by panels back towards a layer's inputs.
+fn multiply(
+    panels: &Panels,
+    dy: &[f32],
+    width: usize,
+    n: usize,
+    strips: &mut Strips,
+    dx: &mut [f32],
+) {
+    let rows = Rows {
+        values: dy,
+        stride: width,
+        n_rows: n,
+    };
+    panels.multiply(rows, strips, dx, panels.n_columns(), Begin::Zero);
+}
+
+/// Adds gradients of weights up.
+struct Gradients<'a> {
+    options: &'a BlockOptions,
+    rows: &'a [u32],
+    alone: &'a mut Alone,
+}
+
+impl Gradients<'_> {
+    fn add(
+        &mut self,
+        packed: &Packed,
+        dy: &[f32],
+        x: &[f32],
+        weights: &mut [f32],
+        bias: &mut [f32],
+    ) {
+        let product = WeightGradient {
+            instructions: self.options.instructions,
+            precision: self.options.precision,
+            n: packed.n,
+            k: packed.k,
+            n_segments: 1,
+        };
+        let segment = Segment {
+            dy,
+            dy_stride: packed.n,
+            x,
+            x_stride: packed.k,
+            rows: self.rows,
+        };
+        product.add(self.alone, &segment, weights, bias);
+    }
+}
+
+/// Writes `x` plus what the branch gives, some of it dropped.
+fn add_branch(
+    options: &BlockOptions,
+    place: Place,
+    dropout: Option<Dropout>,
+    x: &[f32],
+    branch: &[f32],
+    out: &mut [f32],
+) {
+    let number = (place.sequence as u64) << 32;
+    let kernel = Branch {
+        width: options.width,
+        dropout,
+        number,
+        x: Some(x),
+        branch,
+        out,
+    };
+    simd::run(options.instructions, kernel);
+}
+
+/// Writes the gradient of what the branch gave.
+fn drop_rows(
+    options: &BlockOptions,
+    place: Place,
+    dropout: Option<Dropout>,
+    dy: &[f32],
+    out: &mut [f32],
+) {
+    let number = (place.sequence as u64) << 32;
+    let kernel = Branch {
+        width: options.width,
+        dropout,
+        number,
+        x: None,
+        branch: dy,
+        out,
+    };
+    simd::run(options.instructions, kernel);
+}
+
+struct Branch<'a> {
+    width: usize,
+    dropout: Option<Dropout>,
+    number: u64,
+    x: Option<&'a [f32]>,
+    branch: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl Kernel for Branch<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let out = self.out;
+        out.copy_from_slice(self.branch);
+        if let Some(dropout) = self.dropout {
+            for (i, row) in out.chunks_exact_mut(self.width).enumerate() {
+                let mask = dropout.row(self.number | i as u64);
+                for (j, out) in row.iter_mut().enumerate() {
+                    *out *= mask.factor(j);
+                }
+            }
+        }
+        if let Some(x) = self.x {
+            for (out, x) in out.iter_mut().zip(x) {
+                *out += x;
+            }
+        }
+    }
+}
+
+struct Add<'a> {
+    to: &'a mut [f32],
+    from: &'a [f32],
+}
+
+impl Kernel for Add<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (to, from) in self.to.iter_mut().zip(self.from) {
+            *to += from;
+        }
+    }
+}

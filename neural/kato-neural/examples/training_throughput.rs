@@ -1,0 +1,138 @@
+//! Prints how many sequences a sequence autoencoder learns from in a processor second.
+//!
+//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example training_throughput [plain]`
+
+#![expect(clippy::print_stdout, reason = "it prints what it measured")]
+
+use std::time::Instant;
+
+use kato_neural::burn;
+use kato_neural::burn::{module::Module, tensor::Device, tensor::Tensor, tensor::TensorData};
+use kato_neural::layers::{
+    Bottleneck, Cell, Dropout, Feed, Recurrent, RecurrentOptions, SequenceDecoder,
+    SequenceDecoderOptions, StateProjection,
+};
+use kato_neural::train::{Loss, Share, Task, Trainer, TrainerOptions};
+use kato_neural::{AdamOptions, Initializer, Pass, Precision};
+
+const N_ROWS: usize = 32;
+const N_STEPS: usize = 50;
+
+#[derive(Module, Debug)]
+struct Autoencoder {
+    encoder: Recurrent,
+    bottleneck: Bottleneck,
+    projection: StateProjection,
+    decoder: SequenceDecoder,
+}
+
+/// What is measured: the share of true inputs, and whether in Burn's own operations.
+struct Rebuild(f64, bool);
+
+impl Task for Rebuild {
+    type Model = Autoencoder;
+    type Batch = Tensor<3>;
+
+    fn weights(&self, _: &Tensor<3>) -> Vec<f64> {
+        vec![(N_ROWS * N_STEPS) as f64, N_ROWS as f64]
+    }
+
+    fn n_rows(&self, _: &Tensor<3>) -> usize {
+        N_ROWS
+    }
+
+    fn loss(&self, model: &Autoencoder, batch: &Tensor<3>, share: &Share<'_>, pass: &Pass) -> Loss {
+        let pass = &if self.1 {
+            pass.with_plain_operations()
+        } else {
+            *pass
+        };
+        let states = model
+            .encoder
+            .encode(batch.clone(), &[N_STEPS; N_ROWS], pass);
+        let units = model.bottleneck.forward(states, pass);
+        let state = model.projection.forward(units.clone(), pass);
+        let coins = pass.draws(9).coins(N_STEPS, self.0);
+        let rebuilt = model
+            .decoder
+            .forward(state, N_STEPS, Feed::Sampled(batch, &coins), pass);
+        let error = (rebuilt - batch.clone()).square().mean_dim(2).sum();
+        let penalty = units.square().mean_dim(1).sum().mul_scalar(0.001);
+        Loss::new(share.of(0, error) + share.of(1, penalty))
+    }
+}
+
+fn trainer(size: [usize; 4], forced: f64, plain: bool, precision: Precision) -> Trainer<Rebuild> {
+    let ([width, hidden, units, n_layers], device) = (size, Device::flex().autodiff());
+    let draws = &mut Initializer::from_seed(1);
+    let net = RecurrentOptions::new(Cell::Lstm, width, hidden).with_layers(n_layers);
+    let model = Autoencoder {
+        encoder: net.init(draws, &device),
+        bottleneck: Bottleneck::new(hidden, units, Dropout::new(0.0, 0), false, draws, &device),
+        projection: StateProjection::new(units, Cell::Lstm, n_layers, hidden, draws, &device),
+        decoder: SequenceDecoderOptions::new(net).init(draws, &device),
+    };
+    let adam = AdamOptions::default().with_max_norm(1.0);
+    let options = TrainerOptions::new(1)
+        .with_adam(adam)
+        .with_precision(precision);
+    Trainer::new(Rebuild(forced, plain), model, options).expect("options that fit")
+}
+
+/// Processor seconds of all threads so far.
+fn processor_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").expect("Linux");
+    let fields: Vec<&str> = text
+        .rsplit(')')
+        .next()
+        .unwrap_or("")
+        .split_whitespace()
+        .collect();
+    fields[11..13]
+        .iter()
+        .map(|ticks| ticks.parse::<f64>().expect("ticks") / 100.0)
+        .sum()
+}
+
+/// The largest resident memory so far.
+fn peak() -> String {
+    let text = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.unwrap_or("unknown").trim().to_owned()
+}
+
+fn main() {
+    let plain = std::env::args().nth(1).is_some_and(|word| word == "plain");
+    for (size, n_steps) in [([50, 128, 16, 1], 40), ([300, 512, 64, 2], 4)] {
+        let values = Initializer::from_seed(2).normal(N_ROWS * N_STEPS * size[0], 0.4);
+        let shape = [N_ROWS, N_STEPS, size[0]];
+        let batch = [Tensor::from_data(
+            TensorData::new(values, shape),
+            &Device::flex().autodiff(),
+        )];
+        let cases = [
+            (1.0, Precision::F32),
+            (0.5, Precision::F32),
+            (1.0, Precision::Bf16),
+            (0.5, Precision::Bf16),
+        ];
+        for round in 0..3 {
+            for (forced, precision) in cases {
+                let mut trainer = trainer(size, forced, plain, precision);
+                let mut step = || trainer.step(1e-3, &batch).expect("a finite loss").loss;
+                // Buffers grow in the first steps.
+                (0..3).for_each(|_| drop(step()));
+                let (wall, cpu) = (Instant::now(), processor_s());
+                let loss = (0..n_steps).map(|_| step()).last().unwrap_or(0.0);
+                let n = (n_steps * N_ROWS) as f64;
+                let (wall, cpu) = (wall.elapsed().as_secs_f64(), processor_s() - cpu);
+                println!(
+                    "{size:?} forced {forced} {precision:?} round {round}: {:.0} a processor second, {:.0} a second, loss {loss:.5}",
+                    n / cpu,
+                    n / wall
+                );
+            }
+        }
+        println!("{size:?}: at most {} resident", peak());
+    }
+}

@@ -1,0 +1,15 @@
+//! Checkpoints: what a run needs to go on as if it had never stopped.
+
+mod background;
+mod folder;
+mod manifest;
+mod read;
+mod snapshot;
+mod write;
+
+pub use background::{CheckpointWriter, WriterOptions, WriterStatistics};
+pub use folder::{CheckpointPath, Latest, checkpoints, latest};
+pub use manifest::{Progress, SCHEMA_VERSION};
+pub use read::{Checkpoint, read_weights};
+pub use snapshot::{Kind, Snapshot};
+pub use write::{write_checkpoint, write_weights};

@@ -1,0 +1,75 @@
+//! A run's whole state at one moment, shared with the run until either changes.
+
+use burn::module::Module;
+
+use super::Progress;
+use crate::AdamOptions;
+use crate::optimizer::Adam;
+use crate::parameters::{NamedTensor, collect};
+
+/// Which series a checkpoint belongs to; each has its own policy of keeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// One of those that a run goes on from; the newest ones are kept.
+    Step,
+    /// The best so far; only the newest of them is kept.
+    Best,
+}
+
+/// Weights, optimiser state and positions of a run.
+///
+/// Taking one copies no tensor: buffers are shared, and the next update of the weights writes into
+/// new ones. So it costs microseconds, and memory for a second copy while it is being written.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub(crate) kind: Kind,
+    pub(crate) progress: Progress,
+    pub(crate) weights: Vec<NamedTensor>,
+    pub(crate) moments: Vec<NamedTensor>,
+    pub(crate) adam: AdamOptions,
+    pub(crate) adam_steps: u64,
+    pub(crate) notes: serde_json::Value,
+}
+
+impl Snapshot {
+    /// Takes the state of a model and its optimiser at a position.
+    #[must_use]
+    pub fn new<M: Module>(model: &M, adam: &Adam, progress: Progress) -> Self {
+        let moments = adam.moments().iter().flat_map(|(name, moments)| {
+            [
+                NamedTensor::flat(format!("{name}.exp_avg"), moments.first.clone()),
+                NamedTensor::flat(format!("{name}.exp_avg_sq"), moments.second.clone()),
+            ]
+        });
+        Self {
+            kind: Kind::Step,
+            progress,
+            weights: collect(model),
+            moments: moments.collect(),
+            adam: adam.options().clone(),
+            adam_steps: adam.n_steps(),
+            notes: serde_json::Value::Null,
+        }
+    }
+
+    /// Adds what the program wants back with the checkpoint: the model's settings, say.
+    #[must_use]
+    pub fn with_notes(mut self, notes: serde_json::Value) -> Self {
+        self.notes = notes;
+        self
+    }
+
+    /// Puts the checkpoint into the series of the best.
+    #[must_use]
+    pub const fn as_best(mut self) -> Self {
+        self.kind = Kind::Best;
+        self
+    }
+
+    /// Where the run stood.
+    #[must_use]
+    pub const fn progress(&self) -> &Progress {
+        &self.progress
+    }
+}

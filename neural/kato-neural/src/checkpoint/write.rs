@@ -1,0 +1,112 @@
+//! Writes a checkpoint such that it is there as a whole or not at all.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+
+use burn::module::Module;
+
+use super::manifest::{Body, FileEntry};
+use super::{CheckpointPath, SCHEMA_VERSION, Snapshot, checkpoints};
+use crate::Error;
+use crate::parameters::{NamedTensor, collect};
+
+pub(crate) const WEIGHTS: &str = "weights.safetensors";
+pub(crate) const MOMENTS: &str = "optimizer.safetensors";
+pub(crate) const MANIFEST: &str = "manifest.json";
+
+/// Writes a checkpoint into `folder` and returns its place.
+///
+/// Files are written into a folder beside it and flushed; then that folder gets its name.
+///
+/// # Errors
+///
+/// [`Error::File`] where the system refuses something; nothing that is incomplete is left behind.
+pub fn write_checkpoint(folder: &Path, snapshot: &Snapshot) -> Result<CheckpointPath, Error> {
+    std::fs::create_dir_all(folder).map_err(Error::file("cannot make", folder))?;
+    let (kind, step) = (snapshot.kind, snapshot.progress.step);
+    let attempt = checkpoints(folder)?
+        .iter()
+        .filter(|place| place.kind == kind && place.step == step)
+        .map(|place| place.attempt + 1)
+        .max()
+        .unwrap_or(0);
+    let place = CheckpointPath::new(folder, kind, step, attempt);
+
+    // Removed when it is dropped, unless it has got its name.
+    let unfinished = tempfile::Builder::new()
+        .prefix(".unfinished-")
+        .tempdir_in(folder)
+        .map_err(Error::file("cannot make a folder in", folder))?;
+    let files = vec![
+        write_tensors(unfinished.path(), WEIGHTS, &snapshot.weights)?,
+        write_tensors(unfinished.path(), MOMENTS, &snapshot.moments)?,
+    ];
+    let body = Body {
+        schema: SCHEMA_VERSION,
+        program: concat!("kato-neural ", env!("CARGO_PKG_VERSION")).to_owned(),
+        progress: snapshot.progress.clone(),
+        adam: snapshot.adam.clone(),
+        adam_steps: snapshot.adam_steps,
+        notes: snapshot.notes.clone(),
+        files,
+    };
+    let manifest = unfinished.path().join(MANIFEST);
+    let bytes = body.to_bytes().map_err(std::io::Error::other);
+    bytes
+        .and_then(|bytes| std::fs::write(&manifest, bytes))
+        .and_then(|()| flush(&manifest))
+        .and_then(|()| flush(unfinished.path()))
+        .map_err(Error::file("cannot write", &manifest))?;
+
+    let unfinished = unfinished.keep();
+    std::fs::rename(&unfinished, &place.path)
+        .inspect_err(|_| drop(std::fs::remove_dir_all(&unfinished)))
+        .and_then(|()| flush(folder))
+        .map_err(Error::file("cannot give its name to", &place.path))?;
+    Ok(place)
+}
+
+/// Writes a model's weights alone, with PyTorch's names: a file for other programs.
+///
+/// # Errors
+///
+/// [`Error::File`] where it cannot be written.
+pub fn write_weights<M: Module>(model: &M, path: &Path) -> Result<(), Error> {
+    serialize(path, &collect(model)).map_err(Error::file("cannot write", path))
+}
+
+fn write_tensors(folder: &Path, name: &str, tensors: &[NamedTensor]) -> Result<FileEntry, Error> {
+    let path = folder.join(name);
+    serialize(&path, tensors)
+        .and_then(|()| flush(&path))
+        .and_then(|()| checksum(&path))
+        .map(|(n_bytes, blake3)| FileEntry {
+            name: name.to_owned(),
+            n_bytes,
+            blake3,
+        })
+        .map_err(Error::file("cannot write", &path))
+}
+
+fn serialize(path: &Path, tensors: &[NamedTensor]) -> std::io::Result<()> {
+    let views = tensors.iter().map(|tensor| (tensor.name.as_str(), tensor));
+    // What other readers ask for before they load it.
+    let header = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    safetensors::serialize_to_file(views, Some(header), path).map_err(|error| match error {
+        safetensors::SafeTensorError::IoError(error) => error,
+        other => std::io::Error::other(other),
+    })
+}
+
+/// Returns the size and hash of what can be read back.
+pub(crate) fn checksum(path: &Path) -> std::io::Result<(u64, String)> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
+}
+
+/// Waits until a file, or a folder's names, are on the disk.
+fn flush(path: &Path) -> std::io::Result<()> {
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,98 @@
+//! What can go wrong, and what to do next.
+
+use std::path::PathBuf;
+
+/// An error of training or of a checkpoint.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A gradient is infinite or not a number, so that the step was not taken.
+    #[error(
+        "step {step}: the gradient of {parameter} is not finite; lower the learning rate, clip the \
+         gradient, or go on from the checkpoint before with another seed"
+    )]
+    NotFinite {
+        /// The optimiser step, from 0.
+        step: u64,
+        /// The first such parameter, by name.
+        parameter: String,
+    },
+    /// A group of batches holds nothing to learn from.
+    #[error("step {step}: the batches hold no valid position; leave empty sequences out")]
+    EmptyStep {
+        /// The optimiser step, from 0.
+        step: u64,
+    },
+    /// The source of batches failed.
+    #[error("epoch {epoch}, batch {batch}: the batch could not be made")]
+    Batch {
+        /// The epoch, from 0.
+        epoch: u64,
+        /// The batch within the epoch, from 0.
+        batch: u64,
+        /// What the source says.
+        #[source]
+        source: BoxError,
+    },
+    /// A file could not be read or written.
+    #[error("{action} {}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A checkpoint is not what was written.
+    #[error("{} is damaged: {reason}; take an older checkpoint", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A checkpoint is of a later version of this crate.
+    #[error("{} has schema version {found}, and this program reads {known}; update it", path.display())]
+    Version {
+        /// The manifest.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest that is read.
+        known: u32,
+    },
+    /// A checkpoint belongs to another model or run.
+    #[error("the checkpoint does not fit: {reason}; begin with the settings it was written with")]
+    Mismatch {
+        /// What differs.
+        reason: String,
+    },
+    /// There is no checkpoint to go on from.
+    #[error("no checkpoint in {}; begin a run there first", folder.display())]
+    NoCheckpoint {
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// The thread that writes checkpoints ended by a panic, or could not be started.
+    #[error("the writer of checkpoints is gone; begin the run again from its last checkpoint")]
+    WriterGone,
+}
+
+/// An error of a caller's own.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl Error {
+    pub(crate) fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A recurrent encoder over whole sequences as one node.
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::{Autodiff, Flex};
+use burn::tensor::Tensor;
+use kato_kernels::{
+    Draw, EncoderGradients, EncoderInput, EncoderUpstream, LayerGradients, LayerWeights,
+    Pass as Direction, RecurrentEncoder, RecurrentOptions,
+};
+
+use super::tensors::{Tracked, Values, contiguous, slice, tensor, tracked, values};
+use super::workspace::{Held, Lease};
+use super::{Form, Pool, flat_weights, options};
+use crate::Pass;
+use crate::layers::Recurrent;
+
+/// What an encoder runs over.
+pub(crate) struct EncoderCall<'a> {
+    pub(crate) net: &'a Recurrent,
+    pub(crate) pool: &'a Pool<RecurrentEncoder>,
+    /// `[batch, time, input]`.
+    pub(crate) input: Tensor<3>,
+    pub(crate) lengths: &'a [usize],
+    pub(crate) draw: Option<Draw>,
+}
+
+/// Returns the last layer's state at each sequence's last valid step, `[batch, hidden]`.
+pub(crate) fn encode_last(call: &EncoderCall<'_>, form: Form, pass: &Pass) -> Tensor<2> {
+    encode(call, Output::Last, form, pass)
+}
+
+/// Returns the last layer's states at every valid step, `[batch, time, hidden]`.
+pub(crate) fn encode_all(call: &EncoderCall<'_>, form: Form, pass: &Pass) -> Tensor<3> {
+    encode(call, Output::All, form, pass)
+}
+
+/// Which of the last layer's states are the node's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Output {
+    Last,
+    All,
+}
+
+fn encode<const D: usize>(
+    call: &EncoderCall<'_>,
+    output: Output,
+    form: Form,
+    pass: &Pass,
+) -> Tensor<D> {
+    let options = options(call.net, call.input.dims()[2], 0.0, pass);
+    let weights = call.net.layers().iter().flat_map(flat_weights);
+    if form == Form::Plain {
+        let weights: Vec<Values> = weights.map(values).collect();
+        let input = values(call.input.clone());
+        let run = Run {
+            options,
+            output,
+            weights: &weights,
+            input: &input,
+        };
+        return Tensor::from_primitive::<Flex>(run.forward(call, Direction::Inference).0);
+    }
+    let parents = std::iter::once(tracked(call.input.clone()))
+        .chain(weights.map(tracked))
+        .collect();
+    // A node's number of parents is part of its type.
+    let output = match call.net.layers().len() {
+        1 => node::<5>(call, options, output, parents),
+        2 => node::<9>(call, options, output, parents),
+        3 => node::<13>(call, options, output, parents),
+        _ => node::<17>(call, options, output, parents),
+    };
+    Tensor::from_primitive::<Autodiff<Flex>>(output)
+}
+
+/// The numbers of a call.
+struct Run<'a> {
+    options: RecurrentOptions,
+    output: Output,
+    weights: &'a [Values],
+    input: &'a Values,
+}
+
+impl Run<'_> {
+    /// Runs forward, and returns the output with the workspace that its way back needs.
+    fn forward(
+        &self,
+        call: &EncoderCall<'_>,
+        direction: Direction,
+    ) -> (Values, Lease<RecurrentEncoder>) {
+        let ([n_rows, n_steps, _], options) = (call.input.dims(), self.options);
+        let mut lease = call.pool.take(
+            |encoder| *encoder.options() == options,
+            || RecurrentEncoder::new(options).expect("options of a net that exists"),
+        );
+        let encoder = lease.get();
+        let layers = layer_weights(self.weights);
+        encoder
+            .pack(&layers, direction)
+            .expect("weights of a net that exists");
+        let batch = EncoderInput::new(slice(self.input), n_rows, n_steps);
+        let mut batch = batch.with_lengths(call.lengths);
+        batch.draw = call.draw;
+        encoder
+            .forward(batch)
+            .expect("the caller has checked the batch");
+        let (n_layers, n_hidden) = (options.n_layers, options.n_hidden);
+        let output = match self.output {
+            Output::Last => {
+                let mut hidden = vec![0.0; n_layers * n_rows * n_hidden];
+                encoder.hidden(&mut hidden).expect("there was a pass");
+                tensor(
+                    hidden.split_off((n_layers - 1) * n_rows * n_hidden),
+                    [n_rows, n_hidden],
+                )
+            }
+            Output::All => {
+                let mut outputs = vec![0.0; n_rows * n_steps * n_hidden];
+                encoder.outputs(&mut outputs).expect("there was a pass");
+                tensor(outputs, [n_rows, n_steps, n_hidden])
+            }
+        };
+        (output, lease)
+    }
+}
+
+/// Four tensors a layer, as the kernels take them.
+pub(crate) fn layer_weights(weights: &[Values]) -> Vec<LayerWeights<'_>> {
+    let layers = weights.chunks_exact(4);
+    layers
+        .map(|layer| LayerWeights {
+            input: slice(&layer[0]),
+            recurrent: slice(&layer[1]),
+            input_bias: slice(&layer[2]),
+            recurrent_bias: slice(&layer[3]),
+        })
+        .collect()
+}
+
+/// Room for the gradients of a net's weights, four tensors a layer.
+pub(crate) fn gradient_buffers(options: &RecurrentOptions) -> Vec<[Vec<f32>; 4]> {
+    let n_rows = options.cell.n_gates() * options.n_hidden;
+    (0..options.n_layers)
+        .map(|layer| {
+            let n_in = if layer == 0 {
+                options.n_inputs
+            } else {
+                options.n_hidden
+            };
+            [n_rows * n_in, n_rows * options.n_hidden, n_rows, n_rows].map(|n| vec![0.0; n])
+        })
+        .collect()
+}
+
+/// Lends the room to the kernels.
+pub(crate) fn layer_gradients(buffers: &mut [[Vec<f32>; 4]]) -> Vec<LayerGradients<'_>> {
+    let layers = buffers.iter_mut();
+    layers
+        .map(
+            |[input, recurrent, input_bias, recurrent_bias]| LayerGradients {
+                input,
+                recurrent,
+                input_bias,
+                recurrent_bias,
+            },
+        )
+        .collect()
+}
+
+/// What the way back needs.
+#[derive(Debug, Clone)]
+struct State {
+    encoder: Held<RecurrentEncoder>,
+    output: Output,
+    input_shape: [usize; 3],
+}
+
+#[derive(Debug)]
+struct EncodeBackward;
+
+/// Registers the forward pass with its parents: the input, then four tensors a layer.
+fn node<const N: usize>(
+    call: &EncoderCall<'_>,
+    options: RecurrentOptions,
+    output: Output,
+    parents: Vec<Tracked>,
+) -> Tracked {
+    let guards: Vec<_> = parents.iter().map(Tracked::node).collect();
+    let guards: [_; N] = guards.try_into().expect("as many as the match says");
+    let mut numbers = parents
+        .into_iter()
+        .map(|parent| contiguous(parent.into_primitive()));
+    let input = numbers.next().expect("the input is first");
+    let weights: Vec<Values> = numbers.collect();
+    let run = Run {
+        options,
+        output,
+        weights: &weights,
+        input: &input,
+    };
+    let prepared = EncodeBackward.prepare::<NoCheckpointing>(guards);
+    match prepared.compute_bound().stateful() {
+        OpsKind::Tracked(prepared) => {
+            let (numbers, lease) = run.forward(call, Direction::Training);
+            let encoder = Held::new(lease);
+            prepared.finish(
+                State {
+                    encoder,
+                    output,
+                    input_shape: call.input.dims(),
+                },
+                numbers,
+            )
+        }
+        OpsKind::UnTracked(prepared) => prepared.finish(run.forward(call, Direction::Inference).0),
+    }
+}
+
+impl<const N: usize> Backward<Flex, N> for EncodeBackward {
+    type State = State;
+
+    fn backward(self, ops: Ops<State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let upstream = contiguous(grads.consume::<Flex>(&ops.node));
+        let State {
+            encoder,
+            output,
+            input_shape: shape,
+        } = ops.state;
+        let mut input = ops.parents[0]
+            .is_some()
+            .then(|| vec![0.0; shape.iter().product()]);
+        let buffers = encoder.with(|encoder| {
+            let options = *encoder.options();
+            let mut buffers = gradient_buffers(&options);
+            // The layers below are reached through the last one alone.
+            let n_below = (options.n_layers - 1) * shape[0] * options.n_hidden;
+            let mut hidden = Vec::new();
+            let upstream = match output {
+                Output::All => EncoderUpstream {
+                    outputs: Some(slice(&upstream)),
+                    ..EncoderUpstream::default()
+                },
+                Output::Last => {
+                    hidden.resize(n_below, 0.0);
+                    hidden.extend_from_slice(slice(&upstream));
+                    EncoderUpstream {
+                        hidden: Some(&hidden),
+                        ..EncoderUpstream::default()
+                    }
+                }
+            };
+            let mut layers = layer_gradients(&mut buffers);
+            let mut gradients = EncoderGradients {
+                layers: &mut layers,
+                inputs: input.as_deref_mut(),
+                initial: None,
+            };
+            encoder
+                .backward(upstream, &mut gradients)
+                .expect("the way back of its own pass");
+            buffers
+        });
+        if let (Some(node), Some(input)) = (&ops.parents[0], input) {
+            grads.register::<Flex>(node.id, tensor(input, shape));
+        }
+        for (node, buffer) in ops.parents[1..].iter().zip(buffers.into_iter().flatten()) {
+            if let Some(node) = node {
+                let n = buffer.len();
+                grads.register::<Flex>(node.id, tensor(buffer, [n]));
+            }
+        }
+    }
+}

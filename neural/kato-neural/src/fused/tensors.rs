@@ -1,0 +1,50 @@
+//! Between Burn's tensors and slices.
+
+use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Flex};
+use burn::tensor::{Tensor, TensorData};
+
+/// A tensor of the graph.
+pub(crate) type Tracked = FloatTensor<Autodiff<Flex, NoCheckpointing>>;
+/// A tensor of numbers.
+pub(crate) type Values = FloatTensor<Flex>;
+
+/// Takes a tensor out of the graph's front; one that is in no graph joins it as a constant.
+pub(crate) fn tracked<const D: usize>(tensor: Tensor<D>) -> Tracked {
+    let tensor = if tensor.is_autodiff() {
+        tensor
+    } else {
+        Tensor::from_inner(tensor)
+    };
+    tensor
+        .try_into_primitive::<Autodiff<Flex>>()
+        .expect("the caller asked for the back end")
+}
+
+/// Takes a tensor's numbers, laid out in order.
+pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Values {
+    let tensor = tensor.without_autodiff().try_into_primitive::<Flex>();
+    contiguous(tensor.expect("the caller asked for the back end"))
+}
+
+/// Lays numbers out in order.
+pub(crate) fn contiguous(values: Values) -> Values {
+    if values.is_contiguous() {
+        values
+    } else {
+        values.to_contiguous()
+    }
+}
+
+/// The numbers as a slice.
+pub(crate) fn slice(values: &Values) -> &[f32] {
+    values
+        .as_slice::<f32>()
+        .expect("f32, and laid out in order by whoever made it")
+}
+
+/// Makes a tensor of numbers.
+pub(crate) fn tensor<const D: usize>(numbers: Vec<f32>, shape: [usize; D]) -> Values {
+    Values::from_data(TensorData::new(numbers, shape))
+}

@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+
+pub mod checkpoint;
+pub mod layers;
+pub mod train;
+
+mod draws;
+mod error;
+mod fused;
+mod initialize;
+mod names;
+mod optimizer;
+mod parameters;
+mod pass;
+
+pub use burn;
+pub use draws::Draws;
+pub use error::{BoxError, Error};
+pub use initialize::{Initializer, parameter};
+pub use optimizer::{
+    Adam, AdamOptions, AdamStep, AdamUpdate, Decay, GlobalNorm, Group, global_norm,
+};
+pub use pass::{Pass, Precision};

@@ -1,0 +1,101 @@
+//! The norm over all gradients of a model together.
+
+use burn::backend::Flex;
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+use rayon::prelude::*;
+
+use crate::names::Names;
+
+/// Entries that are summed by one thread; the sums of parts are added in order.
+const N_CHUNK: usize = 16_384;
+
+/// The norm over all gradients, or where it is lost.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct GlobalNorm {
+    /// Root of the sum of all squares.
+    pub norm: f64,
+    /// The first parameter whose gradient is infinite or not a number.
+    pub not_finite: Option<String>,
+}
+
+/// Computes the root of the sum of squares over the gradients of every parameter of `model`.
+///
+/// Squares are summed in `f64` in an order that does not depend on threads.
+#[must_use]
+pub fn global_norm<M: Module>(model: &M, gradients: &GradientsParams) -> GlobalNorm {
+    let mut visitor = NormVisitor {
+        gradients,
+        names: Names::default(),
+        square: 0.0,
+        not_finite: None,
+    };
+    model.visit(&mut visitor);
+    GlobalNorm {
+        norm: visitor.square.sqrt(),
+        not_finite: visitor.not_finite,
+    }
+}
+
+struct NormVisitor<'a> {
+    gradients: &'a GradientsParams,
+    names: Names,
+    square: f64,
+    not_finite: Option<String>,
+}
+
+impl ModuleVisitor for NormVisitor<'_> {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.names.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _name: &str, _container_type: &str) {
+        self.names.leave();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let Some(gradient) = self.gradients.get::<D>(param.id) else {
+            return;
+        };
+        let square = square_sum(gradient);
+        if !square.is_finite() && self.not_finite.is_none() {
+            self.not_finite = Some(self.names.current().text);
+        }
+        self.square += square;
+    }
+}
+
+/// Sums the squares of a tensor's entries.
+fn square_sum<const D: usize>(tensor: Tensor<D>) -> f64 {
+    let Ok(tensor) = tensor.clone().try_into_primitive::<Flex>() else {
+        return tensor.square().sum().into_scalar::<f32>().into();
+    };
+    let tensor = if tensor.is_contiguous() {
+        tensor
+    } else {
+        tensor.to_contiguous()
+    };
+    let entries = tensor
+        .as_slice::<f32>()
+        .expect("gradients of f32 weights are f32");
+    let parts: Vec<f64> = entries.par_chunks(N_CHUNK).map(chunk_square).collect();
+    parts.iter().sum()
+}
+
+fn chunk_square(entries: &[f32]) -> f64 {
+    // Eight sums side by side, which the compiler turns into vectors.
+    let mut lanes = [0.0_f64; 8];
+    let (blocks, rest) = entries.as_chunks::<8>();
+    for block in blocks {
+        for (lane, &entry) in lanes.iter_mut().zip(block) {
+            *lane += f64::from(entry) * f64::from(entry);
+        }
+    }
+    lanes.iter().sum::<f64>()
+        + rest
+            .iter()
+            .map(|&entry| f64::from(entry).powi(2))
+            .sum::<f64>()
+}

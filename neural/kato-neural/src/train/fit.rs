@@ -1,0 +1,223 @@
+//! The way through all epochs: batches, steps, judgements, checkpoints, the end.
+
+use std::time::Instant;
+
+use kato_gradient::stop::{EarlyStop, EarlyStopSettings, EarlyStopState, Verdict};
+
+use super::{Batches, Ending, Event, FitOptions, FitReport, Observer, Place, Task, Trainer};
+use crate::Error;
+use crate::checkpoint::CheckpointWriter;
+
+impl<T: Task> Trainer<T> {
+    /// Runs through the epochs from where the run stands, and saves into `writer` as it goes.
+    ///
+    /// `rate` is the schedule: the same place has the same rate.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`step`](Self::step), of the batches, of the observer's judgement and of the writer.
+    pub fn fit<B, O>(
+        &mut self,
+        batches: &mut B,
+        rate: &dyn Fn(&Place) -> f64,
+        options: &FitOptions,
+        writer: Option<&CheckpointWriter>,
+        observer: &mut O,
+    ) -> Result<FitReport, Error>
+    where
+        B: Batches<Batch = T::Batch>,
+        O: Observer<T>,
+    {
+        let mut stop = self.early_stop_of(options)?;
+        let mut run = Run {
+            rate,
+            options,
+            writer,
+            observer,
+        };
+        while self.progress.epoch < options.n_epochs {
+            // A run that had already been stopped stays so, when it is taken up again.
+            let settings = options.early_stop.as_ref();
+            let state = self.early_stop.as_ref();
+            if let Some(verdict) = settings
+                .zip(state)
+                .and_then(|(settings, state)| ended(settings, state))
+            {
+                return Ok(self.ended(Ending::EarlyStop(verdict)));
+            }
+            if !self.epoch(batches, &mut run)? {
+                self.save(&mut run, false)?;
+                return Ok(self.ended(Ending::Interrupted));
+            }
+            let verdict = self.end_epoch(stop.as_mut(), &mut run)?;
+            self.save(&mut run, false)?;
+            match verdict {
+                Judgement::Stop(verdict) => return Ok(self.ended(Ending::EarlyStop(verdict))),
+                Judgement::Interrupt => return Ok(self.ended(Ending::Interrupted)),
+                Judgement::GoOn => {}
+            }
+        }
+        Ok(self.ended(Ending::Complete))
+    }
+
+    fn early_stop_of(&self, options: &FitOptions) -> Result<Option<EarlyStop>, Error> {
+        let Some(settings) = options.early_stop else {
+            return Ok(None);
+        };
+        let state = self.early_stop.unwrap_or_default();
+        let stop = EarlyStop::from_state(settings, state).map_err(|error| Error::Mismatch {
+            reason: error.to_string(),
+        })?;
+        Ok(Some(stop))
+    }
+
+    const fn ended(&self, ending: Ending) -> FitReport {
+        FitReport {
+            ending,
+            n_steps: self.progress.step,
+            early_stop: self.early_stop,
+        }
+    }
+
+    /// Runs what is left of an epoch; `false` where the observer ended it.
+    fn epoch<B, O>(&mut self, batches: &mut B, run: &mut Run<'_, O>) -> Result<bool, Error>
+    where
+        B: Batches<Batch = T::Batch>,
+        O: Observer<T>,
+    {
+        let (epoch, n_batches) = (self.progress.epoch, batches.n_batches(self.progress.epoch));
+        let n_accumulated = run.options.n_accumulated.max(1);
+        let steps_in_epoch = n_batches.div_ceil(n_accumulated as u64);
+        let mut source = batches.batches(epoch, self.progress.batch);
+        loop {
+            let begin = Instant::now();
+            let mut group = Vec::with_capacity(n_accumulated);
+            for batch in source.by_ref().take(n_accumulated) {
+                let place = self.progress.batch + group.len() as u64;
+                let failed = |source| Error::Batch {
+                    epoch,
+                    batch: place,
+                    source,
+                };
+                group.push(batch.map_err(failed)?);
+            }
+            if group.is_empty() {
+                return Ok(true);
+            }
+            let waited = begin.elapsed();
+            let place = Place {
+                step: self.progress.step,
+                epoch,
+                step_in_epoch: self.progress.epoch_steps,
+                steps_in_epoch,
+            };
+            let report = self.step((run.rate)(&place), &group)?;
+            self.progress.batch += group.len() as u64;
+            self.progress.epoch_steps += 1;
+            let sum = f64::from_bits(self.progress.epoch_loss_bits) + report.loss;
+            self.progress.epoch_loss_bits = sum.to_bits();
+            let computed = begin.elapsed() - waited;
+            let event = Event::Step {
+                report: &report,
+                place,
+                waited,
+                computed,
+            };
+            let go_on = run.observer.on_event(event);
+            let due = run.options.save_every.is_some_and(|every| {
+                // The end of the epoch saves anyway.
+                self.progress.step.is_multiple_of(every.max(1)) && self.progress.batch < n_batches
+            });
+            if !go_on {
+                return Ok(false);
+            }
+            if due {
+                self.save(run, false)?;
+            }
+        }
+    }
+
+    /// Judges an epoch, and moves to the next.
+    fn end_epoch<O: Observer<T>>(
+        &mut self,
+        stop: Option<&mut EarlyStop>,
+        run: &mut Run<'_, O>,
+    ) -> Result<Judgement, Error> {
+        let (epoch, batch) = (self.progress.epoch, self.progress.batch);
+        let loss =
+            f64::from_bits(self.progress.epoch_loss_bits) / self.progress.epoch_steps.max(1) as f64;
+        let judged = run.observer.judge(self, epoch);
+        let metric = judged.map_err(|source| Error::Batch {
+            epoch,
+            batch,
+            source,
+        })?;
+        self.progress.epoch += 1;
+        self.progress.batch = 0;
+        self.progress.epoch_steps = 0;
+        self.progress.epoch_loss_bits = 0;
+        let verdict = stop.zip(metric).map(|(stop, metric)| {
+            let verdict = stop.observe(metric);
+            self.early_stop = Some(*stop.state());
+            verdict
+        });
+        let improved = matches!(verdict, Some(Verdict::Improved | Verdict::ReachedTarget));
+        if improved {
+            self.save(run, true)?;
+        }
+        let go_on = run.observer.on_event(Event::Judged {
+            epoch,
+            loss,
+            metric,
+            improved,
+        });
+        Ok(match verdict.filter(|verdict| verdict.is_stop()) {
+            Some(verdict) => Judgement::Stop(verdict),
+            None if go_on => Judgement::GoOn,
+            None => Judgement::Interrupt,
+        })
+    }
+
+    fn save<O: Observer<T>>(&self, run: &mut Run<'_, O>, best: bool) -> Result<(), Error> {
+        let Some(writer) = run.writer else {
+            return Ok(());
+        };
+        let begin = Instant::now();
+        let snapshot = self.snapshot();
+        writer.save(if best { snapshot.as_best() } else { snapshot })?;
+        let stalled = begin.elapsed();
+        // Not asked whether to go on: the step or the judgement beside it is.
+        let _ = run.observer.on_event(Event::Saved {
+            step: self.progress.step,
+            stalled,
+        });
+        Ok(())
+    }
+}
+
+/// What one call of `fit` was given.
+struct Run<'a, O> {
+    rate: &'a dyn Fn(&Place) -> f64,
+    options: &'a FitOptions,
+    writer: Option<&'a CheckpointWriter>,
+    observer: &'a mut O,
+}
+
+enum Judgement {
+    GoOn,
+    Stop(Verdict),
+    Interrupt,
+}
+
+/// Returns the verdict that a run had already ended with when it was saved.
+fn ended(settings: &EarlyStopSettings, state: &EarlyStopState) -> Option<Verdict> {
+    let reached = |best: f64| {
+        settings
+            .target
+            .is_some_and(|target| settings.goal.reaches(best, target))
+    };
+    if state.best.is_some_and(reached) {
+        return Some(Verdict::ReachedTarget);
+    }
+    (state.n_without >= settings.patience).then_some(Verdict::OutOfPatience)
+}

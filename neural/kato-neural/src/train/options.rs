@@ -1,0 +1,124 @@
+//! Settings of a trainer and of a run through the epochs.
+
+use kato_gradient::scaler::LossScalerSettings;
+use kato_gradient::stop::EarlyStopSettings;
+
+use crate::{AdamOptions, Precision};
+
+/// Settings of [`Trainer`](super::Trainer).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TrainerOptions {
+    /// Decides every draw of the run.
+    pub seed: u64,
+    /// The optimiser.
+    pub adam: AdamOptions,
+    /// The number format of products.
+    pub precision: Precision,
+    /// The loss scale, used in half precision alone.
+    pub scaler: LossScalerSettings,
+}
+
+impl TrainerOptions {
+    /// Adam without decay or clip, in `f32`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            adam: AdamOptions::default(),
+            precision: Precision::F32,
+            scaler: LossScalerSettings::default(),
+        }
+    }
+
+    /// Sets the optimiser.
+    #[must_use]
+    pub fn with_adam(mut self, adam: AdamOptions) -> Self {
+        self.adam = adam;
+        self
+    }
+
+    /// Sets the number format of products.
+    #[must_use]
+    pub const fn with_precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Sets the loss scale of half precision.
+    #[must_use]
+    pub const fn with_scaler(mut self, scaler: LossScalerSettings) -> Self {
+        self.scaler = scaler;
+        self
+    }
+}
+
+/// Settings of [`Trainer::fit`](super::Trainer::fit).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FitOptions {
+    /// How many epochs the run has in all, those before a resume included.
+    pub n_epochs: u64,
+    /// How many batches make a step, at least 1; the last step of an epoch has what is left.
+    pub n_accumulated: usize,
+    /// When to stop for want of improvement.
+    pub early_stop: Option<EarlyStopSettings>,
+    /// After how many steps to save; after each epoch and at the end it is done anyway.
+    pub save_every: Option<u64>,
+}
+
+impl FitOptions {
+    /// One batch a step, no early stop, saved after each epoch.
+    #[must_use]
+    pub const fn new(n_epochs: u64) -> Self {
+        Self {
+            n_epochs,
+            n_accumulated: 1,
+            early_stop: None,
+            save_every: None,
+        }
+    }
+
+    /// Makes a step of this many batches.
+    #[must_use]
+    pub const fn with_accumulated(mut self, n_accumulated: usize) -> Self {
+        self.n_accumulated = n_accumulated;
+        self
+    }
+
+    /// Stops where the metric does not improve.
+    #[must_use]
+    pub const fn with_early_stop(mut self, early_stop: EarlyStopSettings) -> Self {
+        self.early_stop = Some(early_stop);
+        self
+    }
+
+    /// Saves after this many steps.
+    #[must_use]
+    pub const fn with_save_every(mut self, n_steps: u64) -> Self {
+        self.save_every = Some(n_steps);
+        self
+    }
+}
+
+/// Where in a run a step is; the learning rate is a function of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Place {
+    /// Optimiser steps before this one.
+    pub step: u64,
+    /// Epochs before this one.
+    pub epoch: u64,
+    /// Steps of this epoch before this one.
+    pub step_in_epoch: u64,
+    /// Steps that this epoch has.
+    pub steps_in_epoch: u64,
+}
+
+impl Place {
+    /// Epochs before this step, with the part of the one that runs.
+    #[must_use]
+    pub fn epochs(&self) -> f64 {
+        self.epoch as f64 + self.step_in_epoch as f64 / self.steps_in_epoch.max(1) as f64
+    }
+}

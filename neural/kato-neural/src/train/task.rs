@@ -1,0 +1,104 @@
+//! What a trainer has to know of a model: its batches and its loss.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+
+use crate::Pass;
+
+/// Something that is trained: a model, its batches and its loss.
+///
+/// A loss is a sum of terms, each a mean over something: tokens, rows. The trainer asks for the
+/// weights of a batch first, adds them over all batches of a step, and lets the task divide each
+/// term's sum by the total. So a step over many small batches has the gradient of one over a large
+/// batch, however uneven they are.
+pub trait Task {
+    /// The model.
+    type Model: Module;
+    /// What the loss of one forward pass is computed from.
+    type Batch;
+
+    /// Counts what each term of the loss is a mean over: valid tokens, rows.
+    ///
+    /// The first weight says how much there is to learn from: a step whose total is zero is refused.
+    fn weights(&self, batch: &Self::Batch) -> Vec<f64>;
+
+    /// How many rows the batch has; draws of the rows of later batches of the step begin behind them.
+    fn n_rows(&self, batch: &Self::Batch) -> usize;
+
+    /// Computes this batch's share of the step's loss: the sum over terms of
+    /// `factor · share.of(term, sum)`.
+    fn loss(
+        &self,
+        model: &Self::Model,
+        batch: &Self::Batch,
+        share: &Share<'_>,
+        pass: &Pass,
+    ) -> Loss;
+}
+
+/// What the terms of a step's loss are divided by.
+#[derive(Debug, Clone, Copy)]
+pub struct Share<'a> {
+    totals: &'a [f64],
+}
+
+impl<'a> Share<'a> {
+    /// Takes a total a term.
+    #[must_use]
+    pub const fn new(totals: &'a [f64]) -> Self {
+        Self { totals }
+    }
+
+    /// Divides the sum of a term by the term's total over the step.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the task gave fewer weights.
+    #[must_use]
+    pub fn of<const D: usize>(&self, term: usize, sum: Tensor<D>) -> Tensor<D> {
+        // Nothing is a mean over nothing.
+        sum.mul_scalar(if self.totals[term] > 0.0 {
+            1.0 / self.totals[term]
+        } else {
+            0.0
+        })
+    }
+
+    /// The total of a term over the step.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the task gave fewer weights.
+    #[must_use]
+    pub const fn total(&self, term: usize) -> f64 {
+        self.totals[term]
+    }
+}
+
+/// The loss of one batch, and what else is to be told of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The batch's share of the step's loss, one number.
+    pub value: Tensor<1>,
+    /// Sums that are added over the step's batches and told with it.
+    pub sums: Vec<f64>,
+}
+
+impl Loss {
+    /// A loss without further sums.
+    #[must_use]
+    pub const fn new(value: Tensor<1>) -> Self {
+        Self {
+            value,
+            sums: Vec::new(),
+        }
+    }
+
+    /// Adds a sum to be told.
+    #[must_use]
+    pub fn with_sum(mut self, sum: f64) -> Self {
+        self.sums.push(sum);
+        self
+    }
+}

@@ -1,0 +1,251 @@
+//! One optimiser step over any number of batches.
+
+use burn::module::Module;
+use burn::optim::{GradientsAccumulator, GradientsParams};
+use kato_gradient::scaler::{LossScaler, ScaledStep};
+use kato_gradient::stop::EarlyStopState;
+
+use super::{Share, Task, TrainerOptions};
+use crate::checkpoint::{Checkpoint, Progress, Snapshot};
+use crate::{Adam, Error, Pass, Precision};
+
+/// A task with its model, optimiser and place in the run.
+///
+/// Everything random is a function of the seed and of the step, so that weights, optimiser state and
+/// [`Progress`] are all that a run needs to go on bit for bit.
+#[derive(Debug)]
+pub struct Trainer<T: Task> {
+    task: T,
+    /// Absent only while the optimiser has it.
+    model: Option<T::Model>,
+    adam: Adam,
+    options: TrainerOptions,
+    scaler: Option<LossScaler>,
+    pub(crate) progress: Progress,
+    /// The best metric's state, by which `fit` stops.
+    pub(crate) early_stop: Option<EarlyStopState>,
+}
+
+/// What one optimiser step did.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct StepReport {
+    /// The number of the step, from 0.
+    pub step: u64,
+    /// The step's loss.
+    pub loss: f64,
+    /// Totals of the task's weights over the step.
+    pub weights: Vec<f64>,
+    /// The task's further sums.
+    pub sums: Vec<f64>,
+    /// The learning rate.
+    pub rate: f64,
+    /// The norm over all gradients, before the clip.
+    pub norm: f64,
+    /// Whether the gradients were scaled down.
+    pub clipped: bool,
+    /// Whether the step was passed over because the loss scale was too large.
+    pub skipped: bool,
+}
+
+impl<T: Task> Trainer<T> {
+    /// Begins a run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Mismatch`] where the settings of the loss scale contradict each other.
+    pub fn new(task: T, model: T::Model, options: TrainerOptions) -> Result<Self, Error> {
+        let scaler = match options.precision {
+            Precision::F16 => {
+                Some(LossScaler::new(options.scaler).map_err(|error| mismatch(&error))?)
+            }
+            _ => None,
+        };
+        let progress = Progress {
+            seed: options.seed,
+            ..Progress::default()
+        };
+        let adam = Adam::new(options.adam.clone());
+        Ok(Self {
+            task,
+            model: Some(model),
+            adam,
+            options,
+            scaler,
+            progress,
+            early_stop: None,
+        })
+    }
+
+    /// Goes on from a checkpoint: its seed, optimiser and place hold, and the precision of `options`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Mismatch`] where the checkpoint is of another model, and what reading it may bring.
+    pub fn resume(
+        task: T,
+        model: T::Model,
+        options: TrainerOptions,
+        checkpoint: &Checkpoint,
+    ) -> Result<Self, Error> {
+        let device = model.devices().into_iter().next().unwrap_or_default();
+        let mut trainer = Self::new(task, checkpoint.load_model(model)?, options)?;
+        trainer.adam = checkpoint.load_adam(&device)?;
+        trainer.progress = checkpoint.progress().clone();
+        trainer.options.seed = trainer.progress.seed;
+        trainer.early_stop = trainer.progress.early_stop;
+        if let (Some(_), Some(state)) = (&trainer.scaler, trainer.progress.scaler) {
+            let scaler = LossScaler::from_state(trainer.options.scaler, state);
+            trainer.scaler = Some(scaler.map_err(|error| mismatch(&error))?);
+        }
+        Ok(trainer)
+    }
+
+    /// The task.
+    #[must_use]
+    pub const fn task(&self) -> &T {
+        &self.task
+    }
+
+    /// The model, as it is now.
+    ///
+    /// # Panics
+    ///
+    /// Panics after a panic inside a step, which loses the model.
+    #[must_use]
+    pub const fn model(&self) -> &T::Model {
+        self.model
+            .as_ref()
+            .expect("only a panic in a step loses the model")
+    }
+
+    /// Ends the run and returns the model.
+    ///
+    /// # Panics
+    ///
+    /// As [`model`](Self::model).
+    #[must_use]
+    pub fn into_model(self) -> T::Model {
+        self.model.expect("only a panic in a step loses the model")
+    }
+
+    /// The optimiser.
+    #[must_use]
+    pub const fn adam(&self) -> &Adam {
+        &self.adam
+    }
+
+    /// Where the run stands.
+    #[must_use]
+    pub const fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Takes the whole state, to be written while training goes on.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let mut progress = self.progress.clone();
+        progress.scaler = self.scaler.as_ref().map(|scaler| *scaler.state());
+        progress.early_stop = self.early_stop;
+        Snapshot::new(self.model(), &self.adam, progress)
+    }
+
+    /// Takes one optimiser step over a group of batches, as if they were one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EmptyStep`] where there is nothing to learn from, and [`Error::NotFinite`] where a
+    /// gradient is lost and no loss scale explains it; the weights are unchanged then.
+    ///
+    /// # Panics
+    ///
+    /// As [`model`](Self::model).
+    pub fn step(&mut self, rate: f64, group: &[T::Batch]) -> Result<StepReport, Error> {
+        let step = self.progress.step;
+        let totals = self.totals(group);
+        if totals.first().is_none_or(|&total| total <= 0.0) {
+            return Err(Error::EmptyStep { step });
+        }
+        let (gradients, loss, sums) = self.gradients(group, &totals);
+
+        let scale = self
+            .scaler
+            .as_ref()
+            .map_or(1.0, |scaler| f64::from(scaler.inverse_scale()));
+        let model = self
+            .model
+            .take()
+            .expect("only a panic in a step loses the model");
+        let (model, taken) = self.adam.step(rate, model, gradients, scale);
+        self.model = Some(model);
+
+        let verdict = self
+            .scaler
+            .as_mut()
+            .map(|scaler| scaler.update(taken.applied));
+        let explained = matches!(verdict, Some(ScaledStep::Apply | ScaledStep::Skip));
+        if !taken.applied && !explained {
+            let parameter = taken
+                .not_finite
+                .unwrap_or_else(|| "all together".to_owned());
+            return Err(Error::NotFinite { step, parameter });
+        }
+        self.progress.step += 1;
+        Ok(StepReport {
+            step,
+            loss,
+            weights: totals,
+            sums,
+            rate,
+            norm: taken.norm,
+            clipped: taken.clipped,
+            skipped: !taken.applied,
+        })
+    }
+
+    /// Adds up what the terms of the loss are means over.
+    fn totals(&self, group: &[T::Batch]) -> Vec<f64> {
+        let mut totals = Vec::new();
+        for batch in group {
+            add(&mut totals, self.task.weights(batch));
+        }
+        totals
+    }
+
+    /// Adds up the gradients of a group, batch after batch, so that one batch's graph is alive.
+    fn gradients(&self, group: &[T::Batch], totals: &[f64]) -> (GradientsParams, f64, Vec<f64>) {
+        let model = self.model();
+        let mut accumulator = GradientsAccumulator::new();
+        let (mut loss, mut sums, mut first_row) = (0.0, Vec::new(), 0);
+        for batch in group {
+            let pass = Pass::training(self.options.seed, self.progress.step)
+                .with_precision(self.options.precision)
+                .with_first_row(first_row);
+            first_row += self.task.n_rows(batch) as u64;
+            let part = self.task.loss(model, batch, &Share::new(totals), &pass);
+            loss += f64::from(part.value.clone().into_scalar::<f32>());
+            add(&mut sums, part.sums);
+            let value = match &self.scaler {
+                Some(scaler) => part.value.mul_scalar(scaler.scale()),
+                None => part.value,
+            };
+            let gradients = GradientsParams::from_grads(value.backward(), model);
+            accumulator.accumulate(model, gradients);
+        }
+        (accumulator.grads(), loss, sums)
+    }
+}
+
+fn add(totals: &mut Vec<f64>, more: Vec<f64>) {
+    totals.resize(totals.len().max(more.len()), 0.0);
+    totals
+        .iter_mut()
+        .zip(more)
+        .for_each(|(total, more)| *total += more);
+}
+
+fn mismatch(error: &kato_gradient::GradientError) -> Error {
+    Error::Mismatch {
+        reason: error.to_string(),
+    }
+}
