@@ -103,12 +103,13 @@ fn write(
     }
     let shape = [names.len() as i32, samples.len() as i32];
     let n_counts: usize = by_sample.iter().map(Vec::len).sum();
+    let text = |name, value| AttributeBuilder::fixed_string(name, value);
     let mut file = Hdf5Builder::new()
-        .attribute(AttributeBuilder::fixed_string(
-            "format",
-            "Biological Observation Matrix",
-        ))
-        .attribute(AttributeBuilder::vlen_strings("id", &["synthetic"])?)
+        .attribute(text("id", "synthetic"))
+        .attribute(text("type", "OTU table"))
+        .attribute(text("format-url", "http://biom-format.org"))
+        .attribute(text("generated-by", "kato-unifrac"))
+        .attribute(text("creation-date", "2026-01-01T00:00:00"))
         .attribute(AttributeBuilder::vector("format-version", &[2_i32, 1])?)
         .attribute(AttributeBuilder::vector("shape", &shape)?)
         .attribute(AttributeBuilder::scalar("nnz", n_counts as i32)?);
@@ -124,6 +125,11 @@ fn write(
         }
         let indices: Vec<_> = entries().map(|entry| entry.0).collect();
         let counts: Vec<_> = entries().map(|entry| entry.1).collect();
+        // biom-format wants these groups, which have nothing in them.
+        for group in ["metadata", "group-metadata"] {
+            let none = AttributeBuilder::scalar("n", 0_i32)?;
+            file = file.group_attribute(format!("{axis}/{group}"), none);
+        }
         file = file
             .dataset(DatasetBuilder::vlen_string_data(
                 format!("{axis}/ids"),

@@ -55,10 +55,10 @@ pub(crate) fn faith_pd(
     in_pool(options, || {
         let held = |walk: &mut Walk, sample: usize| {
             let mut sum = 0.0;
-            walk.visit(
+            walk.visit_held(
                 community.parents(),
-                community.held_tips(sample),
-                |branch, _| {
+                community.held_tips(sample).0,
+                |branch| {
                     sum += community.lengths()[branch];
                 },
             );
@@ -185,10 +185,10 @@ fn count_holders(community: &Community) -> Vec<u32> {
     let counted = samples.fold(
         || (Walk::new(n_nodes), vec![0_u32; n_nodes]),
         |(mut walk, mut n_holders), sample| {
-            walk.visit(
+            walk.visit_held(
                 community.parents(),
-                community.held_tips(sample),
-                |branch, _| {
+                community.held_tips(sample).0,
+                |branch| {
                     n_holders[branch] += 1;
                 },
             );

@@ -3,7 +3,6 @@
 use super::lists::{self, Lists};
 use super::plan::Costs;
 use super::rows::{Block, Rows};
-use super::sparse::for_each_holder;
 use super::weights::{Weights, power};
 use super::{Plan, prepare};
 use crate::community::Community;
@@ -65,26 +64,18 @@ fn distance(both: f64, [apart, whole]: Sums) -> f64 {
 }
 
 fn add(lists: &Lists, rows: &Rows, alpha: f64, mut block: Block<'_, Sums>) {
-    // Powers of the holders of one branch, made when the first row asks for them.
-    let mut powers = Vec::new();
-    let mut powers_slot = usize::MAX;
-    for_each_holder(lists, rows, block.rows.clone(), |slot, row, place| {
-        let (holders, proportions) = lists.of_slot(slot);
+    lists.for_each_held(rows, block.rows.clone(), |slot, row, place| {
+        let list = lists.of_slot(slot);
         let length = lists.lengths[slot];
-        if powers_slot != slot {
-            powers.clear();
-            powers.extend(proportions.iter().map(|&a| length * power(a, alpha)));
-            powers_slot = slot;
-        }
         let first = rows.first_column(row);
-        let (own, own_power) = (proportions[place], powers[place]);
+        let (own, own_alone) = (list.weights[place], list.alone[place]);
         let sums = block.row(rows, row);
-        for other in rows.first_other(place)..holders.len() {
-            let whole = own + proportions[other];
-            let apart = (own - proportions[other]).abs();
+        for other in rows.first_other(place)..list.holders.len() {
+            let whole = own + list.weights[other];
+            let apart = (own - list.weights[other]).abs();
             let of_pair = length * power(whole, alpha);
-            let alone = own_power + powers[other];
-            let [numerator, denominator] = &mut sums[holders[other] as usize - first];
+            let alone = own_alone + list.alone[other];
+            let [numerator, denominator] = &mut sums[list.holders[other] as usize - first];
             *numerator += of_pair * (apart / whole) - alone;
             *denominator += of_pair - alone;
         }

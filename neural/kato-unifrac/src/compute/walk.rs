@@ -29,26 +29,55 @@ impl Walk {
         (tips, counts): (&[u32], &[f64]),
         mut visit: impl FnMut(usize, f64),
     ) {
-        let root = parents.len() - 1;
         for (&tip, &count) in tips.iter().zip(counts) {
-            self.mark(tip as usize, count);
+            self.marks[tip as usize / 64] |= 1 << (tip % 64);
+            self.counts[tip as usize] = count;
         }
-        for word in 0..self.marks.len() {
-            // A parent may lie in the same word, and always behind its children.
-            while self.marks[word] != 0 {
-                let node = word * 64 + self.marks[word].trailing_zeros() as usize;
-                self.marks[word] &= self.marks[word] - 1;
-                let count = std::mem::take(&mut self.counts[node]);
-                if node != root {
-                    visit(node, count);
-                    self.mark(parents[node] as usize, count);
-                }
-            }
-        }
+        let Self { marks, counts } = self;
+        rise(marks, parents, |branch, parent| {
+            let count = std::mem::take(&mut counts[branch]);
+            visit(branch, count);
+            counts[parent] += count;
+        });
+        // The root has no branch, so nothing took what came up to it.
+        counts[parents.len() - 1] = 0.0;
     }
 
-    fn mark(&mut self, node: usize, count: f64) {
-        self.counts[node] += count;
-        self.marks[node / 64] |= 1 << (node % 64);
+    /// Visits the same branches without counts.
+    pub(super) fn visit_held(
+        &mut self,
+        parents: &[u32],
+        tips: &[u32],
+        mut visit: impl FnMut(usize),
+    ) {
+        for &tip in tips {
+            self.marks[tip as usize / 64] |= 1 << (tip % 64);
+        }
+        rise(&mut self.marks, parents, |branch, _| visit(branch));
+    }
+}
+
+/// Goes up from all marked nodes, and unmarks them: calls with each branch and its upper node.
+fn rise(marks: &mut [u64], parents: &[u32], mut call: impl FnMut(usize, usize)) {
+    let root = parents.len() - 1;
+    for word in 0..marks.len() {
+        // A parent often lies in the same word, always behind its children; kept in a register, the
+        // word need not go through memory for it.
+        let mut bits = std::mem::take(&mut marks[word]);
+        while bits != 0 {
+            let node = word * 64 + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            if node == root {
+                continue;
+            }
+            let parent = parents[node] as usize;
+            call(node, parent);
+            let bit = 1 << (parent % 64);
+            if parent / 64 == word {
+                bits |= bit;
+            } else {
+                marks[parent / 64] |= bit;
+            }
+        }
     }
 }
