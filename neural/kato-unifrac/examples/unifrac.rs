@@ -6,12 +6,13 @@
 #![expect(clippy::print_stderr, reason = "a program says what it does")]
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::time::Instant;
 
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Community, ComputeOptions, MatchOptions, Metric, Table, Tree};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [table, tree, metric, rest @ ..] = &arguments[..] else {
         return Err("give TABLE TREE METRIC [OUT] [THREADS]".into());
@@ -39,8 +40,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let choices = MatchOptions::default();
     let community = match Community::new(&table, &tree, choices) {
         Ok(community) => community,
-        // Shown as text, since its findings have lines of their own.
-        Err(error) => return Err(error.to_string().into()),
+        // Its findings have lines of their own, which the form for programmers would not show.
+        Err(error) => {
+            eprintln!("{error}");
+            return Ok(ExitCode::FAILURE);
+        }
     };
     if !community.check().findings.is_empty() {
         eprintln!("{}", community.check());
@@ -52,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         distances.write(out)?;
         clock.say(out);
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Time by the wall, and by the processors that this process used.

@@ -82,6 +82,9 @@ fn examine_branches(tree: &Tree, findings: &mut Findings) {
     if !f64::is_finite(sum * 4.0) {
         findings.add(FindingKind::HugeLengths, || None);
     }
+    if tree.length(tree.root()).is_some_and(|length| length != 0.0) {
+        findings.add(FindingKind::RootLength, || None);
+    }
     if tree.n_children(tree.root()) > 2 {
         findings.add(FindingKind::ManyRootChildren, || None);
     }

@@ -59,6 +59,8 @@ pub enum FindingKind {
     EmptiedSamples,
     /// Features that are no tips would be, if `_` in the tree meant a space.
     UnderscoresForSpaces,
+    /// There is a length above the root.
+    RootLength,
     /// The root has three children or more, as in trees whose root nobody has chosen.
     ManyRootChildren,
     /// Tips have no name.
@@ -84,6 +86,7 @@ impl FindingKind {
             | Self::EmptySamples
             | Self::EmptiedSamples => Severity::Choice,
             Self::UnderscoresForSpaces
+            | Self::RootLength
             | Self::ManyRootChildren
             | Self::UnnamedTips
             | Self::AbsentTips => Severity::Note,
@@ -132,6 +135,10 @@ impl FindingKind {
                 "of these features is a tip if `_` in the tree means a space",
                 "of these features are tips if `_` in the tree means a space",
             ),
+            Self::RootLength => (
+                "root has a length above it",
+                "roots have a length above them",
+            ),
             Self::ManyRootChildren => (
                 "root has three children or more, as unrooted trees have",
                 "roots have three children or more, as unrooted trees have",
@@ -166,6 +173,7 @@ impl FindingKind {
                 "take them out of the table, or leave them out with `without_empty_samples`"
             }
             Self::UnderscoresForSpaces => "read the tree `with_underscores_as_spaces`",
+            Self::RootLength => "it does not count",
             Self::ManyRootChildren => "if nobody chose the root, choose it first",
             Self::UnnamedTips => "they match nothing and change nothing",
             Self::AbsentTips => "they change nothing",

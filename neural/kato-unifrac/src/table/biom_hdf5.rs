@@ -55,46 +55,46 @@ fn names(file: &Hdf5File, path: &str) -> Result<Vec<String>, TableError> {
 }
 
 fn matrix(file: &Hdf5File, path: &str) -> Result<Compressed, TableError> {
-    let outside = |_| TableError::Damaged {
-        reason: "an index is negative or out of range",
-    };
-    let starts = numbers::<i64>(file, &format!("{path}/indptr"))?;
-    let columns = numbers::<i64>(file, &format!("{path}/indices"))?;
     Ok(Compressed {
-        starts: starts
-            .into_iter()
-            .map(u64::try_from)
-            .collect::<Result<_, _>>()
-            .map_err(outside)?,
-        columns: columns
-            .into_iter()
-            .map(u32::try_from)
-            .collect::<Result<_, _>>()
-            .map_err(outside)?,
-        counts: numbers::<f64>(file, &format!("{path}/data"))?,
+        starts: numbers(file, &format!("{path}/indptr"))?,
+        columns: numbers(file, &format!("{path}/indices"))?,
+        counts: numbers(file, &format!("{path}/data"))?,
     })
 }
 
-/// A type wide enough for what a data set may hold.
-trait Wide: H5Type {
-    fn from_whole(value: i64) -> Self;
-    /// Converts a real number, where the type has them.
+/// A type that numbers of a data set are converted to.
+trait Number: Sized {
+    /// Whether it has fractions.
+    const IS_REAL: bool;
+    /// Converts a whole number, unless it is out of range.
+    fn from_whole(value: i64) -> Option<Self>;
+    /// Converts any number, unless it is out of range.
     fn from_real(value: f64) -> Option<Self>;
 }
 
-impl Wide for i64 {
-    fn from_whole(value: i64) -> Self {
-        value
-    }
+macro_rules! impl_whole_number {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            const IS_REAL: bool = false;
 
-    fn from_real(_: f64) -> Option<Self> {
-        None
-    }
+            fn from_whole(value: i64) -> Option<Self> {
+                value.try_into().ok()
+            }
+
+            fn from_real(_: f64) -> Option<Self> {
+                None
+            }
+        }
+    )*};
 }
 
-impl Wide for f64 {
-    fn from_whole(value: i64) -> Self {
-        value as Self
+impl_whole_number!(u32, u64);
+
+impl Number for f64 {
+    const IS_REAL: bool = true;
+
+    fn from_whole(value: i64) -> Option<Self> {
+        Some(value as Self)
     }
 
     fn from_real(value: f64) -> Option<Self> {
@@ -103,7 +103,7 @@ impl Wide for f64 {
 }
 
 /// Reads the numbers of a data set, whichever of the usual types they have.
-fn numbers<T: Wide>(file: &Hdf5File, path: &str) -> Result<Vec<T>, TableError> {
+fn numbers<T: Number>(file: &Hdf5File, path: &str) -> Result<Vec<T>, TableError> {
     let data = file.dataset(path).map_err(|e| failed(path, e))?;
     if data.num_elements().map_err(|e| failed(path, e))? == 0 {
         return Ok(Vec::new());
@@ -113,33 +113,38 @@ fn numbers<T: Wide>(file: &Hdf5File, path: &str) -> Result<Vec<T>, TableError> {
             size: 4,
             signed: true,
             ..
-        } => convert::<i32, T>(&data, |value| Some(T::from_whole(value.into()))),
+        } => convert(&data, |value: i32| T::from_whole(value.into())),
         Datatype::FixedPoint {
             size: 4,
             signed: false,
             ..
-        } => convert::<u32, T>(&data, |value| Some(T::from_whole(value.into()))),
+        } => convert(&data, |value: u32| T::from_whole(value.into())),
         Datatype::FixedPoint {
             size: 8,
             signed: true,
             ..
-        } => convert::<i64, T>(&data, |value| Some(T::from_whole(value))),
+        } => convert(&data, T::from_whole),
         Datatype::FixedPoint {
             size: 8,
             signed: false,
             ..
-        } => convert::<u64, T>(&data, |value| value.try_into().ok().map(T::from_whole)),
-        Datatype::FloatingPoint { size: 4, .. } => {
-            convert::<f32, T>(&data, |value| T::from_real(value.into()))
+        } => convert(&data, |value: u64| T::from_whole(value.try_into().ok()?)),
+        Datatype::FloatingPoint { size: 4, .. } if T::IS_REAL => {
+            convert(&data, |value: f32| T::from_real(value.into()))
         }
-        Datatype::FloatingPoint { size: 8, .. } => convert::<f64, T>(&data, T::from_real),
-        _ => Ok(None),
+        Datatype::FloatingPoint { size: 8, .. } if T::IS_REAL => convert(&data, T::from_real),
+        other => {
+            let found = format!("{other:?}");
+            return Err(TableError::NumberType {
+                name: path.to_owned(),
+                found,
+            });
+        }
     };
-    read.map_err(|e| failed(path, e))?
-        .ok_or_else(|| TableError::NumberType {
-            name: path.to_owned(),
-            found: format!("{:?}", data.dtype()),
-        })
+    let out_of_range = TableError::Damaged {
+        reason: "an index is negative or out of range",
+    };
+    read.map_err(|e| failed(path, e))?.ok_or(out_of_range)
 }
 
 /// Reads and converts; `None` if a number does not convert.

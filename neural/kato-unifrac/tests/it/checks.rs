@@ -23,7 +23,7 @@ fn everything_is_found_at_once() {
         ],
     )
     .unwrap();
-    let tree = Tree::from_newick("(a:1,b_c,neg:-1,(d:1,d:1,d:1):2,:1);(a,b);").unwrap();
+    let tree = Tree::from_newick("(a:1,b_c,neg:-1,(d:1,d:1,d:1):2,:1):3;(a,b);").unwrap();
     assert_eq!(
         check(&table, &tree).to_string(),
         "1 name stands at several tips: `d`: rename or prune them in the tree\n\
@@ -44,6 +44,7 @@ fn everything_is_found_at_once() {
          out with `without_empty_samples`\n\
          note, 1 of these features is a tip if `_` in the tree means a space: `b c`: read the tree \
          `with_underscores_as_spaces`\n\
+         note, 1 root has a length above it: it does not count\n\
          note, 1 root has three children or more, as unrooted trees have: if nobody chose the root, \
          choose it first\n\
          note, 1 tip has no name: they match nothing and change nothing\n\
