@@ -24,7 +24,7 @@ fn bits(values: &[f64]) -> Vec<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(120))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn distances_are_those_of_the_definitions(case in cases(24)) {
