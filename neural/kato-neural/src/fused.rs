@@ -37,6 +37,7 @@ pub(crate) fn form(net: &Recurrent, pass: &Pass) -> Option<Form> {
     if !pass.is_fused() || net.layers().len() > N_LAYERS || pass.precision() == Precision::F16 {
         return None;
     }
+    // All weights of a net are on one device, so one tells for all.
     let weight = net.layers()[0].weight_hh.val();
     if weight.clone().try_into_primitive::<Flex>().is_ok() {
         return Some(Form::Plain);

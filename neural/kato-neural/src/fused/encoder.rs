@@ -102,6 +102,7 @@ impl Run<'_> {
             .pack(&layers, direction)
             .expect("weights of a net that exists");
         let batch = EncoderInput::new(slice(self.input), n_rows, n_steps);
+        // Steps behind a sequence's end are not computed at all.
         let mut batch = batch.with_lengths(call.lengths);
         batch.draw = call.draw;
         encoder
@@ -189,6 +190,7 @@ fn node<const N: usize>(
     parents: Vec<Tracked>,
 ) -> Tracked {
     let guards: Vec<_> = parents.iter().map(Tracked::node).collect();
+    // Guards keep the inputs' nodes until this one is registered.
     let guards: [_; N] = guards.try_into().expect("as many as the match says");
     let mut numbers = parents
         .into_iter()

@@ -36,6 +36,7 @@ impl Feed<'_> {
             Self::True(targets) => (targets, vec![true; n_steps]),
             Self::Sampled(targets, coins) => (targets, coins[..n_steps].to_vec()),
         };
+        // Detached: the fused form has no gradient for them, and both have to be one function.
         Some((targets.clone().detach(), coins))
     }
 }
@@ -176,6 +177,7 @@ impl SequenceDecoder {
                 "true vectors for every step"
             );
         }
+        // The plain form computes steps behind a sequence's end as well, and then covers them.
         let Some(form) = fused::form(net, pass) else {
             let outputs = self.run_plain(state, n_steps, truth.as_ref(), draw, pass);
             return match lengths {
@@ -211,6 +213,7 @@ impl SequenceDecoder {
         let [_, n_rows, hidden] = state.hidden.dims();
         let (device, [width]) = (state.hidden.device(), self.start.dims());
         let shape = [n_rows, n_steps, hidden];
+        // Drawn for all steps at once: one tensor is made instead of one a step.
         let mask = sequence_mask(draw, self.output_dropout, Draw::OUTPUT, shape, &device);
         let mut unrolled = self
             .recurrent

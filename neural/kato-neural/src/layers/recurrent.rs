@@ -125,6 +125,7 @@ impl Recurrent {
             &input.device(),
             pass,
         );
+        // Split once: the gradient of a slice a step would write the whole input for each.
         let inputs = input.split(1, 1).into_iter().enumerate();
         let outputs =
             inputs.map(|(step, input)| unrolled.step(step, input.reshape([n_rows, n_in])));
@@ -152,6 +153,7 @@ impl Recurrent {
             .iter()
             .map(|&length| f32::from(u8::from(length > 0)));
         let full = TensorData::new(full.collect(), [n_rows, 1]);
+        // A sequence without a step has seen nothing, so its state is still zero.
         last.clone() * Tensor::from_data(full, &last.device())
     }
 

@@ -37,6 +37,7 @@ impl Scalars {
     ) -> Self {
         // Beyond some ten thousand steps the powers are zero for every β in use.
         let power = |beta: f64| beta.powf(time as f64);
+        // Both kinds of decay in one formula, so that there is one inner loop.
         let (l2, keep) = match decay {
             Decay::None => (0.0, 1.0),
             Decay::L2(factor) => (factor, 1.0),
@@ -114,6 +115,7 @@ impl Optimizer for AdamUpdate {
     ) -> (Tensor<D>, Option<Self::State<D>>) {
         let shape = tensor.shape();
         let n = shape.num_elements();
+        // Burn keeps a count a tensor, as groups may begin at different steps.
         let time = state.as_ref().map_or(0, |state| state.momentum.time) + 1;
         let moments = state.map(|state| {
             (

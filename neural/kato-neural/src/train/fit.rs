@@ -87,6 +87,7 @@ impl<T: Task> Trainer<T> {
     {
         let (epoch, n_batches) = (self.progress.epoch, batches.n_batches(self.progress.epoch));
         let n_accumulated = run.options.n_accumulated.max(1);
+        // Optimiser steps and not batches: a schedule by batches would end too early.
         let steps_in_epoch = n_batches.div_ceil(n_accumulated as u64);
         let mut source = batches.batches(epoch, self.progress.batch);
         loop {
@@ -112,6 +113,7 @@ impl<T: Task> Trainer<T> {
                 steps_in_epoch,
             };
             let report = self.step((run.rate)(&place), &group)?;
+            // Only after the step, so that a checkpoint never counts a batch that was not learned.
             self.progress.batch += group.len() as u64;
             self.progress.epoch_steps += 1;
             let sum = f64::from_bits(self.progress.epoch_loss_bits) + report.loss;
@@ -123,6 +125,7 @@ impl<T: Task> Trainer<T> {
                 waited,
                 computed,
             };
+            // Asked after the position has moved: a stop here is a place to go on from.
             let go_on = run.observer.on_event(event);
             let due = run.options.save_every.is_some_and(|every| {
                 // The end of the epoch saves anyway.
@@ -152,6 +155,7 @@ impl<T: Task> Trainer<T> {
             batch,
             source,
         })?;
+        // Moved on before saving: a run taken up from here begins the next epoch.
         self.progress.epoch += 1;
         self.progress.batch = 0;
         self.progress.epoch_steps = 0;

@@ -180,3 +180,35 @@ fn graphs_that_are_alive_together_do_not_meet() {
         [alone[1].clone(), alone[0].clone()]
     );
 }
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let run_with = |n_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(n_threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            let draws = &mut Initializer::from_seed(3);
+            let options = RecurrentOptions::new(Cell::Lstm, 40, 48).with_layers(2);
+            let net = options.with_dropout(0.3, 1).init(draws, &device());
+            let input = random(5, [70, 9, 40], &device()).require_grad();
+            let lengths: Vec<usize> = (0..70).map(|row| 1 + row * 5 % 9).collect();
+            let codes = net.encode(input.clone(), &lengths, &Pass::training(1, 2));
+            let mut all = codes.clone().square().sum().backward();
+            let mut found = vec![
+                numbers(&codes),
+                numbers(&input.grad(&all).expect("tracked")),
+            ];
+            for layer in net.layers() {
+                let gradient = layer.weight_hh.val().grad_remove(&mut all);
+                found.push(numbers(&gradient.expect("takes part")));
+            }
+            found
+        })
+    };
+    let expected = run_with(1);
+    for n_threads in [2, 3, 7] {
+        assert_eq!(run_with(n_threads), expected, "{n_threads} threads");
+    }
+}

@@ -64,6 +64,7 @@ impl RecurrentOptions {
     pub fn init(&self, initializer: &mut Initializer, device: &Device) -> Recurrent {
         assert!(self.n_layers > 0, "a recurrent net has at least one layer");
         let layers = (0..self.n_layers).map(|layer| {
+            // Layers above the first read the states of the one below.
             let n_in = if layer == 0 {
                 self.input_size
             } else {

@@ -35,6 +35,7 @@ impl Unrolled {
             let from_input = precision.round(input).matmul(weight_ih.clone()) + bias_ih.clone();
             let from_state =
                 precision.round(hidden.clone()).matmul(weight_hh.clone()) + bias_hh.clone();
+            // Taken, so that the operation may write into its buffer.
             let memory = self.memory[layer].take();
             let (hidden, memory) = self.cell.advance(from_input, from_state, hidden, memory);
             self.memory[layer] = memory;
@@ -46,6 +47,7 @@ impl Unrolled {
 
     /// Ends the sequence.
     pub(in crate::layers) fn into_state(self) -> RecurrentState {
+        // All layers have one or none has.
         let memory: Option<Vec<_>> = self.memory.into_iter().collect();
         RecurrentState {
             hidden: Tensor::stack(self.hidden, 0),
