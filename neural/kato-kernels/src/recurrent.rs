@@ -1,5 +1,6 @@
 //! Runs recurrent nets over whole sequences, forward and backward.
 
+mod attend;
 mod cell;
 mod decoder;
 mod encoder;
@@ -10,6 +11,7 @@ mod tape;
 #[cfg(test)]
 mod tests;
 
+pub use attend::{CrossAttention, CrossGradients, Memory};
 pub use decoder::{DecoderGradients, DecoderInput, Projection, RecurrentDecoder};
 pub use encoder::{EncoderGradients, EncoderInput, EncoderUpstream, RecurrentEncoder};
 pub use layer::{LayerGradients, LayerWeights};

@@ -1,5 +1,6 @@
 //! Keeps what a pass over sequences leaves for the way back, and runs all layers of a step.
 
+use super::attend::AttendTape;
 use super::layer::{At, Layer, LayerGradients, LayerWeights};
 use super::options::{Pass, RecurrentOptions, State, StateGradients};
 use super::plan::Plan;
@@ -38,6 +39,8 @@ pub(super) struct Task {
     pub(super) dropped: Vec<f32>,
     /// Predictions of a decoder, then their gradients; gradients of inputs of an encoder.
     pub(super) wide: Vec<f32>,
+    /// What attention leaves.
+    pub(super) attend: AttendTape,
 }
 
 impl AsMut<Plan> for Task {
