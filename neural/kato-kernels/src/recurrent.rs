@@ -7,6 +7,7 @@ mod encoder;
 mod layer;
 mod options;
 mod plan;
+mod stack;
 mod tape;
 #[cfg(test)]
 mod tests;

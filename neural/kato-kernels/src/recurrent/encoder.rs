@@ -5,10 +5,10 @@ use rayon::prelude::*;
 use super::layer::{LayerGradients, LayerWeights};
 use super::options::{Pass, RecurrentOptions, State, StateGradients};
 use super::plan::divide;
-use super::tape::{Stack, Task, add};
+use super::stack::{Stack, add};
+use super::tape::Task;
 use crate::dropout::Draw;
 use crate::error::{Error, check};
-use crate::strips::grow;
 
 /// Recurrent net over given inputs, with its packed weights and what a pass leaves for the way
 /// back. Its buffers are kept, so that only the first pass of a shape allocates.
@@ -208,8 +208,8 @@ impl RecurrentEncoder {
                 for (x, &row) in x.chunks_exact_mut(k).zip(&task.plan.rows) {
                     x.copy_from_slice(&inputs[(row * steps + t) * k..][..k]);
                 }
-                stack.step(task, at, draw);
             }
+            stack.all_steps(task, draw);
         });
         self.last = Some(Shape {
             batch,
@@ -321,30 +321,18 @@ impl RecurrentEncoder {
             batch, steps, draw, ..
         } = self.checked(&upstream, gradients)?;
         let stack = &self.stack;
-        let (n, k, top) = (
-            stack.options.n_hidden,
-            stack.options.n_inputs,
-            stack.options.n_layers - 1,
-        );
+        let (n, k) = (stack.options.n_hidden, stack.options.n_inputs);
         let wants_inputs = gradients.inputs.is_some();
         self.tasks.par_iter_mut().for_each(|task| {
             task.begin_back(&stack.options, upstream.hidden, upstream.cell, batch);
-            if wants_inputs {
-                grow(&mut task.wide, task.plan.n_steps() * task.plan.n_rows() * k);
-            }
-            for t in (0..task.plan.n_steps()).rev() {
-                let at = task.at(t);
-                if let Some(outputs) = upstream.outputs {
-                    let d_state = &mut task.layers[top].d_state[..at.active * n];
-                    for (d_state, &row) in d_state.chunks_exact_mut(n).zip(&task.plan.rows) {
-                        add(d_state, &outputs[(row * steps + t) * n..][..n]);
-                    }
+            stack.all_steps_back(task, draw, wants_inputs, |plan, at, d_state| {
+                let Some(outputs) = upstream.outputs else {
+                    return;
+                };
+                for (d_state, &row) in d_state.chunks_exact_mut(n).zip(&plan.rows) {
+                    add(d_state, &outputs[(row * steps + at.t) * n..][..n]);
                 }
-                stack.step_back(task, at, draw, wants_inputs);
-                if wants_inputs {
-                    task.wide[at.rows(k)].copy_from_slice(&task.dx[..at.active * k]);
-                }
-            }
+            });
         });
         self.stack.weight_gradients(&self.tasks, gradients.layers);
         let stack = &self.stack;

@@ -2,7 +2,7 @@
 
 use crate::dropout::{Draw, Dropout};
 use crate::recurrent::Cell;
-use crate::recurrent::tape::OUTPUT_PLACE;
+use crate::recurrent::stack::OUTPUT_PLACE;
 use crate::testing::numbers;
 
 /// Keys that a decoder attends to.
