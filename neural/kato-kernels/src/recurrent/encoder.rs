@@ -5,10 +5,11 @@ use rayon::prelude::*;
 use super::layer::{LayerGradients, LayerWeights};
 use super::options::{Pass, RecurrentOptions, State, StateGradients};
 use super::plan::divide;
-use super::stack::{Stack, add};
+use super::stack::Stack;
 use super::tape::Task;
 use crate::dropout::Draw;
 use crate::error::{Error, check};
+use crate::strips::grow;
 
 /// Recurrent net over given inputs, with its packed weights and what a pass leaves for the way
 /// back. Its buffers are kept, so that only the first pass of a shape allocates.
@@ -325,14 +326,21 @@ impl RecurrentEncoder {
         let wants_inputs = gradients.inputs.is_some();
         self.tasks.par_iter_mut().for_each(|task| {
             task.begin_back(&stack.options, upstream.hidden, upstream.cell, batch);
-            stack.all_steps_back(task, draw, wants_inputs, |plan, at, d_state| {
-                let Some(outputs) = upstream.outputs else {
-                    return;
-                };
-                for (d_state, &row) in d_state.chunks_exact_mut(n).zip(&plan.rows) {
-                    add(d_state, &outputs[(row * steps + at.t) * n..][..n]);
+            let length = task.plan.n_steps() * task.plan.n_rows();
+            grow(&mut task.between, length * n);
+            if wants_inputs {
+                grow(&mut task.wide, length * k);
+            }
+            if let Some(outputs) = upstream.outputs {
+                for t in 0..task.plan.n_steps() {
+                    let rows = task.at(t).rows(n);
+                    let rows = task.between[rows].chunks_exact_mut(n).zip(&task.plan.rows);
+                    for (to, &row) in rows {
+                        to.copy_from_slice(&outputs[(row * steps + t) * n..][..n]);
+                    }
                 }
-            });
+            }
+            stack.all_steps_back(task, draw, wants_inputs, upstream.outputs.is_some());
         });
         self.stack.weight_gradients(&self.tasks, gradients.layers);
         let stack = &self.stack;

@@ -2,12 +2,10 @@
 
 use super::layer::{At, Layer, LayerGradients, LayerWeights};
 use super::options::{Pass, RecurrentOptions, StateGradients};
-use super::plan::Plan;
 use super::tape::Task;
 use crate::dropout::{Draw, Dropout};
 use crate::error::{Error, check};
 use crate::simd::{self, Kernel};
-use crate::strips::grow;
 use crate::weight_gradient::{Scratches, Segment, WeightGradient};
 
 /// All layers of a net, packed.
@@ -106,37 +104,52 @@ impl Stack {
         }
     }
 
-    /// Goes all steps back through one layer after another; `outputs` adds the gradient of the last
-    /// layer's output at a step. Leaves that of the first layer's inputs in `wide` where it is
-    /// asked for.
+    /// Goes all steps back through one layer after another. With `outputs`, `between` has gradients
+    /// of the last layer's outputs. Leaves those of the first layer's inputs in `wide` where they
+    /// are asked for.
     pub(super) fn all_steps_back(
         &self,
         task: &mut Task,
         draw: Option<Draw>,
         inputs: bool,
-        outputs: impl Fn(&Plan, At, &mut [f32]),
+        outputs: bool,
     ) {
         let n = self.options.n_hidden;
         for (l, layer) in self.layers.iter().enumerate().rev() {
             for t in (0..task.plan.n_steps()).rev() {
                 let at = task.at(t);
                 let d_state = &mut task.layers[l].d_state[..at.active * n];
-                if l + 1 == self.layers.len() {
-                    outputs(&task.plan, at, d_state);
-                } else {
+                let from = &task.between[at.rows(n)];
+                if l + 1 < self.layers.len() {
                     let number = |r| task.plan.number(at.t, r);
-                    self.hand_down(l + 1, number, &task.wide[at.rows(n)], d_state, draw);
+                    self.hand_down(l + 1, number, from, d_state, draw);
+                } else if outputs {
+                    add(d_state, from);
                 }
                 layer.backward(&mut task.layers[l], at, &mut task.strips);
             }
-            if l > 0 || inputs {
-                let k = self.options.layer_inputs(l);
-                grow(&mut task.wide, task.plan.n_steps() * task.plan.n_rows() * k);
-                for run in task.plan.runs() {
-                    let out = &mut task.wide[run.rows(k)];
-                    layer.read_back(&task.layers[l], run, &mut task.strips, out);
-                }
+            // The layer above has been through, so what it read may be overwritten.
+            let (out, k) = match l {
+                0 if inputs => (&mut task.wide, self.options.n_inputs),
+                0 => return,
+                _ => (&mut task.between, n),
+            };
+            for run in task.plan.runs() {
+                layer.read_back(
+                    &task.layers[l],
+                    run,
+                    &mut task.strips,
+                    &mut out[run.rows(k)],
+                );
             }
+        }
+    }
+
+    /// Leaves the gradients of the first step's inputs in `dx`.
+    pub(super) fn first_inputs_back(&self, task: &mut Task) {
+        if task.plan.n_steps() > 0 {
+            let at = task.at(0);
+            self.layers[0].read_back(&task.layers[0], at, &mut task.strips, &mut task.dx);
         }
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Task {
     pub(super) dropped: Vec<f32>,
     /// Predictions of a decoder, then their gradients; gradients of inputs of an encoder.
     pub(super) wide: Vec<f32>,
+    /// Gradients between two layers, or of the last one's outputs, at every step.
+    pub(super) between: Vec<f32>,
     /// What attention leaves.
     pub(super) attend: AttendTape,
 }

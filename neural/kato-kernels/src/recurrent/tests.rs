@@ -222,7 +222,14 @@ fn problems() -> Vec<Problem> {
     for cell in [Cell::Tanh, Cell::Gru, Cell::Lstm] {
         for (n_layers, dropout) in [(1, 0.0), (2, 0.3)] {
             let drawn = Some(vec![false, true, false, true, false]);
-            for (teach, n_heads) in [(None, 0), (drawn.clone(), 0), (drawn, 3)] {
+            let taught = Some(vec![false, true, true, true, true]);
+            for (teach, n_heads) in [
+                (None, 0),
+                (drawn.clone(), 0),
+                (taught.clone(), 0),
+                (drawn, 3),
+                (taught, 3),
+            ] {
                 let net = Net {
                     cell,
                     n_inputs: 3,
