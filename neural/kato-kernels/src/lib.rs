@@ -37,8 +37,8 @@ pub use linear::Linear;
 pub use norm::{BatchNorm, LayerNorm};
 pub use precision::{Precision, round_to_bf16};
 pub use recurrent::{
-    Cell, DecoderGradients, DecoderInput, EncoderGradients, EncoderInput, EncoderUpstream,
-    LayerGradients, LayerWeights, Pass, Projection, RecurrentDecoder, RecurrentEncoder,
-    RecurrentOptions, State, StateGradients,
+    Cell, CrossAttention, CrossGradients, DecoderGradients, DecoderInput, EncoderGradients,
+    EncoderInput, EncoderUpstream, LayerGradients, LayerWeights, Memory, Pass, Projection,
+    RecurrentDecoder, RecurrentEncoder, RecurrentOptions, State, StateGradients,
 };
 pub use transformer::{BlockGradients, BlockInput, BlockOptions, BlockWeights, TransformerBlock};

@@ -138,7 +138,7 @@ const fn rows(name: &'static str, x: &[f32], width: &[f32]) -> Result<(), Error>
 
 /// Sums what `f` makes of each place, in an order that is the same for all instructions.
 #[inline(always)]
-fn sum(n: usize, f: impl Fn(usize) -> f32) -> f32 {
+pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f32) -> f32 {
     let mut lanes = [0.0_f32; LANES];
     let whole = n / LANES * LANES;
     for first in (0..whole).step_by(LANES) {

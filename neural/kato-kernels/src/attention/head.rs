@@ -7,7 +7,7 @@ use crate::instructions::Instructions;
 use crate::math::exp;
 use crate::precision::Precision;
 use crate::simd::{self, COLUMNS, Kernel, ROWS, Start, Tile};
-use crate::strips::{Rows, Strips, grow, transpose};
+use crate::strips::{Rows, Strips, grow};
 
 /// Columns of a matrix that belong to a head: row `i` begins at `i · stride`.
 #[derive(Clone, Copy)]
@@ -153,22 +153,20 @@ impl Head<'_> {
             }
             grow(&mut work.across, width.next_multiple_of(ROWS) * COLUMNS);
             self.across(&work.value_columns, &work.scores, &mut work.across);
-            let kernel = Turn {
-                across: &work.across,
-                out: &mut out,
-                first,
-                used,
-                width,
-                scale: 1.0,
-            };
-            simd::run(self.instructions, kernel);
+            turn(self, &mut work.across, 1.0, &mut out, (first, used));
         }
     }
 
     /// Computes the probabilities of `used` queries from `first` on, as keys × 32.
     fn probabilities(&self, work: &mut Work, first: usize, used: usize) {
         let rows = self.queries.rows(first, used);
-        as_columns(rows, self.width, self.scale(), &mut work.queries);
+        as_columns(
+            self.instructions,
+            rows,
+            self.width,
+            self.scale(),
+            &mut work.queries,
+        );
         grow(
             &mut work.scores,
             self.n_keys.next_multiple_of(ROWS) * COLUMNS,
@@ -257,13 +255,25 @@ impl Head<'_> {
                 None => self.probabilities(work, first, used),
                 Some(kept) => {
                     let rows = self.queries.rows(first, used);
-                    as_columns(rows, width, self.scale(), &mut work.queries);
+                    as_columns(
+                        self.instructions,
+                        rows,
+                        width,
+                        self.scale(),
+                        &mut work.queries,
+                    );
                     grow(&mut work.scores, n.next_multiple_of(ROWS) * COLUMNS);
                     let length = n * COLUMNS;
                     work.scores[..length].copy_from_slice(&kept[block * length..][..length]);
                 }
             }
-            as_columns(d_out.rows(first, used), width, 1.0, &mut work.d_outputs);
+            as_columns(
+                self.instructions,
+                d_out.rows(first, used),
+                width,
+                1.0,
+                &mut work.d_outputs,
+            );
             grow(&mut work.d_scores, n.next_multiple_of(ROWS) * COLUMNS);
             self.down(&work.value_rows, &work.d_outputs, &mut work.d_scores);
             as_rows(d_out.rows(first, used), width, &mut work.d_output_rows);
@@ -280,16 +290,13 @@ impl Head<'_> {
             simd::run(self.instructions, kernel);
             grow(&mut work.across, width.next_multiple_of(ROWS) * COLUMNS);
             self.across(&work.key_columns, &work.d_scores, &mut work.across);
-            let (across, out) = (&work.across, &mut to.part(0));
-            let kernel = Turn {
-                across,
-                out,
-                first,
-                used,
-                width,
-                scale: self.scale(),
-            };
-            simd::run(self.instructions, kernel);
+            turn(
+                self,
+                &mut work.across,
+                self.scale(),
+                &mut to.part(0),
+                (first, used),
+            );
             as_rows(self.queries.rows(first, used), width, &mut work.query_rows);
             self.add_up(
                 &work.d_scores,
@@ -314,14 +321,9 @@ impl Head<'_> {
         grow(strip, COLUMNS * ROWS);
         for first in (0..self.n_keys).step_by(ROWS) {
             let n_rows = ROWS.min(self.n_keys - first);
-            simd::run(
-                self.instructions,
-                TurnStrip {
-                    scores: &scores[first * COLUMNS..],
-                    n_rows,
-                    strip,
-                },
-            );
+            // Rows behind the last key may hold anything: their sums are not computed.
+            let row = |i: usize| &scores[(first + i.min(n_rows - 1)) * COLUMNS..][..COLUMNS];
+            simd::transpose(self.instructions, &std::array::from_fn(row), strip, ROWS);
             for panel in 0..stride / COLUMNS {
                 let out = &mut sums[first * stride + panel * COLUMNS..];
                 let tile = Tile {
@@ -350,17 +352,40 @@ fn columns_in_strips(rows: Rows<'_>, width: usize, out: &mut Vec<f32>) {
 }
 
 /// Writes up to 32 rows as columns, times `scale`; columns that lack are zero.
-fn as_columns(rows: Rows<'_>, width: usize, scale: f32, out: &mut Vec<f32>) {
+fn as_columns(set: Instructions, rows: Rows<'_>, width: usize, scale: f32, out: &mut Vec<f32>) {
     out.clear();
     out.resize(width * COLUMNS, 0.0);
-    for i in 0..rows.n_rows {
+    let whole = rows.n_rows / ROWS * ROWS;
+    for first in (0..whole).step_by(ROWS) {
+        let eight = std::array::from_fn(|i| rows.row(first + i, width));
+        simd::transpose(set, &eight, &mut out[first..], COLUMNS);
+    }
+    for i in whole..rows.n_rows {
         for (out, value) in out
             .iter_mut()
             .skip(i)
             .step_by(COLUMNS)
             .zip(rows.row(i, width))
         {
-            *out = value * scale;
+            *out = *value;
+        }
+    }
+    simd::run(set, Scale { values: out, scale });
+}
+
+/// Multiplies all values by one.
+struct Scale<'a> {
+    values: &'a mut [f32],
+    scale: f32,
+}
+
+impl Kernel for Scale<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for value in self.values {
+            *value *= self.scale;
         }
     }
 }
@@ -388,42 +413,55 @@ impl Kernel for Softmax<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let (rows, _) = self.scores.as_chunks_mut::<COLUMNS>();
+        let (lanes, _) = self.scores.as_chunks_mut::<LANES>();
         if let Some(mask) = self.mask {
-            for (row, _) in rows.iter_mut().zip(mask).filter(|(_, counts)| !**counts) {
-                row.fill(f32::NEG_INFINITY);
+            let rows = lanes.chunks_exact_mut(COLUMNS / LANES).zip(mask);
+            for (row, _) in rows.filter(|(_, counts)| !**counts) {
+                row.fill([f32::NEG_INFINITY; LANES]);
             }
         }
-        let mut largest = [f32::NEG_INFINITY; COLUMNS];
-        for row in rows.iter() {
-            for j in 0..COLUMNS {
-                // A NaN must stay, so that it is seen.
-                largest[j] = if row[j] <= largest[j] {
-                    largest[j]
-                } else {
-                    row[j]
-                };
-            }
+        for part in 0..COLUMNS / LANES {
+            softmax(lanes, part);
         }
-        let mut sums = [0.0_f32; COLUMNS];
-        for row in rows.iter_mut() {
-            for j in 0..COLUMNS {
-                let power = exp(row[j] - largest[j]);
-                row[j] = if row[j] == f32::NEG_INFINITY {
-                    0.0
-                } else {
-                    power
-                };
-                sums[j] += row[j];
-            }
+    }
+}
+
+/// Columns whose sums stay in one register.
+const LANES: usize = 16;
+
+/// Turns the scores of one part of the columns into probabilities.
+#[inline(always)]
+fn softmax(lanes: &mut [[f32; LANES]], part: usize) {
+    let step = COLUMNS / LANES;
+    let mut largest = [f32::NEG_INFINITY; LANES];
+    for row in lanes.iter().skip(part).step_by(step) {
+        for j in 0..LANES {
+            // A NaN must stay, so that it is seen.
+            largest[j] = if row[j] <= largest[j] {
+                largest[j]
+            } else {
+                row[j]
+            };
         }
-        for sum in &mut sums {
-            *sum = if *sum == 0.0 { 0.0 } else { 1.0 / *sum };
+    }
+    let mut sums = [0.0_f32; LANES];
+    for row in lanes.iter_mut().skip(part).step_by(step) {
+        for j in 0..LANES {
+            let power = exp(row[j] - largest[j]);
+            row[j] = if row[j] == f32::NEG_INFINITY {
+                0.0
+            } else {
+                power
+            };
+            sums[j] += row[j];
         }
-        for row in rows.iter_mut() {
-            for j in 0..COLUMNS {
-                row[j] *= sums[j];
-            }
+    }
+    for sum in &mut sums {
+        *sum = if *sum == 0.0 { 0.0 } else { 1.0 / *sum };
+    }
+    for row in lanes.iter_mut().skip(part).step_by(step) {
+        for j in 0..LANES {
+            row[j] *= sums[j];
         }
     }
 }
@@ -455,48 +493,36 @@ impl Kernel for SoftmaxBack<'_> {
     }
 }
 
-/// Writes columns as rows of the output.
-struct Turn<'a, 'b, 'c> {
-    across: &'a [f32],
-    out: &'b mut ColumnsMut<'c>,
-    first: usize,
-    used: usize,
-    width: usize,
+/// Writes columns as rows of the output from row `first` on, the first `used` of them.
+fn turn(
+    head: &Head<'_>,
+    across: &mut [f32],
     scale: f32,
-}
-
-impl Kernel for Turn<'_, '_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for i in 0..self.used {
-            let out = self.out.row(self.first + i, self.width);
-            for (out, value) in out
-                .iter_mut()
-                .zip(self.across.iter().skip(i).step_by(COLUMNS))
-            {
-                *out = value * self.scale;
-            }
-        }
+    out: &mut ColumnsMut<'_>,
+    (first, used): (usize, usize),
+) {
+    let width = head.width;
+    simd::run(
+        head.instructions,
+        Scale {
+            values: &mut across[..width * COLUMNS],
+            scale,
+        },
+    );
+    let whole = width / ROWS * ROWS;
+    let at = first * out.stride + out.first;
+    for column in (0..whole).step_by(ROWS) {
+        let eight = std::array::from_fn(|i| &across[(column + i) * COLUMNS..][..used]);
+        simd::transpose(
+            head.instructions,
+            &eight,
+            &mut out.values[at + column..],
+            out.stride,
+        );
     }
-}
-
-/// Writes the scores of up to 8 keys as a strip.
-struct TurnStrip<'a> {
-    scores: &'a [f32],
-    n_rows: usize,
-    strip: &'a mut [f32],
-}
-
-impl Kernel for TurnStrip<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        // Rows behind the last key may hold anything: their sums are not computed.
-        let n = self.n_rows;
-        let row = |i: usize| &self.scores[i.min(n - 1) * COLUMNS..][..COLUMNS];
-        transpose(&std::array::from_fn(row), self.strip);
+    for column in whole..width {
+        for i in 0..used {
+            out.values[at + i * out.stride + column] = across[column * COLUMNS + i];
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 use rayon::prelude::*;
 
+use super::attend::{Attend, CrossAttention, CrossGradients, Memory};
 use super::layer::{At, LayerGradients, LayerWeights};
 use super::options::{Pass, RecurrentOptions, State, StateGradients};
 use super::plan::divide;
-use super::tape::{OUTPUT_PLACE, Stack, Task, add};
+use super::stack::{OUTPUT_PLACE, Stack, add};
+use super::tape::Task;
 use crate::dropout::{Draw, Dropout};
 use crate::error::{Error, check};
 use crate::panels::{Begin, Panels};
@@ -45,6 +47,7 @@ pub struct RecurrentDecoder {
     projection: Panels,
     projection_back: Panels,
     bias: Vec<f32>,
+    attend: Option<Attend>,
     tasks: Vec<Task>,
     order: Vec<usize>,
     packed: Option<Pass>,
@@ -59,6 +62,8 @@ struct Shape {
     batch: usize,
     steps: usize,
     draw: Option<Draw>,
+    /// Keys that were attended to.
+    n_keys: Option<usize>,
     whole: bool,
 }
 
@@ -89,6 +94,8 @@ pub struct DecoderInput<'a> {
     pub truth: Option<(&'a [f32], &'a [bool])>,
     /// Valid steps of each sequence; all where there are none.
     pub lengths: Option<&'a [usize]>,
+    /// What is attended to; the decoder does not attend where there is none.
+    pub memory: Option<Memory<'a>>,
     /// Draw of dropout; nothing is dropped where there is none.
     pub draw: Option<Draw>,
 }
@@ -104,6 +111,7 @@ impl<'a> DecoderInput<'a> {
             steps,
             truth: None,
             lengths: None,
+            memory: None,
             draw: None,
         }
     }
@@ -122,6 +130,14 @@ impl<'a> DecoderInput<'a> {
         self
     }
 
+    /// Sets what is attended to, by the weights of
+    /// [`pack_attention`](RecurrentDecoder::pack_attention).
+    #[must_use]
+    pub const fn with_memory(mut self, memory: Memory<'a>) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
     /// Sets the draw of dropout.
     #[must_use]
     pub const fn with_draw(mut self, draw: Draw) -> Self {
@@ -133,6 +149,9 @@ impl<'a> DecoderInput<'a> {
     fn check(&self, options: &RecurrentOptions) -> Result<(), Error> {
         check("start", "inputs", self.start.len(), options.n_inputs)?;
         self.initial.check(options, self.batch)?;
+        if let Some(memory) = &self.memory {
+            memory.check(options, self.batch)?;
+        }
         if let Some((values, steps)) = self.truth {
             let n = self.batch * self.steps * options.n_inputs;
             check("truth", "batch × steps × inputs", values.len(), n)?;
@@ -169,6 +188,7 @@ impl RecurrentDecoder {
             projection: Panels::new(options.instructions, options.precision),
             projection_back: Panels::new(options.instructions, options.precision),
             bias: Vec::new(),
+            attend: None,
             tasks: Vec::new(),
             order: Vec::new(),
             packed: None,
@@ -215,6 +235,18 @@ impl RecurrentDecoder {
         Ok(())
     }
 
+    /// Packs the weights of attention; call it whenever they have changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] where a weight has another shape, [`Error::Option`] where the number of
+    /// heads does not divide that of hidden units.
+    pub fn pack_attention(&mut self, weights: CrossAttention<'_>, pass: Pass) -> Result<(), Error> {
+        let former = self.attend.take();
+        self.attend = Some(Attend::pack(&self.stack.options, former, &weights, pass)?);
+        Ok(())
+    }
+
     /// Runs over a batch and writes the predictions, `[batch, steps, inputs]`, zero behind a
     /// sequence's end.
     ///
@@ -234,6 +266,12 @@ impl RecurrentDecoder {
             });
         }
         input.check(&self.stack.options)?;
+        if input.memory.is_some() && self.attend.is_none() {
+            return Err(Error::Order {
+                call: "forward",
+                before: "pack_attention",
+            });
+        }
         let DecoderInput {
             batch, steps, draw, ..
         } = input;
@@ -272,6 +310,7 @@ impl RecurrentDecoder {
             batch,
             steps,
             draw,
+            n_keys: input.memory.map(|memory| memory.n_keys),
             whole: true,
         });
         Ok(())
@@ -280,7 +319,7 @@ impl RecurrentDecoder {
     /// Runs one task through all steps.
     fn run(&self, task: &mut Task, input: &DecoderInput<'_>) {
         let options = &self.stack.options;
-        let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
+        let (n, k) = (options.n_hidden, options.n_inputs);
         task.begin(options, Some(input.initial), input.batch);
         let dropout = Dropout::new(input.draw, options.output_dropout, OUTPUT_PLACE);
         let length = task.plan.n_steps() * task.plan.n_rows();
@@ -288,29 +327,62 @@ impl RecurrentDecoder {
         if dropout.is_some() {
             grow(&mut task.dropped, length * n);
         }
+        let attend = self.attend.as_ref().zip(input.memory);
+        if let Some((attend, memory)) = &attend {
+            task.attend.begin(length, n, attend.n_heads * memory.n_keys);
+        }
+        let attend = attend.as_ref().map(|(attend, memory)| (*attend, memory));
+        if self.taught() {
+            for t in 0..task.plan.n_steps() {
+                self.read(task, task.at(t), input);
+            }
+            self.stack.all_steps(task, input.draw);
+        }
         for t in 0..task.plan.n_steps() {
             let at = task.at(t);
-            self.read(task, at, input);
-            self.stack.step(task, at, input.draw);
-            let after = &task.layers[top].h[at.next().rows(n)];
-            let outputs = match dropout {
-                Some(dropout) => {
-                    let dropped = &mut task.dropped[at.rows(n)];
-                    let number = |r| task.plan.number(t, r);
-                    self.stack.drop_rows(dropout, number, after, dropped, false);
-                    &*dropped
-                }
-                None => after,
-            };
-            let rows = Rows {
-                values: outputs,
-                stride: n,
-                n_rows: at.active,
-            };
-            let out = &mut task.wide[at.rows(k)];
-            self.projection
-                .multiply(rows, &mut task.strips, out, k, Begin::Bias(&self.bias));
+            if !self.taught() {
+                self.read(task, at, input);
+                self.stack.step(task, at, input.draw);
+            }
+            self.predict(task, at, attend, dropout);
         }
+    }
+
+    /// Tells whether every step reads the true value: then layers can go one after another.
+    fn taught(&self) -> bool {
+        self.truth.iter().skip(1).all(|&truth| truth)
+    }
+
+    /// Computes the predictions of a step from the outputs.
+    fn predict(
+        &self,
+        task: &mut Task,
+        at: At,
+        attend: Option<(&Attend, &Memory<'_>)>,
+        dropout: Option<Dropout>,
+    ) {
+        let options = &self.stack.options;
+        let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
+        let mut after = &task.layers[top].h[at.next().rows(n)];
+        if let Some((attend, memory)) = attend {
+            let (tape, strips) = (&mut task.attend, &mut task.strips);
+            attend.forward(tape, (&task.plan, at), after, memory, strips);
+            after = &task.attend.merged[at.rows(n)];
+        }
+        if let Some(dropout) = dropout {
+            let dropped = &mut task.dropped[at.rows(n)];
+            let number = |r| task.plan.number(at.t, r);
+            self.stack.drop_rows(dropout, number, after, dropped, false);
+            after = dropped;
+        }
+        let rows = Rows {
+            values: after,
+            stride: n,
+            n_rows: at.active,
+        };
+        let out = &mut task.wide[at.rows(k)];
+        self.projection
+            .multiply(rows, &mut task.strips, out, k, Begin::Bias(&self.bias));
     }
 
     /// Puts the inputs of a step on the tape.
@@ -338,28 +410,61 @@ impl RecurrentDecoder {
     /// # Errors
     ///
     /// [`Error::Length`] where a gradient has another shape, [`Error::Order`] without a pass
-    /// before it, or where weights were packed for inference.
+    /// before it, after one that attended, or where weights were packed for inference.
     pub fn backward(
         &mut self,
         predictions: &[f32],
         gradients: &mut DecoderGradients<'_, '_>,
     ) -> Result<(), Error> {
-        let shape = self.checked(predictions, gradients)?;
+        self.go_back(predictions, gradients, None)
+    }
+
+    /// Goes back a pass that attended; `memory` is that of the pass.
+    ///
+    /// # Errors
+    ///
+    /// As [`backward`](Self::backward).
+    pub fn backward_attended(
+        &mut self,
+        predictions: &[f32],
+        gradients: &mut DecoderGradients<'_, '_>,
+        memory: Memory<'_>,
+        attention: &mut CrossGradients<'_>,
+    ) -> Result<(), Error> {
+        self.go_back(predictions, gradients, Some((memory, attention)))
+    }
+
+    fn go_back(
+        &mut self,
+        predictions: &[f32],
+        gradients: &mut DecoderGradients<'_, '_>,
+        attention: Option<(Memory<'_>, &mut CrossGradients<'_>)>,
+    ) -> Result<(), Error> {
+        let memory = attention.as_ref().map(|(memory, _)| *memory);
+        if let Some((memory, gradients)) = &attention {
+            let batch = self.last.map_or(0, |shape| shape.batch);
+            memory.check(&self.stack.options, batch)?;
+            gradients.check(self.stack.options.n_hidden, memory)?;
+        }
+        let shape = self.checked(predictions, gradients, memory)?;
         let (n, k) = (self.stack.options.n_hidden, self.stack.options.n_inputs);
         let top = self.stack.options.n_layers - 1;
         let mut tasks = std::mem::take(&mut self.tasks);
         tasks
             .par_iter_mut()
-            .for_each(|task| self.run_back(task, shape, predictions));
+            .for_each(|task| self.run_back(task, shape, predictions, memory));
         self.tasks = tasks;
         self.stack.weight_gradients(&self.tasks, gradients.layers);
         let dropped = Dropout::new(shape.draw, self.stack.options.output_dropout, OUTPUT_PLACE);
         let segment = |task: usize| {
             let task = &self.tasks[task];
-            let after = task.layers[top]
-                .h
-                .get(task.plan.n_rows() * n..)
-                .unwrap_or_default();
+            let after = match memory {
+                Some(_) => &task.attend.merged,
+                None => task.layers[top]
+                    .h
+                    .get(task.plan.n_rows() * n..)
+                    .unwrap_or_default(),
+            };
             let x = if dropped.is_some() {
                 &task.dropped
             } else {
@@ -382,6 +487,9 @@ impl RecurrentDecoder {
         );
         self.stack
             .initial_gradients(&self.tasks, shape.batch, &mut gradients.initial);
+        if let Some((memory, attention)) = attention {
+            self.attention_gradients(memory, attention);
+        }
         gradients.start.fill(0.0);
         for task in &self.tasks {
             // The first step is the last on the way back, so its gradients are still there.
@@ -393,12 +501,81 @@ impl RecurrentDecoder {
         Ok(())
     }
 
+    /// Computes the gradients of attention's weights, and copies those of the memory.
+    fn attention_gradients(&mut self, memory: Memory<'_>, gradients: &mut CrossGradients<'_>) {
+        let n = self.stack.options.n_hidden;
+        let (top, own) = (self.stack.options.n_layers - 1, memory.n_keys * n);
+        let product = self.stack.product(n, n, self.tasks.len());
+        let segment = |task: usize| {
+            let task = &self.tasks[task];
+            let (dy, rows) = (&task.attend.query, &task.plan.valid);
+            let x = task.layers[top]
+                .h
+                .get(task.plan.n_rows() * n..)
+                .unwrap_or_default();
+            Segment {
+                dy,
+                dy_stride: n,
+                x,
+                x_stride: n,
+                rows,
+            }
+        };
+        let scratches = &mut self.stack.scratches;
+        product.compute(
+            scratches,
+            segment,
+            gradients.query,
+            Some(gradients.query_bias),
+        );
+        let segment = |task: usize| {
+            let task = &self.tasks[task];
+            let (dy, x, rows) = (
+                &task.attend.d_merged,
+                &task.attend.context,
+                &task.plan.valid,
+            );
+            Segment {
+                dy,
+                dy_stride: n,
+                x,
+                x_stride: n,
+                rows,
+            }
+        };
+        product.compute(scratches, segment, gradients.out, Some(gradients.out_bias));
+        for task in &self.tasks {
+            for (r, &row) in task.plan.rows.iter().enumerate() {
+                let (from, to) = (r * own..(r + 1) * own, row * own..(row + 1) * own);
+                gradients.keys[to.clone()].copy_from_slice(&task.attend.d_keys[from.clone()]);
+                gradients.values[to].copy_from_slice(&task.attend.d_values[from]);
+            }
+        }
+    }
+
     /// Goes one task back through all steps.
-    fn run_back(&self, task: &mut Task, shape: Shape, predictions: &[f32]) {
+    fn run_back(
+        &self,
+        task: &mut Task,
+        shape: Shape,
+        predictions: &[f32],
+        memory: Option<Memory<'_>>,
+    ) {
         let options = &self.stack.options;
-        let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
+        let (n, k) = (options.n_hidden, options.n_inputs);
         let dropout = Dropout::new(shape.draw, options.output_dropout, OUTPUT_PLACE);
         task.begin_back(options, None, None, shape.batch);
+        let attend = self.attend.as_ref().zip(memory);
+        if let Some(memory) = &memory {
+            task.attend.begin_back(&task.plan, n, memory.n_keys);
+        }
+        let attend = attend.as_ref().map(|(attend, memory)| (*attend, memory));
+        let taught = self.taught();
+        if taught {
+            let length = task.plan.n_steps() * task.plan.n_rows() * n;
+            grow(&mut task.between, length);
+            task.between[..length].fill(0.0);
+        }
         let mut read_later = 0;
         for t in (0..task.plan.n_steps()).rev() {
             let at = task.at(t);
@@ -411,34 +588,59 @@ impl RecurrentDecoder {
                 &mut d_predictions[..read_later * k],
                 &task.dx[..read_later * k],
             );
-            let rows = Rows {
-                values: d_predictions,
-                stride: k,
-                n_rows: at.active,
-            };
-            let d_state = &mut task.layers[top].d_state[..at.active * n];
-            match dropout {
-                Some(dropout) => {
-                    let d_outputs = &mut task.dx[..at.active * n];
-                    self.projection_back.multiply(
-                        rows,
-                        &mut task.strips,
-                        d_outputs,
-                        n,
-                        Begin::Zero,
-                    );
-                    let number = |r| task.plan.number(t, r);
-                    self.stack
-                        .drop_rows(dropout, number, d_outputs, d_state, true);
-                }
-                None => {
-                    self.projection_back
-                        .multiply(rows, &mut task.strips, d_state, n, Begin::Add);
-                }
+            self.predict_back(task, at, attend, dropout);
+            if taught {
+                continue;
             }
             let own = t > 0 && !self.truth[t];
             self.stack.step_back(task, at, shape.draw, own || t == 0);
             read_later = if own { at.active } else { 0 };
+        }
+        if taught {
+            self.stack.all_steps_back(task, shape.draw, false, true);
+            self.stack.first_inputs_back(task);
+        }
+    }
+
+    /// Goes from the predictions of a step back to the outputs, whose gradient is added up.
+    fn predict_back(
+        &self,
+        task: &mut Task,
+        at: At,
+        attend: Option<(&Attend, &Memory<'_>)>,
+        dropout: Option<Dropout>,
+    ) {
+        let options = &self.stack.options;
+        let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
+        let values = &task.wide[at.rows(k)];
+        let rows = Rows {
+            values,
+            stride: k,
+            n_rows: at.active,
+        };
+        let sum = if self.taught() {
+            &mut task.between[at.rows(n)]
+        } else {
+            &mut task.layers[top].d_state[..at.active * n]
+        };
+        let (out, begin) = match attend {
+            Some(_) => (&mut task.attend.d_merged[at.rows(n)], Begin::Zero),
+            None => (&mut *sum, Begin::Add),
+        };
+        let strips = &mut task.strips;
+        match dropout {
+            Some(dropout) => {
+                let dropped = &mut task.dx[..at.active * n];
+                self.projection_back
+                    .multiply(rows, strips, dropped, n, Begin::Zero);
+                let number = |r| task.plan.number(at.t, r);
+                self.stack
+                    .drop_rows(dropout, number, dropped, out, attend.is_none());
+            }
+            None => self.projection_back.multiply(rows, strips, out, n, begin),
+        }
+        if let Some((attend, memory)) = attend {
+            attend.backward(&mut task.attend, (&task.plan, at), memory, strips, sum);
         }
     }
 
@@ -447,6 +649,7 @@ impl RecurrentDecoder {
         &mut self,
         predictions: &[f32],
         gradients: &DecoderGradients<'_, '_>,
+        memory: Option<Memory<'_>>,
     ) -> Result<Shape, Error> {
         let shape = self.last.filter(|shape| shape.whole);
         let shape = shape.ok_or(Error::Order {
@@ -457,6 +660,22 @@ impl RecurrentDecoder {
             return Err(Error::Order {
                 call: "backward",
                 before: "pack for training",
+            });
+        }
+        if memory.map(|memory| memory.n_keys) != shape.n_keys {
+            return Err(Error::Order {
+                call: "backward",
+                before: "forward with this memory",
+            });
+        }
+        let packed = self
+            .attend
+            .as_ref()
+            .is_none_or(|attend| attend.pass == Pass::Training);
+        if memory.is_some() && !packed {
+            return Err(Error::Order {
+                call: "backward",
+                before: "pack_attention for training",
             });
         }
         let options = &self.stack.options;

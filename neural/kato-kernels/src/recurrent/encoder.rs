@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use super::layer::{LayerGradients, LayerWeights};
 use super::options::{Pass, RecurrentOptions, State, StateGradients};
 use super::plan::divide;
-use super::tape::{Stack, Task, add};
+use super::stack::Stack;
+use super::tape::Task;
 use crate::dropout::Draw;
 use crate::error::{Error, check};
 use crate::strips::grow;
@@ -208,8 +209,8 @@ impl RecurrentEncoder {
                 for (x, &row) in x.chunks_exact_mut(k).zip(&task.plan.rows) {
                     x.copy_from_slice(&inputs[(row * steps + t) * k..][..k]);
                 }
-                stack.step(task, at, draw);
             }
+            stack.all_steps(task, draw);
         });
         self.last = Some(Shape {
             batch,
@@ -321,30 +322,25 @@ impl RecurrentEncoder {
             batch, steps, draw, ..
         } = self.checked(&upstream, gradients)?;
         let stack = &self.stack;
-        let (n, k, top) = (
-            stack.options.n_hidden,
-            stack.options.n_inputs,
-            stack.options.n_layers - 1,
-        );
+        let (n, k) = (stack.options.n_hidden, stack.options.n_inputs);
         let wants_inputs = gradients.inputs.is_some();
         self.tasks.par_iter_mut().for_each(|task| {
             task.begin_back(&stack.options, upstream.hidden, upstream.cell, batch);
+            let length = task.plan.n_steps() * task.plan.n_rows();
+            grow(&mut task.between, length * n);
             if wants_inputs {
-                grow(&mut task.wide, task.plan.n_steps() * task.plan.n_rows() * k);
+                grow(&mut task.wide, length * k);
             }
-            for t in (0..task.plan.n_steps()).rev() {
-                let at = task.at(t);
-                if let Some(outputs) = upstream.outputs {
-                    let d_state = &mut task.layers[top].d_state[..at.active * n];
-                    for (d_state, &row) in d_state.chunks_exact_mut(n).zip(&task.plan.rows) {
-                        add(d_state, &outputs[(row * steps + t) * n..][..n]);
+            if let Some(outputs) = upstream.outputs {
+                for t in 0..task.plan.n_steps() {
+                    let rows = task.at(t).rows(n);
+                    let rows = task.between[rows].chunks_exact_mut(n).zip(&task.plan.rows);
+                    for (to, &row) in rows {
+                        to.copy_from_slice(&outputs[(row * steps + t) * n..][..n]);
                     }
                 }
-                stack.step_back(task, at, draw, wants_inputs);
-                if wants_inputs {
-                    task.wide[at.rows(k)].copy_from_slice(&task.dx[..at.active * k]);
-                }
             }
+            stack.all_steps_back(task, draw, wants_inputs, upstream.outputs.is_some());
         });
         self.stack.weight_gradients(&self.tasks, gradients.layers);
         let stack = &self.stack;

@@ -1,5 +1,7 @@
 //! Runs a transformer block over one sequence, with everything between in one thread's buffers.
 
+use std::ops::Range;
+
 use super::block::BlockOptions;
 use super::weights::{Packed, PackedBlock, lengths};
 use crate::activation::{self, Activation};
@@ -7,12 +9,15 @@ use crate::attention::head::{self, Columns, ColumnsMut, Head, Targets};
 use crate::dropout::{Draw, Dropout};
 use crate::norm::LayerNorm;
 use crate::panels::{Begin, Panels};
-use crate::simd::{self, Kernel};
+use crate::simd::{self, COLUMNS, Kernel};
 use crate::strips::{Rows, Strips, grow};
 use crate::weight_gradient::{Alone, Segment, WeightGradient};
 
 /// Place of the first block's dropout; recurrent nets have the places below.
 const FIRST_PLACE: u64 = 1 << 33;
+
+/// Probabilities that are kept at most: half a megabyte.
+const MAX_KEPT: usize = 1 << 17;
 
 /// Sequence of a batch.
 #[derive(Clone, Copy)]
@@ -57,6 +62,8 @@ pub(super) struct Work {
     head: head::Work,
     alone: Alone,
     rows: Vec<u32>,
+    /// Probabilities of all heads, where they are few.
+    kept: Vec<f32>,
 }
 
 impl Work {
@@ -80,11 +87,15 @@ impl Work {
         for buffer in [&mut self.up, &mut self.active, &mut self.d_up] {
             grow(buffer, n * options.n_hidden);
         }
+        // Fewer rows may keep more than all: every length up to `n` must find room.
+        let kept = (0..=n).filter_map(|n| kept_of(options, n, d - d / options.n_heads));
+        grow(&mut self.kept, kept.map(|kept| kept.end).max().unwrap_or(0));
         let known = self.rows.len();
         self.rows.extend((known..n).map(|row| row as u32));
     }
 
-    /// Computes everything up to the net's last layer.
+    /// Computes everything up to the net's last layer. For the way back it keeps probabilities, as
+    /// long as they stay in the cache.
     pub(super) fn forward(
         &mut self,
         options: &BlockOptions,
@@ -104,7 +115,8 @@ impl Work {
                 stride: d,
                 first,
             };
-            head(options, &self.qkv, n, first).forward(&mut self.head, None, out);
+            let kept = kept_of(options, n, first).map(|kept| &mut self.kept[kept]);
+            head(options, &self.qkv, n, first).forward(&mut self.head, kept, out);
         }
         linear(
             &packed.out,
@@ -265,7 +277,8 @@ impl Work {
                 stride: 3 * d,
                 firsts: [0, d, 2 * d].map(|part| part + first),
             };
-            head(options, &self.qkv, n, first).backward(&mut self.head, None, d_out, to);
+            let kept = kept_of(options, n, first).map(|kept| &self.kept[kept]);
+            head(options, &self.qkv, n, first).backward(&mut self.head, kept, d_out, to);
         }
         gradients.add(&packed.qkv, &self.d_qkv, normal_1, qkv, qkv_bias);
         multiply(
@@ -286,6 +299,14 @@ impl Work {
             },
         );
     }
+}
+
+/// Returns where the probabilities of the head whose columns begin at `first` are kept; nowhere
+/// where those of all heads would not fit the cache.
+fn kept_of(options: &BlockOptions, n: usize, first: usize) -> Option<Range<usize>> {
+    let length = n.next_multiple_of(COLUMNS) * n;
+    let head = first / (options.width / options.n_heads);
+    (length * options.n_heads <= MAX_KEPT).then(|| head * length..(head + 1) * length)
 }
 
 /// Cuts a slice into parts of these lengths.

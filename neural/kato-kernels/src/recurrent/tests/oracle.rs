@@ -2,8 +2,11 @@
 
 use crate::dropout::{Draw, Dropout};
 use crate::recurrent::Cell;
-use crate::recurrent::tape::OUTPUT_PLACE;
+use crate::recurrent::stack::OUTPUT_PLACE;
 use crate::testing::numbers;
+
+/// Keys that a decoder attends to.
+pub(super) const N_KEYS: usize = 4;
 
 /// What a net is made of.
 #[derive(Clone, Debug)]
@@ -13,6 +16,8 @@ pub(super) struct Net {
     pub(super) n_hidden: usize,
     pub(super) n_layers: usize,
     pub(super) dropout: f32,
+    /// Heads by which a decoder attends to 4 keys, of which the last is masked; 0 for none.
+    pub(super) n_heads: usize,
 }
 
 /// Net with its parameters, and a batch: sum of values times `upstream` is what is differentiated.
@@ -60,6 +65,9 @@ impl Problem {
         sizes.extend([states, cells]);
         let values = if teach.is_some() {
             sizes.extend([k, k * n, k]);
+            if net.n_heads > 0 {
+                sizes.extend([n * n, n, n * n, n, batch * N_KEYS * n, batch * N_KEYS * n]);
+            }
             batch * steps * k
         } else {
             sizes.push(batch * steps * k);
@@ -160,6 +168,9 @@ impl Problem {
                     let top = layer + 1 == net.n_layers;
                     let place = if top { OUTPUT_PLACE } else { layer as u64 };
                     x = h;
+                    if top && net.n_heads > 0 {
+                        x = self.attend(&parameters[p + 5..], &x, row);
+                    }
                     if !top || self.decodes() {
                         self.drop(&mut x, place, row, t);
                     }
@@ -178,6 +189,34 @@ impl Problem {
         } else {
             [hidden, cell, outputs].concat()
         }
+    }
+
+    /// Adds what the output `h` attends to.
+    fn attend(&self, parameters: &[Vec<f64>], h: &[f64], row: usize) -> Vec<f64> {
+        let [query, query_bias, out, out_bias, keys, values] = parameters else {
+            panic!("six")
+        };
+        let (n, width) = (h.len(), h.len() / self.net.n_heads);
+        let query = product(query, h, query_bias);
+        let mut context = vec![0.0; n];
+        for first in (0..n).step_by(width) {
+            let at = |key: usize| (row * N_KEYS + key) * n + first;
+            let weight = |key: usize| {
+                let products = (0..width).map(|j| query[first + j] * keys[at(key) + j]);
+                (products.sum::<f64>() / (width as f64).sqrt()).exp()
+            };
+            let total: f64 = (0..N_KEYS - 1).map(weight).sum();
+            for key in 0..N_KEYS - 1 {
+                for j in 0..width {
+                    context[first + j] += weight(key) / total * values[at(key) + j];
+                }
+            }
+        }
+        product(out, &context, out_bias)
+            .iter()
+            .zip(h)
+            .map(|(a, h)| a + h)
+            .collect()
     }
 
     fn drop(&self, x: &mut [f64], place: u64, row: usize, t: usize) {
