@@ -1,18 +1,22 @@
 //! Runs a recurrent net that reads its own predictions, or the true values, step by step.
 
+mod input;
+mod steps;
+
 use rayon::prelude::*;
 
 use super::attend::{Attend, CrossAttention, CrossGradients, Memory};
-use super::layer::{At, LayerGradients, LayerWeights};
-use super::options::{Pass, RecurrentOptions, State, StateGradients};
+use super::layer::LayerWeights;
+use super::options::{Pass, RecurrentOptions};
 use super::plan::divide;
 use super::stack::{OUTPUT_PLACE, Stack, add};
 use super::tape::Task;
 use crate::dropout::{Draw, Dropout};
 use crate::error::{Error, check};
-use crate::panels::{Begin, Panels};
-use crate::strips::{Rows, grow};
+use crate::panels::Panels;
 use crate::weight_gradient::Segment;
+
+pub use input::{DecoderGradients, DecoderInput, Projection};
 
 /// Recurrent net with a projection of its outputs, whose next input is the true value or its own
 /// prediction, as a draw for each step says.
@@ -65,115 +69,6 @@ struct Shape {
     /// Keys that were attended to.
     n_keys: Option<usize>,
     whole: bool,
-}
-
-/// Linear map from a decoder's outputs to its predictions, which have the width of its inputs.
-#[derive(Clone, Copy, Debug)]
-pub struct Projection<'a> {
-    /// Weights, `[inputs, hidden]`.
-    pub weights: &'a [f32],
-    /// Bias, `[inputs]`.
-    pub bias: &'a [f32],
-}
-
-/// Batch for a [`RecurrentDecoder`].
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct DecoderInput<'a> {
-    /// Input of the first step, `[inputs]`, for every sequence.
-    pub start: &'a [f32],
-    /// States at the start.
-    pub initial: State<'a>,
-    /// Number of sequences.
-    pub batch: usize,
-    /// Number of steps of the longest sequence.
-    pub steps: usize,
-    /// True values, `[batch, steps, inputs]`, and for each step whether its input is the true value
-    /// of the step before. The first step's says nothing. Own predictions are read where there
-    /// are none.
-    pub truth: Option<(&'a [f32], &'a [bool])>,
-    /// Valid steps of each sequence; all where there are none.
-    pub lengths: Option<&'a [usize]>,
-    /// What is attended to; the decoder does not attend where there is none.
-    pub memory: Option<Memory<'a>>,
-    /// Draw of dropout; nothing is dropped where there is none.
-    pub draw: Option<Draw>,
-}
-
-impl<'a> DecoderInput<'a> {
-    /// Begins with whole sequences, own predictions and no dropout.
-    #[must_use]
-    pub const fn new(start: &'a [f32], initial: State<'a>, batch: usize, steps: usize) -> Self {
-        Self {
-            start,
-            initial,
-            batch,
-            steps,
-            truth: None,
-            lengths: None,
-            memory: None,
-            draw: None,
-        }
-    }
-
-    /// Gives the true values and the steps whose input is one.
-    #[must_use]
-    pub const fn with_truth(mut self, values: &'a [f32], steps: &'a [bool]) -> Self {
-        self.truth = Some((values, steps));
-        self
-    }
-
-    /// Sets the lengths, `[batch]`.
-    #[must_use]
-    pub const fn with_lengths(mut self, lengths: &'a [usize]) -> Self {
-        self.lengths = Some(lengths);
-        self
-    }
-
-    /// Sets what is attended to, by the weights of
-    /// [`pack_attention`](RecurrentDecoder::pack_attention).
-    #[must_use]
-    pub const fn with_memory(mut self, memory: Memory<'a>) -> Self {
-        self.memory = Some(memory);
-        self
-    }
-
-    /// Sets the draw of dropout.
-    #[must_use]
-    pub const fn with_draw(mut self, draw: Draw) -> Self {
-        self.draw = Some(draw);
-        self
-    }
-
-    /// Checks the batch.
-    fn check(&self, options: &RecurrentOptions) -> Result<(), Error> {
-        check("start", "inputs", self.start.len(), options.n_inputs)?;
-        self.initial.check(options, self.batch)?;
-        if let Some(memory) = &self.memory {
-            memory.check(options, self.batch)?;
-        }
-        if let Some((values, steps)) = self.truth {
-            let n = self.batch * self.steps * options.n_inputs;
-            check("truth", "batch × steps × inputs", values.len(), n)?;
-            check("truth", "steps", steps.len(), self.steps)?;
-        }
-        Ok(())
-    }
-}
-
-/// Where gradients of a [`RecurrentDecoder`] go; what was there is overwritten.
-#[derive(Debug)]
-pub struct DecoderGradients<'a, 'b> {
-    /// Of the weights of each layer.
-    pub layers: &'a mut [LayerGradients<'b>],
-    /// Of the projection's weights, `[inputs, hidden]`.
-    pub projection: &'a mut [f32],
-    /// Of the projection's bias, `[inputs]`.
-    pub projection_bias: &'a mut [f32],
-    /// Of the first input, `[inputs]`.
-    pub start: &'a mut [f32],
-    /// Of the states at the start.
-    pub initial: StateGradients<'a>,
 }
 
 impl RecurrentDecoder {
@@ -314,94 +209,6 @@ impl RecurrentDecoder {
             whole: true,
         });
         Ok(())
-    }
-
-    /// Runs one task through all steps.
-    fn run(&self, task: &mut Task, input: &DecoderInput<'_>) {
-        let options = &self.stack.options;
-        let (n, k) = (options.n_hidden, options.n_inputs);
-        task.begin(options, Some(input.initial), input.batch);
-        let dropout = Dropout::new(input.draw, options.output_dropout, OUTPUT_PLACE);
-        let length = task.plan.n_steps() * task.plan.n_rows();
-        grow(&mut task.wide, length * k);
-        if dropout.is_some() {
-            grow(&mut task.dropped, length * n);
-        }
-        let attend = self.attend.as_ref().zip(input.memory);
-        if let Some((attend, memory)) = &attend {
-            task.attend.begin(length, n, attend.n_heads * memory.n_keys);
-        }
-        let attend = attend.as_ref().map(|(attend, memory)| (*attend, memory));
-        if self.taught() {
-            for t in 0..task.plan.n_steps() {
-                self.read(task, task.at(t), input);
-            }
-            self.stack.all_steps(task, input.draw);
-        }
-        for t in 0..task.plan.n_steps() {
-            let at = task.at(t);
-            if !self.taught() {
-                self.read(task, at, input);
-                self.stack.step(task, at, input.draw);
-            }
-            self.predict(task, at, attend, dropout);
-        }
-    }
-
-    /// Tells whether every step reads the true value: then layers can go one after another.
-    fn taught(&self) -> bool {
-        self.truth.iter().skip(1).all(|&truth| truth)
-    }
-
-    /// Computes the predictions of a step from the outputs.
-    fn predict(
-        &self,
-        task: &mut Task,
-        at: At,
-        attend: Option<(&Attend, &Memory<'_>)>,
-        dropout: Option<Dropout>,
-    ) {
-        let options = &self.stack.options;
-        let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
-        let mut after = &task.layers[top].h[at.next().rows(n)];
-        if let Some((attend, memory)) = attend {
-            let (tape, strips) = (&mut task.attend, &mut task.strips);
-            attend.forward(tape, (&task.plan, at), after, memory, strips);
-            after = &task.attend.merged[at.rows(n)];
-        }
-        if let Some(dropout) = dropout {
-            let dropped = &mut task.dropped[at.rows(n)];
-            let number = |r| task.plan.number(at.t, r);
-            self.stack.drop_rows(dropout, number, after, dropped, false);
-            after = dropped;
-        }
-        let rows = Rows {
-            values: after,
-            stride: n,
-            n_rows: at.active,
-        };
-        let out = &mut task.wide[at.rows(k)];
-        self.projection
-            .multiply(rows, &mut task.strips, out, k, Begin::Bias(&self.bias));
-    }
-
-    /// Puts the inputs of a step on the tape.
-    fn read(&self, task: &mut Task, at: At, input: &DecoderInput<'_>) {
-        let k = self.stack.options.n_inputs;
-        let x = &mut task.layers[0].x[at.rows(k)];
-        if at.t == 0 {
-            x.chunks_exact_mut(k)
-                .for_each(|x| x.copy_from_slice(input.start));
-            return;
-        }
-        match input.truth {
-            Some((values, steps)) if steps[at.t] => {
-                for (x, &row) in x.chunks_exact_mut(k).zip(&task.plan.rows) {
-                    x.copy_from_slice(&values[(row * input.steps + at.t - 1) * k..][..k]);
-                }
-            }
-            _ => x.copy_from_slice(&task.wide[At { t: at.t - 1, ..at }.rows(k)]),
-        }
     }
 
     /// Goes the last pass back from the gradient of its predictions, `[batch, steps, inputs]`; what
@@ -550,97 +357,6 @@ impl RecurrentDecoder {
                 gradients.keys[to.clone()].copy_from_slice(&task.attend.d_keys[from.clone()]);
                 gradients.values[to].copy_from_slice(&task.attend.d_values[from]);
             }
-        }
-    }
-
-    /// Goes one task back through all steps.
-    fn run_back(
-        &self,
-        task: &mut Task,
-        shape: Shape,
-        predictions: &[f32],
-        memory: Option<Memory<'_>>,
-    ) {
-        let options = &self.stack.options;
-        let (n, k) = (options.n_hidden, options.n_inputs);
-        let dropout = Dropout::new(shape.draw, options.output_dropout, OUTPUT_PLACE);
-        task.begin_back(options, None, None, shape.batch);
-        let attend = self.attend.as_ref().zip(memory);
-        if let Some(memory) = &memory {
-            task.attend.begin_back(&task.plan, n, memory.n_keys);
-        }
-        let attend = attend.as_ref().map(|(attend, memory)| (*attend, memory));
-        let taught = self.taught();
-        if taught {
-            let length = task.plan.n_steps() * task.plan.n_rows() * n;
-            grow(&mut task.between, length);
-            task.between[..length].fill(0.0);
-        }
-        let mut read_later = 0;
-        for t in (0..task.plan.n_steps()).rev() {
-            let at = task.at(t);
-            let d_predictions = &mut task.wide[at.rows(k)];
-            for (d, &row) in d_predictions.chunks_exact_mut(k).zip(&task.plan.rows) {
-                d.copy_from_slice(&predictions[(row * shape.steps + t) * k..][..k]);
-            }
-            // The next step may have read the prediction; `dx` holds what comes back from it.
-            add(
-                &mut d_predictions[..read_later * k],
-                &task.dx[..read_later * k],
-            );
-            self.predict_back(task, at, attend, dropout);
-            if taught {
-                continue;
-            }
-            let own = t > 0 && !self.truth[t];
-            self.stack.step_back(task, at, shape.draw, own || t == 0);
-            read_later = if own { at.active } else { 0 };
-        }
-        if taught {
-            self.stack.all_steps_back(task, shape.draw, false, true);
-            self.stack.first_inputs_back(task);
-        }
-    }
-
-    /// Goes from the predictions of a step back to the outputs, whose gradient is added up.
-    fn predict_back(
-        &self,
-        task: &mut Task,
-        at: At,
-        attend: Option<(&Attend, &Memory<'_>)>,
-        dropout: Option<Dropout>,
-    ) {
-        let options = &self.stack.options;
-        let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
-        let values = &task.wide[at.rows(k)];
-        let rows = Rows {
-            values,
-            stride: k,
-            n_rows: at.active,
-        };
-        let sum = if self.taught() {
-            &mut task.between[at.rows(n)]
-        } else {
-            &mut task.layers[top].d_state[..at.active * n]
-        };
-        let (out, begin) = match attend {
-            Some(_) => (&mut task.attend.d_merged[at.rows(n)], Begin::Zero),
-            None => (&mut *sum, Begin::Add),
-        };
-        let strips = &mut task.strips;
-        match dropout {
-            Some(dropout) => {
-                let dropped = &mut task.dx[..at.active * n];
-                self.projection_back
-                    .multiply(rows, strips, dropped, n, Begin::Zero);
-                let number = |r| task.plan.number(at.t, r);
-                self.stack
-                    .drop_rows(dropout, number, dropped, out, attend.is_none());
-            }
-            None => self.projection_back.multiply(rows, strips, out, n, begin),
-        }
-        if let Some((attend, memory)) = attend {
-            attend.backward(&mut task.attend, (&task.plan, at), memory, strips, sum);
         }
     }
 

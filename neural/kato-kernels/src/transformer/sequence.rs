@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use super::block::BlockOptions;
-use super::weights::{Packed, PackedBlock, lengths};
+use super::branch::{Add, Gradients, add_branch, drop_rows, linear, multiply, split};
+use super::options::BlockOptions;
+use super::weights::{PackedBlock, lengths};
 use crate::activation::{self, Activation};
 use crate::attention::head::{self, Columns, ColumnsMut, Head, Targets};
 use crate::dropout::{Draw, Dropout};
 use crate::norm::LayerNorm;
-use crate::panels::{Begin, Panels};
-use crate::simd::{self, COLUMNS, Kernel};
-use crate::strips::{Rows, Strips, grow};
-use crate::weight_gradient::{Alone, Segment, WeightGradient};
+use crate::simd::{self, COLUMNS};
+use crate::strips::{Strips, grow};
+use crate::weight_gradient::Alone;
 
 /// Place of the first block's dropout; recurrent nets have the places below.
 const FIRST_PLACE: u64 = 1 << 33;
@@ -309,16 +309,6 @@ fn kept_of(options: &BlockOptions, n: usize, first: usize) -> Option<Range<usize
     (length * options.n_heads <= MAX_KEPT).then(|| head * length..(head + 1) * length)
 }
 
-/// Cuts a slice into parts of these lengths.
-fn split<const N: usize>(values: &mut [f32], lengths: [usize; N]) -> [&mut [f32]; N] {
-    let mut rest = values;
-    lengths.map(|length| {
-        let (part, others) = std::mem::take(&mut rest).split_at_mut(length);
-        rest = others;
-        part
-    })
-}
-
 /// Describes the head whose columns begin at `first`.
 fn head<'a>(options: &BlockOptions, qkv: &'a [f32], n: usize, first: usize) -> Head<'a> {
     let d = options.width;
@@ -336,157 +326,5 @@ fn head<'a>(options: &BlockOptions, qkv: &'a [f32], n: usize, first: usize) -> H
         n_keys: n,
         width: d / options.n_heads,
         mask: None,
-    }
-}
-
-/// Computes a linear layer of `n` rows.
-fn linear(packed: &Packed, x: &[f32], n: usize, strips: &mut Strips, y: &mut [f32]) {
-    let rows = Rows {
-        values: x,
-        stride: packed.k,
-        n_rows: n,
-    };
-    packed
-        .forward
-        .multiply(rows, strips, y, packed.n, Begin::Bias(&packed.bias));
-}
-
-/// Multiplies `n` rows of `width` values by panels back towards a layer's inputs.
-fn multiply(
-    panels: &Panels,
-    dy: &[f32],
-    width: usize,
-    n: usize,
-    strips: &mut Strips,
-    dx: &mut [f32],
-) {
-    let rows = Rows {
-        values: dy,
-        stride: width,
-        n_rows: n,
-    };
-    panels.multiply(rows, strips, dx, panels.n_columns(), Begin::Zero);
-}
-
-/// Adds gradients of weights up.
-struct Gradients<'a> {
-    options: &'a BlockOptions,
-    rows: &'a [u32],
-    alone: &'a mut Alone,
-}
-
-impl Gradients<'_> {
-    fn add(
-        &mut self,
-        packed: &Packed,
-        dy: &[f32],
-        x: &[f32],
-        weights: &mut [f32],
-        bias: &mut [f32],
-    ) {
-        let product = WeightGradient {
-            instructions: self.options.instructions,
-            precision: self.options.precision,
-            n: packed.n,
-            k: packed.k,
-            n_segments: 1,
-        };
-        let segment = Segment {
-            dy,
-            dy_stride: packed.n,
-            x,
-            x_stride: packed.k,
-            rows: self.rows,
-        };
-        product.add(self.alone, &segment, weights, bias);
-    }
-}
-
-/// Writes `x` plus what the branch gives, some of it dropped.
-fn add_branch(
-    options: &BlockOptions,
-    place: Place,
-    dropout: Option<Dropout>,
-    x: &[f32],
-    branch: &[f32],
-    out: &mut [f32],
-) {
-    let number = (place.sequence as u64) << 32;
-    let kernel = Branch {
-        width: options.width,
-        dropout,
-        number,
-        x: Some(x),
-        branch,
-        out,
-    };
-    simd::run(options.instructions, kernel);
-}
-
-/// Writes the gradient of what the branch gave.
-fn drop_rows(
-    options: &BlockOptions,
-    place: Place,
-    dropout: Option<Dropout>,
-    dy: &[f32],
-    out: &mut [f32],
-) {
-    let number = (place.sequence as u64) << 32;
-    let kernel = Branch {
-        width: options.width,
-        dropout,
-        number,
-        x: None,
-        branch: dy,
-        out,
-    };
-    simd::run(options.instructions, kernel);
-}
-
-struct Branch<'a> {
-    width: usize,
-    dropout: Option<Dropout>,
-    number: u64,
-    x: Option<&'a [f32]>,
-    branch: &'a [f32],
-    out: &'a mut [f32],
-}
-
-impl Kernel for Branch<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let out = self.out;
-        out.copy_from_slice(self.branch);
-        if let Some(dropout) = self.dropout {
-            for (i, row) in out.chunks_exact_mut(self.width).enumerate() {
-                let mask = dropout.row(self.number | i as u64);
-                for (j, out) in row.iter_mut().enumerate() {
-                    *out *= mask.factor(j);
-                }
-            }
-        }
-        if let Some(x) = self.x {
-            for (out, x) in out.iter_mut().zip(x) {
-                *out += x;
-            }
-        }
-    }
-}
-
-struct Add<'a> {
-    to: &'a mut [f32],
-    from: &'a [f32],
-}
-
-impl Kernel for Add<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for (to, from) in self.to.iter_mut().zip(self.from) {
-            *to += from;
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Names the weights of a transformer block, and packs them.
 
-use super::block::BlockOptions;
+use super::options::BlockOptions;
 use crate::error::{Error, check};
 use crate::panels::Panels;
 use crate::recurrent::Pass;
