@@ -3,7 +3,8 @@
 
 use indicatif::HumanCount;
 use kato_hierarchy::head::{
-    Counts, Explanation, NextToken, Part, Reason, ScoredToken, TextScore, WriteEnd, WrittenText,
+    Counts, Explanation, NextToken, OrderTerm, Part, Reason, ScoredToken, TextScore, WriteEnd,
+    WrittenText,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -84,36 +85,7 @@ fn reason(reason: &Reason) -> String {
             text += &dim(&format!("      {uniform:.6} for every token alike"));
             text.push('\n');
             for order in orders {
-                let counts = match order.counts {
-                    Counts::Occurrences => "times",
-                    _ => "tokens before it",
-                };
-                text += &format!(
-                    "      {:.6} = {:.4} · {:.3} · ({} − {:.3}) / {}  after {:?}, {counts}\n",
-                    order.term,
-                    order.reached,
-                    order.trust,
-                    order.count,
-                    order.discount,
-                    order.total,
-                    order.context.join(" ")
-                );
-                for pattern in &order.patterns {
-                    let name = short(&pattern.pattern);
-                    let source = pattern.source.as_ref();
-                    let source = source.map(|source| format!(", first {}", place(source)));
-                    let source = source.unwrap_or_default();
-                    let (level, count) = (pattern.level, pattern.count);
-                    let line = format!("        node{level} {name}: {count}{source}");
-                    text += &dim(&line);
-                    text.push('\n');
-                }
-                let named = order.patterns.len() as u64;
-                let more = order.n_patterns.unwrap_or(0).saturating_sub(named);
-                if more > 0 {
-                    text += &dim(&format!("        and {} more", HumanCount(more)));
-                    text.push('\n');
-                }
+                text += &of_order(order);
             }
         }
         Reason::Cache {
@@ -136,6 +108,41 @@ fn reason(reason: &Reason) -> String {
             text.push('\n');
         }
         _ => {}
+    }
+    text
+}
+
+/// Describes what the n-grams of one length say.
+fn of_order(order: &OrderTerm) -> String {
+    let counts = match order.counts {
+        Counts::Occurrences => "times",
+        _ => "tokens before it",
+    };
+    let mut text = format!(
+        "      {:.6} = {:.4} · {:.3} · ({} − {:.3}) / {}  after {:?}, {counts}\n",
+        order.term,
+        order.reached,
+        order.trust,
+        order.count,
+        order.discount,
+        order.total,
+        order.context.join(" ")
+    );
+    for pattern in &order.patterns {
+        let name = short(&pattern.pattern);
+        let source = pattern.source.as_ref();
+        let source = source.map(|source| format!(", first {}", place(source)));
+        let source = source.unwrap_or_default();
+        let (level, count) = (pattern.level, pattern.count);
+        let line = format!("        node{level} {name}: {count}{source}");
+        text += &dim(&line);
+        text.push('\n');
+    }
+    let named = order.patterns.len() as u64;
+    let more = order.n_patterns.unwrap_or(0).saturating_sub(named);
+    if more > 0 {
+        text += &dim(&format!("        and {} more", HumanCount(more)));
+        text.push('\n');
     }
     text
 }

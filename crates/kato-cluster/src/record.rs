@@ -313,43 +313,23 @@ impl Record {
                     range: Some(GetRange::Bounded(range.clone())),
                     ..GetOptions::default()
                 };
-                let mut received = 0;
-                let mut failed = None;
-                match self.store.get_opts(&path, options).await {
-                    Ok(GetResult {
-                        payload: GetResultPayload::File(from, _),
-                        ..
-                    }) => {
-                        // A store in a directory hands out the file, and would cut it into many
-                        // small pieces.
-                        (file, received) = file.copy(from, range.clone()).await?;
-                    }
+                let received = match self.store.get_opts(&path, options).await {
                     Ok(answer) => {
-                        let mut stream = answer.into_stream();
-                        while let Some(bytes) = stream.next().await {
-                            match bytes {
-                                Ok(bytes) => {
-                                    received += bytes.len() as u64;
-                                    file = file.push(bytes).await?;
-                                }
-                                Err(error) => {
-                                    failed = Some(error);
-                                    break;
-                                }
-                            }
-                        }
+                        let received;
+                        (file, received) = receive(answer, range, file).await?;
+                        received
                     }
-                    Err(error) => failed = Some(error),
-                }
-                match failed {
-                    None if received == length => break,
-                    None => {
+                    Err(error) => Err(error),
+                };
+                match received {
+                    Ok(received) if received == length => break,
+                    Ok(received) => {
                         return Err(ClusterError::Damaged {
                             key: key.to_owned(),
                             reason: format!("{received} bytes came of {length} asked for"),
                         });
                     }
-                    Some(error) => {
+                    Err(error) => {
                         // Half a range must not stay in front of the whole.
                         file = file.rewind().await?;
                         self.wait(&mut retry, "read", key, error).await?;
@@ -398,6 +378,32 @@ impl Record {
             }
         }
     }
+}
+
+/// Writes the answer to a question for a range behind a file; returns the file, and how many bytes
+/// came, or why no more did.
+async fn receive(
+    answer: GetResult,
+    range: &Range<u64>,
+    mut file: Incoming,
+) -> Result<(Incoming, object_store::Result<u64>), ClusterError> {
+    if let GetResultPayload::File(from, _) = answer.payload {
+        // A store in a directory hands out the file, and would cut it into many small pieces.
+        let (file, received) = file.copy(from, range.clone()).await?;
+        return Ok((file, Ok(received)));
+    }
+    let mut received = 0;
+    let mut stream = answer.into_stream();
+    while let Some(bytes) = stream.next().await {
+        match bytes {
+            Ok(bytes) => {
+                received += bytes.len() as u64;
+                file = file.push(bytes).await?;
+            }
+            Err(error) => return Ok((file, Err(error))),
+        }
+    }
+    Ok((file, Ok(received)))
 }
 
 /// Waits without a thread that drives futures, where there are such.

@@ -107,6 +107,37 @@ pub(crate) async fn status(
         worker_seconds_left: None,
         published: publication(record, plan).await?,
     };
+    let (open, seconds) = count_tasks(record, plan, &mut status).await?;
+    for (key, _) in record.list(&plan.key("merged")).await? {
+        if let Some(marker) = record.read_json::<MergeMarker>(&key).await? {
+            check_plan(&marker.plan, &status.plan, &key)?;
+            status.merges_done += 1;
+            status.merged_bytes += marker.slice.file.bytes;
+        }
+    }
+    for (key, _) in record.list(&plan.key("sealed")).await? {
+        if let Some(marker) = record.read_json::<SealMarker>(&key).await? {
+            check_plan(&marker.plan, &status.plan, &key)?;
+            status.ranges_sealed += 1;
+            status.sealed_bytes += marker.segment.bytes;
+        }
+    }
+    (status.failures, status.tasks_failed) = failures(record, plan, &open).await?;
+    if status.tasks_done > 0 && seconds > 0.0 {
+        status.tokens_per_worker_second = Some(status.tokens as f64 / seconds);
+        status.worker_seconds_left =
+            Some(seconds / f64::from(status.tasks_done) * open.len() as f64);
+    }
+    status.tasks_open = in_words(&open);
+    Ok(status)
+}
+
+/// Counts the tasks that are done; returns those that are not, and the worker seconds of the others.
+async fn count_tasks(
+    record: &Record,
+    plan: &Plan,
+    status: &mut Status,
+) -> Result<(Vec<u32>, f64), ClusterError> {
     let mut done = vec![false; plan.tasks() as usize];
     let mut seconds = 0.0;
     for (key, _) in record.list(&plan.key("tasks")).await? {
@@ -127,31 +158,8 @@ pub(crate) async fn status(
             .sum::<u64>();
         seconds += marker.seconds;
     }
-    for (key, _) in record.list(&plan.key("merged")).await? {
-        if let Some(marker) = record.read_json::<MergeMarker>(&key).await? {
-            check_plan(&marker.plan, &status.plan, &key)?;
-            status.merges_done += 1;
-            status.merged_bytes += marker.slice.file.bytes;
-        }
-    }
-    for (key, _) in record.list(&plan.key("sealed")).await? {
-        if let Some(marker) = record.read_json::<SealMarker>(&key).await? {
-            check_plan(&marker.plan, &status.plan, &key)?;
-            status.ranges_sealed += 1;
-            status.sealed_bytes += marker.segment.bytes;
-        }
-    }
-    let open: Vec<u32> = (0..plan.tasks())
-        .filter(|task| !done[*task as usize])
-        .collect();
-    (status.failures, status.tasks_failed) = failures(record, plan, &open).await?;
-    if status.tasks_done > 0 && seconds > 0.0 {
-        status.tokens_per_worker_second = Some(status.tokens as f64 / seconds);
-        status.worker_seconds_left =
-            Some(seconds / f64::from(status.tasks_done) * open.len() as f64);
-    }
-    status.tasks_open = in_words(&open);
-    Ok(status)
+    let open = (0..plan.tasks()).filter(|task| !done[*task as usize]);
+    Ok((open.collect(), seconds))
 }
 
 /// Reads what was published of a plan; `None` if nothing was.

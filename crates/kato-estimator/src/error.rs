@@ -6,7 +6,7 @@ use kato_advice::Advice;
 use thiserror::Error;
 
 /// The reason why there is no estimate.
-#[derive(Debug, Clone, PartialEq, Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EstimateError {
     /// There are no levels, more than there can be, or a chunk size that no level can have.
@@ -84,12 +84,12 @@ pub enum EstimateError {
         reason: String,
     },
     /// A plot could not be written.
-    #[error("failed to write the plot {}: {reason}", path.display())]
+    #[error("failed to write the plot {}", path.display())]
     Plot {
         /// The file, or its directory.
         path: PathBuf,
         /// The problem.
-        reason: String,
+        source: std::io::Error,
     },
 }
 

@@ -54,15 +54,14 @@ impl Interval {
         Self::new(self.value, self.low / factor, self.high * factor)
     }
 
-    /// Returns what is left of a quantity without a part of it, none below 0: each end less the same
-    /// end of the part, as both are large together.
+    /// Subtracts a part of the quantity, end by end, as both are large together; nothing falls below 0.
     #[must_use]
-    pub fn less(&self, part: Self) -> Self {
-        let less = |whole: f64, part: f64| (whole - part).max(0.0);
+    pub fn minus(&self, part: Self) -> Self {
+        let minus = |whole: f64, part: f64| (whole - part).max(0.0);
         Self::new(
-            less(self.value, part.value),
-            less(self.low, part.low),
-            less(self.high, part.high),
+            minus(self.value, part.value),
+            minus(self.low, part.low),
+            minus(self.high, part.high),
         )
     }
 

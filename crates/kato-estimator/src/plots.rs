@@ -37,9 +37,9 @@ impl StorageBreakdown {
     /// ```
     pub fn write_plots(&self, dir: impl AsRef<Path>) -> Result<Vec<PathBuf>, EstimateError> {
         let dir = dir.as_ref();
-        let failed = |path: &Path, error: std::io::Error| EstimateError::Plot {
+        let failed = |path: &Path, source: std::io::Error| EstimateError::Plot {
             path: path.to_owned(),
-            reason: error.to_string(),
+            source,
         };
         std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
         let plots = [

@@ -32,34 +32,8 @@ impl fmt::Display for HardwareProfile {
 impl HardwareProfile {
     /// Writes the facts about processor, memory, limits and virtualisation.
     fn machine(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cpu = &self.cpu;
         line(f, "operating system", &self.operating_system)?;
-        line(
-            f,
-            "processor",
-            &format_args!("{} ({})", cpu.model, cpu.architecture),
-        )?;
-        line(f, "physical cores", &cpu.physical_cores)?;
-        line(f, "logical cores", &cpu.logical_cores)?;
-        line(f, "usable cores", &cpu.usable_cores)?;
-        line(f, "clock, MHz", &cpu.clock_mhz)?;
-        let caches = cpu.caches.clone().map(|caches| {
-            let caches = caches.iter().map(|cache| {
-                let (level, kind) = (cache.level, cache.kind.to_lowercase());
-                format!(
-                    "L{level} {kind} {} KiB ×{}",
-                    cache.bytes >> 10,
-                    cache.instances
-                )
-            });
-            caches.collect::<Vec<_>>().join(", ")
-        });
-        line(f, "caches", &caches)?;
-        line(
-            f,
-            "instructions",
-            &cpu.features.clone().map(|features| features.join(" ")),
-        )?;
+        self.processor(f)?;
         match &self.memory {
             Finding::Known(memory) => line(
                 f,
@@ -98,6 +72,37 @@ impl HardwareProfile {
             f,
             "container",
             &container.map(|sign| sign.unwrap_or_else(|| "no sign of one".to_owned())),
+        )
+    }
+
+    /// Writes the facts about the processor.
+    fn processor(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpu = &self.cpu;
+        line(
+            f,
+            "processor",
+            &format_args!("{} ({})", cpu.model, cpu.architecture),
+        )?;
+        line(f, "physical cores", &cpu.physical_cores)?;
+        line(f, "logical cores", &cpu.logical_cores)?;
+        line(f, "usable cores", &cpu.usable_cores)?;
+        line(f, "clock, MHz", &cpu.clock_mhz)?;
+        let caches = cpu.caches.clone().map(|caches| {
+            let caches = caches.iter().map(|cache| {
+                let (level, kind) = (cache.level, cache.kind.to_lowercase());
+                format!(
+                    "L{level} {kind} {} KiB ×{}",
+                    cache.bytes >> 10,
+                    cache.instances
+                )
+            });
+            caches.collect::<Vec<_>>().join(", ")
+        });
+        line(f, "caches", &caches)?;
+        line(
+            f,
+            "instructions",
+            &cpu.features.clone().map(|features| features.join(" ")),
         )
     }
 

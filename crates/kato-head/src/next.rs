@@ -122,6 +122,24 @@ fn all_by_ngrams(head: &Head, kneser_ney: &KneserNey) -> Vec<f64> {
     probabilities
 }
 
+/// Returns the class of a position, by its history and its n-grams.
+fn class_of(
+    history: &History,
+    followers: &[Vec<u64>; MAX_CACHED],
+    kneser_ney: &KneserNey,
+) -> Class {
+    let mut class = Class::of(history, followers);
+    if let Some(order) = kneser_ney.last() {
+        // All of these are below 256.
+        class.ngram_context = order.length.min(7) as u8;
+        class.ngram_count = digits(order.total).min(12);
+        let share = 1.0 - order.left_over;
+        let eighths = (1u8..8).filter(|&eighths| f64::from(eighths) / 8.0 <= share);
+        class.ngram_share = eighths.count() as u8;
+    }
+    class
+}
+
 /// A head's answer at one position, made by [`Head::next`].
 ///
 /// The probability of a symbol w is Σ λₑ · pₑ(w) over the [experts](Expert), added up in their
@@ -161,15 +179,7 @@ impl<'h> NextDistribution<'h> {
             false => KneserNey::uniform(n_outcomes),
         };
         let followers: [Vec<u64>; MAX_CACHED] = [1, 2, 3].map(|length| history.followers(length));
-        let mut class = Class::of(history, &followers);
-        if let Some(order) = kneser_ney.last() {
-            // All of these are below 256.
-            class.ngram_context = order.length.min(7) as u8;
-            class.ngram_count = digits(order.total).min(12);
-            let share = 1.0 - order.left_over;
-            let eighths = (1u8..8).filter(|&eighths| f64::from(eighths) / 8.0 <= share);
-            class.ngram_share = eighths.count() as u8;
-        }
+        let mut class = class_of(history, &followers, &kneser_ney);
         let by_ngrams = OnceLock::new();
         let mut opinions: [Opinion; N_EXPERTS] = Default::default();
         for expert in EXPERTS.into_iter().filter(|&expert| is_asked(expert)) {

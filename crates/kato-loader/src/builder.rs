@@ -157,34 +157,7 @@ impl StreamingDatasetLoaderBuilder {
     pub fn build(mut self) -> Result<StreamingDatasetLoader, LoadError> {
         self.check()?;
         let cursor = self.resume_from.take().unwrap_or_default();
-        let mixed = std::mem::take(&mut self.mixed);
-        let n_datasets = mixed.len().max(1);
-        // Checked first, since positions are handed out to the datasets by number.
-        if cursor != Cursor::default() && cursor.others.len() + 1 != n_datasets {
-            return Err(LoadError::InvalidCursor {
-                reason: format!(
-                    "the position is in a mixture of {} datasets, and this one has {n_datasets}",
-                    cursor.others.len() + 1
-                ),
-            });
-        }
-        let positions: Vec<Position> = mixture::positions(&cursor).collect();
-        let position = |part: usize| positions.get(part).copied().unwrap_or_default();
-        let mut parts = Vec::with_capacity(n_datasets);
-        if mixed.is_empty() {
-            parts.push(self.part(1.0, position(0))?);
-        }
-        for (number, (weight, mut dataset)) in mixed.into_iter().enumerate() {
-            dataset.check_part(weight)?;
-            // Each dataset is cut into the shards of the mixture by itself, so that together they
-            // hold each of its records once.
-            dataset.selection.shard = self.selection.shard;
-            dataset.selection.allows_empty |= self.selection.allows_empty;
-            dataset.interrupt = self.interrupt.clone();
-            #[cfg(feature = "remote")]
-            dataset.remote.inherit(&self.remote);
-            parts.push(dataset.part(weight, position(number))?);
-        }
+        let parts = self.parts(&cursor)?;
         let n_workers = self.workers.unwrap_or_else(|| default_workers(&parts));
         let mixture = Mixture::new(parts, self.mixing);
         // Before the position is looked at: what differs says more than a position that does not
@@ -192,24 +165,7 @@ impl StreamingDatasetLoaderBuilder {
         self.check_identity(&mixture)?;
         let mut datasets = mixture.parts().iter().map(|part| &part.dataset);
         datasets.try_for_each(Dataset::check_position)?;
-        let workers = match n_workers {
-            0 => None,
-            number => {
-                let mut files = mixture
-                    .parts()
-                    .iter()
-                    .flat_map(|part| part.dataset.corpus.files.iter());
-                // A stream of the caller may never end, and cannot be interrupted: then the threads
-                // are left behind.
-                let join_on_drop = files.all(|file| file.is_readable_again());
-                Some(Workers::start(
-                    number,
-                    self.prefetch_bytes,
-                    join_on_drop,
-                    &self.probe,
-                )?)
-            }
-        };
+        let workers = self.start_workers(n_workers, &mixture)?;
         let stream_options = StreamOptions {
             on_bad_record: self.on_bad_record,
             ledger_capacity: self.ledger_capacity,
@@ -237,6 +193,56 @@ impl StreamingDatasetLoaderBuilder {
             cancel,
             cursor.counts,
         ))
+    }
+
+    /// Opens the datasets, each at its position.
+    fn parts(&mut self, cursor: &Cursor) -> Result<Vec<Part>, LoadError> {
+        let mixed = std::mem::take(&mut self.mixed);
+        let n_datasets = mixed.len().max(1);
+        // Checked first, since positions are handed out to the datasets by number.
+        if *cursor != Cursor::default() && cursor.others.len() + 1 != n_datasets {
+            return Err(LoadError::InvalidCursor {
+                reason: format!(
+                    "the position is in a mixture of {} datasets, and this one has {n_datasets}",
+                    cursor.others.len() + 1
+                ),
+            });
+        }
+        let positions: Vec<Position> = mixture::positions(cursor).collect();
+        let position = |part: usize| positions.get(part).copied().unwrap_or_default();
+        let mut parts = Vec::with_capacity(n_datasets);
+        if mixed.is_empty() {
+            parts.push(self.part(1.0, position(0))?);
+        }
+        for (number, (weight, mut dataset)) in mixed.into_iter().enumerate() {
+            dataset.check_part(weight)?;
+            // Each dataset is cut into the shards of the mixture by itself, so that together they
+            // hold each of its records once.
+            dataset.selection.shard = self.selection.shard;
+            dataset.selection.allows_empty |= self.selection.allows_empty;
+            dataset.interrupt = self.interrupt.clone();
+            #[cfg(feature = "remote")]
+            dataset.remote.inherit(&self.remote);
+            parts.push(dataset.part(weight, position(number))?);
+        }
+        Ok(parts)
+    }
+
+    /// Starts the threads that decode ahead; `None` without any.
+    fn start_workers(
+        &self,
+        number: usize,
+        mixture: &Mixture,
+    ) -> Result<Option<Workers>, LoadError> {
+        if number == 0 {
+            return Ok(None);
+        }
+        let parts = mixture.parts().iter();
+        let mut files = parts.flat_map(|part| part.dataset.corpus.files.iter());
+        // A stream of the caller may never end, and cannot be interrupted: then the threads are left
+        // behind.
+        let join_on_drop = files.all(|file| file.is_readable_again());
+        Workers::start(number, self.prefetch_bytes, join_on_drop, &self.probe).map(Some)
     }
 
     /// Lists the files of one dataset and opens it at its position.

@@ -431,7 +431,7 @@ impl LearnBatch {
         self.nodes[node_idx].vectors.record(name, vector);
     }
 
-    /// Adds the id of the document that was sample number `document_idx`.
+    /// Adds the id of document number `document_idx`, counted from zero.
     pub fn record_document(&mut self, document_idx: u64, id: &str) {
         self.document_bytes += id.len() + size_of::<(u64, String)>();
         self.documents.push((document_idx, id.to_owned()));

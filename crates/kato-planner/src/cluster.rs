@@ -129,6 +129,49 @@ pub fn simulate(
     rates.check()?;
     machine.check()?;
     store.check()?;
+    let [learn, merge, seal] = loads(run, rates, store);
+    let threads = machine.threads as f64;
+    // A task is learned by all threads of a machine; of merges it does one with each thread.
+    let whole = Lanes {
+        n: run.n_workers,
+        threads,
+        bytes_a_second: machine.network_bytes_a_second,
+    };
+    let single = Lanes {
+        n: run.n_workers.saturating_mul(machine.threads),
+        threads: 1.0,
+        bytes_a_second: machine.network_bytes_a_second / threads,
+    };
+    let learn = phase(run, (0, run.n_tasks), learn, &whole, store);
+    let merge = phase(run, (1, run.n_ranges * run.n_levels), merge, &single, store);
+    let seal = phase(run, (2, run.n_ranges), seal, &single, store);
+    let phases = [&learn, &merge, &seal];
+    let sum = |of: fn(&PhaseForecast) -> f64| phases.into_iter().map(of).sum::<f64>();
+    let seconds = sum(|phase| phase.seconds);
+    let segments = run.tokens * rates.segment_bytes_a_token;
+    let patterns = run.tokens * rates.patterns_a_token;
+    let machine_usd = run.n_workers as f64 * seconds / 3600.0 * machine.usd_an_hour;
+    let request_usd = (sum(|phase| phase.n_reads) * store.usd_a_million_reads
+        + sum(|phase| phase.n_writes) * store.usd_a_million_writes)
+        / 1e6;
+    Ok(ClusterForecast {
+        n_workers: run.n_workers,
+        seconds,
+        machine_usd,
+        request_usd,
+        usd: machine_usd + request_usd,
+        stored_bytes: segments,
+        stored_usd_a_month: segments / 1e9 * store.usd_a_gb_month,
+        // Nearly all patterns are of the lowest level, and each is a symbol of the next.
+        most_symbols_a_range: patterns / run.n_ranges as f64,
+        learn,
+        merge,
+        seal,
+    })
+}
+
+/// Returns what an attempt asks for: at learning a task, at merging and at sealing a range.
+fn loads(run: &ClusterRun, rates: &ClusterRates, store: &ObjectStore) -> [Load; 3] {
     let (tasks, levels) = (run.n_tasks as f64, run.n_levels as f64);
     let merges = run.n_ranges as f64 * levels;
     let slices = run.tokens * rates.slice_bytes_a_token;
@@ -159,42 +202,7 @@ pub fn simulate(
         n_reads: 1.0 + levels * (1.0 + (merged / merges / store.part_bytes).ceil()),
         n_writes: 1.0 + (segments / ranges / store.part_bytes).ceil().max(1.0),
     };
-    let threads = machine.threads as f64;
-    // A task is learned by all threads of a machine; of merges it does one with each thread.
-    let whole = Lanes {
-        n: run.n_workers,
-        threads,
-        bytes_a_second: machine.network_bytes_a_second,
-    };
-    let single = Lanes {
-        n: run.n_workers.saturating_mul(machine.threads),
-        threads: 1.0,
-        bytes_a_second: machine.network_bytes_a_second / threads,
-    };
-    let learn = phase(run, (0, run.n_tasks), learn, &whole, store);
-    let merge = phase(run, (1, run.n_ranges * run.n_levels), merge, &single, store);
-    let seal = phase(run, (2, run.n_ranges), seal, &single, store);
-    let phases = [&learn, &merge, &seal];
-    let sum = |of: fn(&PhaseForecast) -> f64| phases.into_iter().map(of).sum::<f64>();
-    let seconds = sum(|phase| phase.seconds);
-    let machine_usd = run.n_workers as f64 * seconds / 3600.0 * machine.usd_an_hour;
-    let request_usd = (sum(|phase| phase.n_reads) * store.usd_a_million_reads
-        + sum(|phase| phase.n_writes) * store.usd_a_million_writes)
-        / 1e6;
-    Ok(ClusterForecast {
-        n_workers: run.n_workers,
-        seconds,
-        machine_usd,
-        request_usd,
-        usd: machine_usd + request_usd,
-        stored_bytes: segments,
-        stored_usd_a_month: segments / 1e9 * store.usd_a_gb_month,
-        // Nearly all patterns are of the lowest level, and each is a symbol of the next.
-        most_symbols_a_range: patterns / run.n_ranges as f64,
-        learn,
-        merge,
-        seal,
-    })
+    [learn, merge, seal]
 }
 
 /// Where tasks of a phase are done, one at a time in each lane.

@@ -59,7 +59,7 @@ pub struct Criterion {
 impl Criterion {
     /// Creates a criterion of which more is better.
     #[must_use]
-    pub fn more(measure: impl Into<String>, weight: f64) -> Self {
+    pub fn maximize(measure: impl Into<String>, weight: f64) -> Self {
         Self {
             measure: measure.into(),
             weight,
@@ -69,10 +69,10 @@ impl Criterion {
 
     /// Creates a criterion of which less is better.
     #[must_use]
-    pub fn less(measure: impl Into<String>, weight: f64) -> Self {
+    pub fn minimize(measure: impl Into<String>, weight: f64) -> Self {
         Self {
             less_is_better: true,
-            ..Self::more(measure, weight)
+            ..Self::maximize(measure, weight)
         }
     }
 

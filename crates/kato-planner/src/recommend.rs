@@ -479,21 +479,13 @@ fn changes(
     requirements: &Requirements,
 ) -> Vec<Change> {
     let mut changes = Vec::new();
-    let has_only =
-        |option: &MachineOption, kind: fn(&Shortfall) -> bool| option.shortfalls.iter().all(kind);
-    let late = offers
-        .iter()
-        .filter(|(_, option)| has_only(option, |s| matches!(s, Shortfall::Time { .. })))
-        .min_by(|a, b| a.1.hours.value.total_cmp(&b.1.hours.value));
-    if let Some((_, option)) = late {
+    let late = |s: &Shortfall| matches!(s, Shortfall::Time { .. });
+    if let Some(option) = nearest(offers, late, |option| option.hours.value) {
         let (hours, machine) = (option.hours.value, option.machine.clone());
         changes.push(Change::Hours { hours, machine });
     }
-    let dear = offers
-        .iter()
-        .filter(|(_, option)| has_only(option, |s| matches!(s, Shortfall::Money { .. })))
-        .min_by(|a, b| a.1.usd.value.total_cmp(&b.1.usd.value));
-    if let Some((_, option)) = dear {
+    let dear = |s: &Shortfall| matches!(s, Shortfall::Money { .. });
+    if let Some(option) = nearest(offers, dear, |option| option.usd.value) {
         let (usd, machine) = (option.usd.value, option.machine.clone());
         changes.push(Change::Budget { usd, machine });
     }
@@ -505,27 +497,35 @@ fn changes(
         let machine = offer.name.clone();
         changes.push(Change::Share { share, machine });
     }
-    let room = |threads: f64| Change::Machine {
-        threads: Some(threads),
+    changes.extend(room(costs, requirements.hours));
+    changes
+}
+
+/// Returns the nearest by `value` of the options that fall short in this kind alone.
+fn nearest(
+    offers: &[(Offer, MachineOption)],
+    is_kind: impl Fn(&Shortfall) -> bool,
+    value: impl Fn(&MachineOption) -> f64,
+) -> Option<&MachineOption> {
+    let options = offers.iter().map(|(_, option)| option);
+    options
+        .filter(|option| option.shortfalls.iter().all(&is_kind))
+        .min_by(|a, b| value(a).total_cmp(&value(b)))
+}
+
+/// Returns the machine that would do it in so many hours, or the runs that together would; `None`
+/// where nothing does.
+fn room(costs: &RunCosts, hours: Option<f64>) -> Option<Change> {
+    let machine = |threads: Option<f64>, rate: Option<f64>| Change::Machine {
+        threads,
         memory_gb: (costs.memory_bytes.high
-            + (threads - 1.0).max(0.0) * costs.memory_bytes_a_worker.high)
+            + (threads.unwrap_or(1.0) - 1.0).max(0.0) * costs.memory_bytes_a_worker.high)
             / GB,
         disk_gb: disk_needed(costs) / GB,
-        disk_mb_a_second: None,
+        disk_mb_a_second: rate,
     };
-    let Some(hours) = requirements.hours else {
-        changes.push(match room(1.0) {
-            Change::Machine {
-                memory_gb, disk_gb, ..
-            } => Change::Machine {
-                threads: None,
-                memory_gb,
-                disk_gb,
-                disk_mb_a_second: None,
-            },
-            other => other,
-        });
-        return changes;
+    let Some(hours) = hours else {
+        return Some(machine(None, None));
     };
     let left = hours * 3600.0 - costs.fixed_seconds.value;
     if left > costs.reader_seconds.value && left > 0.0 {
@@ -533,25 +533,13 @@ fn changes(
             .max(1.0)
             .ceil();
         let rate = costs.written_bytes.value / left / MB;
-        if let Change::Machine {
-            threads,
-            memory_gb,
-            disk_gb,
-            ..
-        } = room(threads)
-        {
-            changes.push(Change::Machine {
-                threads,
-                memory_gb,
-                disk_gb,
-                disk_mb_a_second: Some(rate),
-            });
-        }
+        Some(machine(Some(threads), Some(rate)))
     } else if left > 0.0 {
         let runs = (costs.reader_seconds.value / left).ceil().max(2.0);
-        changes.push(Change::Parts { runs });
+        Some(Change::Parts { runs })
+    } else {
+        None
     }
-    changes
 }
 
 /// Returns the share of a run that a machine does within what was wanted.

@@ -234,3 +234,6 @@ fn score_bound(
     };
     pre_potential(evidence, confidence, snr, cohesion(blocks))
 }
+
+#[cfg(test)]
+mod tests;

@@ -207,3 +207,6 @@ impl<'a> Matcher<'a> {
         found
     }
 }
+
+#[cfg(test)]
+mod tests;

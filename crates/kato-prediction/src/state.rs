@@ -319,3 +319,6 @@ impl Lookup {
         slot
     }
 }
+
+#[cfg(test)]
+mod tests;

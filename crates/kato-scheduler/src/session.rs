@@ -101,7 +101,12 @@ pub fn train_parallel_with<B: Backend>(
             .name("stop".to_owned())
             .spawn_scoped(scope, || pass_on.run())
             .map_err(TrainError::Spawn)?;
-        train_session(loader, learner, backend, options, reading, on_event)
+        let training = Training {
+            learner,
+            backend,
+            options,
+        };
+        training.run(loader, reading, on_event)
     })
 }
 
@@ -163,130 +168,166 @@ impl ReadingMark {
     }
 }
 
-/// Trains a backend, whatever becomes of its waits.
-fn train_session<B: Backend>(
-    loader: &mut StreamingDatasetLoader,
-    learner: &HierarchicalConceptLearner,
-    backend: &B,
-    options: &TrainingOptions,
-    reading: ReadingMark,
-    mut on_event: impl FnMut(TrainingEvent),
-) -> Result<TrainingReport, TrainError> {
-    let start = Instant::now();
-    let merged_before = backend.merging_time();
-    let checkpoint = check_resumable(loader, learner, backend)?;
-    // Before any thread is started: a ledger that cannot be used ends the run while nothing is
-    // learned.
-    let ledger = options
-        .ledger
-        .as_deref()
-        .map(|path| Ledger::open(path, checkpoint.ledger_bytes))
-        .transpose()?;
-    let n_workers = options
-        .n_workers
-        .resolve(
-            options.memory_budget,
-            options.memory_ceiling,
-            backend.connections(),
-        )?
-        .get();
-    let session = Session {
-        start,
-        n_workers,
-        reading,
-        shared: Shared::new(learner.nodes().len()),
-        clocks: Clocks::default(),
-        earlier: Earlier::load(backend, &checkpoint, learner)?,
-        probes: WorkerProbes::new(
-            &options.probe,
-            &learner.node_names(),
-            n_workers,
-            backend.connections().is_none(),
-        ),
-    };
-    let _thread = options.probe.thread(stages::LOAD);
-    let _span =
-        tracing::info_span!("train", n_workers, distribution = %options.distribution).entered();
-    let context = WorkerContext {
-        backend,
-        learner,
-        shared: &session.shared,
-        probes: &session.probes,
-        options: WorkerOptions {
-            batch_budget: options.memory_budget / n_workers,
-            on_failure: options.failures.on_failure,
-        },
-    };
-    let (checkpoint, session_counts) = thread::scope(|scope| -> Result<_, TrainError> {
-        // Unbounded, so that no worker ever waits to report; and yet short, since workers have few
-        // assignments at a time.
-        let (report_sender, reports) = unbounded();
-        // The dispatcher sends no epoch before the one in front of it is committed.
-        let (commits, epochs) = unbounded();
-        let pool = match WorkerPool::start(scope, context, n_workers, report_sender.clone()) {
-            // Stopped while it was being found out how far the nodes are.
-            Err(error) if error.is_interruption() && options.stop.is_stopped() => {
-                return Ok((checkpoint, SessionCounts::default()));
-            }
-            started => started?,
-        };
-        let committer = Committer {
-            backend,
+/// What a session trains, and how.
+struct Training<'a, B> {
+    learner: &'a HierarchicalConceptLearner,
+    backend: &'a B,
+    options: &'a TrainingOptions,
+}
+
+impl<B: Backend> Training<'_, B> {
+    /// Trains the backend, whatever becomes of its waits.
+    fn run(
+        &self,
+        loader: &mut StreamingDatasetLoader,
+        reading: ReadingMark,
+        mut on_event: impl FnMut(TrainingEvent),
+    ) -> Result<TrainingReport, TrainError> {
+        let (backend, options) = (self.backend, self.options);
+        let start = Instant::now();
+        let merged_before = backend.merging_time();
+        let checkpoint = check_resumable(loader, self.learner, backend)?;
+        // Before any thread is started: a ledger that cannot be used ends the run while nothing is
+        // learned.
+        let ledger = options
+            .ledger
+            .as_deref()
+            .map(|path| Ledger::open(path, checkpoint.ledger_bytes))
+            .transpose()?;
+        let session = self.begin(start, &checkpoint, reading)?;
+        let _thread = options.probe.thread(stages::LOAD);
+        let n_workers = session.n_workers;
+        let _span =
+            tracing::info_span!("train", n_workers, distribution = %options.distribution).entered();
+        let (checkpoint, session_counts) =
+            self.learn_all(loader, &session, checkpoint, ledger, &mut on_event)?;
+        self.conclude()?;
+        // Up to the last commit: counting patterns is work for the report alone.
+        let seconds = start.elapsed().as_secs_f64();
+        let merging = backend.merging_time().saturating_sub(merged_before);
+        let counts_patterns = !options.stop.is_stopped();
+        if counts_patterns {
+            on_event(TrainingEvent::Counting);
+        }
+        let levels = session
+            .clocks
+            .count
+            .time(|| levels(self.learner, backend, counts_patterns))?;
+        let outcome = Outcome {
             checkpoint,
-            ledger,
-            clock: &session.clocks.commit,
-            probe: &options.probe,
+            levels,
+            seconds,
+            disk_bytes: backend.disk_bytes(),
+            session_counts,
+            distribution: options.distribution,
+            merging,
         };
-        // Should this fail, the pool is dropped with its mailboxes and the workers end, as the
-        // scope wants.
-        let committer = thread::Builder::new()
-            .name("committer".to_owned())
-            .spawn_scoped(scope, move || committer.run(&epochs, &report_sender))
-            .map_err(TrainError::Spawn)?;
-        let dispatcher = Dispatcher::new(
-            loader,
-            options,
-            &session,
+        Ok(session.report(outcome))
+    }
+
+    /// Creates the state of the session that goes on from a checkpoint.
+    fn begin(
+        &self,
+        start: Instant,
+        checkpoint: &Checkpoint,
+        reading: ReadingMark,
+    ) -> Result<Session, TrainError> {
+        let Self {
+            learner,
             backend,
-            pool,
-            commits,
-            &mut on_event,
-        );
-        let dispatched = dispatcher.run(&reports, &committer);
-        // The dispatcher is dropped by now, and with it the sender of epochs: the committer ends
-        // behind the last one. Its error comes first: the dispatcher gives up without one of its
-        // own when it finds the committer gone.
-        let checkpoint = join(committer)?;
-        Ok((checkpoint, dispatched?))
-    })?;
-    // A run that was stopped is resumed; it is compared with what it taught when it is complete.
-    if !options.stop.is_stopped() {
-        match backend.conclude() {
-            Err(error) if error.is_interruption() && options.stop.is_stopped() => {}
-            concluded => concluded?,
+            options,
+        } = *self;
+        let connections = backend.connections();
+        let n_workers = options
+            .n_workers
+            .resolve(options.memory_budget, options.memory_ceiling, connections)?
+            .get();
+        Ok(Session {
+            start,
+            n_workers,
+            reading,
+            shared: Shared::new(learner.nodes().len()),
+            clocks: Clocks::default(),
+            earlier: Earlier::load(backend, checkpoint, learner)?,
+            probes: WorkerProbes::new(
+                &options.probe,
+                &learner.node_names(),
+                n_workers,
+                backend.connections().is_none(),
+            ),
+        })
+    }
+
+    /// Learns what is left of the corpus, on threads that end with this call; returns the last
+    /// checkpoint.
+    fn learn_all(
+        &self,
+        loader: &mut StreamingDatasetLoader,
+        session: &Session,
+        checkpoint: Checkpoint,
+        ledger: Option<Ledger>,
+        on_event: &mut dyn FnMut(TrainingEvent),
+    ) -> Result<(Checkpoint, SessionCounts), TrainError> {
+        let (backend, options) = (self.backend, self.options);
+        let context = WorkerContext {
+            backend,
+            learner: self.learner,
+            shared: &session.shared,
+            probes: &session.probes,
+            options: WorkerOptions {
+                batch_budget: options.memory_budget / session.n_workers,
+                on_failure: options.failures.on_failure,
+            },
+        };
+        thread::scope(|scope| {
+            // Unbounded, so that no worker ever waits to report; and yet short, since workers have few
+            // assignments at a time.
+            let (report_sender, reports) = unbounded();
+            // The dispatcher sends no epoch before the one in front of it is committed.
+            let (commits, epochs) = unbounded();
+            let n_workers = session.n_workers;
+            let pool = match WorkerPool::start(scope, context, n_workers, report_sender.clone()) {
+                // Stopped while it was being found out how far the nodes are.
+                Err(error) if error.is_interruption() && options.stop.is_stopped() => {
+                    return Ok((checkpoint, SessionCounts::default()));
+                }
+                started => started?,
+            };
+            let committer = Committer {
+                backend,
+                checkpoint,
+                ledger,
+                clock: &session.clocks.commit,
+                probe: &options.probe,
+            };
+            // Should this fail, the pool is dropped with its mailboxes and the workers end, as the
+            // scope wants.
+            let committer = thread::Builder::new()
+                .name("committer".to_owned())
+                .spawn_scoped(scope, move || committer.run(&epochs, &report_sender))
+                .map_err(TrainError::Spawn)?;
+            let dispatcher =
+                Dispatcher::new(loader, options, session, backend, pool, commits, on_event);
+            let dispatched = dispatcher.run(&reports, &committer);
+            // The dispatcher is dropped by now, and with it the sender of epochs: the committer ends
+            // behind the last one. Its error comes first: the dispatcher gives up without one of its
+            // own when it finds the committer gone.
+            let checkpoint = join(committer)?;
+            Ok((checkpoint, dispatched?))
+        })
+    }
+
+    /// Lets the backend end a run that is complete.
+    fn conclude(&self) -> Result<(), TrainError> {
+        // A run that was stopped is resumed; it is compared with what it taught when it is complete.
+        if self.options.stop.is_stopped() {
+            return Ok(());
+        }
+        match self.backend.conclude() {
+            Err(error) if error.is_interruption() && self.options.stop.is_stopped() => Ok(()),
+            concluded => Ok(concluded?),
         }
     }
-    // Up to the last commit: counting patterns is work for the report alone.
-    let seconds = start.elapsed().as_secs_f64();
-    let merging = backend.merging_time().saturating_sub(merged_before);
-    let counts_patterns = !options.stop.is_stopped();
-    if counts_patterns {
-        on_event(TrainingEvent::Counting);
-    }
-    let levels = session
-        .clocks
-        .count
-        .time(|| levels(learner, backend, counts_patterns))?;
-    let outcome = Outcome {
-        checkpoint,
-        levels,
-        seconds,
-        disk_bytes: backend.disk_bytes(),
-        session_counts,
-        distribution: options.distribution,
-        merging,
-    };
-    Ok(session.report(outcome))
 }
 
 /// The state of a session that the dispatcher and the report use.
@@ -434,12 +475,7 @@ struct Outcome {
 impl Session {
     /// Creates the report of the session.
     fn report(&self, outcome: Outcome) -> TrainingReport {
-        let Self {
-            shared,
-            clocks,
-            earlier,
-            ..
-        } = self;
+        let earlier = &self.earlier;
         let Outcome {
             checkpoint,
             levels,
@@ -483,16 +519,22 @@ impl Session {
             held_out_documents: checkpoint.held_out(),
             complete: checkpoint.complete,
             disk_bytes,
-            stage_seconds: StageSeconds {
-                load: clocks.load.seconds(),
-                load_blocked: clocks.blocked.seconds(),
-                learn: shared.learn.seconds(),
-                stage: shared.stage.seconds(),
-                starved: shared.starved.seconds(),
-                commit: clocks.commit.seconds(),
-                merge: merging.as_secs_f64(),
-                count_patterns: clocks.count.seconds(),
-            },
+            stage_seconds: self.stage_seconds(merging),
+        }
+    }
+
+    /// Returns where the time went.
+    fn stage_seconds(&self, merging: Duration) -> StageSeconds {
+        let Self { shared, clocks, .. } = self;
+        StageSeconds {
+            load: clocks.load.seconds(),
+            load_blocked: clocks.blocked.seconds(),
+            learn: shared.learn.seconds(),
+            stage: shared.stage.seconds(),
+            starved: shared.starved.seconds(),
+            commit: clocks.commit.seconds(),
+            merge: merging.as_secs_f64(),
+            count_patterns: clocks.count.seconds(),
         }
     }
 }

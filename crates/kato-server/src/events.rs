@@ -195,13 +195,7 @@ impl Stream {
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // The first tick of an interval is immediate.
         pings.tick().await;
-        let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
-            active_sessions: self.service.n_sessions() as u64,
-            system_status: "healthy".to_owned(),
-        });
-        // KATO stamps this one message with its local time, without a zone.
-        let snapshot = message(&snapshot, &timestamp::iso_local(SystemTime::now()));
-        if !send(&mut socket, Message::Text(snapshot), within).await {
+        if !send(&mut socket, Message::Text(snapshot(&self.service)), within).await {
             return;
         }
         while !*closing.borrow() {
@@ -252,6 +246,16 @@ impl Stream {
         // 1012 announces a restart, so a client knows that it may connect again.
         close(&mut socket, 1012, "the server is shutting down", within).await;
     }
+}
+
+/// Returns the message with which a stream begins.
+fn snapshot(service: &Service) -> Utf8Bytes {
+    let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
+        active_sessions: service.n_sessions() as u64,
+        system_status: "healthy".to_owned(),
+    });
+    // KATO stamps this one message with its local time, without a zone.
+    message(&snapshot, &timestamp::iso_local(SystemTime::now()))
 }
 
 /// Returns the next event that waits, if one does; an error where events were overwritten.

@@ -158,6 +158,12 @@ impl From<ConfigError> for Refusal {
 /// Maps every error of the service to its status; nothing else does.
 impl From<ServiceError> for Refusal {
     fn from(error: ServiceError) -> Self {
+        if let Some(part) = part_of(&error) {
+            return Self::of_part(part, error_chain(&error));
+        }
+        if let Some(status) = status_of(&error) {
+            return Self::new(status, error_chain(&error));
+        }
         match error {
             ServiceError::SessionNotFound { session_id } => Self::new(
                 StatusCode::NOT_FOUND,
@@ -201,17 +207,6 @@ impl From<ServiceError> for Refusal {
                 "the prediction took longer than the server allows and was ended; it would again: ask with a shorter \
                  short-term memory, or narrow the patterns with a filter_pipeline",
             ),
-            ServiceError::RunReplaced { .. } | ServiceError::InMemory => {
-                Self::new(StatusCode::CONFLICT, error_chain(&error))
-            }
-            // Not "try again later": nodes stay.
-            ServiceError::TooManyNodes { .. }
-            | ServiceError::NodeMemoryFull { .. }
-            | ServiceError::KnowledgeMemoryFull { .. }
-            | ServiceError::HeadMemoryFull { .. }
-            | ServiceError::Head(HeadError::TooManyNgrams | HeadError::TooManySymbols) => {
-                Self::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(&error))
-            }
             // Without its path, which concerns nobody but the operator.
             ServiceError::NoRoom { .. } => {
                 let detail = "there is too little room for another backup: it would leave less free than `serve --backup-reserve` asks for; remove older ones; the log says how much there is";
@@ -224,34 +219,47 @@ impl From<ServiceError> for Refusal {
             ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {
                 Self::overloaded(&error_chain(&error))
             }
-            // Not "try again later" either: it takes as much until it is cleared.
-            ServiceError::TooLarge { .. } | ServiceError::SessionMemoryFull { .. } => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, error_chain(&error))
-            }
-            ServiceError::UnknownNode { .. } | ServiceError::RepeatedNode { .. } => {
-                Self::of_part(&["query", "above"], error_chain(&error))
-            }
-            ServiceError::AskedTooMuch { .. } => Self::of_part(&["query"], error_chain(&error)),
-            ServiceError::TtlNegative { .. } => {
-                Self::of_part(&["query", "ttl_seconds"], error_chain(&error))
-            }
-            ServiceError::KeyReused { .. } | ServiceError::KeyInvalid => {
-                Self::of_part(&["header", IDEMPOTENCY_KEY], error_chain(&error))
-            }
-            ServiceError::RunTooLarge { .. } => {
-                Self::of_part(&["body", "record"], error_chain(&error))
-            }
-            ServiceError::TooManyRuns { .. } => {
-                Self::of_part(&["path", "run"], error_chain(&error))
-            }
-            ServiceError::BatchTooLarge { .. } | ServiceError::EmptySequence { .. } => {
-                Self::of_part(&["body", "sequences"], error_chain(&error))
-            }
             // What remains is the server's own failure. Errors that the service will add count as
             // that until they are listed here.
             other => Self::internal(&other),
         }
     }
+}
+
+/// Returns the part of the request that has to be another one; `None` where that is not the error.
+fn part_of(error: &ServiceError) -> Option<&'static [&'static str]> {
+    Some(match error {
+        ServiceError::UnknownNode { .. } | ServiceError::RepeatedNode { .. } => &["query", "above"],
+        ServiceError::AskedTooMuch { .. } => &["query"],
+        ServiceError::TtlNegative { .. } => &["query", "ttl_seconds"],
+        ServiceError::KeyReused { .. } | ServiceError::KeyInvalid => &["header", IDEMPOTENCY_KEY],
+        ServiceError::RunTooLarge { .. } => &["body", "record"],
+        ServiceError::TooManyRuns { .. } => &["path", "run"],
+        ServiceError::BatchTooLarge { .. } | ServiceError::EmptySequence { .. } => {
+            &["body", "sequences"]
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the status of an error of which the answer says all; `None` for others.
+fn status_of(error: &ServiceError) -> Option<StatusCode> {
+    Some(match error {
+        ServiceError::RunReplaced { .. } | ServiceError::InMemory => StatusCode::CONFLICT,
+        // Not "try again later": nodes stay.
+        ServiceError::TooManyNodes { .. }
+        | ServiceError::NodeMemoryFull { .. }
+        | ServiceError::KnowledgeMemoryFull { .. }
+        | ServiceError::HeadMemoryFull { .. }
+        | ServiceError::Head(HeadError::TooManyNgrams | HeadError::TooManySymbols) => {
+            StatusCode::INSUFFICIENT_STORAGE
+        }
+        // Not "try again later" either: it takes as much until it is cleared.
+        ServiceError::TooLarge { .. } | ServiceError::SessionMemoryFull { .. } => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
+        _ => return None,
+    })
 }
 
 /// Maps an error of the engine to its status.

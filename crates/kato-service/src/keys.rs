@@ -38,6 +38,11 @@ pub(crate) fn digest(method: &str, body: &impl Serialize) -> Digest {
     digest
 }
 
+/// Returns whether a text may be a key.
+fn is_valid(key: &str) -> bool {
+    !key.is_empty() && key.len() <= MAX_LENGTH && key.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// All keys of a service. A key is scoped by the node's knowledge base: a client whose session
 /// ended can repeat a request from another one.
 #[derive(Debug, Default)]
@@ -108,10 +113,7 @@ impl Keys {
         digest: Digest,
         (now, retention): (Micros, Duration),
     ) -> Result<Claim, ServiceError> {
-        if key.is_empty()
-            || key.len() > MAX_LENGTH
-            || !key.bytes().all(|byte| byte.is_ascii_graphic())
-        {
+        if !is_valid(key) {
             return Err(ServiceError::KeyInvalid);
         }
         let reused = || ServiceError::KeyReused {

@@ -52,6 +52,7 @@ impl AccumulationPlan {
     ) -> Result<Self, GradientError> {
         require(batch_size > 0, "batch_size", batch_size, "at least 1")?;
         require(target > 0, "target", target, "at least 1")?;
+        // Rounded up: a step of more items than asked for is steadier, one of fewer is not.
         Self::new(n_batches, target.div_ceil(batch_size))
     }
 
@@ -70,6 +71,7 @@ impl AccumulationPlan {
     /// Returns the micro-batches of an optimizer step, counted from 0; empty after the last.
     #[must_use]
     pub fn group(&self, step: usize) -> Range<usize> {
+        // A step behind the last has no micro-batches rather than wrong ones.
         let begin = step.saturating_mul(self.group_size).min(self.n_batches);
         begin..begin.saturating_add(self.group_size).min(self.n_batches)
     }
@@ -127,6 +129,8 @@ pub fn token_weights(n_tokens: &[u64]) -> Vec<f64> {
 /// ```
 pub fn split_batch(n_items: usize, max_items: usize) -> Result<Vec<Range<usize>>, GradientError> {
     require(max_items > 0, "max_items", max_items, "at least 1")?;
+    // As few parts as there can be, then of equal size: a small last one would use the machine
+    // badly.
     let n_parts = n_items.div_ceil(max_items);
     let edge = |part: usize| (part as u128 * n_items as u128 / n_parts as u128) as usize;
     Ok((0..n_parts)

@@ -64,13 +64,16 @@ impl BestModel {
     ///
     /// [`GradientError::UnknownMetric`] when a metric that decides was not measured.
     pub fn observe(&mut self, step: u64, metrics: &[(&str, f64)]) -> Result<bool, GradientError> {
+        // Both are looked for before anything changes: a refused observation leaves no trace.
         let first = find(&self.metric, metrics)?;
         let second = match &self.tie_break {
             Some((name, _)) => Some(find(name, metrics)?),
             None => None,
         };
         let better = match &self.best {
+            // A NaN that came first would be kept: nothing compares with it.
             None => !first.is_nan(),
+            // Equal to the bit, as accuracies of small sets often are.
             Some(best) if first == best.first => match (&self.tie_break, second, best.second) {
                 (Some((_, goal)), Some(new), Some(old)) => goal.is_better(new, old, 0.0),
                 _ => false,
@@ -103,6 +106,7 @@ impl BestModel {
 fn find(name: &str, metrics: &[(&str, f64)]) -> Result<f64, GradientError> {
     let found = metrics.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
+        // The names help more than their number: most often one is only spelt differently.
         let known: Vec<&str> = metrics.iter().map(|(known, _)| *known).collect();
         GradientError::UnknownMetric {
             name: name.to_owned(),

@@ -34,6 +34,7 @@ impl Default for PadOptions {
     fn default() -> Self {
         Self {
             side: PadSide::Right,
+            // No padding but what the longest row asks for: it costs time and teaches nothing.
             multiple_of: 1,
             max_length: None,
         }
@@ -100,6 +101,7 @@ impl<T> Padded<T> {
     /// last row.
     #[must_use]
     pub fn last_column(&self, row: usize) -> Option<usize> {
+        // A row without elements has no last one, and 0 − 1 would be another row's.
         let last = self.lengths.get(row)?.checked_sub(1)?;
         Some(match self.side {
             PadSide::Left => self.n_columns - 1,
@@ -170,13 +172,17 @@ fn pad<T: Copy>(
     let mut lengths = Vec::with_capacity(rows.len());
     for row in rows {
         let n_numbers = row.as_ref().len();
+        // Rows of tokens have width 1 and always fit.
         let length = n_numbers / width;
         require_length("a row of vectors", n_numbers, length * width)?;
         n_cut += length - options.taken(length);
         lengths.push(options.taken(length));
     }
+    // No rows give a rectangle without columns rather than an error: an empty part of a replica
+    // is no fault.
     let longest = lengths.iter().copied().max().unwrap_or(0);
     let n_columns = longest.next_multiple_of(multiple_of);
+    // Filled with padding first, so that each row is copied once, wherever it stands.
     let mut values = vec![padding; rows.len() * n_columns * width];
     let mut mask = vec![0.0; rows.len() * n_columns];
     for (index, (row, length)) in rows.iter().zip(&lengths).enumerate() {
@@ -187,6 +193,7 @@ fn pad<T: Copy>(
             };
         let place = begin * width..(begin + length) * width;
         values[place].copy_from_slice(&row.as_ref()[..length * width]);
+        // Floats, as losses are multiplied by the mask.
         mask[begin..begin + length].fill(1.0);
     }
     Ok(Padded {

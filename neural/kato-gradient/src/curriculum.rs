@@ -84,6 +84,7 @@ impl CurriculumSettings {
     #[must_use]
     pub const fn new(phases: Vec<Phase>) -> Self {
         Self {
+            // A decoder that is never shown the truth drifts away within a long text.
             forcing_floor: 0.05,
             phases,
         }
@@ -155,10 +156,12 @@ impl Curriculum {
         // `max` gives the other operand for a NaN.
         let epoch = epoch.max(0.0);
         let mut begin = 0.0;
+        // There is at least one, as `new` has seen.
         let last = self.settings.phases.len() - 1;
         for (index, phase) in self.settings.phases.iter().enumerate() {
             let end = begin + phase.n_epochs;
             if epoch < end || index == last {
+                // At the end of the last phase the share stays 1: what it came to holds for ever.
                 let share = ((epoch - begin) / phase.n_epochs).min(1.0);
                 return self.stage(index, share);
             }
@@ -185,6 +188,7 @@ impl Curriculum {
 
     fn stage(&self, index: usize, share: f64) -> Stage {
         let phase = &self.settings.phases[index];
+        // Weights rather than a difference: both ends are met to the bit.
         let forcing = phase.forcing_start * (1.0 - share) + phase.forcing_end * share;
         Stage {
             phase: index,

@@ -27,6 +27,7 @@ pub(crate) fn stream(seed: u64, purpose: Purpose, place: &[u64]) -> SplitMix64 {
 
 /// Shuffles with the algorithm of Fisher and Yates, in Durstenfeld's form (CACM 7, 1964).
 pub(crate) fn shuffle<T>(items: &mut [T], random: &mut SplitMix64) {
+    // From the end: each place is drawn for once, and the order of draws never changes.
     for last in (1..items.len()).rev() {
         items.swap(last, random.below(last + 1));
     }

@@ -94,6 +94,7 @@ pub(crate) fn require(
     }
     Err(GradientError::Setting {
         setting,
+        // As text, so that settings of any type are one kind of error.
         value: value.to_string(),
         wanted,
     })
@@ -101,6 +102,7 @@ pub(crate) fn require(
 
 /// Refuses a number that is not finite and above 0.
 pub(crate) fn require_positive(setting: &'static str, value: f64) -> Result<(), GradientError> {
+    // A NaN fails both, so it needs no test of its own.
     let holds = value.is_finite() && value > 0.0;
     require(holds, setting, value, "a finite number above 0")
 }

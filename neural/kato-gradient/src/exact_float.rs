@@ -1,7 +1,8 @@
 //! Writes floats of states as text, so that every format gives them back to the bit.
 //!
-//! As numbers they would not survive all: `serde_json` may read the number beside unless one of
-//! its features is on, and has none for NaN and infinities. A resumed run must be bit-equal.
+//! As numbers they would not survive all: `serde_json` may read the number beside unless its
+//! feature `float_roundtrip` is on, and has none for NaN and infinities. A resumed run must be
+//! bit-equal.
 
 use serde::{Deserialize, Deserializer, Serializer, de::Error};
 

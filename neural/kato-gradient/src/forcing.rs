@@ -101,9 +101,12 @@ impl Forcing {
                 // Weights rather than a difference: both ends are met to the bit.
                 start * (1.0 - share) + end * share
             }
+            // `libm`, since the platform's own functions differ in their last bits, and a draw may
+            // hang on one.
             ForcingSettings::Exponential { base } => libm::pow(base, position),
             ForcingSettings::InverseSigmoid { k } => k / (k + libm::exp(position / k)),
         };
+        // Rounding may pass an end by a digit.
         ratio.clamp(0.0, 1.0)
     }
 }
@@ -153,6 +156,7 @@ impl ForcingDraws {
     /// Returns for each of `n_time_steps` whether its input is the true one.
     #[must_use]
     pub fn mask(&self, n_time_steps: usize, ratio: f64) -> Vec<bool> {
+        // A stream a step: nothing that other steps draw can move it.
         let mut random = stream(self.seed, Purpose::Forcing, &[self.epoch, self.step]);
         // Drawn even where the ratio decides alone, so that step t always has draw t.
         (0..n_time_steps).map(|_| random.unit() < ratio).collect()

@@ -26,6 +26,7 @@ impl Goal {
     /// A NaN is never better than anything, and every number is better than a NaN.
     #[must_use]
     pub fn is_better(self, new: f64, best: f64, min_delta: f64) -> bool {
+        // Comparisons with a NaN are all false: a best of NaN would otherwise stay for ever.
         if new.is_nan() || best.is_nan() {
             return !new.is_nan();
         }
@@ -49,12 +50,14 @@ impl Goal {
     /// The name's last word, after `_`, `-`, `/` or `.`, decides: `val_loss` is a loss.
     #[must_use]
     pub fn of_metric(name: &str) -> Option<Self> {
+        // The last word, as what comes before it says of which data the metric is.
         let word = name.rsplit(['_', '-', '/', '.']).next().unwrap_or(name);
         match word.to_ascii_lowercase().as_str() {
             "loss" | "mae" | "mse" | "rmse" | "error" | "perplexity" | "nll" => Some(Self::Min),
             "accuracy" | "acc" | "r2" | "f1" | "precision" | "recall" | "cosine" | "auc" => {
                 Some(Self::Max)
             }
+            // Guessing wrong would keep the worst model and call it the best.
             _ => None,
         }
     }

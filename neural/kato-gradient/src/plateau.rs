@@ -49,6 +49,7 @@ impl Default for PlateauSettings {
     fn default() -> Self {
         Self {
             base_rate: 1e-3,
+            // As a loss is what most trainings watch.
             goal: Goal::Min,
             factor: 0.1,
             patience: 10,
@@ -203,6 +204,7 @@ impl Plateau {
         } else {
             state.n_without.saturating_add(1)
         };
+        // Counted down by improvements, too: it is time that has to pass.
         if state.n_cooling > 0 {
             state.n_cooling -= 1;
             state.n_without = 0;
@@ -222,6 +224,8 @@ impl Plateau {
     /// Returns the rate.
     #[must_use]
     pub fn rate(&self) -> f64 {
+        // A power of a count rather than a product that is kept: the state holds whole numbers and
+        // the rate is a function of them.
         let fallen = libm::pow(self.settings.factor, f64::from(self.state.n_falls));
         (self.settings.base_rate * fallen).max(self.settings.min_rate)
     }
@@ -250,6 +254,7 @@ impl Plateau {
             };
             self.settings.goal.is_better(smoothed, best, delta)
         });
+        // Only now: the comparison above needs the old one.
         if improved {
             self.state.best = Some(smoothed);
         }

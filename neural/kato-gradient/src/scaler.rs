@@ -27,6 +27,7 @@ pub struct LossScalerSettings {
 impl Default for LossScalerSettings {
     fn default() -> Self {
         Self {
+            // Powers of two change no digit of a gradient, only its exponent.
             initial_scale: 65_536.0,
             growth: 2.0,
             backoff: 0.5,
@@ -79,6 +80,7 @@ impl LossScalerSettings {
             self.growth,
             "a finite number of at least 1",
         )?;
+        // With 1 the same step would overflow for ever.
         let holds = self.backoff > 0.0 && self.backoff < 1.0;
         require(holds, "backoff", self.backoff, "a number between 0 and 1")?;
         let wanted = "at least 1";
@@ -168,6 +170,7 @@ impl LossScaler {
         settings: LossScalerSettings,
         state: LossScalerState,
     ) -> Result<Self, GradientError> {
+        // Here and not in `new`, as both ways lead through it.
         settings.check()?;
         if !(settings.min_scale..=settings.max_scale).contains(&state.scale) {
             return Err(GradientError::State {
@@ -196,8 +199,10 @@ impl LossScaler {
         let settings = &self.settings;
         let state = &mut self.state;
         if !finite {
+            // Seen before the factor falls: the gradients were made with this one.
             let at_floor = state.scale <= settings.min_scale;
             state.scale = (state.scale * settings.backoff).max(settings.min_scale);
+            // An overflow says that the factor was at its limit: growing has to wait anew.
             state.n_good = 0;
             state.n_skipped += 1;
             return if at_floor {

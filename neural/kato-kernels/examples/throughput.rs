@@ -1,6 +1,8 @@
 //! Trains the sequence autoencoder on random data and prints sequences per processor second:
 //! `throughput small|large f32|bf16 taught|sampled THREADS SECONDS`.
 
+#![expect(clippy::print_stdout, reason = "figures are what it is for")]
+
 use std::time::Instant;
 
 use kato_kernels::*;

@@ -1,76 +1,54 @@
-//! Gathers columns of scattered rows into the layouts of the micro-kernels.
+//! Gathers scattered rows into the layouts of the micro-kernels.
 
 use crate::instructions::Instructions;
 use crate::precision::pair;
 use crate::simd::{self, Kernel};
 
-/// Rows to gather from: row `i` begins at `i · stride`.
+/// Values between the end of a band and the beginning of the next one: without them all bands
+/// would begin in the same lines of the cache and drive one another out.
+pub(crate) const GAP: usize = 16;
+
+/// Columns of scattered rows: row `i` begins at `i · stride`.
 #[derive(Clone, Copy)]
 pub(crate) struct Gather<'a> {
     pub(crate) from: &'a [f32],
     pub(crate) stride: usize,
     pub(crate) rows: &'a [u32],
+    pub(crate) column: usize,
+    pub(crate) n_columns: usize,
 }
 
-impl Gather<'_> {
-    /// Writes `width` columns from `column` on of each row, `W` values a row, zeros behind them.
-    pub(crate) fn values<const W: usize>(
-        self,
-        instructions: Instructions,
-        column: usize,
-        width: usize,
-        out: &mut [f32],
-    ) {
-        simd::run(
-            instructions,
-            Values::<W> {
-                gather: self,
-                column,
-                width,
-                out,
-            },
-        );
+impl<'a> Gather<'a> {
+    /// Writes bands of `W` columns, each of them all rows, zeros behind the last column. A band
+    /// has [`GAP`] values more than it needs.
+    pub(crate) fn values<const W: usize>(self, instructions: Instructions, out: &mut [f32]) {
+        simd::run(instructions, Values::<W> { gather: self, out });
     }
 
     /// Does the same in bf16, two rows in a pair; a last row alone is paired with zeros.
-    pub(crate) fn pairs<const W: usize>(
-        self,
-        instructions: Instructions,
-        column: usize,
-        width: usize,
-        out: &mut [u32],
-    ) {
-        simd::run(
-            instructions,
-            Pairs::<W> {
-                gather: self,
-                column,
-                width,
-                out,
-            },
-        );
+    pub(crate) fn pairs<const W: usize>(self, instructions: Instructions, out: &mut [u32]) {
+        simd::run(instructions, Pairs::<W> { gather: self, out });
     }
 
-    /// Reads the columns of one row.
+    /// Returns the columns of one row.
     #[inline(always)]
-    fn read<const W: usize>(&self, row: u32, column: usize, width: usize) -> [f32; W] {
-        let from = &self.from[row as usize * self.stride + column..];
-        if width == W
-            && let Some(whole) = from.first_chunk()
-        {
-            *whole
-        } else {
-            let mut values = [0.0; W];
-            values[..width].copy_from_slice(&from[..width]);
-            values
-        }
+    pub(crate) fn row(&self, row: u32) -> &'a [f32] {
+        &self.from[row as usize * self.stride + self.column..][..self.n_columns]
     }
+}
+
+/// Returns the first `W` values, zeros behind them where there are fewer.
+#[inline(always)]
+fn padded<const W: usize>(values: &[f32]) -> [f32; W] {
+    values.first_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0.0; W];
+        padded[..values.len()].copy_from_slice(values);
+        padded
+    })
 }
 
 struct Values<'a, 'b, const W: usize> {
     gather: Gather<'a>,
-    column: usize,
-    width: usize,
     out: &'b mut [f32],
 }
 
@@ -79,17 +57,18 @@ impl<const W: usize> Kernel for Values<'_, '_, W> {
 
     #[inline(always)]
     fn run(self) {
-        let (out, _) = self.out.as_chunks_mut::<W>();
-        for (out, &row) in out.iter_mut().zip(self.gather.rows) {
-            *out = self.gather.read(row, self.column, self.width);
+        let band = self.gather.rows.len() * W + GAP;
+        for (i, &row) in self.gather.rows.iter().enumerate() {
+            let row = self.gather.row(row).chunks(W);
+            for (out, values) in self.out.chunks_exact_mut(band).zip(row) {
+                out[i * W..][..W].copy_from_slice(&padded::<W>(values));
+            }
         }
     }
 }
 
 struct Pairs<'a, 'b, const W: usize> {
     gather: Gather<'a>,
-    column: usize,
-    width: usize,
     out: &'b mut [u32],
 }
 
@@ -98,15 +77,18 @@ impl<const W: usize> Kernel for Pairs<'_, '_, W> {
 
     #[inline(always)]
     fn run(self) {
-        let (out, _) = self.out.as_chunks_mut::<W>();
-        for (out, rows) in out.iter_mut().zip(self.gather.rows.chunks(2)) {
-            let first = self.gather.read::<W>(rows[0], self.column, self.width);
-            let second = match rows.get(1) {
-                Some(&row) => self.gather.read::<W>(row, self.column, self.width),
-                None => [0.0; W],
-            };
-            for j in 0..W {
-                out[j] = pair(first[j], second[j]);
+        let band = self.gather.rows.len().div_ceil(2) * W + GAP;
+        for (i, rows) in self.gather.rows.chunks(2).enumerate() {
+            let first = self.gather.row(rows[0]);
+            let second = rows.get(1).map_or(&[][..], |&row| self.gather.row(row));
+            let mut second = second.chunks(W);
+            for (out, values) in self.out.chunks_exact_mut(band).zip(first.chunks(W)) {
+                let first = padded::<W>(values);
+                let second = padded::<W>(second.next().unwrap_or_default());
+                let out = &mut out[i * W..][..W];
+                for j in 0..W {
+                    out[j] = pair(first[j], second[j]);
+                }
             }
         }
     }

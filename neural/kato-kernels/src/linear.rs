@@ -1,12 +1,11 @@
 //! Multiplies by weights that are packed once for many rows: a linear layer, forward and backward.
 
-use std::sync::Mutex;
-
 use rayon::prelude::*;
 
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
 use crate::panels::{Begin, Panels};
+use crate::pool::Pool;
 use crate::precision::Precision;
 use crate::recurrent::Pass;
 use crate::strips::{Rows, Strips};
@@ -47,7 +46,7 @@ pub struct Linear {
     back: Panels,
     bias: Vec<f32>,
     packed: Option<Pass>,
-    strips: Mutex<Vec<Strips>>,
+    strips: Pool<Strips>,
     scratches: Scratches,
     rows: Vec<u32>,
 }
@@ -70,7 +69,7 @@ impl Linear {
             back: Panels::new(instructions, precision),
             bias: Vec::new(),
             packed: None,
-            strips: Mutex::new(Vec::new()),
+            strips: Pool::new(),
             scratches: Scratches::new(),
             rows: Vec::new(),
         }
@@ -95,6 +94,9 @@ impl Linear {
         self.bias.clear();
         self.bias.extend_from_slice(bias);
         self.bias.resize(n, 0.0);
+        let (precision, depth) = (self.precision, n.max(k));
+        self.strips
+            .prepare(|strips| strips.grow(precision, PART, depth));
         self.packed = Some(pass);
         Ok(())
     }
@@ -159,21 +161,15 @@ impl Linear {
             .par_chunks(PART * from_width)
             .zip(to.par_chunks_mut(PART * to_width));
         parts.for_each(|(from, to)| {
-            let lock = || {
-                self.strips
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner)
-            };
-            // The lock is not held while the buffer is used.
-            let taken = lock().pop();
-            let mut strips = taken.unwrap_or_default();
-            let rows = Rows {
-                values: from,
-                stride: from_width,
-                n_rows: from.len() / from_width,
-            };
-            panels.multiply(rows, &mut strips, to, to_width, begin);
-            lock().push(strips);
+            self.strips.with(|strips| {
+                let n_rows = from.len() / from_width;
+                let rows = Rows {
+                    values: from,
+                    stride: from_width,
+                    n_rows,
+                };
+                panels.multiply(rows, strips, to, to_width, begin);
+            });
         });
         Ok(())
     }
@@ -212,7 +208,6 @@ impl Linear {
             n,
             k,
             n_segments: 1,
-            scratches: &self.scratches,
         };
         let segment = |_| Segment {
             dy,
@@ -221,7 +216,7 @@ impl Linear {
             x_stride: k,
             rows,
         };
-        product.compute(segment, weights, Some(bias));
+        product.compute(&mut self.scratches, segment, weights, Some(bias));
         Ok(())
     }
 }

@@ -42,6 +42,11 @@ impl Panels {
         }
     }
 
+    /// Returns the number of columns.
+    pub(crate) const fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
     /// Packs the rows of `weights` (`n` × `k`) as columns: a product by it is `x · Wᵀ`.
     ///
     /// Column `j` is row `row(j)`.

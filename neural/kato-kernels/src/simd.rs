@@ -201,6 +201,42 @@ pub(crate) fn tile_bf16(set: Instructions, strip: &[u32], panel: &[u32], mut til
     }
 }
 
+/// Writes eight rows as columns: `out[k · stride + i] = rows[i][k]`.
+///
+/// # Panics
+///
+/// Panics where rows differ in length, or the columns do not fit into `out`.
+pub(crate) fn transpose(set: Instructions, rows: &[&[f32]; ROWS], out: &mut [f32], stride: usize) {
+    let n = rows[0].len();
+    if n == 0 {
+        return;
+    }
+    assert!(
+        rows.iter().all(|row| row.len() == n),
+        "rows have one length"
+    );
+    assert!((n - 1) * stride + ROWS <= out.len(), "the columns fit");
+    let whole = match set.set() {
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Avx512Bf16 | InstructionSet::Avx512 | InstructionSet::Avx2 => {
+            for k in (0..n / ROWS * ROWS).step_by(ROWS) {
+                let block = rows.map(|row| row[k..].as_ptr());
+                // SAFETY: the processor has AVX2, which every set here includes. Each row has 8
+                // values from `k` on, and by the assertion above the last of the 8 columns ends
+                // inside `out`.
+                unsafe { x86::transpose(block, out[k * stride..].as_mut_ptr(), stride) };
+            }
+            n / ROWS * ROWS
+        }
+        _ => 0,
+    };
+    for k in whole..n {
+        for (i, row) in rows.iter().enumerate() {
+            out[k * stride + i] = row[k];
+        }
+    }
+}
+
 /// Depths and strides of a tile, as the micro-kernels take them.
 #[derive(Clone, Copy)]
 struct Strides {

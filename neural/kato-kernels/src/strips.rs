@@ -15,7 +15,7 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Returns row `i`, `depth` values of it.
     #[inline(always)]
-    fn row(&self, i: usize, depth: usize) -> &'a [f32] {
+    pub(crate) fn row(&self, i: usize, depth: usize) -> &'a [f32] {
         &self.values[i * self.stride..][..depth]
     }
 }
@@ -36,21 +36,12 @@ impl Strips {
         rows: Rows<'_>,
         depth: usize,
     ) {
-        let n_strips = rows.n_rows.div_ceil(ROWS);
+        self.grow(precision, rows.n_rows, depth);
         match precision {
             Precision::F32 => {
-                grow(&mut self.values, n_strips * depth * ROWS);
-                simd::run(
-                    instructions,
-                    Fill {
-                        rows,
-                        depth,
-                        strips: &mut self.values,
-                    },
-                );
+                fill(instructions, rows, depth, &mut self.values);
             }
             Precision::Bf16 => {
-                grow(&mut self.pairs, n_strips * depth.div_ceil(2) * ROWS);
                 simd::run(
                     instructions,
                     FillPairs {
@@ -60,6 +51,15 @@ impl Strips {
                     },
                 );
             }
+        }
+    }
+
+    /// Makes room for rows of this depth.
+    pub(crate) fn grow(&mut self, precision: Precision, n_rows: usize, depth: usize) {
+        let n_strips = n_rows.div_ceil(ROWS);
+        match precision {
+            Precision::F32 => grow(&mut self.values, n_strips * depth * ROWS),
+            Precision::Bf16 => grow(&mut self.pairs, n_strips * depth.div_ceil(2) * ROWS),
         }
     }
 
@@ -82,60 +82,23 @@ pub(crate) fn grow<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) {
     }
 }
 
-struct Fill<'a> {
-    rows: Rows<'a>,
-    depth: usize,
-    strips: &'a mut [f32],
-}
-
-impl Kernel for Fill<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self {
-            rows,
-            depth,
-            strips,
-        } = self;
-        for (s, strip) in strips.chunks_exact_mut((depth * ROWS).max(1)).enumerate() {
-            if s * ROWS >= rows.n_rows {
-                break;
-            }
-            if (s + 1) * ROWS <= rows.n_rows {
-                let eight: [&[f32]; ROWS] = std::array::from_fn(|i| rows.row(s * ROWS + i, depth));
-                transpose(&eight, strip);
-            } else {
-                strip.fill(0.0);
-                for i in 0..rows.n_rows - s * ROWS {
-                    let row = rows.row(s * ROWS + i, depth);
-                    for (at, &value) in strip.iter_mut().skip(i).step_by(ROWS).zip(row) {
-                        *at = value;
-                    }
-                }
-            }
+/// Writes rows as strips in f32.
+fn fill(instructions: Instructions, rows: Rows<'_>, depth: usize, strips: &mut [f32]) {
+    for (s, strip) in strips.chunks_exact_mut((depth * ROWS).max(1)).enumerate() {
+        if s * ROWS >= rows.n_rows {
+            break;
         }
-    }
-}
-
-/// Writes eight rows as columns, in blocks of 8 × 8 that fit the registers.
-#[inline(always)]
-fn transpose(rows: &[&[f32]; ROWS], strip: &mut [f32]) {
-    let depth = rows[0].len();
-    let whole = depth / ROWS * ROWS;
-    for k in (0..whole).step_by(ROWS) {
-        let block: [[f32; ROWS]; ROWS] =
-            std::array::from_fn(|i| std::array::from_fn(|j| rows[i][k + j]));
-        let out = &mut strip[k * ROWS..][..ROWS * ROWS];
-        for j in 0..ROWS {
-            for i in 0..ROWS {
-                out[j * ROWS + i] = block[i][j];
-            }
+        if (s + 1) * ROWS <= rows.n_rows {
+            let eight = std::array::from_fn(|i| rows.row(s * ROWS + i, depth));
+            simd::transpose(instructions, &eight, strip, ROWS);
+            continue;
         }
-    }
-    for k in whole..depth {
-        for i in 0..ROWS {
-            strip[k * ROWS + i] = rows[i][k];
+        strip.fill(0.0);
+        for i in 0..rows.n_rows - s * ROWS {
+            let row = rows.row(s * ROWS + i, depth);
+            for (at, &value) in strip.iter_mut().skip(i).step_by(ROWS).zip(row) {
+                *at = value;
+            }
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Computes gradients of weights: one large product over all rows of all steps.
 
-use std::sync::Mutex;
-
 use rayon::prelude::*;
 
-use crate::gather::Gather;
+use crate::gather::{GAP, Gather};
 use crate::instructions::Instructions;
+use crate::pool::Pool;
 use crate::precision::Precision;
 use crate::simd::{self, COLUMNS, Kernel, ROWS, Start, Tile};
 use crate::strips::grow;
@@ -26,75 +25,191 @@ pub(crate) struct Segment<'a> {
     pub(crate) rows: &'a [u32],
 }
 
-/// Buffers of weight gradients, one for each thread that ever computed at the same time.
+impl<'a> Segment<'a> {
+    /// Number of blocks of rows.
+    const fn n_blocks(&self) -> usize {
+        self.rows.len().div_ceil(BLOCK)
+    }
+
+    /// Returns the rows of block `i`: all are about as long, and even ones make whole pairs.
+    fn block(&self, i: usize) -> &'a [u32] {
+        let length = self
+            .rows
+            .len()
+            .div_ceil(self.n_blocks())
+            .next_multiple_of(2);
+        self.rows.chunks(length).nth(i).unwrap_or_default()
+    }
+}
+
+/// Buffers of weight gradients: inputs, packed once for all threads, and strips of each thread.
 #[derive(Debug, Default)]
-pub(crate) struct Scratches(Mutex<Vec<Scratch>>);
+pub(crate) struct Scratches {
+    inputs: Scratch,
+    strips: Pool<Scratch>,
+}
 
 #[derive(Debug, Default)]
 struct Scratch {
-    values: [Vec<f32>; 2],
-    pairs: [Vec<u32>; 2],
+    values: Vec<f32>,
+    pairs: Vec<u32>,
+}
+
+impl Scratch {
+    /// Makes room.
+    fn grow(&mut self, precision: Precision, length: usize) {
+        match precision {
+            Precision::F32 => grow(&mut self.values, length),
+            Precision::Bf16 => grow(&mut self.pairs, length),
+        }
+    }
 }
 
 impl Scratches {
     /// Begins without buffers.
     pub(crate) const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
-    }
-
-    /// Runs `work` with a buffer that no other thread has.
-    fn with(&self, work: impl FnOnce(&mut Scratch)) {
-        let lock = || {
-            self.0
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
+        let inputs = Scratch {
+            values: Vec::new(),
+            pairs: Vec::new(),
         };
-        // The lock is not held while the buffer is used.
-        let taken = lock().pop();
-        let mut scratch = taken.unwrap_or_default();
-        work(&mut scratch);
-        lock().push(scratch);
+        Self {
+            inputs,
+            strips: Pool::new(),
+        }
     }
 }
 
+/// Buffers of a thread that adds up gradients alone.
+#[derive(Debug, Default)]
+pub(crate) struct Alone {
+    inputs: Scratch,
+    strips: Scratch,
+}
+
 /// Weight gradient to compute: `n` outputs by `k` inputs.
-pub(crate) struct WeightGradient<'a> {
+pub(crate) struct WeightGradient {
     pub(crate) instructions: Instructions,
     pub(crate) precision: Precision,
     pub(crate) n: usize,
     pub(crate) k: usize,
     pub(crate) n_segments: usize,
-    pub(crate) scratches: &'a Scratches,
 }
 
-impl WeightGradient<'_> {
+impl WeightGradient {
     /// Writes the gradient (`n` × `k`), and that of the bias (`n`) where it is asked for.
     ///
     /// `segment` gives the segments, whose first `n` columns of `dy` and `k` of `x` count. Each
     /// element is one sum over segments and rows in their order, whatever thread computes it.
     pub(crate) fn compute<'s>(
         &self,
+        scratches: &mut Scratches,
         segment: impl Fn(usize) -> Segment<'s> + Sync,
         weights: &mut [f32],
         bias: Option<&mut [f32]>,
     ) {
-        if self.n == 0 {
+        if self.n == 0 || self.k == 0 {
             return;
         }
-        // Large parts share the work of packing inputs; more than one lets threads share it.
+        let Scratches { inputs, strips } = scratches;
+        self.pack_inputs(&segment, inputs);
+        // More than one part lets threads share the work; large ones read inputs less often.
         let part = (self.n / 4).clamp(64, 256) / ROWS * ROWS;
+        let length = (self.depth(BLOCK) * ROWS + GAP) * (part / ROWS);
+        strips.prepare(|strips| strips.grow(self.precision, length));
+        let buffers = (&*inputs, &*strips);
+        let parts = weights.par_chunks_mut(part * self.k).enumerate();
         match bias {
-            Some(bias) => weights
-                .par_chunks_mut((part * self.k).max(1))
+            Some(bias) => parts
                 .zip(bias.par_chunks_mut(part))
-                .enumerate()
-                .for_each(|(i, (weights, bias))| {
-                    self.part(i * part, &segment, weights, Some(bias))
+                .for_each(|((i, weights), bias)| {
+                    self.part(i * part, &segment, buffers, weights, Some(bias));
                 }),
-            None => weights
-                .par_chunks_mut((part * self.k).max(1))
-                .enumerate()
-                .for_each(|(i, weights)| self.part(i * part, &segment, weights, None)),
+            None => parts.for_each(|(i, weights)| {
+                self.part(i * part, &segment, buffers, weights, None);
+            }),
+        }
+    }
+
+    /// Rows of a block, or pairs of rows, as a micro-kernel counts them.
+    const fn depth(&self, rows: usize) -> usize {
+        match self.precision {
+            Precision::F32 => rows,
+            Precision::Bf16 => rows.div_ceil(2),
+        }
+    }
+
+    /// Values that the packed inputs of a block take at most.
+    const fn block_length(&self) -> usize {
+        (self.depth(BLOCK) * COLUMNS + GAP) * self.k.div_ceil(COLUMNS)
+    }
+
+    /// Packs the inputs of all blocks into panels, once for all parts.
+    fn pack_inputs<'s>(&self, segment: &(impl Fn(usize) -> Segment<'s> + Sync), to: &mut Scratch) {
+        let length = self.block_length();
+        let n_blocks: usize = (0..self.n_segments).map(|s| segment(s).n_blocks()).sum();
+        let gather = |mut block: usize| {
+            let mut s = 0;
+            while block >= segment(s).n_blocks() {
+                block -= segment(s).n_blocks();
+                s += 1;
+            }
+            self.inputs(&segment(s), block)
+        };
+        to.grow(self.precision, n_blocks * length);
+        match self.precision {
+            Precision::F32 => {
+                let blocks = to.values[..n_blocks * length].par_chunks_exact_mut(length);
+                blocks.enumerate().for_each(|(i, out)| {
+                    gather(i).values::<COLUMNS>(self.instructions, out);
+                });
+            }
+            Precision::Bf16 => {
+                let blocks = to.pairs[..n_blocks * length].par_chunks_exact_mut(length);
+                blocks.enumerate().for_each(|(i, out)| {
+                    gather(i).pairs::<COLUMNS>(self.instructions, out);
+                });
+            }
+        }
+    }
+
+    /// Returns the inputs of a block.
+    fn inputs<'a>(&self, segment: &Segment<'a>, block: usize) -> Gather<'a> {
+        let (from, stride, rows) = (segment.x, segment.x_stride, segment.block(block));
+        Gather {
+            from,
+            stride,
+            rows,
+            column: 0,
+            n_columns: self.k,
+        }
+    }
+
+    /// Adds the gradient over one segment to what is there, on the caller's thread.
+    pub(crate) fn add(
+        &self,
+        scratches: &mut Alone,
+        segment: &Segment<'_>,
+        weights: &mut [f32],
+        bias: &mut [f32],
+    ) {
+        let Alone { inputs, strips } = scratches;
+        inputs.grow(self.precision, self.block_length());
+        for i in 0..segment.n_blocks() {
+            let gather = self.inputs(segment, i);
+            match self.precision {
+                Precision::F32 => gather.values::<COLUMNS>(self.instructions, &mut inputs.values),
+                Precision::Bf16 => gather.pairs::<COLUMNS>(self.instructions, &mut inputs.pairs),
+            }
+            let (from, stride, rows) = (segment.dy, segment.dy_stride, segment.block(i));
+            let gather = Gather {
+                from,
+                stride,
+                rows,
+                column: 0,
+                n_columns: self.n,
+            };
+            simd::run(self.instructions, BiasSum { gather, bias });
+            self.block(gather, (inputs, 0), true, strips, weights);
         }
     }
 
@@ -103,79 +218,96 @@ impl WeightGradient<'_> {
         &self,
         first: usize,
         segment: &impl Fn(usize) -> Segment<'s>,
+        (inputs, strips): (&Scratch, &Pool<Scratch>),
         weights: &mut [f32],
         mut bias: Option<&mut [f32]>,
     ) {
-        let n = (weights.len() / self.k.max(1)).min(self.n - first);
-        let mut begun = false;
+        let n = weights.len() / self.k;
         if let Some(bias) = &mut bias {
             bias.fill(0.0);
         }
-        self.scratches.with(|scratch| {
-            for s in 0..self.n_segments {
-                let segment = segment(s);
-                for rows in segment.rows.chunks(BLOCK) {
-                    let block = Block {
-                        segment,
+        let mut done = 0;
+        strips.with(|scratch| {
+            for segment in (0..self.n_segments).map(segment) {
+                for rows in (0..segment.n_blocks()).map(|i| segment.block(i)) {
+                    let (from, stride) = (segment.dy, segment.dy_stride);
+                    let gather = Gather {
+                        from,
+                        stride,
                         rows,
-                        first,
-                        n,
+                        column: first,
+                        n_columns: n,
                     };
                     if let Some(bias) = &mut bias {
-                        simd::run(self.instructions, BiasSum { block, bias });
+                        simd::run(self.instructions, BiasSum { gather, bias });
                     }
-                    self.block(block, scratch, weights, begun);
-                    begun = true;
+                    self.block(gather, (inputs, done), done > 0, scratch, weights);
+                    done += 1;
                 }
             }
         });
-        if !begun {
+        if done == 0 {
             weights.fill(0.0);
         }
     }
 
-    /// Adds one block of rows.
-    fn block(&self, block: Block<'_>, scratch: &mut Scratch, weights: &mut [f32], begun: bool) {
-        let depth = match self.precision {
-            Precision::F32 => block.rows.len(),
-            Precision::Bf16 => block.rows.len().div_ceil(2),
-        };
-        let n_strips = block.n.div_ceil(ROWS);
-        self.pack_strips(block, scratch, depth, n_strips);
-        for column in (0..self.k).step_by(COLUMNS) {
+    /// Adds one block of rows, whose inputs are the `index`th that are packed; the first one begins
+    /// the sums.
+    fn block(
+        &self,
+        gather: Gather<'_>,
+        (inputs, index): (&Scratch, usize),
+        begun: bool,
+        scratch: &mut Scratch,
+        weights: &mut [f32],
+    ) {
+        let depth = self.depth(gather.rows.len());
+        let n_strips = gather.n_columns.div_ceil(ROWS);
+        let length = n_strips * (depth * ROWS + GAP);
+        scratch.grow(self.precision, length);
+        match self.precision {
+            Precision::F32 => {
+                gather.values::<ROWS>(self.instructions, &mut scratch.values[..length]);
+            }
+            Precision::Bf16 => {
+                gather.pairs::<ROWS>(self.instructions, &mut scratch.pairs[..length]);
+            }
+        }
+        for panel in 0..self.k.div_ceil(COLUMNS) {
+            let column = panel * COLUMNS;
             let width = COLUMNS.min(self.k - column);
-            self.pack_panel(block, scratch, depth, column, width);
+            let panel = index * self.block_length() + panel * (depth * COLUMNS + GAP);
             for strip in 0..n_strips {
-                let n_rows = ROWS.min(block.n - strip * ROWS);
+                let n_rows = ROWS.min(gather.n_columns - strip * ROWS);
                 let out = &mut weights[strip * ROWS * self.k + column..];
                 let start = if begun {
                     Start::Out
                 } else {
                     Start::Row(&[0.0; COLUMNS])
                 };
+                let strip = strip * (depth * ROWS + GAP);
+                let tile = |tile: Tile<'_>| self.tile(scratch, strip, inputs, panel, depth, tile);
                 if width == COLUMNS {
-                    let tile = Tile {
+                    tile(Tile {
                         start,
                         out,
                         out_stride: self.k,
                         n_rows,
-                    };
-                    self.tile(scratch, depth, strip, tile);
+                    });
                     continue;
                 }
+                // The last panel is computed aside, as its zeros must not be written.
                 let mut aside = [0.0; ROWS * COLUMNS];
-                if begun {
-                    for (i, row) in aside.chunks_exact_mut(COLUMNS).take(n_rows).enumerate() {
-                        row[..width].copy_from_slice(&out[i * self.k..][..width]);
-                    }
-                }
-                let tile = Tile {
+                let rows = aside.chunks_exact_mut(COLUMNS).take(n_rows).enumerate();
+                rows.filter(|_| begun).for_each(|(i, row)| {
+                    row[..width].copy_from_slice(&out[i * self.k..][..width]);
+                });
+                tile(Tile {
                     start: Start::Out,
                     out: &mut aside,
                     out_stride: COLUMNS,
                     n_rows,
-                };
-                self.tile(scratch, depth, strip, tile);
+                });
                 for (i, row) in aside.chunks_exact(COLUMNS).take(n_rows).enumerate() {
                     out[i * self.k..][..width].copy_from_slice(&row[..width]);
                 }
@@ -183,100 +315,43 @@ impl WeightGradient<'_> {
         }
     }
 
-    fn tile(&self, scratch: &Scratch, depth: usize, strip: usize, tile: Tile<'_>) {
-        let (at, length, panel) = (strip * depth * ROWS, depth * ROWS, depth * COLUMNS);
+    /// Computes one tile from a strip and a panel that begin at these places.
+    fn tile(
+        &self,
+        strips: &Scratch,
+        strip: usize,
+        panels: &Scratch,
+        panel: usize,
+        depth: usize,
+        tile: Tile<'_>,
+    ) {
+        let (n_strip, n_panel) = (depth * ROWS, depth * COLUMNS);
         match self.precision {
             Precision::F32 => {
-                let [strips, panels] = &scratch.values;
+                let (strips, panels) = (&strips.values[strip..], &panels.values[panel..]);
                 simd::tile_f32(
                     self.instructions,
-                    &strips[at..][..length],
-                    &panels[..panel],
+                    &strips[..n_strip],
+                    &panels[..n_panel],
                     tile,
                 );
             }
             Precision::Bf16 => {
-                let [strips, panels] = &scratch.pairs;
+                let (strips, panels) = (&strips.pairs[strip..], &panels.pairs[panel..]);
                 simd::tile_bf16(
                     self.instructions,
-                    &strips[at..][..length],
-                    &panels[..panel],
+                    &strips[..n_strip],
+                    &panels[..n_panel],
                     tile,
                 );
             }
         }
     }
-
-    /// Packs the gradients of the block: strips of 8 outputs, each `depth` rows or pairs of rows.
-    fn pack_strips(&self, block: Block<'_>, scratch: &mut Scratch, depth: usize, n_strips: usize) {
-        let length = depth * ROWS;
-        let Segment { dy, dy_stride, .. } = block.segment;
-        let gather = Gather {
-            from: dy,
-            stride: dy_stride,
-            rows: block.rows,
-        };
-        for strip in 0..n_strips {
-            let first = block.first + strip * ROWS;
-            let width = ROWS.min(block.n - strip * ROWS);
-            match self.precision {
-                Precision::F32 => {
-                    grow(&mut scratch.values[0], n_strips * length);
-                    let out = &mut scratch.values[0][strip * length..][..length];
-                    gather.values::<ROWS>(self.instructions, first, width, out);
-                }
-                Precision::Bf16 => {
-                    grow(&mut scratch.pairs[0], n_strips * length);
-                    let out = &mut scratch.pairs[0][strip * length..][..length];
-                    gather.pairs::<ROWS>(self.instructions, first, width, out);
-                }
-            }
-        }
-    }
-
-    /// Packs 32 inputs of the block.
-    fn pack_panel(
-        &self,
-        block: Block<'_>,
-        scratch: &mut Scratch,
-        depth: usize,
-        column: usize,
-        width: usize,
-    ) {
-        let length = depth * COLUMNS;
-        let Segment { x, x_stride, .. } = block.segment;
-        let gather = Gather {
-            from: x,
-            stride: x_stride,
-            rows: block.rows,
-        };
-        match self.precision {
-            Precision::F32 => {
-                grow(&mut scratch.values[1], length);
-                let out = &mut scratch.values[1][..length];
-                gather.values::<COLUMNS>(self.instructions, column, width, out);
-            }
-            Precision::Bf16 => {
-                grow(&mut scratch.pairs[1], length);
-                let out = &mut scratch.pairs[1][..length];
-                gather.pairs::<COLUMNS>(self.instructions, column, width, out);
-            }
-        }
-    }
-}
-
-/// Rows of a segment that are summed together, for `n` outputs from `first` on.
-#[derive(Clone, Copy)]
-struct Block<'a> {
-    segment: Segment<'a>,
-    rows: &'a [u32],
-    first: usize,
-    n: usize,
 }
 
 /// Sums gradients of outputs over the rows of a block.
 struct BiasSum<'a, 'b> {
-    block: Block<'a>,
+    gather: Gather<'a>,
     bias: &'b mut [f32],
 }
 
@@ -285,15 +360,8 @@ impl Kernel for BiasSum<'_, '_> {
 
     #[inline(always)]
     fn run(self) {
-        let Block {
-            segment,
-            rows,
-            first,
-            n,
-        } = self.block;
-        for &row in rows {
-            let dy = &segment.dy[row as usize * segment.dy_stride + first..][..n];
-            for (sum, &dy) in self.bias.iter_mut().zip(dy) {
+        for &row in self.gather.rows {
+            for (sum, &dy) in self.bias.iter_mut().zip(self.gather.row(row)) {
                 *sum += dy;
             }
         }

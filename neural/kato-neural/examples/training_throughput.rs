@@ -94,6 +94,13 @@ fn processor_s() -> f64 {
         .sum()
 }
 
+/// The largest resident memory so far.
+fn peak() -> String {
+    let text = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.unwrap_or("unknown").trim().to_owned()
+}
+
 fn main() {
     let plain = std::env::args().nth(1).is_some_and(|word| word == "plain");
     for (size, n_steps) in [([50, 128, 16, 1], 40), ([300, 512, 64, 2], 4)] {
@@ -113,7 +120,8 @@ fn main() {
             for (forced, precision) in cases {
                 let mut trainer = trainer(size, forced, plain, precision);
                 let mut step = || trainer.step(1e-3, &batch).expect("a finite loss").loss;
-                step();
+                // Buffers grow in the first steps.
+                let _ = (0..3).map(|_| step()).sum::<f64>();
                 let (wall, cpu) = (Instant::now(), processor_s());
                 let loss = (0..n_steps).map(|_| step()).last().unwrap_or(0.0);
                 let n = (n_steps * N_ROWS) as f64;
@@ -125,5 +133,6 @@ fn main() {
                 );
             }
         }
+        println!("{size:?}: at most {} resident", peak());
     }
 }

@@ -39,6 +39,7 @@ impl Draws {
     /// as scheduled sampling takes them.
     #[must_use]
     pub fn coins(&self, n: usize, probability: f64) -> Vec<bool> {
+        // One row for all: a coin is for the whole batch, however it is cut.
         let mut generator = self.row(0);
         (0..n).map(|_| unit(&mut generator) < probability).collect()
     }

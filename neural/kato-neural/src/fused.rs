@@ -10,7 +10,7 @@ mod tensors;
 mod workspace;
 
 pub(crate) use decoder::{DecoderCall, decode};
-pub(crate) use encoder::{EncoderCall, encode};
+pub(crate) use encoder::{EncoderCall, encode_all, encode_last};
 pub(crate) use workspace::Pool;
 
 use burn::backend::{Autodiff, Flex};
@@ -37,6 +37,7 @@ pub(crate) fn form(net: &Recurrent, pass: &Pass) -> Option<Form> {
     if !pass.is_fused() || net.layers().len() > N_LAYERS || pass.precision() == Precision::F16 {
         return None;
     }
+    // All weights of a net are on one device, so one tells for all.
     let weight = net.layers()[0].weight_hh.val();
     if weight.clone().try_into_primitive::<Flex>().is_ok() {
         return Some(Form::Plain);

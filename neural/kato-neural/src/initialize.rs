@@ -80,6 +80,7 @@ impl Initializer {
                 vectors.push(vector);
             }
         }
+        // The vectors are rows then; else they are columns.
         if n_rows <= n_columns {
             return vectors.concat();
         }

@@ -50,6 +50,7 @@ pub fn linear(
 #[must_use]
 pub fn apply_linear<const D: usize>(layer: &Linear, input: Tensor<D>, pass: &Pass) -> Tensor<D> {
     let precision = pass.precision();
+    // The bias is added to sums, which are f32 in every precision.
     let bias = layer.bias.as_ref().map(burn::module::Param::val);
     affine(
         precision.round(input),
@@ -70,6 +71,7 @@ pub fn last_valid(outputs: Tensor<3>, lengths: &[usize]) -> Tensor<2> {
     let [n_rows, n_steps, width] = outputs.dims();
     check_lengths(lengths, n_rows, n_steps);
     let lengths = lengths.iter().enumerate();
+    // Rows lie one after another when batch and time are one axis.
     let places: Vec<i64> = lengths
         .map(|(row, &length)| (row * n_steps + length.saturating_sub(1)) as i64)
         .collect();
@@ -85,4 +87,13 @@ fn check_lengths(lengths: &[usize], n_rows: usize, n_steps: usize) {
         longest <= n_steps,
         "a length of {longest} exceeds {n_steps} steps"
     );
+}
+
+/// One where a sequence has a step, else zero: `[batch, time, 1]`.
+fn valid_steps(lengths: &[usize], n_steps: usize, device: &Device) -> Tensor<3> {
+    let steps = lengths
+        .iter()
+        .flat_map(|&length| (0..n_steps).map(move |step| step < length));
+    let mask: Vec<f32> = steps.map(|valid| f32::from(u8::from(valid))).collect();
+    Tensor::from_data(TensorData::new(mask, [lengths.len(), n_steps, 1]), device)
 }

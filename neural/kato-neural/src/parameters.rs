@@ -33,6 +33,7 @@ impl NamedTensor {
 
     /// The entries in the file's order.
     fn entries(&self) -> Vec<f32> {
+        // Read only when its turn comes to be written: one tensor at a time is copied.
         let values = self.values.to_data();
         let values: Vec<f32> = values.iter::<f32>().collect();
         match self.shape[..] {
@@ -105,6 +106,8 @@ impl ModuleVisitor for Collector {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let (name, tensor) = (self.names.current(), param.val().without_autodiff());
         let mut shape = tensor.shape().to_vec();
+        // Only the shape is turned; numbers are turned where they are written, off the training
+        // thread.
         if name.transposed {
             shape.reverse();
         }
@@ -131,6 +134,7 @@ pub(crate) fn assign<M: Module>(model: M, arrays: Arrays) -> Result<M, Error> {
         problem: None,
     };
     let model = model.map(&mut assigner);
+    // What is left over belongs to another model, even if all else fits.
     let left = assigner.arrays.into_keys().next();
     let problem = assigner
         .problem
@@ -175,6 +179,7 @@ impl ModuleMapper for Assigner {
             });
             return Param::from_mapped_value(id, tensor, mapper);
         }
+        // Running statistics are not tracked, and have to stay so.
         let tracked = tensor.is_require_grad();
         let data = TensorData::new(values, shape);
         let tensor = Tensor::from_data(data, &tensor.device()).set_require_grad(tracked);

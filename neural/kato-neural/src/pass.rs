@@ -135,6 +135,7 @@ impl Pass {
     /// The draw of dropout at the places of one layer; `None` in a pass that judges.
     pub(crate) fn dropout(&self, stream: u64) -> Option<kato_kernels::Draw> {
         let mut draw = kato_kernels::Draw::new(mix(self.seed, stream), self.step);
+        // Rows of a part are numbered as in the whole.
         draw.first_row = self.first_row;
         self.training.then_some(draw)
     }

@@ -224,7 +224,7 @@ impl RateArgs {
             Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Rate::given(rate)),
             Some(rate) => bail_as!(
                 Usage,
-                "--rate {rate}: give a positive number of samples a second"
+                "--rate {rate}: give a positive number of documents a second"
             ),
             None => Rate::measure(),
         }

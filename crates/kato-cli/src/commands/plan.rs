@@ -18,10 +18,11 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use indicatif::HumanCount;
 use kato_estimator::{Calibration, StorageBreakdown, StorageEngine, StorageEstimator, TextSampler};
+use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_planner::catalogue::Rented;
 use kato_planner::recommend::Place;
-use kato_planner::scaling::{Law, Scaling, ScalingAnalyzer};
+use kato_planner::scaling::{Crossing, Law, Limit, Scaling, ScalingAnalyzer};
 use kato_planner::{Catalogue, Interval, Recommendation, Requirements, RunCosts, recommend};
 use kato_report::figures::bytes;
 use kato_scheduler::StopSignal;
@@ -190,6 +191,71 @@ fn catalogue(args: &Args) -> Result<Catalogue> {
 /// Makes the pilots and what follows from them.
 fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Plan, TimeLaw)> {
     let store = store(args)?;
+    let sources = sources(args)?;
+    let learner = args.learning.learner(Recording::default())?;
+    let drawn = Drawn::draw(args, &sources, &store, &learner, stop)?;
+    let (args, corpus) = (&*args, &drawn.corpus);
+    // The command is that of the user, without the order in which pilots are drawn.
+    let sources: Vec<String> = sources.iter().map(|s| s.display().to_string()).collect();
+    let flags = flags(args, drawn.workers);
+    let mut target = target(args, corpus)?;
+    let far = far_away(&target, corpus);
+    if let Some(far) = &far {
+        announce(args, far);
+    }
+    let is_embedded = store == PilotStore::Embedded;
+    let pilots = Pilots {
+        repeats: args.repeat.map_or(drawn.repeats, NonZeroUsize::get),
+        seed: args.seed,
+        flags: flags.clone(),
+        store,
+    };
+    let mut measured = train_pilots(args, corpus, &pilots, stop)?;
+
+    let workers = drawn.workers.get() as u64;
+    let estimator = StorageEstimator::builder()
+        .with_calibration(Calibration::from_sample(&drawn.sampler.finish()?))
+        .with_engine(engine(args, workers, is_embedded))
+        .with_force(far.is_some())
+        .build()?;
+    let (disk, patterns) = match is_embedded {
+        true => stored(&estimator, &target)?,
+        false => stored_in_server(&estimator, &mut target, corpus, &mut measured)?,
+    };
+    let time = TimeLaw::fit(&measured)?;
+    let extrapolation = target.text_bytes / corpus.total_bytes().max(1) as f64;
+    let beyond = beyond(extrapolation);
+    let disk = disk.widened(beyond);
+    // A server merges nothing, and does not tell how much room it has.
+    let limits = match is_embedded {
+        true => limits_here(args, &time, &target, disk, workers)?,
+        false => Vec::new(),
+    };
+    let merging = disk.value / limits.first().map_or(f64::INFINITY, |limit| limit.value);
+    let forecast = forecast(args, &time, &target, &measured, disk, merging, workers)?;
+    let recommendation = match is_embedded {
+        true => machines(args, catalogue, &forecast, &measured, target, workers)?,
+        false => only_here(args, &forecast)?,
+    };
+    let plan = Plan {
+        schema: 1,
+        command: command(args, &sources, flags),
+        sources,
+        target,
+        extrapolation,
+        forecast,
+        patterns: patterns.widened(beyond),
+        law: time.in_words(),
+        on_the_way: on_the_way(disk, &target, &limits),
+        assumptions: assumptions(args, corpus, far.as_deref(), merging, workers),
+        recommendation,
+        pilots: measured,
+    };
+    Ok((plan, time))
+}
+
+/// Returns the sources, or the repository's own text where none is named.
+fn sources(args: &Args) -> Result<Vec<PathBuf>> {
     let sources = match args.sources.is_empty() {
         false => args.sources.clone(),
         true => repository::own_text(),
@@ -198,117 +264,165 @@ fn plan(args: &mut Args, catalogue: &Catalogue, stop: &StopSignal) -> Result<(Pl
         !sources.is_empty(),
         "this copy of the program has no text of its own: name a source"
     );
-    // Standard input can be read once and in its own order only.
-    let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
-    // The command is that of the user, without the order in which pilots are drawn.
-    let command_sources: Vec<String> = sources.iter().map(|s| s.display().to_string()).collect();
-    if !is_stdin {
-        args.source.draw_by(args.seed);
+    Ok(sources)
+}
+
+/// The part of the corpus that pilots train, and how.
+struct Drawn<'a> {
+    corpus: PilotCorpus,
+    sampler: TextSampler<'a>,
+    workers: NonZeroUsize,
+    /// How often each size is trained where the user does not say.
+    repeats: usize,
+}
+
+impl<'a> Drawn<'a> {
+    /// Draws documents of the corpus.
+    fn draw(
+        args: &mut Args,
+        sources: &[PathBuf],
+        store: &PilotStore,
+        learner: &'a HierarchicalConceptLearner,
+        stop: &StopSignal,
+    ) -> Result<Self> {
+        // Standard input can be read once and in its own order only.
+        let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
+        if !is_stdin {
+            args.source.draw_by(args.seed);
+        }
+        let mut loader = args.source.resolve(sources)?.builder().build()?;
+        let mut sampler = TextSampler::new(learner)?;
+        let workers = args.workers.unwrap_or_else(machine::threads);
+        // A MongoDB takes as long for 500 kB as a directory for some gigabytes.
+        let (most_bytes, repeats) = match store {
+            PilotStore::Embedded => (pilot_bytes(workers), 5),
+            PilotStore::Mongodb { .. } => (500_000, 2),
+        };
+        let most_bytes = args.pilot.map_or(most_bytes, |size| size.0);
+        let corpus =
+            PilotCorpus::draw(&mut loader, most_bytes, stop, |text| Ok(sampler.add(text)?))?;
+        Ok(Self {
+            corpus,
+            sampler,
+            workers,
+            repeats,
+        })
     }
-    let learner = args.learning.learner(Recording::default())?;
-    let mut loader = args.source.resolve(&sources)?.builder().build()?;
-    let mut sampler = TextSampler::new(&learner)?;
-    let workers = args.workers.unwrap_or_else(machine::threads);
-    // A MongoDB takes as long for 500 kB as a directory for some gigabytes.
-    let (most_bytes, repeats) = match store {
-        PilotStore::Embedded => (pilot_bytes(workers), 5),
-        PilotStore::Mongodb { .. } => (500_000, 2),
-    };
-    let most_bytes = args.pilot.map_or(most_bytes, |size| size.0);
-    let corpus = PilotCorpus::draw(&mut loader, most_bytes, stop, |text| Ok(sampler.add(text)?))?;
-    drop(loader);
-    let mut flags = args.learning.to_flags();
-    flags.extend(["--workers".to_owned(), workers.to_string()]);
-    flags.extend(["--memory".to_owned(), args.memory.0.to_string()]);
-    let mut target = target(args, &corpus)?;
-    let far = far_away(&target, &corpus);
-    if let Some(far) = far.as_deref().filter(|_| !args.quiet) {
+}
+
+/// Says before the pilots how large they would have to be.
+fn announce(args: &Args, far: &str) {
+    if !args.quiet {
         // A progress that nobody reads is no reason not to plan.
         drop(writeln!(stderr(), "{far}"));
     }
-    let pilots = Pilots {
-        repeats: args.repeat.map_or(repeats, NonZeroUsize::get),
-        seed: args.seed,
-        flags: flags.clone(),
-        store: store.clone(),
-    };
-    let mut meter = Meter::new(args.quiet);
-    let measured = measure(&corpus, &pilots, stop, &mut meter);
-    meter.finish();
-    let mut measured = measured?;
+}
 
-    let (workers, is_embedded) = (workers.get() as u64, store == PilotStore::Embedded);
-    let estimator = StorageEstimator::builder()
-        .with_calibration(Calibration::from_sample(&sampler.finish()?))
-        .with_engine(match is_embedded {
-            true => StorageEngine::embedded_of_run(workers, args.memory.0),
-            false => StorageEngine::mongodb(),
-        })
-        .with_force(far.is_some())
-        .build()?;
-    let of_text = |text_bytes: f64| {
-        let target = kato_estimator::Target::text_bytes(text_bytes as u64);
-        estimator.estimate(target).map_err(anyhow::Error::from)
-    };
-    let breakdown = of_text(target.text_bytes)?;
-    let mut disk = breakdown.bytes.interval();
-    if !is_embedded {
-        let foretold = of_text(corpus.total_bytes() as f64)?.bytes.interval();
-        disk = corrected(disk, foretold, &measured, &corpus);
-        target.upserts = Some(upserts(&breakdown));
-        for pilot in &mut measured {
-            pilot.upserts = Some(upserts(&of_text(pilot.text_bytes as f64)?));
-        }
+/// Trains the pilots, and shows how far they are.
+fn train_pilots(
+    args: &Args,
+    corpus: &PilotCorpus,
+    pilots: &Pilots,
+    stop: &StopSignal,
+) -> Result<Vec<Measured>> {
+    let mut meter = Meter::new(args.quiet);
+    let measured = measure(corpus, pilots, stop, &mut meter);
+    meter.finish();
+    measured
+}
+
+/// Returns the flags of the command that does the run.
+fn flags(args: &Args, workers: NonZeroUsize) -> Vec<String> {
+    let mut flags = args.learning.to_flags();
+    flags.extend(["--workers".to_owned(), workers.to_string()]);
+    flags.extend(["--memory".to_owned(), args.memory.0.to_string()]);
+    flags
+}
+
+/// Returns what the run is stored by.
+fn engine(args: &Args, workers: u64, is_embedded: bool) -> StorageEngine {
+    match is_embedded {
+        true => StorageEngine::embedded_of_run(workers, args.memory.0),
+        false => StorageEngine::mongodb(),
     }
-    let time = TimeLaw::fit(&measured)?;
-    let beyond = beyond(target.text_bytes / corpus.total_bytes().max(1) as f64);
-    let disk = disk.widened(beyond);
-    let patterns = breakdown.total_patterns.interval().widened(beyond);
-    // A server merges nothing, and does not tell how much room it has.
-    let limits = match is_embedded {
-        true => {
-            let a_second = disk.value / time.seconds(target.size(), 0.0)?.value;
-            limits(args.memory.0, workers, a_second, free_disk(args))
-        }
-        false => Vec::new(),
-    };
-    let merging = disk.value / limits.first().map_or(f64::INFINITY, |limit| limit.value);
+}
+
+/// Returns what changes on this machine as the run grows.
+fn limits_here(
+    args: &Args,
+    time: &TimeLaw,
+    target: &Target,
+    disk: Interval,
+    workers: u64,
+) -> Result<Vec<Limit>> {
+    let a_second = disk.value / time.seconds(target.size(), 0.0)?.value;
+    Ok(limits(args.memory.0, workers, a_second, free_disk(args)))
+}
+
+/// Returns bytes and patterns of a run.
+fn stored(estimator: &StorageEstimator, target: &Target) -> Result<(Interval, Interval)> {
+    let breakdown = of_text(estimator, target.text_bytes)?;
+    let patterns = breakdown.total_patterns.interval();
+    Ok((breakdown.bytes.interval(), patterns))
+}
+
+/// Returns bytes and patterns of a run into a server, by what it took for the pilots; adds the
+/// upserts of the run and of the pilots.
+fn stored_in_server(
+    estimator: &StorageEstimator,
+    target: &mut Target,
+    corpus: &PilotCorpus,
+    measured: &mut [Measured],
+) -> Result<(Interval, Interval)> {
+    let breakdown = of_text(estimator, target.text_bytes)?;
+    let foretold = of_text(estimator, corpus.total_bytes() as f64)?;
+    let foretold = foretold.bytes.interval();
+    let disk = corrected(breakdown.bytes.interval(), foretold, measured, corpus);
+    target.upserts = Some(upserts(&breakdown));
+    for pilot in measured {
+        pilot.upserts = Some(upserts(&of_text(estimator, pilot.text_bytes as f64)?));
+    }
+    Ok((disk, breakdown.total_patterns.interval()))
+}
+
+/// Returns what is stored of so much text.
+fn of_text(estimator: &StorageEstimator, text_bytes: f64) -> Result<StorageBreakdown> {
+    let target = kato_estimator::Target::text_bytes(text_bytes as u64);
+    Ok(estimator.estimate(target)?)
+}
+
+/// Returns what the run takes here; `merging` is what it stores, in parts that are merged.
+fn forecast(
+    args: &Args,
+    time: &TimeLaw,
+    target: &Target,
+    measured: &[Measured],
+    disk: Interval,
+    merging: f64,
+    workers: u64,
+) -> Result<Forecast> {
     // What the workers wrote last is not on the disk yet when all is learned.
     let last = disk.value.min(part_bytes(args.memory.0));
-    let forecast = Forecast {
+    Ok(Forecast {
         seconds: time
             .seconds(target.size(), merging)?
             .plus(time.last_flush(last)),
         disk_bytes: Some(disk),
-        memory_bytes: memory(args, &measured, workers),
-    };
-    let recommendation = match is_embedded {
-        true => machines(args, catalogue, &forecast, &measured, target, workers)?,
-        false => only_here(args, &forecast)?,
-    };
+        memory_bytes: memory(args, measured, workers),
+    })
+}
+
+/// Returns where on the way to the end of the run limits are met.
+fn on_the_way(disk: Interval, target: &Target, limits: &[Limit]) -> Vec<Crossing> {
     // Bytes grow nearly as the text does, so the limits are met where the text is as much larger.
-    let a_byte = disk.value / target.text_bytes;
-    let on_the_way = bytes_law(a_byte, &target)
-        .map(|law| law.crossings(&limits))
+    let crossings = bytes_law(disk.value / target.text_bytes, target)
+        .map(|law| law.crossings(limits))
         .unwrap_or_default();
-    let plan = Plan {
-        schema: 1,
-        command: command(args, &command_sources, flags),
-        sources: command_sources,
-        target,
-        extrapolation: target.text_bytes / corpus.total_bytes().max(1) as f64,
-        forecast,
-        patterns,
-        law: time.in_words(),
-        on_the_way: on_the_way
-            .into_iter()
-            .filter(|crossing| crossing.expected.is_some_and(|at| at <= target.text_bytes))
-            .collect(),
-        assumptions: assumptions(args, &corpus, far.as_deref(), merging, workers),
-        recommendation,
-        pilots: measured,
-    };
-    Ok((plan, time))
+    let is_before = |at: f64| at <= target.text_bytes;
+    crossings
+        .into_iter()
+        .filter(|crossing| crossing.expected.is_some_and(is_before))
+        .collect()
 }
 
 /// Returns the bytes of text of the largest pilot: as many workers as a machine has learn 20 MB
@@ -503,7 +617,7 @@ fn machines(
         // With merges, what is kept was written more than once.
         .with_written_bytes(Interval::new(disk.value, disk.low, 2.0 * disk.high))
         .with_memory(
-            memory.less(MEMORY_A_WORKER.scaled(workers.saturating_sub(1) as f64)),
+            memory.minus(MEMORY_A_WORKER.scaled(workers.saturating_sub(1) as f64)),
             MEMORY_A_WORKER,
         );
     let gigabytes = |bytes: Option<u64>| bytes.map_or(f64::MAX / 1e12, |bytes| bytes as f64 / 1e9);

@@ -13,6 +13,8 @@
 //! kato train corpus.jsonl --history runs.db --plan plan.json
 //! ```
 
+mod outcome;
+
 use std::io::{Write, stderr};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -20,20 +22,19 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use indicatif::{HumanBytes, HumanCount, HumanDuration};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::ignored::by_reason;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_prediction::Cancel;
 use kato_prediction::disk::BuildOptions;
 use kato_runs::manifest::CorpusDigest;
-use kato_runs::{Destination, Position};
+use kato_runs::{Destination, Position, TrainingRun};
 use kato_scheduler::{
-    Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, TrainingReport,
-    Workers,
+    Checkpoint, Distribution, RunConfiguration, TrainingOptions, TrainingReport, Workers,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
+use self::outcome::Outcome;
 use crate::byte_size::ByteSize;
 use crate::exit::{failed, unless_interrupted};
 use crate::forecast::Forecast;
@@ -43,13 +44,12 @@ use crate::learning::{LearningArgs, RecordingArgs, leaves_out};
 use crate::memory_limit::{default_budget, default_ceiling};
 use crate::output::{stdout, unless_reader_gone};
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
-use crate::training::destination::{self, DestinationArgs};
+use crate::training::destination::DestinationArgs;
 use crate::training::errors::ErrorArgs;
-use crate::training::profile::ProfileArgs;
+use crate::training::profile::{Profile, ProfileArgs};
 use crate::training::reporter::{ProgressMode, Reporter};
 use crate::training::seconds::seconds;
-use crate::training::summary::summary;
-use crate::{machine, program, repository};
+use crate::{program, repository};
 
 /// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO
 /// server, or a MongoDB.
@@ -177,50 +177,26 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
 /// Trains and shows the result; returns an exit code, as a run that ended well may still be
 /// interrupted or have failed documents.
 fn run(args: &Args) -> Result<ExitCode> {
-    let stop = StopSignal::default();
-    let is_stopped = {
-        let stop = stop.clone();
-        move || stop.is_stopped()
-    };
     let probe = args.profile.probe();
     // Before anything is learned, so that a file that cannot be written, or is no history, is found
     // out at once.
     args.profile.check()?;
     let destination = args.destination.destination(&probe)?;
     args.destination.check_files(&destination)?;
-    let plan = args
-        .history
-        .plan
-        .as_deref()
-        .map(Forecast::of_plan)
-        .transpose()?;
+    let plan = args.history.plan.as_deref();
+    let plan = plan.map(Forecast::of_plan).transpose()?;
     let history = args.history.history.as_deref();
     let mut recorder = history.map(Recorder::open).transpose()?;
     let learner = args.learning.learner(args.recording.recording())?;
     let configuration = RunConfiguration::from_learner(&learner).with_split(split(args));
     let mut options = options(args, &destination)?;
-    options.probe = probe.clone();
-    options.stop = stop;
-    let loader_at = |position: Position<'_>| -> Result<StreamingDatasetLoader> {
-        let run = match position {
-            Position::Beginning => None,
-            Position::After { corpus, .. } => Checkpoint::from_json(corpus)?,
-        };
-        let builder = match run {
-            // Without sources the run's own files are read again, at the revisions that they had.
-            // With sources the corpus is opened again, and the checkpoint refuses another one.
-            Some(run) if args.sources.is_empty() => limited(args, args.source.again(&run.corpus)?),
-            _ => loader(args)?,
-        };
-        let builder = builder.with_interrupt(is_stopped).with_probe(probe.clone());
-        Ok(position.loader(builder)?)
-    };
+    options.probe = probe;
     let (mut run, mut loader) = args.destination.open(
         destination,
         &learner,
         &configuration,
         args.resume,
-        loader_at,
+        |position| loader_at(args, position, &options),
     )?;
     // Until here Ctrl-C ends the process at once: what was made so far can be resumed.
     let cancel_index = Cancel::new();
@@ -230,28 +206,9 @@ fn run(args: &Args) -> Result<ExitCode> {
         cancel.cancel();
     });
     let facts = facts(args, &configuration, &loader);
-    let passed_over = by_reason(loader.ignored_files());
+    let ignored = by_reason(loader.ignored_files());
     let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
-    let mut reporter = Reporter::new(match args.quiet {
-        true => ProgressMode::Silent,
-        false => args.progress,
-    })
-    .with_forecast(forecast);
-    announce_left_out(args, &learner);
-    let mut profiling = args.profile.start(&probe, Path::new(&run.place()))?;
-    let on_event = |event| {
-        reporter.show(&event);
-        if let Some(profiling) = &mut profiling {
-            profiling.note(&event);
-        }
-    };
-    let report = run.train(&mut loader, &learner, &options, on_event);
-    reporter.finish();
-    // Also for a run that failed, so that its reports are written. The error of the run comes
-    // first, then that of the profile.
-    let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
-    let report = report?;
-    let profile = profile.transpose()?;
+    let (report, profile) = train(args, &mut run, &mut loader, &learner, &options, forecast)?;
     let index = match report.complete {
         true => {
             let options = index_options(args, &report, cancel_index);
@@ -266,68 +223,91 @@ fn run(args: &Args) -> Result<ExitCode> {
         .transpose()?;
     // A forecast is of a whole run in one session.
     let is_whole = report.complete && report.session_documents == report.documents_processed;
-    let forecast = forecast.filter(|_| is_whole);
-    let took = (report.total_time_seconds, report.disk_bytes);
-    let result = if args.json {
-        let mut value = destination::to_json(&run, &report)?;
-        value["peak_memory_bytes"] = machine::peak_memory().into();
-        if let Some(forecast) = &forecast {
-            value["forecast"] = forecast.to_json(took.0, took.1);
-        }
-        let passed_over = passed_over.iter();
-        value["ignored_files"] = passed_over
-            .map(|(reason, count)| (reason.to_string(), Value::from(*count)))
-            .collect();
-        if let Some(recorded) = &recorded {
-            value["recorded"] = recorded.as_str().into();
-        }
-        if let Some(profile) = &profile {
-            value["profile"] = profile.to_json()?;
-        }
-        if let Some(index) = &index {
-            value["index"] = json!({
-                "patterns": index.patterns,
-                "bytes": index.bytes,
-                "seconds": index.elapsed.as_secs_f64(),
-            });
-        }
-        format!("{value}\n")
-    } else {
-        let mut text = summary(&report, &run.place(), run.ledger());
-        text += &destination::summary(&run, &report);
-        for (reason, count) in &passed_over {
-            text += &format!("not read: {} ({reason})\n", HumanCount(*count));
-        }
-        if let Some(index) = &index {
-            text += &format!(
-                "index: {} in {}\n",
-                HumanBytes(index.bytes),
-                HumanDuration(index.elapsed)
-            );
-        }
-        if let Some(profile) = &profile {
-            text += &profile.text();
-        }
-        if let Some(forecast) = &forecast {
-            text += &forecast.compared(took.0, took.1);
-        }
-        if let Some((id, history)) = recorded.as_ref().zip(history) {
-            text += &format!("recorded as {id} in {}\n", history.display());
-        }
-        text
+    let outcome = Outcome {
+        run: &run,
+        report: &report,
+        ignored,
+        forecast: forecast.filter(|_| is_whole),
+        profile,
+        index,
+        recorded: recorded.zip(history),
     };
-    // The run is done, and its exit code is not for want of a reader.
+    let result = match args.json {
+        true => format!("{}\n", outcome.to_json()?),
+        false => outcome.text(),
+    };
+    // The run is done: a reader that has gone away does not change its exit code.
     unless_reader_gone(stdout().write_all(result.as_bytes()).map_err(Into::into))?;
+    Ok(exit_code(args, &report))
+}
+
+/// Returns the exit code of a run that ended well; says so if it was interrupted.
+fn exit_code(args: &Args, report: &TrainingReport) -> ExitCode {
     if is_interrupted() {
         // Also for a run that was complete by then: resuming finds that out, and does what is left
         // behind the corpus.
         drop(writeln!(stderr(), "{STOPPED}"));
-        return Ok(ExitCode::from(INTERRUPTED));
+        return ExitCode::from(INTERRUPTED);
     }
     if args.errors.fail_on_errors && report.errors > 0 {
-        return Ok(ExitCode::from(FAILED_DOCUMENTS));
+        return ExitCode::from(FAILED_DOCUMENTS);
     }
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
+}
+
+/// Returns the loader at a position of the run.
+fn loader_at(
+    args: &Args,
+    position: Position<'_>,
+    options: &TrainingOptions,
+) -> Result<StreamingDatasetLoader> {
+    let run = match position {
+        Position::Beginning => None,
+        Position::After { corpus, .. } => Checkpoint::from_json(corpus)?,
+    };
+    let builder = match run {
+        // Without sources the run's own files are read again, at the revisions that they had.
+        // With sources the corpus is opened again, and the checkpoint refuses another one.
+        Some(run) if args.sources.is_empty() => limited(args, args.source.again(&run.corpus)?),
+        _ => loader(args)?,
+    };
+    let stop = options.stop.clone();
+    let builder = builder
+        .with_interrupt(move || stop.is_stopped())
+        .with_probe(options.probe.clone());
+    Ok(position.loader(builder)?)
+}
+
+/// Trains, shows progress, and takes the profile if one is asked for.
+fn train(
+    args: &Args,
+    run: &mut TrainingRun,
+    loader: &mut StreamingDatasetLoader,
+    learner: &HierarchicalConceptLearner,
+    options: &TrainingOptions,
+    forecast: Option<Forecast>,
+) -> Result<(TrainingReport, Option<Profile>)> {
+    let mut reporter = Reporter::new(match args.quiet {
+        true => ProgressMode::Silent,
+        false => args.progress,
+    })
+    .with_forecast(forecast);
+    announce_left_out(args, learner);
+    let mut profiling = args
+        .profile
+        .start(&options.probe, Path::new(&run.place()))?;
+    let on_event = |event| {
+        reporter.show(&event);
+        if let Some(profiling) = &mut profiling {
+            profiling.note(&event);
+        }
+    };
+    let report = run.train(loader, learner, options, on_event);
+    reporter.finish();
+    // Also for a run that failed, so that its reports are written. The error of the run comes
+    // first, then that of the profile.
+    let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
+    Ok((report?, profile.transpose()?))
 }
 
 /// Says at the beginning what the options leave out of every document; how much that is, the summary

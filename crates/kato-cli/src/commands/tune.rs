@@ -136,7 +136,10 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     let configurations = configurations(args)?;
     let mut trials = trials(args, stop)?;
     let criteria = match args.weight.is_empty() {
-        true => vec![Criterion::more("rate", 1.0), Criterion::less("bits", 4.0)],
+        true => vec![
+            Criterion::maximize("rate", 1.0),
+            Criterion::minimize("bits", 4.0),
+        ],
         false => args.weight.clone(),
     };
     let halving = Halving::new(criteria.clone())
@@ -295,7 +298,7 @@ fn criterion(text: &str) -> Result<Criterion, String> {
         return Err(wrong());
     }
     Ok(match known.1 {
-        true => Criterion::less(name, weight),
-        false => Criterion::more(name, weight),
+        true => Criterion::minimize(name, weight),
+        false => Criterion::maximize(name, weight),
     })
 }

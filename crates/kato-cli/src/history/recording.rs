@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use kato_planner::Interval;
 use kato_planner::history::record::{
-    Corpus, Estimate, Foretold, LevelOutcome, Machine, NewRun, Outcome, RunSettings,
+    Corpus, Estimate, ForecastValue, LevelOutcome, Machine, NewRun, Outcome, RunSettings,
 };
 use kato_planner::history::{RunFilter, TrainingHistory};
 use kato_planner::scaling::ScalingAnalyzer;
@@ -90,7 +90,7 @@ impl Recorder {
         };
         let mut set = |name: &str, value: Value| settings.other.insert(name.to_owned(), value);
         set("configuration", facts.configuration.clone());
-        // A session that went on took the time of its own samples only, and foretells no whole run.
+        // A session that went on took the time of its own documents only, and foretells no whole run.
         if facts.is_part || report.session_documents < report.documents_processed {
             set("part", true.into());
         }
@@ -128,8 +128,9 @@ impl Recorder {
 
 /// Returns a forecast as it is recorded.
 fn estimate(forecast: &Forecast) -> Estimate {
-    let foretold =
-        |interval: Interval| Foretold::with_interval(interval.value, interval.low, interval.high);
+    let foretold = |interval: Interval| {
+        ForecastValue::with_interval(interval.value, interval.low, interval.high)
+    };
     Estimate {
         seconds: Some(foretold(forecast.seconds)),
         disk_bytes: forecast.disk_bytes.map(foretold),

@@ -36,37 +36,7 @@ impl View for RunsView {
                 ", not complete"
             }
         );
-        let known = [
-            ("corpus", run.corpus.name.clone()),
-            (
-                "machine",
-                run.machine
-                    .name
-                    .clone()
-                    .or_else(|| run.machine.tier.clone()),
-            ),
-            ("workers", run.settings.workers.map(|n| n.to_string())),
-            ("backend", run.settings.backend.clone()),
-            ("bytes", outcome.disk_bytes.map(|n| n.to_string())),
-            (
-                "peak memory",
-                outcome
-                    .memory_bytes
-                    .map(|n| format!("{:.0} MB", n as f64 / 1e6)),
-            ),
-            (
-                "foretold",
-                run.estimate
-                    .as_ref()
-                    .and_then(|e| e.seconds)
-                    .map(|s| span(s.value / 3600.0)),
-            ),
-            (
-                "notes",
-                Some(run.notes.clone()).filter(|notes| !notes.is_empty()),
-            ),
-        ];
-        for (name, value) in known
+        for (name, value) in known(run)
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)))
         {
@@ -83,6 +53,41 @@ impl View for RunsView {
         }
         text
     }
+}
+
+/// Returns what may be known of a run, by name.
+fn known(run: &RunRecord) -> [(&'static str, Option<String>); 8] {
+    let outcome = &run.outcome;
+    [
+        ("corpus", run.corpus.name.clone()),
+        (
+            "machine",
+            run.machine
+                .name
+                .clone()
+                .or_else(|| run.machine.tier.clone()),
+        ),
+        ("workers", run.settings.workers.map(|n| n.to_string())),
+        ("backend", run.settings.backend.clone()),
+        ("bytes", outcome.disk_bytes.map(|n| n.to_string())),
+        (
+            "peak memory",
+            outcome
+                .memory_bytes
+                .map(|n| format!("{:.0} MB", n as f64 / 1e6)),
+        ),
+        (
+            "foretold",
+            run.estimate
+                .as_ref()
+                .and_then(|e| e.seconds)
+                .map(|s| span(s.value / 3600.0)),
+        ),
+        (
+            "notes",
+            Some(run.notes.clone()).filter(|notes| !notes.is_empty()),
+        ),
+    ]
 }
 
 /// Runs with like settings.

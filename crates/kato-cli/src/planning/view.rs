@@ -76,6 +76,36 @@ impl Plan {
         shown.map(|(_, option)| option)
     }
 
+    /// Describes the machines.
+    fn machines(&self) -> String {
+        let mut text = "\nMachines\n".to_owned();
+        for option in self.shown() {
+            text += &format!(
+                "  {:<9} {:<46} {:>9} ({} to {}), {:.2} USD, bound by {}\n",
+                in_words(option.verdict),
+                option.machine,
+                span(option.hours.value),
+                span(option.hours.low),
+                span(option.hours.high),
+                option.usd.value,
+                option.bound_by
+            );
+            for shortfall in &option.shortfalls {
+                text += &format!("            {shortfall}\n");
+            }
+        }
+        if !self.recommendation.changes.is_empty() {
+            text += "  Nothing does it. One of these would:\n";
+            for change in &self.recommendation.changes {
+                text += &format!("    {change}\n");
+            }
+        }
+        if let Some(source) = self.price_source() {
+            text += &format!("  {source}\n");
+        }
+        text
+    }
+
     /// Says where the prices come from; `None` without a price, as for a server that is there.
     pub(super) fn price_source(&self) -> Option<String> {
         let (date, source) = (&self.recommendation.prices_of, &self.recommendation.source);
@@ -132,31 +162,7 @@ impl View for Plan {
                 text += &format!("On the way: {} at {} of text\n", crossing.what, bytes(at));
             }
         }
-        text += "\nMachines\n";
-        for option in self.shown() {
-            text += &format!(
-                "  {:<9} {:<46} {:>9} ({} to {}), {:.2} USD, bound by {}\n",
-                in_words(option.verdict),
-                option.machine,
-                span(option.hours.value),
-                span(option.hours.low),
-                span(option.hours.high),
-                option.usd.value,
-                option.bound_by
-            );
-            for shortfall in &option.shortfalls {
-                text += &format!("            {shortfall}\n");
-            }
-        }
-        if !self.recommendation.changes.is_empty() {
-            text += "  Nothing does it. One of these would:\n";
-            for change in &self.recommendation.changes {
-                text += &format!("    {change}\n");
-            }
-        }
-        if let Some(source) = self.price_source() {
-            text += &format!("  {source}\n");
-        }
+        text += &self.machines();
         text += "\nAssumed\n";
         for assumption in &self.assumptions {
             text += &format!("  {assumption}\n");

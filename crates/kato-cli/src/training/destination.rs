@@ -288,9 +288,9 @@ impl DestinationArgs {
         if let Some(from) = &self.reteach {
             // What was skipped before the position is listed in the ledger of that run.
             let ledger = from.with_extension("errors.jsonl");
-            if ledger.exists() {
-                std::fs::copy(&ledger, destination.ledger())
-                    .with_context(|| format!("failed to copy {}", ledger.display()))?;
+            let failed = || format!("failed to copy {}", ledger.display());
+            if ledger.try_exists().with_context(failed)? {
+                std::fs::copy(&ledger, destination.ledger()).with_context(failed)?;
             }
         }
         let mut missing = None;

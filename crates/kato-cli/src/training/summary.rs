@@ -9,6 +9,11 @@ use kato_scheduler::TrainingReport;
 /// Describes the report; `place` is where the knowledge is, `ledger` where errors are listed.
 #[must_use]
 pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> String {
+    learned(report) + &levels(report) + &stored(report, place) + &passed_over(report, ledger)
+}
+
+/// Describes how much was learned, and how fast.
+fn learned(report: &TrainingReport) -> String {
     let mut text = format!(
         "{} documents, {} tokens learned",
         HumanCount(report.documents_processed),
@@ -33,11 +38,15 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
         report.documents_per_sec,
         report.tokens_per_sec / 1e6,
     );
-    text += &format!(
+    text + &format!(
         "{:.1} % of the learning threads' time was waiting for documents\n",
         100.0 * report.starved_share()
-    );
-    text += "level         chunk     learned    patterns  new\n";
+    )
+}
+
+/// Describes the levels, as a table.
+fn levels(report: &TrainingReport) -> String {
+    let mut text = "level         chunk     learned    patterns  new\n".to_owned();
     for level in &report.levels {
         let (patterns, new) = match level.unique_patterns {
             Some(patterns) => {
@@ -54,18 +63,26 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
             patterns,
         );
     }
-    if let Some(bytes) = report.disk_bytes {
-        let patterns: u64 = report
-            .levels
-            .iter()
-            .filter_map(|level| level.unique_patterns)
-            .sum();
-        let each = bytes as f64 / patterns.max(1) as f64;
-        text += &format!(
-            "{} in {place}: {each:.1} bytes a pattern\n",
-            HumanBytes(bytes),
-        );
-    }
+    text
+}
+
+/// Describes the bytes on the disk, where they are known.
+fn stored(report: &TrainingReport, place: &str) -> String {
+    let Some(bytes) = report.disk_bytes else {
+        return String::new();
+    };
+    let levels = report.levels.iter();
+    let patterns: u64 = levels.filter_map(|level| level.unique_patterns).sum();
+    let each = bytes as f64 / patterns.max(1) as f64;
+    format!(
+        "{} in {place}: {each:.1} bytes a pattern\n",
+        HumanBytes(bytes),
+    )
+}
+
+/// Describes what was not learned, and what went wrong.
+fn passed_over(report: &TrainingReport, ledger: &Path) -> String {
+    let mut text = String::new();
     let left_out = left_out(&report.dropped);
     if !left_out.is_empty() {
         text += &format!(

@@ -51,9 +51,7 @@ pub(crate) fn interrupt(mut command: Command, after: Duration, random: &mut Rand
     );
     // It may have been at its last line when the signal came.
     let is_silent = output.stderr.is_empty();
-    // A wrong use is told at once, whatever comes.
-    let was_over =
-        was_over || output.status.code() == Some(0) && is_silent || output.status.code() == Some(2);
+    let was_over = was_over || output.status.code() == Some(0) && is_silent;
     if !was_over {
         let code = output.status.code();
         // Before its first line no program can decide anything: a shell reports 130 and 143 then.

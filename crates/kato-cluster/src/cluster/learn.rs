@@ -13,7 +13,7 @@ use kato_scheduler::failure::FailurePolicy;
 use kato_scheduler::{
     Checkpoint, RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, train_parallel_with,
 };
-use kato_store::slice::{self, SliceSource, SliceSummary};
+use kato_store::slice::{self, NameRanges, SliceSource, SliceSummary};
 
 use super::{Cluster, Completed, attempt, check};
 use crate::ClusterError;
@@ -82,16 +82,7 @@ impl Cluster {
             Ok(learned) => learned,
             Err(ClusterError::Stopped) => return Err(ClusterError::Stopped),
             Err(error) => {
-                let note = FailureNote {
-                    task,
-                    attempt: attempt.clone(),
-                    error: in_one_line(&error),
-                };
-                // The error of the task is the one to tell, whatever becomes of the note.
-                let _ = self
-                    .record
-                    .create_json(&plan.key(&failure_key(task, &attempt)), &note)
-                    .await;
+                self.note_failure(&plan, task, attempt, &error).await;
                 return Err(error);
             }
         };
@@ -107,6 +98,18 @@ impl Cluster {
         };
         let key = plan.key(&task_key(task));
         self.commit_work(key, marker, TaskMarker::agrees).await
+    }
+
+    /// Notes why an attempt failed.
+    async fn note_failure(&self, plan: &Plan, task: u32, attempt: String, error: &ClusterError) {
+        let key = plan.key(&failure_key(task, &attempt));
+        let note = FailureNote {
+            task,
+            attempt,
+            error: in_one_line(error),
+        };
+        // The error of the task is the one to tell, whatever becomes of the note.
+        let _ = self.record.create_json(&key, &note).await;
     }
 }
 
@@ -139,28 +142,20 @@ impl TaskRun {
         let dir = scratch.path();
         let mut loader = plan.open_task(task, builder)?;
         let checkpoint = Checkpoint::at_start(loader.identity(), loader.cursor());
-        let levels = plan.levels();
+        let nodes = learner.node_names().into_iter().map(str::to_owned);
         let backend = TaskBackend {
-            nodes: learner
-                .node_names()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            nodes: nodes.collect(),
             configuration: plan.configuration.to_json(),
             scratch: dir,
             ranges: plan.ranges,
             state: Mutex::new(TaskState {
                 checkpoint: checkpoint.to_json(),
-                levels: vec![Vec::new(); levels],
+                levels: vec![Vec::new(); plan.levels()],
                 documents: Vec::new(),
             }),
             next_file: AtomicU64::new(0),
         };
-        // Nothing of a task counts before all of it does, so nothing is gained by small parts.
-        options.commit_interval = Duration::from_secs(u64::from(u32::MAX));
-        // Nor is anything passed over and listed elsewhere.
-        options.failures = FailurePolicy::default();
-        options.ledger = None;
+        learn_as_a_whole(&mut options);
         let asked = std::mem::replace(&mut options.stop, stop.clone());
         let on_event = |event| {
             if asked.is_stopped() {
@@ -180,23 +175,8 @@ impl TaskRun {
         let checkpoint = Checkpoint::from_json(&state.checkpoint)?.ok_or_else(no_position)?;
         let mut merged = Vec::new();
         for (level, slices) in state.levels.into_iter().enumerate() {
-            merged.push(match <[_; 1]>::try_from(slices) {
-                Ok([only]) => only,
-                Err(slices) => {
-                    let path = dir.join(format!("level.{level}"));
-                    let inputs: Vec<SliceSource> = slices
-                        .iter()
-                        .map(|(path, _)| SliceSource::from_file(path))
-                        .collect();
-                    let limits = AttributeLimits::default();
-                    let summary = slice::merge(&inputs, &limits, plan.ranges, &path)?;
-                    for (input, _) in slices {
-                        // Room for what follows; the directory goes anyway.
-                        let _ = fs::remove_file(input);
-                    }
-                    (path, summary)
-                }
-            });
+            let path = dir.join(format!("level.{level}"));
+            merged.push(merge_parts(slices, plan.ranges, path)?);
         }
         Ok(Learned {
             levels: merged,
@@ -205,6 +185,35 @@ impl TaskRun {
             seconds: start.elapsed().as_secs_f64(),
         })
     }
+}
+
+/// Sets options as a task is learned, all of it or nothing.
+fn learn_as_a_whole(options: &mut TrainingOptions) {
+    // Nothing of a task counts before all of it does, so nothing is gained by small parts.
+    options.commit_interval = Duration::from_secs(u64::from(u32::MAX));
+    // Nor is anything passed over and listed elsewhere.
+    options.failures = FailurePolicy::default();
+    options.ledger = None;
+}
+
+/// Merges the slices of a level into one, at `path` where there are several.
+fn merge_parts(
+    slices: Vec<(PathBuf, SliceSummary)>,
+    ranges: NameRanges,
+    path: PathBuf,
+) -> Result<(PathBuf, SliceSummary), ClusterError> {
+    let slices = match <[_; 1]>::try_from(slices) {
+        Ok([only]) => return Ok(only),
+        Err(slices) => slices,
+    };
+    let inputs = slices.iter().map(|(path, _)| SliceSource::from_file(path));
+    let inputs: Vec<SliceSource> = inputs.collect();
+    let summary = slice::merge(&inputs, &AttributeLimits::default(), ranges, &path)?;
+    for (input, _) in slices {
+        // Room for what follows; the directory goes anyway.
+        let _ = fs::remove_file(input);
+    }
+    Ok((path, summary))
 }
 
 /// Writes documents as JSON Lines, ascending; `None` if there are none.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_model::AttributeLimits;
-use kato_store::slice::{self, NameRanges};
+use kato_store::slice::{self, NameRanges, SliceSource};
 
 use super::learn::upload_file;
 use super::{Cluster, Completed, attempt, check, foreign};
@@ -46,6 +46,35 @@ impl Cluster {
         }
     }
 
+    /// Returns the slices of a range of a level: what was merged before, and that of each task.
+    async fn inputs(
+        &self,
+        tasks: &[TaskMarker],
+        before: Option<&MergeMarker>,
+        level: usize,
+        range: u32,
+        dir: &Scratch,
+    ) -> Result<Vec<SliceSource>, ClusterError> {
+        let mut inputs = Vec::new();
+        if let Some(before) = before {
+            let file = &before.slice.file;
+            let path = dir.path().join("before");
+            inputs.push(self.record.slice_of(file, &path, dir).await?);
+        }
+        for task in tasks {
+            let stored = &task.levels[level];
+            let ranges = stored.summary.ranges_of(range as usize);
+            let ranges = ranges.ok_or_else(|| ClusterError::Damaged {
+                key: stored.file.key.clone(),
+                reason: "its marker lacks a range".to_owned(),
+            })?;
+            let path = dir.path().join(format!("{:08}", task.task));
+            let slice = self.record.slice(&stored.file.key, ranges, &path, dir);
+            inputs.push(slice.await?);
+        }
+        Ok(inputs)
+    }
+
     /// Merges a range that was not done, as far as is known.
     async fn merge_now(
         &self,
@@ -57,23 +86,9 @@ impl Cluster {
         let tasks = self.all_tasks(plan).await?;
         let before = self.merged_before(plan, level, range).await?;
         let dir = Scratch::create_in(scratch)?;
-        let mut inputs = Vec::new();
-        if let Some(before) = &before {
-            let file = &before.slice.file;
-            let path = dir.path().join("before");
-            inputs.push(self.record.slice_of(file, &path, &dir).await?);
-        }
-        for task in &tasks {
-            let stored = &task.levels[level];
-            let ranges = stored.summary.ranges_of(range as usize);
-            let ranges = ranges.ok_or_else(|| ClusterError::Damaged {
-                key: stored.file.key.clone(),
-                reason: "its marker lacks a range".to_owned(),
-            })?;
-            let path = dir.path().join(format!("{:08}", task.task));
-            let slice = self.record.slice(&stored.file.key, ranges, &path, &dir);
-            inputs.push(slice.await?);
-        }
+        let inputs = self
+            .inputs(&tasks, before.as_ref(), level, range, &dir)
+            .await?;
         let out = dir.path().join("merged");
         let summary = {
             let (out, dir) = (out.clone(), dir.clone());

@@ -85,16 +85,7 @@ impl Cluster {
             }
         };
         let (dir, parent) = (dir.to_owned(), parent.to_owned());
-        blocking::run(move || {
-            // An empty directory may be there already; anything else is refused.
-            let moved = fs::rename(&made, &dir).map_err(ClusterError::io("create", dir));
-            drop(work);
-            moved?;
-            fs::File::open(&parent)
-                .and_then(|parent| parent.sync_all())
-                .map_err(ClusterError::io("flush", parent))
-        })
-        .await?;
+        blocking::run(move || put_in_place(&made, work, &dir, &parent)).await?;
         Ok(done)
     }
 
@@ -125,6 +116,17 @@ impl Cluster {
             failed: 0,
         })
     }
+}
+
+/// Moves what was made to its directory, and flushes the directory around it.
+fn put_in_place(made: &Path, work: Scratch, dir: &Path, parent: &Path) -> Result<(), ClusterError> {
+    // An empty directory may be there already; anything else is refused.
+    let moved = fs::rename(made, dir).map_err(ClusterError::io("create", dir));
+    drop(work);
+    moved?;
+    fs::File::open(parent)
+        .and_then(|parent| parent.sync_all())
+        .map_err(ClusterError::io("flush", parent))
 }
 
 /// What a knowledge base is assembled of, fetched and complete.

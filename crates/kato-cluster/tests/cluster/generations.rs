@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use kato_cluster::marker::Publication;
 use kato_cluster::{Cluster, ClusterError, Completed, ExtendOptions, Generation, PlanOptions};
 use kato_store::slice::NameRanges;
 use object_store::memory::InMemory;
@@ -213,4 +214,11 @@ fn what_cannot_be_extended_is_refused() {
     block(place.learn(&limited, 0)).unwrap();
     let error = block(place.extend(&limited, 0, &ExtendOptions::new(2))).unwrap_err();
     assert!(error.to_string().contains("limits"), "{error}");
+}
+
+#[test]
+fn a_publication_is_read_under_its_former_name() {
+    let former = r#"{"plan":"p","levels":[],"samples":3,"tokens":7,"segments":[]}"#;
+    let publication: Publication = serde_json::from_str(former).unwrap();
+    assert_eq!((publication.documents, publication.tokens), (3, 7));
 }

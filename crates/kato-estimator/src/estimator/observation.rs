@@ -74,13 +74,11 @@ impl<'a> Observation<'a> {
         // The ends combine the ends of both unknowns: distinct patterns and segments.
         let low = sizes(&calls, Some(&low), segments.low);
         let high = sizes(&calls, Some(&high), segments.high);
-        let error = 1.0 + self.width * self.engine.relative_error();
         let contents = self.contents(&calls);
         let mut level_estimates = Vec::with_capacity(figures.len());
         for (level, (evidence, figure)) in self.calibration.levels.iter().zip(&figures).enumerate()
         {
             let of = |sizes: &[f64]| sizes.get(level).copied().unwrap_or_default();
-            let bytes = of(&size);
             level_estimates.push(LevelEstimate {
                 level,
                 node: format!("node{level}"),
@@ -88,14 +86,7 @@ impl<'a> Observation<'a> {
                 learns: figure.calls,
                 distinct_patterns: figure.distinct,
                 dedup_share: figure.dedup,
-                bytes: Figure {
-                    value: bytes,
-                    // The value may be that before a merge, which the ends do not know of.
-                    low: (of(&low) / error).min(bytes),
-                    high: (of(&high) * error).max(bytes),
-                    confidence: self.confidence,
-                    method: Method::Derived,
-                },
+                bytes: self.bytes(of(&size), of(&low), of(&high)),
                 contents: contents.get(level).copied().unwrap_or_default(),
                 observed: evidence.frequencies.clone(),
                 growth: self.curve(
@@ -113,6 +104,19 @@ impl<'a> Observation<'a> {
             self.engine.fixed_bytes(self.models.len(), segments.likely),
             self.confidence,
         )
+    }
+
+    /// Returns the bytes of a level, with ends that are as much wider as the engine is uncertain.
+    fn bytes(&self, value: f64, low: f64, high: f64) -> Figure {
+        let error = 1.0 + self.width * self.engine.relative_error();
+        Figure {
+            value,
+            // The value may be that before a merge, which the ends do not know of.
+            low: (low / error).min(value),
+            high: (high * error).max(value),
+            confidence: self.confidence,
+            method: Method::Derived,
+        }
     }
 
     /// Returns learn calls, distinct patterns and repeats of every level for the target.

@@ -44,6 +44,9 @@ pub struct HubFiles {
     pub ignored: Vec<String>,
 }
 
+/// A configuration, and the files of a split of it, or else the splits that it has.
+type Chosen<'a> = (String, Result<Vec<&'a str>, Vec<String>>);
+
 impl HubLayout {
     /// Creates the layout of a repository: its name for messages, the text of its `README.md`, and
     /// the paths of its files, with `/` between their parts.
@@ -100,50 +103,9 @@ impl HubLayout {
     /// [`FetchError::UnknownConfig`], [`FetchError::UnknownSplit`], or [`FetchError::NoFiles`].
     pub fn files(&self, config: Option<&str>, split: Option<&str>) -> Result<HubFiles, FetchError> {
         let split = split.unwrap_or(DEFAULT_SPLIT);
-        let paths: Vec<&str> = self.paths.iter().map(String::as_str).collect();
         let (config, files) = match self.configs.is_empty() {
-            true => {
-                let chosen: Vec<&str> = match config {
-                    // Where nothing is declared, folders and files may bear a configuration's name.
-                    Some(config) => {
-                        let named = paths.iter().copied();
-                        named
-                            .filter(|path| convention::names(path, config))
-                            .collect()
-                    }
-                    None => paths.clone(),
-                };
-                let splits = convention::splits(&chosen);
-                if splits.is_empty() && config.is_some() && !convention::splits(&paths).is_empty() {
-                    let only = [DEFAULT_CONFIG.to_owned()];
-                    return Err(unknown_config(&self.name, config, &only));
-                }
-                let config = config.unwrap_or(DEFAULT_CONFIG).to_owned();
-                let files = splits.get(split).cloned();
-                (config, files.ok_or_else(|| splits.into_keys().collect()))
-            }
-            false => {
-                let config = choose(&self.name, config, &self.config_names(), self.default())?;
-                let card = self.configs.iter().find(|card| card.name == config);
-                let splits = card.map(|card| card.splits(&paths)).unwrap_or_default();
-                match splits.get(split) {
-                    Some(found) => match found.missing.first() {
-                        None => (config, Ok(found.files.clone())),
-                        Some(missing) => {
-                            let advice = format!(
-                                "its card names `{missing}`, which is not there; mend the card, or name the files"
-                            );
-                            return Err(self.no_files(&config, advice));
-                        }
-                    },
-                    None => {
-                        let with_files = splits
-                            .into_iter()
-                            .filter(|(_, found)| !found.files.is_empty());
-                        (config, Err(with_files.map(|(split, _)| split).collect()))
-                    }
-                }
-            }
+            true => self.by_convention(config, split)?,
+            false => self.by_card(config, split)?,
         };
         let available: Vec<String> = match files {
             Ok(files) => return Ok(self.found(config, split, &files)),
@@ -160,6 +122,52 @@ impl HubLayout {
             asked: split.to_owned(),
             available,
         })
+    }
+
+    /// Returns the files of a split by the Hub's rules, where nothing is declared.
+    fn by_convention(&self, config: Option<&str>, split: &str) -> Result<Chosen<'_>, FetchError> {
+        let paths: Vec<&str> = self.paths.iter().map(String::as_str).collect();
+        let chosen: Vec<&str> = match config {
+            // Folders and files may bear a configuration's name.
+            Some(config) => {
+                let named = paths.iter().copied();
+                named
+                    .filter(|path| convention::names(path, config))
+                    .collect()
+            }
+            None => paths.clone(),
+        };
+        let splits = convention::splits(&chosen);
+        if splits.is_empty() && config.is_some() && !convention::splits(&paths).is_empty() {
+            let only = [DEFAULT_CONFIG.to_owned()];
+            return Err(unknown_config(&self.name, config, &only));
+        }
+        let config = config.unwrap_or(DEFAULT_CONFIG).to_owned();
+        let files = splits.get(split).cloned();
+        Ok((config, files.ok_or_else(|| splits.into_keys().collect())))
+    }
+
+    /// Returns the files of a split as the card declares them.
+    fn by_card(&self, config: Option<&str>, split: &str) -> Result<Chosen<'_>, FetchError> {
+        let paths: Vec<&str> = self.paths.iter().map(String::as_str).collect();
+        let config = choose(&self.name, config, &self.config_names(), self.default())?;
+        let card = self.configs.iter().find(|card| card.name == config);
+        let splits = card.map(|card| card.splits(&paths)).unwrap_or_default();
+        let Some(found) = splits.get(split) else {
+            let with_files = splits
+                .into_iter()
+                .filter(|(_, found)| !found.files.is_empty());
+            return Ok((config, Err(with_files.map(|(split, _)| split).collect())));
+        };
+        match found.missing.first() {
+            None => Ok((config, Ok(found.files.clone()))),
+            Some(missing) => {
+                let advice = format!(
+                    "its card names `{missing}`, which is not there; mend the card, or name the files"
+                );
+                Err(self.no_files(&config, advice))
+            }
+        }
     }
 
     /// Returns the files of a split, and the others.

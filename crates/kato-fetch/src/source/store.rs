@@ -434,10 +434,7 @@ impl Service {
             uri.host().unwrap_or_default(),
             uri.path()
         );
-        let is_list = uri.query().is_some_and(|query| {
-            let mut parameters = query.split('&');
-            parameters.any(|parameter| matches!(parameter, "list-type=2" | "comp=list"))
-        });
+        let is_list = uri.query().is_some_and(is_list);
         add(&client.counters.requests, 1);
         let silent = client.timeouts.idle;
         let timed_out = |shown: &str| {
@@ -530,6 +527,12 @@ impl Service {
             )),
         }
     }
+}
+
+/// Returns whether the query of a request asks for a list.
+fn is_list(query: &str) -> bool {
+    let mut parameters = query.split('&');
+    parameters.any(|parameter| matches!(parameter, "list-type=2" | "comp=list"))
 }
 
 impl HttpService for Service {

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,44 +33,16 @@ pub(crate) fn ask(
     arguments: &[&str],
     limit: Duration,
 ) -> Result<Answer, String> {
-    let path = directory.map_or_else(|| program.into(), |directory| directory.join(program));
-    let spawned = Command::new(&path)
-        .args(arguments)
-        // A tool that asks something gets an end of file, and does not wait.
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = spawned.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            format!("{program} is not there: install the vendor's tools to see its devices")
-        }
-        _ => format!("{program} cannot be started ({error}): see its permissions"),
-    })?;
-    let (sender, receiver) = mpsc::channel();
-    // Both are there, as they were asked for, so the first place is that of the output.
-    let outputs: [Option<Box<dyn Read + Send>>; 2] = [
-        child.stdout.take().map(|pipe| Box::new(pipe) as _),
-        child.stderr.take().map(|pipe| Box::new(pipe) as _),
-    ];
-    for (place, pipe) in outputs.into_iter().flatten().enumerate() {
-        let sender = sender.clone();
-        // On threads of their own: a tool that fills a pipe which nobody reads would seem to hang.
-        let reading = thread::Builder::new().spawn(move || {
-            let mut bytes = Vec::new();
-            // What was read before an error counts as the output. The receiver may have given up.
-            let _ = pipe.take(MAX_OUTPUT).read_to_end(&mut bytes);
-            let _ = sender.send((place, bytes));
-        });
-        if let Err(error) = reading {
+    let mut child = spawn(directory, program, arguments)?;
+    let outputs = match read_outputs(&mut child) {
+        Ok(outputs) => outputs,
+        Err(error) => {
             kill(&mut child);
             return Err(format!(
                 "no thread could be started ({error}): raise the limit of processes"
             ));
         }
-    }
-    // So that the receiver sees when a reading thread has ended without a word.
-    drop(sender);
+    };
     let start = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -95,7 +67,7 @@ pub(crate) fn ask(
         // not known to be complete.
         // At least a moment: the output of a tool that has just ended is on its way.
         let rest = limit.saturating_sub(start.elapsed()).max(POLL_INTERVAL);
-        let Ok((place, bytes)) = receiver.recv_timeout(rest) else {
+        let Ok((place, bytes)) = outputs.recv_timeout(rest) else {
             return Err(format!(
                 "{program} left its output open: see what it started"
             ));
@@ -107,6 +79,47 @@ pub(crate) fn ask(
         is_success: status.success(),
         text: if out.trim().is_empty() { errors } else { out },
     })
+}
+
+/// Starts a tool; an error says why it cannot be started, and what to do.
+fn spawn(directory: Option<&Path>, program: &str, arguments: &[&str]) -> Result<Child, String> {
+    let path = directory.map_or_else(|| program.into(), |directory| directory.join(program));
+    let spawned = Command::new(&path)
+        .args(arguments)
+        // A tool that asks something gets an end of file, and does not wait.
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    spawned.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("{program} is not there: install the vendor's tools to see its devices")
+        }
+        _ => format!("{program} cannot be started ({error}): see its permissions"),
+    })
+}
+
+/// Reads the output and the error output of a tool, which come as 0 and 1.
+fn read_outputs(child: &mut Child) -> io::Result<Receiver<(usize, Vec<u8>)>> {
+    let (sender, receiver) = mpsc::channel();
+    // Both are there, as they were asked for, so the first place is that of the output.
+    let outputs: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|pipe| Box::new(pipe) as _),
+        child.stderr.take().map(|pipe| Box::new(pipe) as _),
+    ];
+    for (place, pipe) in outputs.into_iter().flatten().enumerate() {
+        let sender = sender.clone();
+        // On threads of their own: a tool that fills a pipe which nobody reads would seem to hang.
+        thread::Builder::new().spawn(move || {
+            let mut bytes = Vec::new();
+            // What was read before an error counts as the output. The receiver may have given up.
+            let _ = pipe.take(MAX_OUTPUT).read_to_end(&mut bytes);
+            let _ = sender.send((place, bytes));
+        })?;
+    }
+    // The sender is dropped here, so that the receiver sees when a reading thread has ended without a
+    // word.
+    Ok(receiver)
 }
 
 /// Kills a tool and waits a moment for it, so that it leaves no entry in the list of processes.

@@ -11,6 +11,7 @@ use kato_model::{FirstSeen, LearnBatch, PatternName};
 
 use super::counting::metadata_attributes;
 use super::planning::check_length;
+use super::timing::NodeTimes;
 use super::{HierarchicalConceptLearner, LearnScratch, TextDocument};
 use crate::plan::{DocumentPlan, place};
 use crate::{LearnError, TailPolicy};
@@ -100,10 +101,40 @@ impl HierarchicalConceptLearner {
         plan.clear(n_nodes);
         times.begin(n_nodes);
         times.run(Some(0));
+        let (blocks, n_tokens) = self.blocks(document.text, plan, names)?;
+        if self.config.recording.provenance {
+            batch.record_document(document.document_idx, document.id);
+        }
+        let mut learning = Learning {
+            learner: self,
+            document,
+            batch,
+            names,
+            times,
+            levels: (0..n_nodes).map(|_| Level::default()).collect(),
+            n_before: 0,
+        };
+        // Each block is dropped when it is counted: what is learned grows meanwhile.
+        for block in blocks {
+            learning.learn_block(&block)?;
+        }
+        plan.dropped.single_name_tails += learning.learn_tails();
+        times.run(None);
+        plan.count_only(n_tokens);
+        Ok(())
+    }
+
+    /// Finds the tokens of a text, in blocks; returns how many they are as well.
+    fn blocks(
+        &self,
+        text: &str,
+        plan: &mut DocumentPlan,
+        names: &mut NameScratch,
+    ) -> Result<(Vec<Block>, usize), LearnError> {
         let mut blocks = Vec::new();
         let mut n_tokens = 0;
         plan.is_unnamed = true;
-        self.plan_lowest(document.text, plan, names, |plan, runs| {
+        self.plan_lowest(text, plan, names, |plan, runs| {
             if plan.tokens.len() >= BLOCK_TOKENS {
                 // What may still be joined with the next passage stays.
                 let rest = runs.take_open(plan);
@@ -113,151 +144,135 @@ impl HierarchicalConceptLearner {
             Ok(())
         })?;
         blocks.push(take_block(plan, &mut n_tokens)?);
-        if self.config.recording.provenance {
-            batch.record_document(document.document_idx, document.id);
-        }
-        let mut levels: Vec<Level> = (0..n_nodes).map(|_| Level::default()).collect();
-        let mut before = 0;
-        // Each block is dropped when it is counted: what is learned grows meanwhile.
-        for Block { tokens, ends } in blocks {
-            let mut start = 0;
-            for ends in ends.chunks(CALLS_AT_ONCE) {
-                times.run(Some(0));
-                for &end in ends {
-                    let tokens = &tokens[start as usize..end as usize];
-                    let name = name_of_ids(&self.literals, tokens, names)
-                        .map_err(|unknown| self.unknown(unknown.id))?;
-                    let occurrence = batch.learn_tokens(name, tokens);
-                    let call = Call {
-                        name,
-                        occurrence,
-                        first_token: before + start,
-                    };
-                    self.note(document, batch, &mut levels, 0, &call);
-                    start = end;
-                }
-                for node_idx in 1..n_nodes {
-                    times.run(Some(node_idx));
-                    self.learn_full_chunks(document, batch, &mut levels, node_idx, names);
-                }
+        Ok((blocks, n_tokens))
+    }
+}
+
+/// A document while it is learned, and where to.
+struct Learning<'a, 'd> {
+    learner: &'a HierarchicalConceptLearner,
+    document: &'a TextDocument<'d>,
+    batch: &'a mut LearnBatch,
+    names: &'a mut NameScratch,
+    times: &'a mut NodeTimes,
+    levels: Vec<Level>,
+    /// Tokens of the blocks that were learned.
+    n_before: u32,
+}
+
+impl Learning<'_, '_> {
+    /// Learns the next block, and above it all chunks that are full.
+    fn learn_block(&mut self, block: &Block) -> Result<(), LearnError> {
+        let Block { tokens, ends } = block;
+        let mut start = 0;
+        for ends in ends.chunks(CALLS_AT_ONCE) {
+            self.times.run(Some(0));
+            for &end in ends {
+                let tokens = &tokens[start as usize..end as usize];
+                let name = name_of_ids(&self.learner.literals, tokens, self.names)
+                    .map_err(|unknown| self.learner.unknown(unknown.id))?;
+                let occurrence = self.batch.learn_tokens(name, tokens);
+                let call = Call {
+                    name,
+                    occurrence,
+                    first_token: self.n_before + start,
+                };
+                self.note(0, &call);
+                start = end;
             }
-            before += place(tokens.len());
+            for node_idx in 1..self.levels.len() {
+                self.times.run(Some(node_idx));
+                self.learn_full_chunks(node_idx);
+            }
         }
+        self.n_before += place(tokens.len());
+        Ok(())
+    }
+
+    /// Learns what is left at the end of the document; returns how many single names are dropped.
+    fn learn_tails(&mut self) -> u64 {
+        let n_nodes = self.levels.len();
         let mut promoted = None;
+        let mut n_dropped = 0;
         for node_idx in 1..n_nodes {
-            times.run(Some(node_idx));
+            self.times.run(Some(node_idx));
             if let Some((name, first_token)) = promoted.take() {
-                levels[node_idx].push(name, Symbol::Promoted(name), first_token);
+                self.levels[node_idx].push(name, Symbol::Promoted(name), first_token);
             }
-            self.learn_full_chunks(document, batch, &mut levels, node_idx, names);
-            let n_left = levels[node_idx].names.len();
+            self.learn_full_chunks(node_idx);
+            let n_left = self.levels[node_idx].names.len();
             if n_left > 1 {
-                self.learn_chunk(document, batch, &mut levels, node_idx, 0, n_left, names);
+                self.learn_chunk(node_idx, 0, n_left);
             } else if n_left == 1 {
-                let level = &levels[node_idx];
+                let level = &self.levels[node_idx];
                 let is_top = node_idx + 1 == n_nodes;
-                match self.config.tail_policy {
+                match self.learner.config.tail_policy {
                     TailPolicy::Promote if !is_top => {
                         promoted = Some((level.names[0], level.first_tokens[0]));
                     }
                     // It would wait for the next document of the call, of which there is none.
                     TailPolicy::Carry => {}
-                    TailPolicy::Drop | TailPolicy::Promote => plan.dropped.single_name_tails += 1,
+                    TailPolicy::Drop | TailPolicy::Promote => n_dropped += 1,
                 }
             }
         }
-        times.run(None);
-        plan.count_only(n_tokens);
-        Ok(())
+        n_dropped
     }
 
     /// Makes the learn calls of all chunks of a level that are full.
-    fn learn_full_chunks(
-        &self,
-        document: &TextDocument<'_>,
-        batch: &mut LearnBatch,
-        levels: &mut [Level],
-        node_idx: usize,
-        names: &mut NameScratch,
-    ) {
-        let size = self.config.nodes[node_idx].chunk_size;
-        let n_full = levels[node_idx].names.len() / size;
+    fn learn_full_chunks(&mut self, node_idx: usize) {
+        let size = self.learner.config.nodes[node_idx].chunk_size;
+        let n_full = self.levels[node_idx].names.len() / size;
         for number in 0..n_full {
-            self.learn_chunk(
-                document,
-                batch,
-                levels,
-                node_idx,
-                number * size,
-                size,
-                names,
-            );
+            self.learn_chunk(node_idx, number * size, size);
         }
-        levels[node_idx].forget(n_full * size);
+        self.levels[node_idx].forget(n_full * size);
     }
 
     /// Makes the learn call of one chunk of a level above the lowest.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what is learned, where to, and working memory"
-    )]
-    fn learn_chunk(
-        &self,
-        document: &TextDocument<'_>,
-        batch: &mut LearnBatch,
-        levels: &mut [Level],
-        node_idx: usize,
-        start: usize,
-        n_names: usize,
-        names: &mut NameScratch,
-    ) {
-        let level = &levels[node_idx];
+    fn learn_chunk(&mut self, node_idx: usize, start: usize, n_names: usize) {
+        let level = &self.levels[node_idx];
         let chunk = start..start + n_names;
-        let name = name_of_names(&level.names[chunk.clone()], names);
+        let name = name_of_names(&level.names[chunk.clone()], self.names);
         let first_token = level.first_tokens[start];
         let symbols = &level.symbols[chunk];
         // Literals are added to the batch before it is borrowed for learning.
         let promoted = symbols.iter().find_map(|symbol| match symbol {
-            Symbol::Promoted(name) => Some(batch.literal(&name.prefixed().to_string())),
+            Symbol::Promoted(name) => Some(self.batch.literal(&name.prefixed().to_string())),
             Symbol::Below(_) => None,
         });
         let symbols = symbols.iter().filter_map(|symbol| match symbol {
             Symbol::Below(occurrence) => Some(BatchSymbol::Child(*occurrence)),
             Symbol::Promoted(_) => promoted.map(BatchSymbol::Literal),
         });
-        let occurrence = batch.learn(node_idx, name, symbols);
+        let occurrence = self.batch.learn(node_idx, name, symbols);
         let call = Call {
             name,
             occurrence,
             first_token,
         };
-        self.note(document, batch, levels, node_idx, &call);
+        self.note(node_idx, &call);
     }
 
     /// Records where a learn call was made, and hands its name up.
-    fn note(
-        &self,
-        document: &TextDocument<'_>,
-        batch: &mut LearnBatch,
-        levels: &mut [Level],
-        node_idx: usize,
-        call: &Call,
-    ) {
-        if self.config.recording.provenance {
+    fn note(&mut self, node_idx: usize, call: &Call) {
+        let recording = &self.learner.config.recording;
+        if recording.provenance {
             let seen = FirstSeen {
-                document_idx: document.document_idx,
+                document_idx: self.document.document_idx,
                 token_idx: u64::from(call.first_token),
             };
-            batch.record_first_seen(node_idx, call.occurrence, seen);
+            self.batch
+                .record_first_seen(node_idx, call.occurrence, seen);
         }
-        let level = &mut levels[node_idx];
+        let level = &mut self.levels[node_idx];
         // As by a plan, the first call of each level carries the document's metadata.
-        if self.config.recording.metadata && level.n_calls == 0 {
-            let attributes = metadata_attributes(document.metadata);
-            batch.attach(node_idx, call.occurrence, attributes);
+        if recording.metadata && level.n_calls == 0 {
+            let attributes = metadata_attributes(self.document.metadata);
+            self.batch.attach(node_idx, call.occurrence, attributes);
         }
         level.n_calls += 1;
-        if let Some(above) = levels.get_mut(node_idx + 1) {
+        if let Some(above) = self.levels.get_mut(node_idx + 1) {
             above.push(call.name, Symbol::Below(call.occurrence), call.first_token);
         }
     }

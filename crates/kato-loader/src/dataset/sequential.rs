@@ -109,39 +109,28 @@ impl Sequential {
                 return Draw::End;
             };
             if self.current.is_none() {
-                match self.open(corpus, file, mark, workers.as_deref_mut(), options) {
-                    Ok(true) => {}
-                    Ok(false) => {
-                        if let Some(fault) = self.nothing_in_input(corpus, file) {
-                            return self.bad(file, fault, PendingMove::File);
-                        }
-                        self.next_file(corpus, position);
-                        continue;
-                    }
-                    Err(fault) => return self.bad(file, fault, PendingMove::File),
+                let workers = workers.as_deref_mut();
+                let opened = self.open_or_pass(corpus, file, mark, position, workers, options);
+                if let Err(fault) = opened {
+                    return self.bad(file, fault, PendingMove::File);
                 }
             }
             let Some(current) = &mut self.current else {
                 continue;
             };
-            // A bad record may have been appended in part: the sink is cut back to here.
             let (text_start, id_start) = (sink.text.len(), sink.id.len());
             let step = current.reader.read(sink);
             let read_to = current.absolute(current.reader.mark());
-            self.has_records |= match step {
-                Step::Record => !sink.text[text_start..].trim_start().is_empty(),
-                // What is bad is there, too.
-                Step::Bad(_) | Step::Broken(_) => true,
-                Step::End => false,
-            };
+            self.has_records |= has_text(&step, &sink.text[text_start..]);
+            if matches!(step, Step::Bad(_) | Step::Broken(_)) {
+                // It may have been appended in part.
+                sink.text.truncate(text_start);
+                sink.id.truncate(id_start);
+            }
             match step {
                 Step::Record => {
                     self.next = PendingMove::Mark(read_to);
-                    // In a shard, the lines of other shards' parts are not counted.
-                    let place = match is_numbered(corpus, file) {
-                        true => Place::Record(read_to.record),
-                        false => Place::Byte(current.reader.begins_at()),
-                    };
+                    let place = current.place(corpus, file, read_to);
                     return Draw::Record(RecordLocation {
                         file,
                         mark: read_to,
@@ -149,8 +138,6 @@ impl Sequential {
                     });
                 }
                 Step::Bad(mut fault) => {
-                    sink.text.truncate(text_start);
-                    sink.id.truncate(id_start);
                     current.number(corpus, file, &mut fault);
                     if options.skips_files {
                         fault.lost = SkippedExtent::RestOfFile;
@@ -159,43 +146,54 @@ impl Sequential {
                     return self.bad(file, fault, PendingMove::Mark(read_to));
                 }
                 Step::Broken(mut fault) => {
-                    sink.text.truncate(text_start);
-                    sink.id.truncate(id_start);
                     current.number(corpus, file, &mut fault);
                     return self.bad(file, fault, PendingMove::File);
                 }
                 Step::End => {
-                    let part = current.parts[current.part];
-                    // A part of lines ends with the line that reaches its end, so a reader that
-                    // stopped before it has met the end of the file.
-                    let is_short = part.end == u64::MAX || read_to.byte_offset < part.end;
-                    self.current = None;
-                    self.is_between = true;
-                    if corpus.files[file].format() == Format::Parquet {
-                        // Its ends are rows. Whether the file has changed was checked when it was
-                        // opened.
-                        *position = at(
-                            file,
-                            Mark {
-                                record: part.end,
-                                ..read_to
-                            },
-                        );
-                    } else if is_short {
-                        let fault = corpus.check_end(file, part, read_to);
-                        let fault = fault.or_else(|| self.nothing_in_input(corpus, file));
-                        if let Some(fault) = fault {
-                            return self.bad(file, fault, PendingMove::File);
-                        }
-                        self.next_file(corpus, position);
-                    } else {
-                        // The last line may reach beyond the part's end: reading goes on behind the
-                        // line.
-                        *position = at(file, read_to);
+                    if let Err(fault) = self.end_part(corpus, file, read_to, position) {
+                        return self.bad(file, fault, PendingMove::File);
                     }
                 }
             }
         }
+    }
+
+    /// Closes a part that was read and moves the position behind it; an error where its file ends
+    /// otherwise than it should.
+    fn end_part(
+        &mut self,
+        corpus: &Corpus,
+        file: usize,
+        read_to: Mark,
+        position: &mut Position,
+    ) -> Result<(), Fault> {
+        let Some(current) = self.current.take() else {
+            return Ok(());
+        };
+        let part = current.parts[current.part];
+        self.is_between = true;
+        // A part of lines ends with the line that reaches its end, so a reader that stopped before
+        // it has met the end of the file.
+        let is_short = part.end == u64::MAX || read_to.byte_offset < part.end;
+        if corpus.files[file].format() == Format::Parquet {
+            // Its ends are rows. Whether the file has changed was checked when it was opened.
+            *position = at(
+                file,
+                Mark {
+                    record: part.end,
+                    ..read_to
+                },
+            );
+        } else if is_short {
+            let fault = corpus.check_end(file, part, read_to);
+            let fault = fault.or_else(|| self.nothing_in_input(corpus, file));
+            fault.map_or(Ok(()), Err)?;
+            self.next_file(corpus, position);
+        } else {
+            // The last line may reach beyond the part's end: reading goes on behind the line.
+            *position = at(file, read_to);
+        }
+        Ok(())
     }
 
     /// Moves the position behind what was drawn last.
@@ -259,6 +257,29 @@ impl Sequential {
         self.bytes_behind + read
     }
 
+    /// Opens the part of the file in which the position lies, or moves the position to the next file
+    /// where there is none.
+    fn open_or_pass(
+        &mut self,
+        corpus: &Corpus,
+        file: usize,
+        mark: Mark,
+        position: &mut Position,
+        workers: Option<&mut Workers>,
+        options: ReadOptions,
+    ) -> Result<(), Fault> {
+        if self.open(corpus, file, mark, workers, options)? {
+            return Ok(());
+        }
+        match self.nothing_in_input(corpus, file) {
+            Some(fault) => Err(fault),
+            None => {
+                self.next_file(corpus, position);
+                Ok(())
+            }
+        }
+    }
+
     /// Opens the part of the file in which the position lies; returns false when there is none.
     fn open(
         &mut self,
@@ -300,29 +321,7 @@ impl Sequential {
         let reader: Box<dyn RecordReader> = match workers {
             None => corpus.files[file].records(&corpus.selection, extent, from)?,
             Some(workers) => {
-                // Parts in front of this one were passed over, as when a bad record costs the rest
-                // of its file. Dropping them cancels their decoding.
-                while self.planned.front().is_some_and(|planned| planned.id < id) {
-                    self.planned.pop_front();
-                }
-                let is_planned = self.planned.front().is_some_and(|planned| planned.id == id);
-                // What was decoded ahead begins with the part's first record, which does not serve
-                // a position inside the part.
-                let records = match self
-                    .planned
-                    .pop_front()
-                    .filter(|_| is_planned && from.is_none())
-                {
-                    Some(planned) => planned.records,
-                    None => {
-                        self.planned.clear();
-                        self.plan_at = PartId {
-                            file,
-                            part: part + 1,
-                        };
-                        decode(corpus, file, extent, from, workers)
-                    }
-                };
+                let records = self.decoded(corpus, id, extent, from, workers);
                 self.plan(corpus, workers, options);
                 Box::new(DecodedReader::new(records))
             }
@@ -334,6 +333,35 @@ impl Sequential {
             base,
         });
         Ok(true)
+    }
+
+    /// Returns the records of a part, which may have been decoded ahead.
+    fn decoded(
+        &mut self,
+        corpus: &Corpus,
+        id: PartId,
+        extent: Extent,
+        from: Option<Mark>,
+        workers: &mut Workers,
+    ) -> ChunkStream {
+        // Parts in front of this one were passed over, as when a bad record costs the rest of its
+        // file. Dropping them cancels their decoding.
+        while self.planned.front().is_some_and(|planned| planned.id < id) {
+            self.planned.pop_front();
+        }
+        let is_planned = self.planned.front().is_some_and(|planned| planned.id == id);
+        // What was decoded ahead begins with the part's first record, which does not serve a
+        // position inside the part.
+        let planned = self.planned.pop_front();
+        if let Some(planned) = planned.filter(|_| is_planned && from.is_none()) {
+            return planned.records;
+        }
+        self.planned.clear();
+        self.plan_at = PartId {
+            part: id.part + 1,
+            ..id
+        };
+        decode(corpus, id.file, extent, from, workers)
     }
 
     /// Starts decoding parts behind the current one, as many as the threads may have waiting.
@@ -433,6 +461,15 @@ impl OpenPart {
         }
     }
 
+    /// Returns the place of the record that was read up to a mark of the file.
+    fn place(&self, corpus: &Corpus, file: usize, read_to: Mark) -> Place {
+        // In a shard, the lines of other shards' parts are not counted.
+        match is_numbered(corpus, file) {
+            true => Place::Record(read_to.record),
+            false => Place::Byte(self.reader.begins_at()),
+        }
+    }
+
     /// Gives a fault the numbers that it has in the file, or none where they are not known.
     fn number(&self, corpus: &Corpus, file: usize, fault: &mut Fault) {
         let is_numbered = is_numbered(corpus, file);
@@ -460,6 +497,16 @@ fn at(file: usize, mark: Mark) -> Position {
     Position::InFile {
         file_index: file as u64,
         mark,
+    }
+}
+
+/// Returns whether a step, and the text that it has read, show that there is some.
+fn has_text(step: &Step, text: &str) -> bool {
+    match step {
+        Step::Record => !text.trim_start().is_empty(),
+        // What is bad is there, too.
+        Step::Bad(_) | Step::Broken(_) => true,
+        Step::End => false,
     }
 }
 

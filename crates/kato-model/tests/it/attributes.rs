@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use kato_model::emotives::{
     DEFAULT_PERSISTENCE, EmotiveWindow, add_emotives, learned_mean, mean_emotives,
 };
-use kato_model::{AttributeLimits, Attributes, EmotiveMap, Metadata, MetadataValue};
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, FirstSeen, Metadata, MetadataValue};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -245,4 +245,14 @@ proptest! {
             prop_assert_eq!(bounded(&a), a);
         }
     }
+}
+
+#[test]
+fn a_place_is_read_under_its_former_name() {
+    let former = r#"{"sample_idx":3,"token_idx":7}"#;
+    let expected = FirstSeen {
+        document_idx: 3,
+        token_idx: 7,
+    };
+    assert_eq!(serde_json::from_str::<FirstSeen>(former).unwrap(), expected);
 }

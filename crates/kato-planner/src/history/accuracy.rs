@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::history::record::{Foretold, RunRecord};
+use crate::history::record::{ForecastValue, RunRecord};
 
 /// The errors of the estimates of some runs, quantity by quantity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,7 +67,7 @@ impl Accuracy {
     #[must_use]
     pub fn from_runs(runs: &[RunRecord]) -> Self {
         let complete = || runs.iter().filter(|run| run.outcome.complete);
-        let of = |pair: &dyn Fn(&RunRecord) -> Option<(Foretold, f64)>| {
+        let of = |pair: &dyn Fn(&RunRecord) -> Option<(ForecastValue, f64)>| {
             EstimateErrors::of(&complete().filter_map(pair).collect::<Vec<_>>())
         };
         let measured = |value: Option<u64>| value.map(|value| value as f64);
@@ -90,7 +90,7 @@ impl Accuracy {
 impl EstimateErrors {
     /// Returns the errors of estimates and truths, oldest first; `None` where there is none that
     /// can be compared, as nothing can be with a truth of 0.
-    fn of(pairs: &[(Foretold, f64)]) -> Option<Self> {
+    fn of(pairs: &[(ForecastValue, f64)]) -> Option<Self> {
         let pairs: Vec<_> = pairs.iter().filter(|(_, truth)| *truth > 0.0).collect();
         let signed: Vec<f64> = pairs
             .iter()
@@ -201,10 +201,10 @@ mod tests {
     #[test]
     fn an_exact_estimate_is_no_error_and_a_truth_of_nothing_is_left_out() {
         let pairs = [
-            (Foretold::from(10.0), 10.0),
-            (Foretold::with_interval(12.0, 9.0, 13.0), 10.0),
-            (Foretold::with_interval(5.0, 4.0, 6.0), 10.0),
-            (Foretold::from(1.0), 0.0),
+            (ForecastValue::from(10.0), 10.0),
+            (ForecastValue::with_interval(12.0, 9.0, 13.0), 10.0),
+            (ForecastValue::with_interval(5.0, 4.0, 6.0), 10.0),
+            (ForecastValue::from(1.0), 0.0),
         ];
         let errors = EstimateErrors::of(&pairs).unwrap();
         assert_eq!((errors.runs, errors.intervals, errors.covered), (3, 2, 1));

@@ -411,7 +411,7 @@ pub(crate) fn read_only(path: &Path) -> Result<Connection, HistoryError> {
 fn check(run: &NewRun) -> Result<(), HistoryError> {
     let estimate = run.estimate.clone().unwrap_or_default();
     let foretold =
-        |number: Option<crate::history::record::Foretold>| number.map_or(0.0, |n| n.value);
+        |number: Option<crate::history::record::ForecastValue>| number.map_or(0.0, |n| n.value);
     for (field, value) in [
         ("seconds", run.outcome.seconds),
         ("cpu_percent", run.outcome.cpu_percent.unwrap_or(0.0)),

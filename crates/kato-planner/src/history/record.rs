@@ -165,13 +165,13 @@ pub struct Machine {
 pub struct Estimate {
     /// Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<Foretold>,
+    pub seconds: Option<ForecastValue>,
     /// Bytes on the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disk_bytes: Option<Foretold>,
+    pub disk_bytes: Option<ForecastValue>,
     /// Peak bytes of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_bytes: Option<Foretold>,
+    pub memory_bytes: Option<ForecastValue>,
 }
 
 impl Estimate {
@@ -182,10 +182,10 @@ impl Estimate {
     }
 }
 
-/// A number that was foretold, with the interval that was to hold the truth.
+/// A forecast number, with the interval that should hold the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Foretold {
+pub struct ForecastValue {
     /// The number.
     pub value: f64,
     /// The lower end of its interval.
@@ -196,7 +196,7 @@ pub struct Foretold {
     pub high: Option<f64>,
 }
 
-impl Foretold {
+impl ForecastValue {
     /// Creates a number with its interval.
     #[must_use]
     pub fn with_interval(value: f64, low: f64, high: f64) -> Self {
@@ -214,7 +214,7 @@ impl Foretold {
     }
 }
 
-impl From<f64> for Foretold {
+impl From<f64> for ForecastValue {
     fn from(value: f64) -> Self {
         Self {
             value,

@@ -19,7 +19,10 @@ fn trial(rate: f64, bits: f64) -> Trial {
 }
 
 fn criteria() -> [Criterion; 2] {
-    [Criterion::more("rate", 1.0), Criterion::less("bits", 2.0)]
+    [
+        Criterion::maximize("rate", 1.0),
+        Criterion::minimize("bits", 2.0),
+    ]
 }
 
 #[test]
@@ -67,7 +70,7 @@ fn the_best_of_a_hundred_is_found_in_a_third_of_the_time() {
 fn how_far_trials_are_apart_is_taken_from_all_of_the_round() {
     // Twenty that differ by 20 % from trial to trial, but for the best and the fifth, whose two
     // trials happened to agree: the sixth cannot be told from the fifth all the same.
-    let ranking = Halving::new([Criterion::more("rate", 1.0)])
+    let ranking = Halving::new([Criterion::maximize("rate", 1.0)])
         .with_rounds(2)
         .run(20, |configuration, _, repeat| {
             let rate = 2.0 * 0.97_f64.powi(configuration as i32);
@@ -114,7 +117,7 @@ fn what_all_find_hard_is_no_error_of_their_difference() {
         asked(|at| 1.01 * hard(at)),
         asked(|at| 1.01 * hard(at) + if at % 2 == 0 { 1.0 } else { -1.0 }),
     ];
-    let halving = Halving::new([Criterion::less("bits", 1.0)]).with_rounds(1);
+    let halving = Halving::new([Criterion::minimize("bits", 1.0)]).with_rounds(1);
     let ranking = halving
         .run(trials.len(), |configuration, _, _| {
             Ok::<_, PlanError>(trials[configuration].clone())
@@ -137,7 +140,7 @@ fn what_all_find_hard_is_no_error_of_their_difference() {
 fn what_questions_cannot_tell_from_the_last_of_the_quarter_goes_on() {
     // Twelve configurations, of which three are the quarter; the fourth is 1 % worse, for sure or not.
     let went_on = |differs: f64| {
-        let halving = Halving::new([Criterion::less("bits", 1.0)]).with_rounds(2);
+        let halving = Halving::new([Criterion::minimize("bits", 1.0)]).with_rounds(2);
         let ranking = halving
             .run(12, |configuration, _, _| {
                 Ok::<_, PlanError>(asked(|at| {
@@ -213,5 +216,5 @@ fn settings_that_cannot_be_are_refused() {
     assert!(try_it(&Halving::new(criteria()).with_rounds(0), 3).is_err());
     assert!(try_it(&Halving::new(criteria()).with_repeats(0), 3).is_err());
     assert!(try_it(&Halving::new([]), 3).is_err());
-    assert!(try_it(&Halving::new([Criterion::more("x", f64::NAN)]), 3).is_err());
+    assert!(try_it(&Halving::new([Criterion::maximize("x", f64::NAN)]), 3).is_err());
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use kato_planner::history::accuracy::Trend;
 use kato_planner::history::record::{
-    Corpus, Estimate, Foretold, LevelOutcome, Machine, NewRun, Outcome, RunSettings,
+    Corpus, Estimate, ForecastValue, LevelOutcome, Machine, NewRun, Outcome, RunSettings,
 };
 use kato_planner::history::{HistoryError, RunFilter, TrainingHistory};
 use rusqlite::Connection;
@@ -67,7 +67,7 @@ fn whole_run() -> NewRun {
             ..Machine::default()
         },
         estimate: Some(Estimate {
-            seconds: Some(Foretold::with_interval(12.0, 11.0, 14.0)),
+            seconds: Some(ForecastValue::with_interval(12.0, 11.0, 14.0)),
             disk_bytes: Some(900.0.into()),
             memory_bytes: None,
         }),

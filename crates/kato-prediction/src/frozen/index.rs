@@ -89,6 +89,72 @@ impl SignedPart {
     }
 }
 
+/// Keys, starts, bases and ranks of a directory.
+type DirectoryColumns = [Column; 4];
+
+const HELD: DirectoryColumns = [
+    Column::HeldKeys,
+    Column::HeldStarts,
+    Column::HeldBases,
+    Column::HeldRanks,
+];
+const FIRST: DirectoryColumns = [
+    Column::FirstKeys,
+    Column::FirstStarts,
+    Column::FirstBases,
+    Column::FirstRanks,
+];
+
+/// The columns of a node, one by one or joined.
+struct Columns<F>(F);
+
+impl<F: FnMut(Column) -> Result<CheckedBytes, LayoutError>> Columns<F> {
+    fn get(&mut self, column: Column) -> Result<CheckedBytes, LayoutError> {
+        (self.0)(column)
+    }
+
+    fn offsets(&mut self, starts: Column, bases: Column, n: usize) -> Result<Offsets, LayoutError> {
+        Offsets::new(self.get(starts)?, self.get(bases)?, n)
+    }
+
+    fn directory(&mut self, columns: DirectoryColumns) -> Result<Directory, LayoutError> {
+        let [keys, starts, bases, ranks] = columns;
+        let (keys, starts) = (self.get(keys)?, self.get(starts)?);
+        Directory::new(keys, starts, self.get(bases)?, self.get(ranks)?)
+    }
+
+    /// Joins the directory of first symbols of pairs, the lists of which are their followers.
+    fn pair_keys(&mut self, followers: CheckedBytes) -> Result<Directory, LayoutError> {
+        let keys = self.get(Column::PairKeys)?;
+        let starts = self.get(Column::PairKeyStarts)?;
+        Directory::new(keys, starts, self.get(Column::PairKeyBases)?, followers)
+    }
+
+    /// Joins the directory of pairs, the keys of which are their followers.
+    fn pairs(&mut self, followers: CheckedBytes) -> Result<Directory, LayoutError> {
+        let starts = self.get(Column::PairStarts)?;
+        let bases = self.get(Column::PairBases)?;
+        Directory::new(followers, starts, bases, self.get(Column::PairRanks)?)
+    }
+}
+
+/// Returns whether symbols have 4 bytes, and not 2.
+fn is_wide(symbol_bytes: u64) -> Result<bool, LayoutError> {
+    match symbol_bytes {
+        2 => Ok(false),
+        4 => Ok(true),
+        _ => Err(LayoutError("symbols have another width than 2 or 4 bytes")),
+    }
+}
+
+/// Returns a number of patterns, texts or symbols, which is below that of ids.
+fn number(number: u64) -> Result<u32, LayoutError> {
+    match number < LIMIT {
+        true => Ok(number as u32),
+        false => Err(LayoutError("there are more patterns or symbols than ids")),
+    }
+}
+
 impl FrozenIndex {
     /// Joins the columns of a node, which `column` returns one by one.
     ///
@@ -102,100 +168,74 @@ impl FrozenIndex {
         layout: &NodeLayout,
         below: Option<&Self>,
         damage: Damage,
-        mut column: impl FnMut(Column) -> Result<CheckedBytes, LayoutError>,
+        column: impl FnMut(Column) -> Result<CheckedBytes, LayoutError>,
     ) -> Result<Self, LayoutError> {
-        let number = |number: u64| match number < LIMIT {
-            true => Ok(number as u32),
-            false => Err(LayoutError("there are more patterns or symbols than ids")),
-        };
         let n_patterns = number(layout.n_patterns)?;
         let n_below = number(layout.n_below)?;
         let n_texts = number(layout.n_texts)?;
         if below.map_or(0, |below| below.n_patterns) != n_below {
             return Err(LayoutError("the node below has another number of patterns"));
         }
-        let is_wide = match layout.symbol_bytes {
-            2 => false,
-            4 => true,
-            _ => return Err(LayoutError("symbols have another width than 2 or 4 bytes")),
-        };
-        let directory = |part: [CheckedBytes; 4]| {
-            let [keys, starts, bases, ranks] = part;
-            Directory::new(keys, starts, bases, ranks)
-        };
-        let pair_followers = column(Column::PairFollowers)?;
+        let is_wide = is_wide(layout.symbol_bytes)?;
+        let mut columns = Columns(column);
+        let pair_followers = columns.get(Column::PairFollowers)?;
         let index = Self {
             n_patterns,
             n_below,
             n_texts,
             n_symbols: number(layout.n_symbols)? as usize,
             is_wide,
-            names: column(Column::Names)?,
+            names: columns.get(Column::Names)?,
             names_below: below.map(|below| below.names.clone()),
-            symbol_offsets: Offsets::new(
-                column(Column::SymbolStarts)?,
-                column(Column::SymbolBases)?,
+            symbol_offsets: columns.offsets(
+                Column::SymbolStarts,
+                Column::SymbolBases,
                 n_patterns as usize,
             )?,
-            symbols: column(Column::Symbols)?,
-            frequencies: column(Column::Frequencies)?,
-            large_ranks: column(Column::LargeRanks)?,
-            large_frequencies: column(Column::LargeFrequencies)?,
+            symbols: columns.get(Column::Symbols)?,
+            frequencies: columns.get(Column::Frequencies)?,
+            large_ranks: columns.get(Column::LargeRanks)?,
+            large_frequencies: columns.get(Column::LargeFrequencies)?,
             event_offsets: {
-                let n_ranks = column(Column::EventRanks)?.len() / 4;
-                let (starts, bases) = (column(Column::EventStarts)?, column(Column::EventBases)?);
-                Offsets::new(starts, bases, n_ranks)?
+                let n_ranks = columns.get(Column::EventRanks)?.len() / 4;
+                columns.offsets(Column::EventStarts, Column::EventBases, n_ranks)?
             },
-            event_ranks: column(Column::EventRanks)?,
-            event_lengths: column(Column::EventLengths)?,
-            text_offsets: Offsets::new(
-                column(Column::TextStarts)?,
-                column(Column::TextBases)?,
+            event_ranks: columns.get(Column::EventRanks)?,
+            event_lengths: columns.get(Column::EventLengths)?,
+            text_offsets: columns.offsets(
+                Column::TextStarts,
+                Column::TextBases,
                 n_texts as usize,
             )?,
-            texts: column(Column::Texts)?,
-            text_counts: column(Column::TextCounts)?,
-            held: directory([
-                column(Column::HeldKeys)?,
-                column(Column::HeldStarts)?,
-                column(Column::HeldBases)?,
-                column(Column::HeldRanks)?,
-            ])?,
-            first: directory([
-                column(Column::FirstKeys)?,
-                column(Column::FirstStarts)?,
-                column(Column::FirstBases)?,
-                column(Column::FirstRanks)?,
-            ])?,
-            pair_keys: directory([
-                column(Column::PairKeys)?,
-                column(Column::PairKeyStarts)?,
-                column(Column::PairKeyBases)?,
-                pair_followers.clone(),
-            ])?,
-            pairs: directory([
-                pair_followers,
-                column(Column::PairStarts)?,
-                column(Column::PairBases)?,
-                column(Column::PairRanks)?,
-            ])?,
-            held_signatures: column(Column::HeldSignatures)?,
-            pair_signatures: column(Column::PairSignatures)?,
+            texts: columns.get(Column::Texts)?,
+            text_counts: columns.get(Column::TextCounts)?,
+            held: columns.directory(HELD)?,
+            first: columns.directory(FIRST)?,
+            pair_keys: columns.pair_keys(pair_followers.clone())?,
+            pairs: columns.pairs(pair_followers)?,
+            held_signatures: columns.get(Column::HeldSignatures)?,
+            pair_signatures: columns.get(Column::PairSignatures)?,
             classes: Vec::new(),
             damage,
         };
+        index.check_sizes()?;
+        index.with_classes(layout)
+    }
+
+    /// Refuses columns that have another size than their patterns need.
+    fn check_sizes(&self) -> Result<(), LayoutError> {
         let has_size =
             |column: &CheckedBytes, n: u32, bytes: usize| column.len() == n as usize * bytes;
-        if !has_size(&index.names, n_patterns, PatternName::BYTES)
-            || !has_size(&index.frequencies, n_patterns, 1)
-            || !has_size(&index.text_counts, n_texts, COUNT_BYTES)
-            || index.large_ranks.len() / 4 != index.large_frequencies.len() / 8
+        if !has_size(&self.names, self.n_patterns, PatternName::BYTES)
+            || !has_size(&self.frequencies, self.n_patterns, 1)
+            || !has_size(&self.text_counts, self.n_texts, COUNT_BYTES)
+            || self.large_ranks.len() / 4 != self.large_frequencies.len() / 8
         {
             return Err(LayoutError(
                 "a column has another size than its patterns need",
             ));
         }
-        index.with_classes(layout)
+        Ok(())
     }
 
     /// Adds the classes of a layout.

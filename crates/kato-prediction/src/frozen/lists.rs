@@ -310,22 +310,40 @@ mod tests {
     use super::*;
     use crate::frozen::Damage;
 
+    /// Makes a column of ranks.
+    fn column(ranks: &[u32], damage: Damage) -> CheckedBytes {
+        let bytes: Vec<u8> = ranks.iter().flat_map(|rank| rank.to_le_bytes()).collect();
+        let blocks = bytes.chunks(crate::frozen::BLOCK_BYTES);
+        let checksums = blocks.map(crc32fast::hash).collect();
+        CheckedBytes::new(Arc::new(bytes), checksums, damage).unwrap()
+    }
+
+    impl<'a> RankList<'a> {
+        /// Makes a list of all ranks of a column.
+        fn of_column(column: &'a CheckedBytes) -> Self {
+            Self {
+                ranks: column.view(),
+                start: 0,
+                len: column.len() / 4,
+                signatures: None,
+            }
+        }
+    }
+
+    impl RankList<'static> {
+        /// Makes a list of its own, which lives as long as the process.
+        pub(crate) fn of_ranks(ranks: &[u32]) -> Self {
+            let column = column(ranks, Damage::default());
+            Self::of_column(Box::leak(Box::new(column)))
+        }
+    }
+
     #[test]
     fn seeking_finds_what_advancing_finds() {
         let ranks: Vec<u32> = (0..5_000).map(|n| n * 3 + n / 7).collect();
-        let bytes: Vec<u8> = ranks.iter().flat_map(|rank| rank.to_le_bytes()).collect();
-        let checksums = bytes
-            .chunks(crate::frozen::BLOCK_BYTES)
-            .map(crc32fast::hash)
-            .collect();
         let damage = Damage::default();
-        let column = CheckedBytes::new(Arc::new(bytes), checksums, damage.clone()).unwrap();
-        let list = RankList {
-            ranks: column.view(),
-            start: 0,
-            len: ranks.len(),
-            signatures: None,
-        };
+        let column = column(&ranks, damage.clone());
+        let list = RankList::of_column(&column);
         assert_eq!(list.iter().collect::<Vec<_>>(), ranks);
         for step in [1, 2, 5, 100, 4_000, 20_000] {
             let mut cursor = list.cursor();

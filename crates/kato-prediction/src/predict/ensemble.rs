@@ -7,7 +7,7 @@ use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::Candidates;
 use crate::collections::HashSet;
 use crate::index::{Finalized, PatternIndex};
-use crate::prediction::{EnsembleMetrics, FuturePotential};
+use crate::prediction::{EnsembleMetrics, FuturePotential, WeightedMetrics};
 use crate::search::Ranked;
 use crate::state::{State, StateSymbol};
 use crate::weights::AffinityWeights;
@@ -124,18 +124,7 @@ impl<'a> Ensemble<'a> {
             );
             let weighted = weights
                 .as_ref()
-                .map(|weights| {
-                    let at = |position: usize| self.state.ids[position];
-                    let matches: Vec<_> = survivor.matches.iter().map(|&p| at(p)).collect();
-                    let extras: Vec<_> = survivor.extra_positions(self.state).map(at).collect();
-                    weights.metrics(
-                        &matches,
-                        &self.state.ids,
-                        survivor.present(),
-                        &survivor.symbols,
-                        &extras,
-                    )
-                })
+                .map(|weights| self.weighted(survivor, weights))
                 .unwrap_or_default();
             let cohesion = survivor.cohesion;
             let prediction = &mut survivor.prediction;
@@ -160,6 +149,20 @@ impl<'a> Ensemble<'a> {
         }
         self.survivors = survivors;
         Ok(())
+    }
+
+    /// Returns the metrics of a survivor that weigh symbols by their affinity.
+    fn weighted(&self, survivor: &Survivor<'_>, weights: &AffinityWeights) -> WeightedMetrics {
+        let at = |position: usize| self.state.ids[position];
+        let matches: Vec<_> = survivor.matches.iter().map(|&p| at(p)).collect();
+        let extras: Vec<_> = survivor.extra_positions(self.state).map(at).collect();
+        weights.metrics(
+            &matches,
+            &self.state.ids,
+            survivor.present(),
+            &survivor.symbols,
+            &extras,
+        )
     }
 
     /// Computes the metrics of one survivor that depend on the ensemble or the node.

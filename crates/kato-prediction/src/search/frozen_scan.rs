@@ -921,3 +921,6 @@ impl Batch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,3 +14,4 @@ mod living_damage;
 mod over_disk;
 mod real_text;
 mod support;
+mod work;

@@ -52,23 +52,7 @@ impl Tracker {
                 last.cgroup_pressure.as_ref(),
                 seconds,
             ),
-            process: ProcessSummary {
-                major_faults: counter_increase(
-                    first.process.major_faults,
-                    last.process.major_faults,
-                ),
-                voluntary_switches: counter_increase(
-                    first.process.voluntary_switches,
-                    last.process.voluntary_switches,
-                ),
-                involuntary_switches: counter_increase(
-                    first.process.involuntary_switches,
-                    last.process.involuntary_switches,
-                ),
-                // Peaks of levels come from every snapshot, counters only from the first and the
-                // last.
-                ..self.peaks.clone()
-            },
+            process: self.process(),
             profiler: ProfilerCost {
                 snapshots: self.n_snapshots,
                 cpu_share: profiler.cpu_seconds.map(rate),
@@ -80,6 +64,22 @@ impl Tracker {
         // result.
         summary.verdict = Attribution::default().judge(&summary);
         summary
+    }
+
+    /// Returns the figures of the process.
+    fn process(&self) -> ProcessSummary {
+        let first = &self.first.snapshot.process;
+        let last = &self.last.snapshot.process;
+        ProcessSummary {
+            major_faults: counter_increase(first.major_faults, last.major_faults),
+            voluntary_switches: counter_increase(first.voluntary_switches, last.voluntary_switches),
+            involuntary_switches: counter_increase(
+                first.involuntary_switches,
+                last.involuntary_switches,
+            ),
+            // Peaks of levels come from every snapshot, counters only from the first and the last.
+            ..self.peaks.clone()
+        }
     }
 
     /// Returns how much a counter has grown.

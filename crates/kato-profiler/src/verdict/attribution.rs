@@ -97,37 +97,10 @@ impl Attribution {
             Some((_, others)) => Finding::from_skew(bound.used, *others),
             None => self.finding(summary, bound.stage),
         };
-        let mut evidence = vec![Evidence::new(
-            "utilisation",
-            bound.used,
-            match &bound.skew {
-                Some((label, _)) => {
-                    format!(
-                        "its thread \"{label}\" had work in hand {} of the time",
-                        percent(bound.used)
-                    )
-                }
-                None => format!(
-                    "it had work in hand {} of the time on {} thread{}",
-                    percent(bound.used),
-                    bound.stage.capacity,
-                    if bound.stage.capacity == 1 { "" } else { "s" }
-                ),
-            },
-        )];
-        evidence.extend(finding.evidence);
         let next = others.first();
-        if let Some(next) = next {
-            evidence.push(Evidence::new(
-                "next_utilisation",
-                next.used,
-                format!(
-                    "the next stage, \"{}\", had work in hand {} of the time",
-                    next.stage.name,
-                    percent(next.used)
-                ),
-            ));
-        }
+        let mut evidence = vec![utilisation(bound)];
+        evidence.extend(finding.evidence);
+        evidence.extend(next.map(next_utilisation));
         evidence.extend(neighbours(summary, bound.stage));
         // The distance to the next stage, relative to the utilisation; 1 without a next stage.
         let margin = next.map_or(1.0, |next| {
@@ -297,6 +270,35 @@ impl Attribution {
             gain: None,
         }
     }
+}
+
+/// Says how much work in hand the stage had that bounds the run.
+fn utilisation(bound: &Candidate<'_>) -> Evidence {
+    let text = match &bound.skew {
+        Some((label, _)) => {
+            format!(
+                "its thread \"{label}\" had work in hand {} of the time",
+                percent(bound.used)
+            )
+        }
+        None => format!(
+            "it had work in hand {} of the time on {} thread{}",
+            percent(bound.used),
+            bound.stage.capacity,
+            if bound.stage.capacity == 1 { "" } else { "s" }
+        ),
+    };
+    Evidence::new("utilisation", bound.used, text)
+}
+
+/// Says how much work in hand the next stage had.
+fn next_utilisation(next: &Candidate<'_>) -> Evidence {
+    let text = format!(
+        "the next stage, \"{}\", had work in hand {} of the time",
+        next.stage.name,
+        percent(next.used)
+    );
+    Evidence::new("next_utilisation", next.used, text)
 }
 
 /// Returns the stages before a stage that wait for room, and those after it that wait for input.

@@ -84,22 +84,12 @@ impl Attribution {
         // 1.
         let (cpu_share, delay_share) = ((cpu / watched).min(1.0), (delay / watched).min(1.0));
         let rest = (1.0 - cpu_share - delay_share).max(0.0);
-        evidence.push(Evidence::new(
-            "cpu",
-            cpu_share,
-            format!(
-                "it was on a processor {} of its busy time",
-                percent(cpu_share)
-            ),
-        ));
-        evidence.push(Evidence::new(
-            "run_delay",
-            delay_share,
-            format!(
-                "it waited for a processor {} of its busy time",
-                percent(delay_share)
-            ),
-        ));
+        let of_busy = |name, what, share| {
+            let text = format!("it {what} {} of its busy time", percent(share));
+            Evidence::new(name, share, text)
+        };
+        evidence.push(of_busy("cpu", "was on a processor", cpu_share));
+        evidence.push(of_busy("run_delay", "waited for a processor", delay_share));
         // A quota is certain, where the delay of threads can have several reasons.
         if let Some(found) = self.contention(summary, busy) {
             evidence.extend(found.evidence);

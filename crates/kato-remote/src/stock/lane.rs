@@ -121,6 +121,31 @@ impl Stock {
         (places, batch.into_iter().take(n).collect())
     }
 
+    /// Returns a lock under which a batch is sent to a node.
+    async fn keep_from_settling(
+        &self,
+        node_idx: usize,
+        batch: &[BatchItem],
+    ) -> Result<Guard<'_>, RemoteError> {
+        let level = &self.levels[node_idx];
+        // In the older generation observed metadata belongs to the node for a moment, and a pattern
+        // that another session learns then would get it.
+        let alone = self.generation == ServerGeneration::October2025
+            && batch.iter().any(|item| !item.metadata.is_empty());
+        loop {
+            let guard = match alone {
+                true => Guard::Alone(level.teaching_lock.write().await),
+                false => Guard::Shared(level.teaching_lock.read().await),
+            };
+            // Nothing is sent to a node that may still be at work on a request without an answer.
+            if level.unanswered().is_empty() {
+                return Ok(guard);
+            }
+            drop(guard);
+            self.settle_level(node_idx).await?;
+        }
+    }
+
     /// Sends one request, unless the run is interrupted before its turn comes.
     async fn send(
         &self,
@@ -136,22 +161,7 @@ impl Stock {
         let Some(mut slot) = self.acquire_slot(batch.len()).await else {
             return Ok(Sent::Not);
         };
-        // In the older generation observed metadata belongs to the node for a moment, and a pattern
-        // that another session learns then would get it.
-        let alone = self.generation == ServerGeneration::October2025
-            && batch.iter().any(|item| !item.metadata.is_empty());
-        let guard = loop {
-            let guard = match alone {
-                true => Guard::Alone(level.teaching_lock.write().await),
-                false => Guard::Shared(level.teaching_lock.read().await),
-            };
-            // Nothing is sent to a node that may still be at work on a request without an answer.
-            if level.unanswered().is_empty() {
-                break guard;
-            }
-            drop(guard);
-            self.settle_level(key.1).await?;
-        };
+        let guard = self.keep_from_settling(key.1, batch).await?;
         self.plan(key, items, places)?;
         let mut begun = Instant::now();
         loop {
@@ -189,13 +199,12 @@ impl Stock {
                     begun = Instant::now();
                 }
                 Err(error @ ClientError::OutcomeUnknown { .. }) => {
-                    tracing::warn!(node = level.client.node_id(), %error, "asking what arrived");
-                    *level.last_failure() = error.source().map(ToString::to_string);
-                    level.unanswered().push(UnansweredRequest {
+                    let request = UnansweredRequest {
                         key,
                         places: places.to_vec(),
                         session: id,
-                    });
+                    };
+                    note_unanswered(level, &error, request);
                     drop(guard);
                     return Ok(Sent::Unanswered);
                 }
@@ -278,6 +287,13 @@ impl Stock {
             )),
         }
     }
+}
+
+/// Notes a request without an answer, after which the node has to be settled.
+fn note_unanswered(level: &Level, error: &ClientError, request: UnansweredRequest) {
+    tracing::warn!(node = level.client.node_id(), %error, "asking what arrived");
+    *level.last_failure() = error.source().map(ToString::to_string);
+    level.unanswered().push(request);
 }
 
 impl Level {

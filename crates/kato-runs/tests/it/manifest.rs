@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use kato_runs::manifest::{BackendKind, RunBackend};
+use kato_runs::manifest::{BackendKind, RunBackend, RunResults};
 use kato_runs::{RunId, RunManifest};
 use kato_scheduler::RunConfiguration;
 use proptest::prelude::*;
@@ -82,4 +82,17 @@ proptest! {
     fn any_text_is_an_id_or_refused(text in ".{0,80}") {
         let _ = text.parse::<RunId>();
     }
+}
+
+#[test]
+fn results_are_read_under_their_former_names() {
+    let former = json!({
+        "samples": 3,
+        "errors": 0,
+        "tokens": 7,
+        "levels": [{"node": "node0", "observations": 2, "patterns": 1}],
+        "seconds": null,
+    });
+    let results: RunResults = serde_json::from_value(former).unwrap();
+    assert_eq!((results.documents, results.levels[0].learns), (3, 2));
 }

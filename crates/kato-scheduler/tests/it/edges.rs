@@ -3,7 +3,7 @@
 
 use kato_learner::config::MAX_NODES;
 use kato_loader::Order;
-use kato_scheduler::train_parallel;
+use kato_scheduler::{Counters, train_parallel};
 
 use crate::support::{
     Corpus, LEARNER, Oracle, Outcome, Record, Settings, go_on, learner, memory_store, plain_records,
@@ -110,4 +110,15 @@ fn a_new_run_begins_where_a_shuffled_order_begins() {
     go_on(half, &LEARNER, &store, &options, |_| {}).unwrap();
     let report = go_on(shuffled(), &LEARNER, &store, &options, |_| {}).unwrap();
     assert_eq!((report.documents_processed, report.complete), (30, true));
+}
+
+#[test]
+fn counts_are_read_under_their_former_name() {
+    // A name that nobody knows would leave the count at zero, and the run would go on from there.
+    let former = r#"{"samples":3,"failed":1,"tokens":7}"#;
+    let counters: Counters = serde_json::from_str(former).unwrap();
+    assert_eq!(
+        (counters.documents, counters.failed, counters.tokens),
+        (3, 1, 7)
+    );
 }

@@ -106,7 +106,12 @@ fn a_stage_that_is_throttled_slows_the_run_down_and_learns_the_same() {
         Oracle::of(&LEARNER, corpus.lenient()).assert_learned(&store);
         stage(&probe.read().unwrap(), "learn").seconds.present()
     };
-    // Ten times its own work in pauses: more than any noise.
-    let (free, throttled) = (busy_and_paused(0.0), busy_and_paused(10.0));
-    assert!(throttled > free, "{throttled} s, without {free} s");
+    // Ten times its own work in pauses. A loaded machine can only lengthen a run, so one that is not throttled
+    // is shorter sooner or later.
+    let throttled = busy_and_paused(10.0);
+    let is_shorter = |_| busy_and_paused(0.0) < throttled;
+    assert!(
+        (0..10).any(is_shorter),
+        "none is shorter than {throttled} s"
+    );
 }

@@ -70,20 +70,7 @@ impl Service {
                 history.map(|symbol| symbol.map(str::to_owned)).collect();
             (entry.node_id.clone(), Arc::clone(&loaded.node), history)
         })?;
-        let mut key = vec![self.processor_id(&node_id)];
-        let mut nodes = vec![node];
-        for above in &query.above {
-            let processor_id = self.processor_id(above);
-            if key.contains(&processor_id) {
-                let node_id = above.clone();
-                return Err(ServiceError::RepeatedNode { node_id });
-            }
-            let unknown = || ServiceError::UnknownNode {
-                node_id: above.clone(),
-            };
-            nodes.push(self.node(above)?.ok_or_else(unknown)?);
-            key.push(processor_id);
-        }
+        let (key, nodes) = self.with_above(&node_id, node, &query.above)?;
         let ids = std::iter::once(&node_id).chain(&query.above);
         let limit = self.shared.options.max_head_memory;
         let heads = &self.shared.heads;
@@ -111,6 +98,30 @@ impl Service {
         };
         answer.levels = ids.zip(&nodes).map(level).collect();
         Ok(answer)
+    }
+
+    /// Returns the key of a hierarchy and its nodes: a session's node, and those above it.
+    fn with_above(
+        &self,
+        node_id: &str,
+        node: Arc<LoadedNode>,
+        above: &[String],
+    ) -> Result<(Vec<String>, Vec<Arc<LoadedNode>>), ServiceError> {
+        let mut key = vec![self.processor_id(node_id)];
+        let mut nodes = vec![node];
+        for above in above {
+            let processor_id = self.processor_id(above);
+            if key.contains(&processor_id) {
+                let node_id = above.clone();
+                return Err(ServiceError::RepeatedNode { node_id });
+            }
+            let unknown = || ServiceError::UnknownNode {
+                node_id: above.clone(),
+            };
+            nodes.push(self.node(above)?.ok_or_else(unknown)?);
+            key.push(processor_id);
+        }
+        Ok((key, nodes))
     }
 }
 

@@ -174,6 +174,56 @@ impl<'a> RemainingPatterns<'a> {
 /// The new number of a foreign name that is out of use, which no name can have.
 const UNUSED: u32 = u32::MAX;
 
+/// The symbols that the patterns of a node that stay have.
+struct InUse {
+    /// By rank in the dictionary.
+    texts: Vec<bool>,
+    /// By index among the forgotten patterns of the node below.
+    names: Vec<bool>,
+    /// By number of the foreign name; [`UNUSED`] for those that are out of use.
+    foreign: Vec<u32>,
+}
+
+impl InUse {
+    /// Reads the patterns that stay.
+    fn find(
+        segment: &Arc<Segment>,
+        node_idx: usize,
+        forgotten: &Forgotten,
+        below: &Forgotten,
+        n_texts: usize,
+    ) -> Result<Self, StoreError> {
+        let n_below = segment.n_below(node_idx);
+        let mut texts = vec![false; n_texts];
+        let n_names = segment.n_names(node_idx);
+        let mut names = vec![false; below.ranks.len()];
+        let mut foreign = vec![UNUSED; segment.n_foreign(node_idx) as usize];
+        let mut remaining = RemainingPatterns::new(segment, node_idx, forgotten)?;
+        while let Some(cursor) = remaining.next_pattern()? {
+            for symbol in cursor.record()?.symbols(cursor.width()) {
+                let in_use = if let Some(text) = symbol.checked_sub(n_names) {
+                    texts.get_mut(text as usize)
+                } else if let Some(number) = symbol.checked_sub(n_below) {
+                    foreign[number as usize] = 0;
+                    continue;
+                } else {
+                    match below.ranks.binary_search(&symbol) {
+                        Ok(idx) => names.get_mut(idx),
+                        // A child that stays needs no text: its new number follows from its rank.
+                        Err(_) => continue,
+                    }
+                };
+                *in_use.ok_or_else(|| segment.corrupt_block())? = true;
+            }
+        }
+        Ok(Self {
+            texts,
+            names,
+            foreign,
+        })
+    }
+}
+
 /// The new numbers of a node's symbols.
 struct SymbolRenumbering<'a> {
     /// Patterns of the node below in the old segment.
@@ -203,28 +253,11 @@ impl<'a> SymbolRenumbering<'a> {
     ) -> Result<Self, StoreError> {
         let dictionary = segment.dictionary(node_idx)?;
         let n_below = segment.n_below(node_idx);
-        let mut text_in_use = vec![false; dictionary.len()];
-        let n_names = segment.n_names(node_idx);
-        let mut name_in_use = vec![false; below.ranks.len()];
-        let mut foreign = vec![UNUSED; segment.n_foreign(node_idx) as usize];
-        let mut remaining = RemainingPatterns::new(segment, node_idx, forgotten)?;
-        while let Some(cursor) = remaining.next_pattern()? {
-            for symbol in cursor.record()?.symbols(cursor.width()) {
-                let in_use = if let Some(text) = symbol.checked_sub(n_names) {
-                    text_in_use.get_mut(text as usize)
-                } else if let Some(number) = symbol.checked_sub(n_below) {
-                    foreign[number as usize] = 0;
-                    continue;
-                } else {
-                    match below.ranks.binary_search(&symbol) {
-                        Ok(idx) => name_in_use.get_mut(idx),
-                        // A child that stays needs no text: its new number follows from its rank.
-                        Err(_) => continue,
-                    }
-                };
-                *in_use.ok_or_else(|| segment.corrupt_block())? = true;
-            }
-        }
+        let InUse {
+            texts: text_in_use,
+            names: name_in_use,
+            mut foreign,
+        } = InUse::find(segment, node_idx, forgotten, below, dictionary.len())?;
         // By text, as a dictionary is; where a text comes from is the second part.
         let mut texts: Vec<(Cow<'a, str>, Source)> = Vec::new();
         let used = |flags: Vec<bool>| flags.into_iter().enumerate().filter(|&(_, used)| used);

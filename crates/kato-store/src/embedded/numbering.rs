@@ -59,57 +59,13 @@ impl<'a> Numbering<'a> {
     ) -> Result<Option<Self>, StoreError> {
         let dictionaries = MergedDictionaries::new(segments, node_idx)?;
         let merged = &dictionaries.merged;
-        let mut literals: Vec<Option<u32>> = vec![None; merged.len()];
-        let mut foreign: Vec<Vec<u32>> = segments
-            .iter()
-            .map(|segment| Vec::with_capacity(segment.n_foreign(node_idx) as usize))
-            .collect();
-        // Names that no node below holds, where they become text.
-        let mut unknown_names = Vec::new();
-        let mut next_unknown = Some(n_below);
-        let mut walk = ForeignWalk::new(segments, node_idx)?;
-        // Text of names is ordered as names are, so one walk over the node below serves them all.
-        let mut names = (0..merged.len())
-            .filter_map(|idx| Some((idx, PatternName::from_symbol(merged[idx])?)))
-            .peekable();
-        if let Some(below) = node_idx.checked_sub(1) {
-            let mut below = HomeNames::new(segments, below);
-            while let Some(name) = smaller(names.peek().map(|&(_, name)| name), walk.name()) {
-                let number = match below.rank(&name)? {
-                    Some(rank) => rank,
-                    None => {
-                        let Some(number) = next_unknown else {
-                            return Ok(None);
-                        };
-                        next_unknown = number.checked_add(1);
-                        match unknown {
-                            UnknownNames::Foreign => push_foreign(name)?,
-                            UnknownNames::Text => unknown_names.push(name),
-                        }
-                        number
-                    }
-                };
-                if let Some((idx, _)) = names.next_if(|&(_, other)| other == name) {
-                    literals[idx] = Some(number);
-                }
-                while let Some(source) = walk.take(&name)? {
-                    foreign[source].push(number);
-                }
-            }
-        }
-        let mut texts: Vec<(Cow<'a, str>, Source)> = Vec::new();
-        for (idx, text) in merged.iter().enumerate() {
-            if literals[idx].is_none() {
-                texts.push((Cow::Borrowed(*text), Source::Literal(idx)));
-            }
-        }
-        for (idx, name) in unknown_names.iter().enumerate() {
-            let text = name.prefixed().to_string();
-            texts.push((Cow::Owned(text), Source::Unknown(idx)));
-        }
-        texts.sort_unstable();
+        let names = NumberedNames::new(segments, node_idx, n_below, merged, unknown, push_foreign)?;
+        let Some(mut names) = names else {
+            return Ok(None);
+        };
+        let texts = names.texts(merged);
         let first_text = match unknown {
-            UnknownNames::Foreign => next_unknown,
+            UnknownNames::Foreign => names.next_unknown,
             UnknownNames::Text => Some(n_below),
         };
         // Several segments together may have more texts than any of them could.
@@ -120,33 +76,13 @@ impl<'a> Numbering<'a> {
         let Some(first_text) = first_text else {
             return Ok(None);
         };
-        if !unknown_names.is_empty() {
-            // Until now they had the numbers that they would have as foreign names.
-            let mut numbers = vec![0; unknown_names.len()];
-            for (number, (_, source)) in (first_text..).zip(&texts) {
-                if let Source::Unknown(idx) = *source {
-                    numbers[idx] = number;
-                }
-            }
-            let as_text = |number: &mut u32| {
-                if let Some(idx) = number.checked_sub(n_below) {
-                    *number = numbers[idx as usize];
-                }
-            };
-            literals.iter_mut().flatten().for_each(as_text);
-            foreign.iter_mut().flatten().for_each(as_text);
-        }
-        for (number, (_, source)) in (first_text..).zip(&texts) {
-            if let Source::Literal(idx) = *source {
-                literals[idx] = Some(number);
-            }
-        }
+        names.number_texts(&texts, first_text, n_below);
         Ok(Some(Self {
             texts: texts.into_iter().map(|(text, _)| text).collect(),
             // Each has got one, as a name or as a text.
-            literals: literals.into_iter().flatten().collect(),
+            literals: names.literals.into_iter().flatten().collect(),
             dictionaries,
-            foreign,
+            foreign: names.foreign,
         }))
     }
 
@@ -164,6 +100,112 @@ impl<'a> Numbering<'a> {
             table.extend(ranks.iter().map(|&rank| literals[rank]));
         }
         foreign
+    }
+}
+
+/// The names of patterns among the symbols, with their new numbers.
+struct NumberedNames {
+    /// Rank in the merged dictionary → new number, of those that are names.
+    literals: Vec<Option<u32>>,
+    /// Number of each segment's foreign name → new number.
+    foreign: Vec<Vec<u32>>,
+    /// Names that no node below holds, where they become text.
+    unknown: Vec<PatternName>,
+    /// The number behind those of the names that no node below holds.
+    next_unknown: Option<u32>,
+}
+
+impl NumberedNames {
+    /// Numbers the names; see [`Numbering::new`].
+    fn new(
+        segments: &[Arc<Segment>],
+        node_idx: usize,
+        n_below: u32,
+        merged: &[&str],
+        unknown: UnknownNames,
+        push_foreign: &mut dyn FnMut(PatternName) -> Result<(), StoreError>,
+    ) -> Result<Option<Self>, StoreError> {
+        let of_segment =
+            |segment: &Arc<Segment>| Vec::with_capacity(segment.n_foreign(node_idx) as usize);
+        let mut numbered = Self {
+            literals: vec![None; merged.len()],
+            foreign: segments.iter().map(of_segment).collect(),
+            unknown: Vec::new(),
+            next_unknown: Some(n_below),
+        };
+        let mut walk = ForeignWalk::new(segments, node_idx)?;
+        // Text of names is ordered as names are, so one walk over the node below serves them all.
+        let mut names = (0..merged.len())
+            .filter_map(|idx| Some((idx, PatternName::from_symbol(merged[idx])?)))
+            .peekable();
+        let Some(below) = node_idx.checked_sub(1) else {
+            return Ok(Some(numbered));
+        };
+        let mut below = HomeNames::new(segments, below);
+        while let Some(name) = smaller(names.peek().map(|&(_, name)| name), walk.name()) {
+            let number = match below.rank(&name)? {
+                Some(rank) => rank,
+                None => {
+                    let Some(number) = numbered.next_unknown else {
+                        return Ok(None);
+                    };
+                    numbered.next_unknown = number.checked_add(1);
+                    match unknown {
+                        UnknownNames::Foreign => push_foreign(name)?,
+                        UnknownNames::Text => numbered.unknown.push(name),
+                    }
+                    number
+                }
+            };
+            if let Some((idx, _)) = names.next_if(|&(_, other)| other == name) {
+                numbered.literals[idx] = Some(number);
+            }
+            while let Some(source) = walk.take(&name)? {
+                numbered.foreign[source].push(number);
+            }
+        }
+        Ok(Some(numbered))
+    }
+
+    /// Returns all that is text, ascending: what is no name, and the names that become text.
+    fn texts<'a>(&self, merged: &[&'a str]) -> Vec<(Cow<'a, str>, Source)> {
+        let mut texts: Vec<(Cow<'a, str>, Source)> = Vec::new();
+        for (idx, text) in merged.iter().enumerate() {
+            if self.literals[idx].is_none() {
+                texts.push((Cow::Borrowed(*text), Source::Literal(idx)));
+            }
+        }
+        for (idx, name) in self.unknown.iter().enumerate() {
+            let text = name.prefixed().to_string();
+            texts.push((Cow::Owned(text), Source::Unknown(idx)));
+        }
+        texts.sort_unstable();
+        texts
+    }
+
+    /// Numbers the texts from `first_text` on.
+    fn number_texts(&mut self, texts: &[(Cow<'_, str>, Source)], first_text: u32, n_below: u32) {
+        if !self.unknown.is_empty() {
+            // Until now they had the numbers that they would have as foreign names.
+            let mut numbers = vec![0; self.unknown.len()];
+            for (number, (_, source)) in (first_text..).zip(texts) {
+                if let Source::Unknown(idx) = *source {
+                    numbers[idx] = number;
+                }
+            }
+            let as_text = |number: &mut u32| {
+                if let Some(idx) = number.checked_sub(n_below) {
+                    *number = numbers[idx as usize];
+                }
+            };
+            self.literals.iter_mut().flatten().for_each(as_text);
+            self.foreign.iter_mut().flatten().for_each(as_text);
+        }
+        for (number, (_, source)) in (first_text..).zip(texts) {
+            if let Source::Literal(idx) = *source {
+                self.literals[idx] = Some(number);
+            }
+        }
     }
 }
 

@@ -148,16 +148,8 @@ fn write(
         match &sources {
             Some(sources) if sources.of == entry.file => {
                 for source in &sources.entries {
-                    let opened = open_segment(kb, manifest, source, FileAccess::Exclusive);
-                    let copied = match opened {
-                        Ok(segment) => copies.copy(&Arc::new(segment))?,
-                        Err(_) => Err(file.clone()),
-                    };
-                    if let Err(mut lost) = copied {
-                        lost.path = segment_dir(kb).join(&source.file);
-                        lost.held = Some(source.held());
-                        report.lost.push(lost);
-                    }
+                    let lost = copies.copy_source(kb, manifest, source, &file)?;
+                    report.lost.extend(lost);
                 }
             }
             _ => report.lost.push(file),
@@ -179,20 +171,26 @@ fn write(
             .into_iter()
             .sum();
     }
-    let checkpoint = match report.is_complete() {
-        true => manifest.checkpoint.clone(),
-        false => json!({SALVAGED: {
-            "from": kb.display().to_string(),
-            "n_commits": report.n_commits,
-            "saved_learns": report.saved.learns,
-            "lost": report.lost.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
-            "checkpoint": manifest.checkpoint,
-        }}),
-    };
     store.commit(
         staged.into_iter().map(StagedBatch::new).collect(),
-        checkpoint,
+        checkpoint(kb, manifest, report),
     )
+}
+
+/// Returns the checkpoint of the new knowledge base, which says so where a part is missing.
+fn checkpoint(kb: &Path, manifest: &Manifest, report: &SalvageReport) -> Value {
+    if report.is_complete() {
+        return manifest.checkpoint.clone();
+    }
+    let lost = report.lost.iter();
+    let lost: Vec<String> = lost.map(|file| file.path.display().to_string()).collect();
+    json!({SALVAGED: {
+        "from": kb.display().to_string(),
+        "n_commits": report.n_commits,
+        "saved_learns": report.saved.learns,
+        "lost": lost,
+        "checkpoint": manifest.checkpoint,
+    }})
 }
 
 /// A segment that was copied, every byte of it checked.
@@ -221,6 +219,25 @@ impl Copies<'_> {
             }
             Err(error) => return Err(error),
         })
+    }
+
+    /// Copies a segment of which the file that is lost was merged; returns what is wrong with it.
+    fn copy_source(
+        &mut self,
+        kb: &Path,
+        manifest: &Manifest,
+        source: &SegmentEntry,
+        merged: &DamagedFile,
+    ) -> Result<Option<DamagedFile>, StoreError> {
+        let copied = match open_segment(kb, manifest, source, FileAccess::Exclusive) {
+            Ok(segment) => self.copy(&Arc::new(segment))?,
+            Err(_) => Err(merged.clone()),
+        };
+        Ok(copied.err().map(|mut lost| {
+            lost.path = segment_dir(kb).join(&source.file);
+            lost.held = Some(source.held());
+            lost
+        }))
     }
 
     /// Writes a segment again, for which all of it is read.

@@ -46,20 +46,7 @@ pub fn seal(
             _ => Some(References::create(scratch, n_below, slices)?),
         };
         let mut walk = SliceWalk::open(slices)?;
-        // A slice has the texts of all ranges, and a segment only those that it uses.
-        let mut used = vec![false; walk.texts().len()];
-        while walk.next()?.is_some() {
-            walk.symbols(&mut symbols)?;
-            for symbol in &symbols {
-                match (symbol, &mut references) {
-                    (SliceSymbol::Text(number), _) => used[*number as usize] = true,
-                    (SliceSymbol::Name(name), Some(references)) => references.push(name)?,
-                    (SliceSymbol::Name(_), None) => {
-                        return Err(StoreError::corrupt(path, "its lowest level has children"));
-                    }
-                }
-            }
-        }
+        let used = find_used(&mut walk, references.as_mut(), path)?;
         let mut n_names = n_below;
         let mut numbers = None;
         if let Some(references) = references {
@@ -74,14 +61,12 @@ pub fn seal(
         writer.begin_node(texts.map(|(text, _)| text))?;
         // That all numbers fit is what the writer has just seen.
         let mut next = n_names;
-        let text_numbers: Vec<u32> = used
-            .iter()
-            .map(|used| {
-                let number = next;
-                next += u32::from(*used);
-                number
-            })
-            .collect();
+        let text_numbers = used.iter().map(|used| {
+            let number = next;
+            next += u32::from(*used);
+            number
+        });
+        let text_numbers: Vec<u32> = text_numbers.collect();
         let mut walk = SliceWalk::open(slices)?;
         while let Some(name) = walk.next()? {
             walk.symbols(&mut symbols)?;
@@ -91,7 +76,7 @@ pub fn seal(
                     (SliceSymbol::Text(number), _) => text_numbers[*number as usize],
                     (SliceSymbol::Name(name), Some(numbers)) => numbers.next(name)?,
                     (SliceSymbol::Name(_), None) => {
-                        return Err(StoreError::corrupt(path, "its lowest level has children"));
+                        return Err(has_children(path));
                     }
                 });
             }
@@ -104,6 +89,33 @@ pub fn seal(
     writer
         .finish(documents.map(|(document_idx, id)| (*document_idx, id.as_str())))
         .map(drop)
+}
+
+/// Notes the children of a level; returns which texts occur: a slice has the texts of all ranges, and
+/// a segment only those that it uses.
+fn find_used(
+    walk: &mut SliceWalk,
+    mut references: Option<&mut References>,
+    path: &Path,
+) -> Result<Vec<bool>, StoreError> {
+    let mut used = vec![false; walk.texts().len()];
+    let mut symbols = Vec::new();
+    while walk.next()?.is_some() {
+        walk.symbols(&mut symbols)?;
+        for symbol in &symbols {
+            match (symbol, &mut references) {
+                (SliceSymbol::Text(number), _) => used[*number as usize] = true,
+                (SliceSymbol::Name(name), Some(references)) => references.push(name)?,
+                (SliceSymbol::Name(_), None) => return Err(has_children(path)),
+            }
+        }
+    }
+    Ok(used)
+}
+
+/// Creates the error of a lowest level that has children.
+fn has_children(path: &Path) -> StoreError {
+    StoreError::corrupt(path, "its lowest level has children")
 }
 
 /// Creates the error of a level that has more symbols than there are numbers.

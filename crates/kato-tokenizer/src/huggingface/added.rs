@@ -73,68 +73,16 @@ impl Added {
             Value::Array(list) => list,
             _ => return Err(DefinitionError::field(part, "content", "a text")),
         };
-        let mut next = n_tokens;
-        let mut new = HashSet::new();
-        let mut bytes = 0;
-        let mut ids: HashMap<String, u32, RandomState> = HashMap::default();
-        let mut tokens: HashMap<u32, Token, RandomState> = HashMap::default();
-        let mut once_normalized: HashMap<u32, String, RandomState> = HashMap::default();
+        let mut listed = Listed::new(n_tokens);
         for value in list {
             let token = Token::from_json(Fields { part, value })?;
-            bytes += token.content.len();
-            if list.len() > MAX_ADDED || bytes > MAX_ADDED_BYTES {
+            listed.bytes += token.content.len();
+            if list.len() > MAX_ADDED || listed.bytes > MAX_ADDED_BYTES {
                 return Err(DefinitionError::TooManyAdded);
             }
-            let known = ids.get(&token.content).copied();
-            if token.content.is_empty()
-                || known.is_some_and(|known| tokens.get(&known) == Some(&token))
-            {
-                continue;
-            }
-            let id = known.or_else(|| id_of(&token.content)).unwrap_or_else(|| {
-                next += 1;
-                new.insert(next - 1);
-                next - 1
-            });
-            if token.normalized && !normalizer.is_empty() {
-                let normalized = once(normalizer, &token.content)?;
-                if normalized != token.content {
-                    bytes += normalized.len();
-                    once_normalized.insert(id, normalized);
-                }
-            }
-            ids.insert(token.content.clone(), id);
-            tokens.insert(id, token);
+            listed.take(token, normalizer, &id_of)?;
         }
-        let mut all: Vec<(u32, Token)> = tokens.into_iter().collect();
-        all.sort_unstable_by_key(|(id, _)| *id);
-        let string = |id: u32, token: &Token| match once_normalized.get(&id) {
-            Some(normalized) => normalized.clone(),
-            None => token.content.clone(),
-        };
-        let matcher = |of_normalized: bool| {
-            let tokens = all
-                .iter()
-                .filter(|(_, token)| token.normalized == of_normalized);
-            Matcher::new(tokens.map(|(id, token)| {
-                let written = || token.content.clone();
-                let pattern = if of_normalized {
-                    string(*id, token)
-                } else {
-                    written()
-                };
-                (*id, pattern, token)
-            }))
-        };
-        Ok(Self {
-            written: matcher(false)?,
-            normalized: matcher(true)?,
-            tokens: all
-                .iter()
-                .map(|(id, token)| (*id, (string(*id, token), token.special)))
-                .collect(),
-            new,
-        })
+        listed.into_added()
     }
 
     /// Returns whether an added token has an id of its own, and not one of the model.
@@ -159,6 +107,93 @@ impl Added {
             None if text.is_empty() => Ok(()),
             None => found(Segment::Text(0, text.len())),
         }
+    }
+}
+
+/// The tokens of a list while it is read.
+struct Listed {
+    /// The next free id.
+    next: u32,
+    new: HashSet<u32>,
+    ids: HashMap<String, u32, RandomState>,
+    tokens: HashMap<u32, Token, RandomState>,
+    /// What tokens become that are looked for in the normalized text, where that is something else.
+    once_normalized: HashMap<u32, String, RandomState>,
+    /// Bytes of all strings.
+    bytes: usize,
+}
+
+impl Listed {
+    fn new(n_tokens: u32) -> Self {
+        Self {
+            next: n_tokens,
+            new: HashSet::new(),
+            ids: HashMap::default(),
+            tokens: HashMap::default(),
+            once_normalized: HashMap::default(),
+            bytes: 0,
+        }
+    }
+
+    /// Takes the next token of the list; `id_of` says which tokens the model has.
+    fn take(
+        &mut self,
+        token: Token,
+        normalizer: &Normalizer,
+        id_of: impl Fn(&str) -> Option<u32>,
+    ) -> Result<(), DefinitionError> {
+        let known = self.ids.get(&token.content).copied();
+        if token.content.is_empty()
+            || known.is_some_and(|known| self.tokens.get(&known) == Some(&token))
+        {
+            return Ok(());
+        }
+        let id = known.or_else(|| id_of(&token.content)).unwrap_or_else(|| {
+            self.next += 1;
+            self.new.insert(self.next - 1);
+            self.next - 1
+        });
+        if token.normalized && !normalizer.is_empty() {
+            let normalized = once(normalizer, &token.content)?;
+            if normalized != token.content {
+                self.bytes += normalized.len();
+                self.once_normalized.insert(id, normalized);
+            }
+        }
+        self.ids.insert(token.content.clone(), id);
+        self.tokens.insert(id, token);
+        Ok(())
+    }
+
+    /// Returns the tokens by id, ready to be looked for.
+    fn into_added(self) -> Result<Added, DefinitionError> {
+        let mut all: Vec<(u32, Token)> = self.tokens.into_iter().collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        let string = |id: u32, token: &Token| match self.once_normalized.get(&id) {
+            Some(normalized) => normalized.clone(),
+            None => token.content.clone(),
+        };
+        let matcher = |of_normalized: bool| {
+            let tokens = all
+                .iter()
+                .filter(|(_, token)| token.normalized == of_normalized);
+            Matcher::new(tokens.map(|(id, token)| {
+                let pattern = match of_normalized {
+                    true => string(*id, token),
+                    false => token.content.clone(),
+                };
+                (*id, pattern, token)
+            }))
+        };
+        Ok(Added {
+            written: matcher(false)?,
+            normalized: matcher(true)?,
+            tokens: all
+                .iter()
+                .map(|(id, token)| (*id, (string(*id, token), token.special)))
+                .collect(),
+            new: self.new,
+        })
     }
 }
 

@@ -123,34 +123,14 @@ impl Step {
 
     fn apply(&self, mut tokens: Vec<String>, work: &mut Work) -> Result<Vec<String>, TextError> {
         match self {
-            Self::Bpe { suffix } => {
-                let last = tokens.len().saturating_sub(1);
-                for (n, token) in tokens.iter_mut().enumerate() {
-                    *token = token.replace(suffix, if n == last { "" } else { " " });
-                }
-            }
+            Self::Bpe { suffix } => without_suffixes(&mut tokens, suffix),
             Self::ByteFallback => return Ok(with_bytes(tokens)),
-            Self::ByteLevel => {
-                let spelled = |token: String| match alphabet::bytes_of(&token) {
-                    Some(bytes) => bytes,
-                    None => token.into_bytes(),
-                };
-                let bytes: Vec<u8> = tokens.into_iter().flat_map(spelled).collect();
-                return Ok(vec![alphabet::text_of(bytes)]);
-            }
+            Self::ByteLevel => return Ok(vec![text_of_spelled(tokens)]),
             Self::Ctc {
                 pad,
                 delimiter,
                 cleanup,
-            } => {
-                tokens.dedup();
-                for token in &mut tokens {
-                    *token = token.replace(pad, "");
-                    if *cleanup {
-                        *token = cleaned(token).replace(delimiter, " ");
-                    }
-                }
-            }
+            } => without_repeats(&mut tokens, pad, cleanup.then_some(delimiter)),
             Self::Fuse => return Ok(vec![tokens.concat()]),
             &Self::Metaspace {
                 replacement,
@@ -161,57 +141,96 @@ impl Step {
                     *token = token.replace(replacement, blank);
                 }
             }
-            Self::Replace { pattern, content } => {
-                let mut len = 0;
-                for token in &mut tokens {
-                    let (mut replaced, mut copied) = (String::new(), 0);
-                    pattern.find_all(token, work, |work, start, end| {
-                        replaced.push_str(&token[copied..start]);
-                        replaced.push_str(content);
-                        copied = end;
-                        work.check_len(len + replaced.len())
-                            .map_err(TextError::from)
-                    })?;
-                    replaced.push_str(&token[copied..]);
-                    len += replaced.len();
-                    *token = replaced;
-                }
-            }
+            Self::Replace { pattern, content } => replace(&mut tokens, pattern, content, work)?,
             &Self::Strip {
                 content,
                 start,
                 stop,
             } => {
                 for token in &mut tokens {
-                    let mut kept = token.as_str();
-                    let n = |part: &str, most: usize, back: bool| {
-                        let is_content = |&character: &char| character == content;
-                        if back {
-                            part.chars().rev().take(most).take_while(is_content).count()
-                        } else {
-                            part.chars().take(most).take_while(is_content).count()
-                        }
-                    };
-                    kept = &kept[n(kept, start, false) * content.len_utf8()..];
-                    kept = &kept[..kept.len() - n(kept, stop, true) * content.len_utf8()];
-                    *token = kept.to_owned();
+                    *token = stripped(token, content, start, stop).to_owned();
                 }
             }
-            Self::WordPiece { prefix, cleanup } => {
-                for (n, token) in tokens.iter_mut().enumerate() {
-                    if n > 0 {
-                        *token = match token.strip_prefix(prefix.as_str()) {
-                            Some(rest) => rest.to_owned(),
-                            None => format!(" {token}"),
-                        };
-                    }
-                    if *cleanup {
-                        *token = cleaned(token);
-                    }
-                }
-            }
+            Self::WordPiece { prefix, cleanup } => join_pieces(&mut tokens, prefix, *cleanup),
         }
         Ok(tokens)
+    }
+}
+
+/// Puts a space for the suffix that ends a word, and nothing for that of the last token.
+fn without_suffixes(tokens: &mut [String], suffix: &str) {
+    let last = tokens.len().saturating_sub(1);
+    for (n, token) in tokens.iter_mut().enumerate() {
+        *token = token.replace(suffix, if n == last { "" } else { " " });
+    }
+}
+
+/// Joins tokens that are spelled in the byte alphabet; those that are not count as they are.
+fn text_of_spelled(tokens: Vec<String>) -> String {
+    let spelled = |token: String| match alphabet::bytes_of(&token) {
+        Some(bytes) => bytes,
+        None => token.into_bytes(),
+    };
+    alphabet::text_of(tokens.into_iter().flat_map(spelled).collect())
+}
+
+/// Removes tokens that repeat the one before, and padding; cleans up where there is a delimiter of words.
+fn without_repeats(tokens: &mut Vec<String>, pad: &str, delimiter: Option<&String>) {
+    tokens.dedup();
+    for token in tokens {
+        *token = token.replace(pad, "");
+        if let Some(delimiter) = delimiter {
+            *token = cleaned(token).replace(delimiter, " ");
+        }
+    }
+}
+
+/// Replaces the matches of a pattern in each token.
+fn replace(
+    tokens: &mut [String],
+    pattern: &Pattern,
+    content: &str,
+    work: &mut Work,
+) -> Result<(), TextError> {
+    let mut len = 0;
+    for token in tokens {
+        let (mut replaced, mut copied) = (String::new(), 0);
+        pattern.find_all(token, work, |work, start, end| {
+            replaced.push_str(&token[copied..start]);
+            replaced.push_str(content);
+            copied = end;
+            work.check_len(len + replaced.len())
+                .map_err(TextError::from)
+        })?;
+        replaced.push_str(&token[copied..]);
+        len += replaced.len();
+        *token = replaced;
+    }
+    Ok(())
+}
+
+/// Returns a token without a character at its ends: at most so many at the start and at the stop.
+fn stripped(token: &str, content: char, start: usize, stop: usize) -> &str {
+    let is_content = |&character: &char| character == content;
+    let n_front = token.chars().take(start).take_while(is_content).count();
+    let token = &token[n_front * content.len_utf8()..];
+    let back = token.chars().rev().take(stop);
+    let n_back = back.take_while(is_content).count();
+    &token[..token.len() - n_back * content.len_utf8()]
+}
+
+/// Parts words by spaces: a token without the prefix begins one.
+fn join_pieces(tokens: &mut [String], prefix: &str, cleanup: bool) {
+    for (n, token) in tokens.iter_mut().enumerate() {
+        if n > 0 {
+            *token = match token.strip_prefix(prefix) {
+                Some(rest) => rest.to_owned(),
+                None => format!(" {token}"),
+            };
+        }
+        if cleanup {
+            *token = cleaned(token);
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! The normalizers of a definition: what they make of a text before it is split.
 
-use unicode_categories::UnicodeCategories;
+mod bert;
+
 use unicode_normalization_alignments::UnicodeNormalization;
 use unicode_normalization_alignments::char::is_combining_mark;
 
 use serde_json::Value;
 
+use self::bert::Bert;
 use super::charsmap::Charsmap;
 use super::error::{DefinitionError, TextError};
 use super::fields::{Fields, for_each_step};
@@ -40,25 +42,14 @@ pub(super) struct Normalizer {
 
 #[derive(Debug)]
 enum Step {
-    Bert {
-        clean: bool,
-        chinese: bool,
-        strip_accents: bool,
-        lowercase: bool,
-    },
-    Strip {
-        left: bool,
-        right: bool,
-    },
+    Bert(Bert),
+    Strip { left: bool, right: bool },
     StripAccents,
     Form(Form),
     Lowercase,
     Nmt,
     Precompiled(Charsmap),
-    Replace {
-        pattern: Pattern,
-        content: String,
-    },
+    Replace { pattern: Pattern, content: String },
     Prepend(String),
     ByteLevel,
 }
@@ -125,15 +116,7 @@ impl Normalizer {
 impl Step {
     fn from_json(fields: Fields<'_>) -> Result<Self, DefinitionError> {
         Ok(match fields.kind()? {
-            "BertNormalizer" => {
-                let lowercase = fields.bool("lowercase")?;
-                Self::Bert {
-                    clean: fields.bool("clean_text")?,
-                    chinese: fields.bool("handle_chinese_chars")?,
-                    strip_accents: fields.bool_or("strip_accents", lowercase)?,
-                    lowercase,
-                }
-            }
+            "BertNormalizer" => Self::Bert(Bert::from_json(fields)?),
             "Strip" => Self::Strip {
                 left: fields.bool("strip_left")?,
                 right: fields.bool("strip_right")?,
@@ -173,41 +156,7 @@ impl Step {
         work: &mut Work,
     ) -> Result<usize, TextError> {
         match self {
-            &Self::Bert {
-                clean,
-                chinese,
-                strip_accents,
-                lowercase,
-            } => {
-                let mut cleaned = String::with_capacity(piece.text.len());
-                let first = each_char(piece, &mut cleaned, work, |character, out| {
-                    bert(character, clean, chinese, out);
-                })?;
-                let cleaned = Piece {
-                    text: &cleaned,
-                    first,
-                };
-                let last = |character: char, out: &mut String| {
-                    if strip_accents && character.is_mark_nonspacing() {
-                        return;
-                    }
-                    if lowercase {
-                        out.extend(character.to_lowercase());
-                    } else {
-                        out.push(character);
-                    }
-                };
-                if !strip_accents || cleaned.text.is_ascii() {
-                    return each_char(cleaned, out, work, last);
-                }
-                let mut decomposed = String::with_capacity(cleaned.text.len());
-                let first = form(Form::Nfd, cleaned, &mut decomposed, work)?;
-                let decomposed = Piece {
-                    text: &decomposed,
-                    first,
-                };
-                each_char(decomposed, out, work, last)
-            }
+            Self::Bert(bert) => bert.apply(piece, out, work),
             &Self::Strip { left, right } => {
                 let text = piece.text;
                 let kept = if left { text.trim_start() } else { text };
@@ -229,20 +178,7 @@ impl Step {
             }),
             Self::Precompiled(map) => precompiled(map, piece, out, work),
             Self::Replace { pattern, content } => replace(pattern, content, piece, out, work),
-            Self::Prepend(prefix) => {
-                if !piece.text.is_empty() {
-                    out.push_str(prefix);
-                }
-                out.push_str(piece.text);
-                work.check_len(out.len())?;
-                // What is put in front counts as the first character does.
-                let front = out.len() - piece.text.len();
-                Ok(if piece.first > 0 {
-                    piece.first + front
-                } else {
-                    0
-                })
-            }
+            Self::Prepend(prefix) => prepend(prefix, piece, out, work),
             Self::ByteLevel => each_char(piece, out, work, |character, out| {
                 let mut bytes = [0; 4];
                 let bytes = character.encode_utf8(&mut bytes).bytes();
@@ -269,39 +205,6 @@ fn each_char(
     Ok(n)
 }
 
-/// What BERT's cleaning makes of a character.
-fn bert(character: char, clean: bool, chinese: bool, out: &mut String) {
-    let mut character = character;
-    if clean {
-        match character {
-            '\t' | '\n' | '\r' => character = ' ',
-            '\0' | '\u{fffd}' => return,
-            _ if character.is_other() => return,
-            _ if character.is_whitespace() => character = ' ',
-            _ => {}
-        }
-    }
-    if chinese && is_chinese(character) {
-        out.extend([' ', character, ' ']);
-    } else {
-        out.push(character);
-    }
-}
-
-fn is_chinese(character: char) -> bool {
-    matches!(
-        u32::from(character),
-        0x4E00..=0x9FFF
-            | 0x3400..=0x4DBF
-            | 0x2_0000..=0x2_A6DF
-            | 0x2_A700..=0x2_B73F
-            | 0x2_B740..=0x2_B81F
-            | 0x2_B920..=0x2_CEAF
-            | 0xF900..=0xFAFF
-            | 0x2_F800..=0x2_FA1F
-    )
-}
-
 /// What the rules of neural machine translation make of a character.
 fn nmt(character: char) -> Option<char> {
     match u32::from(character) {
@@ -319,6 +222,27 @@ fn nmt(character: char) -> Option<char> {
         | 0xFFFD => Some(' '),
         _ => Some(character),
     }
+}
+
+/// Writes a text with a prefix; nothing has none.
+fn prepend(
+    prefix: &str,
+    piece: Piece<'_>,
+    out: &mut String,
+    work: &Work,
+) -> Result<usize, TextError> {
+    if !piece.text.is_empty() {
+        out.push_str(prefix);
+    }
+    out.push_str(piece.text);
+    work.check_len(out.len())?;
+    // What is put in front counts as the first character does.
+    let front = out.len() - piece.text.len();
+    Ok(if piece.first > 0 {
+        piece.first + front
+    } else {
+        0
+    })
 }
 
 /// Writes one of Unicode's forms of a text.

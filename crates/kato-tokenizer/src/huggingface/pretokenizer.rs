@@ -1,20 +1,19 @@
 //! The pre-tokenizers of a definition: the words into which they split a text, one after the other.
 
-use std::sync::LazyLock;
+mod split;
 
 use serde_json::Value;
-use unicode_categories::UnicodeCategories;
 
-use super::cut::{Behavior, Cutter};
+use self::split::{
+    Next, each_char, each_gpt2_word, each_kind, each_length, each_match, each_script, each_word,
+    is_punctuation, spelled, with_space,
+};
+use super::cut::Behavior;
 use super::error::{DefinitionError, TextError};
 use super::fields::{Fields, for_each_step};
 use super::limits::Work;
 use super::normalizer::Piece;
 use super::pattern::Pattern;
-use super::regex::Table;
-use super::scripts::{Script, script};
-use crate::alphabet;
-use crate::gpt2::split::{Classes, Words};
 
 /// What the words are given to.
 pub(super) type Sink<'s> = dyn FnMut(&str, &mut Work) -> Result<(), TextError> + 's;
@@ -35,9 +34,7 @@ enum Step {
         gpt2: bool,
     },
     Delimiter(char),
-    Digits {
-        each: bool,
-    },
+    Digits(Behavior),
     FixedLength(usize),
     Metaspace(Metaspace),
     Punctuation(Behavior),
@@ -65,12 +62,6 @@ enum Prepend {
     First,
     Never,
 }
-
-/// GPT-2's letters, numbers and white space.
-static CLASSES: LazyLock<Classes> = LazyLock::new(Classes::new);
-
-/// What belongs to words to the pre-tokenizer `Whitespace`.
-static WORD: LazyLock<Table> = LazyLock::new(Table::word);
 
 impl PreTokenizer {
     pub(super) fn from_json(value: &Value, defaults: bool) -> Result<Self, DefinitionError> {
@@ -124,65 +115,26 @@ impl PreTokenizer {
         };
         let next =
             &mut |piece: Piece<'_>, work: &mut Work| self.run_from(n + 1, piece, work, &mut *sink);
-        let text = piece.text;
         match step {
             Step::Bert => each_word(piece, work, char::is_whitespace, &mut |piece, work| {
                 each_char(piece, work, is_punctuation, Behavior::Isolated, next)
             }),
             &Step::ByteLevel { prefix_space, gpt2 } => {
-                let raw = self.raw_bytes && n + 1 == self.steps.len();
-                let prefixed;
-                let mut piece = piece;
-                if prefix_space && !text.starts_with(' ') {
-                    prefixed = format!(" {text}");
-                    piece = Piece {
-                        text: &prefixed,
-                        first: piece.first + usize::from(piece.first > 0),
-                    };
-                }
-                let next = &mut |piece: Piece<'_>, work: &mut Work| {
-                    if raw {
-                        return next(piece, work);
-                    }
-                    let spell =
-                        |text: &str| text.bytes().map(alphabet::char_of).collect::<String>();
-                    let spelled = spell(piece.text);
-                    let first = spell(&piece.text[..piece.first]).len();
-                    next(
-                        Piece {
-                            text: &spelled,
-                            first,
-                        },
-                        work,
-                    )
+                let is_raw = self.raw_bytes && n + 1 == self.steps.len();
+                let next = &mut |piece: Piece<'_>, work: &mut Work| match is_raw {
+                    true => next(piece, work),
+                    false => spelled(piece, work, next),
                 };
-                if !gpt2 {
-                    return next(piece, work);
-                }
-                Words::new(&CLASSES, piece.text)
-                    .try_for_each(|word| next(piece.part(word.start, word.end), work))
+                with_space(piece, prefix_space, |piece| match gpt2 {
+                    true => each_gpt2_word(piece, work, next),
+                    false => next(piece, work),
+                })
             }
             &Step::Delimiter(delimiter) => {
                 each_word(piece, work, |character| character == delimiter, next)
             }
-            &Step::Digits { each } => {
-                let behavior = if each {
-                    Behavior::Isolated
-                } else {
-                    Behavior::Contiguous
-                };
-                each_char(piece, work, char::is_numeric, behavior, next)
-            }
-            &Step::FixedLength(length) => {
-                let mut start = 0;
-                while start < text.len() {
-                    let mut ends = text[start..].char_indices().skip(length);
-                    let end = ends.next().map_or(text.len(), |(at, _)| start + at);
-                    next(piece.part(start, end), work)?;
-                    start = end;
-                }
-                Ok(())
-            }
+            &Step::Digits(behavior) => each_char(piece, work, char::is_numeric, behavior, next),
+            &Step::FixedLength(length) => each_length(piece, work, length, next),
             Step::Metaspace(metaspace) => metaspace.split(piece, work, next),
             &Step::Punctuation(behavior) => each_char(piece, work, is_punctuation, behavior, next),
             Step::Scripts => each_script(piece, work, next),
@@ -190,46 +142,8 @@ impl PreTokenizer {
                 pattern,
                 invert,
                 behavior,
-            } => {
-                let mut cutter = Cutter::new(*behavior);
-                let mut last = 0;
-                pattern.find_all(text, work, |work, start, end| {
-                    let emit = &mut |start, end| next(piece.part(start, end), work);
-                    if last != start {
-                        cutter.take(last, start, *invert, emit)?;
-                    }
-                    last = end;
-                    cutter.take(start, end, !invert, emit)
-                })?;
-                let emit = &mut |start, end| next(piece.part(start, end), work);
-                if last != text.len() {
-                    cutter.take(last, text.len(), *invert, emit)?;
-                }
-                cutter.finish(emit)
-            }
-            Step::Whitespace => {
-                let kind = |character: char| {
-                    if WORD.contains(character) {
-                        2
-                    } else {
-                        u8::from(!character.is_whitespace())
-                    }
-                };
-                let (mut start, mut last) = (0, 0);
-                for (at, character) in text.char_indices() {
-                    let kind = kind(character);
-                    if kind != last {
-                        if last != 0 {
-                            next(piece.part(start, at), work)?;
-                        }
-                        (start, last) = (at, kind);
-                    }
-                }
-                if last == 0 {
-                    return Ok(());
-                }
-                next(piece.part(start, text.len()), work)
-            }
+            } => each_match(piece, work, pattern, *invert, *behavior, next),
+            Step::Whitespace => each_kind(piece, work, next),
             Step::WhitespaceSplit => each_word(piece, work, char::is_whitespace, next),
         }
     }
@@ -248,9 +162,10 @@ impl Step {
                 }
             }
             "CharDelimiterSplit" => Self::Delimiter(fields.char("delimiter")?),
-            "Digits" => Self::Digits {
-                each: fields.bool("individual_digits")?,
-            },
+            "Digits" => Self::Digits(match fields.bool("individual_digits")? {
+                true => Behavior::Isolated,
+                false => Behavior::Contiguous,
+            }),
             "FixedLength" => {
                 let length = match fields.get("length") {
                     None => 5,
@@ -315,7 +230,7 @@ impl Metaspace {
         &self,
         piece: Piece<'_>,
         work: &mut Work,
-        next: &mut dyn FnMut(Piece<'_>, &mut Work) -> Result<(), TextError>,
+        next: &mut Next<'_>,
     ) -> Result<(), TextError> {
         let mut marked = String::with_capacity(piece.text.len() + piece.text.len() / 2 + 4);
         let begins = piece.text.starts_with([' ', self.replacement]);
@@ -355,74 +270,5 @@ impl Metaspace {
             start = at;
         }
         next(piece.part(start, marked.len()), work)
-    }
-}
-
-fn is_punctuation(character: char) -> bool {
-    character.is_ascii_punctuation() || character.is_punctuation()
-}
-
-/// Gives on what stands between the characters that separate.
-fn each_word(
-    piece: Piece<'_>,
-    work: &mut Work,
-    separates: impl Fn(char) -> bool,
-    next: &mut dyn FnMut(Piece<'_>, &mut Work) -> Result<(), TextError>,
-) -> Result<(), TextError> {
-    let mut start = 0;
-    for (at, separator) in piece.text.match_indices(separates) {
-        if at > start {
-            next(piece.part(start, at), work)?;
-        }
-        start = at + separator.len();
-    }
-    next(piece.part(start, piece.text.len()), work)
-}
-
-/// Cuts at each character of a kind.
-fn each_char(
-    piece: Piece<'_>,
-    work: &mut Work,
-    is_one: impl Fn(char) -> bool,
-    behavior: Behavior,
-    next: &mut dyn FnMut(Piece<'_>, &mut Work) -> Result<(), TextError>,
-) -> Result<(), TextError> {
-    let mut cutter = Cutter::new(behavior);
-    let emit = &mut |start, end| next(piece.part(start, end), work);
-    let mut last = 0;
-    for (at, found) in piece.text.match_indices(is_one) {
-        if last < at {
-            cutter.take(last, at, false, emit)?;
-        }
-        last = at + found.len();
-        cutter.take(at, last, true, emit)?;
-    }
-    if last < piece.text.len() {
-        cutter.take(last, piece.text.len(), false, emit)?;
-    }
-    cutter.finish(emit)
-}
-
-/// Cuts where the script changes. What stands before the first character that has one is left out, as by Hugging Face.
-fn each_script(
-    piece: Piece<'_>,
-    work: &mut Work,
-    next: &mut dyn FnMut(Piece<'_>, &mut Work) -> Result<(), TextError>,
-) -> Result<(), TextError> {
-    let (mut start, mut last) = (None, Script::ANY);
-    for (at, character) in piece.text.char_indices() {
-        let here = script(character);
-        if here != Script::ANY {
-            if here != last
-                && let Some(start) = start.replace(at)
-            {
-                next(piece.part(start, at), work)?;
-            }
-            last = here;
-        }
-    }
-    match start {
-        Some(start) => next(piece.part(start, piece.text.len()), work),
-        None => Ok(()),
     }
 }

@@ -79,10 +79,12 @@ impl Batches {
             why,
         };
         let fingerprint = sampler.fingerprint();
+        // Another order would repeat some items and pass over others without a word.
         if fingerprint != position.fingerprint {
             let why = "items, lengths, settings or seed are others".to_owned();
             return Err(refused(why));
         }
+        // Saved with 64 bits, so that a position can be carried between machines.
         let next = usize::try_from(position.batch).unwrap_or(usize::MAX);
         if next >= sampler.n_batches() {
             let n_batches = sampler.n_batches();
@@ -128,6 +130,7 @@ impl Iterator for Batches {
     type Item = Batch;
 
     fn next(&mut self) -> Option<Batch> {
+        // An empty part is a batch as well: every replica has to take part in each step.
         let items = self.plan.part(self.next, self.replica)?;
         let mut batch = Batch {
             epoch: self.epoch,

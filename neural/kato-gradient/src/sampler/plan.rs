@@ -64,6 +64,7 @@ impl Replica {
             // `n_items`.
             (rank as u128 * n_items as u128 / self.n_replicas as u128) as usize
         };
+        // Neighbours share an edge, so no item is in two parts or in none.
         edge(self.rank)..edge(self.rank + 1)
     }
 }
@@ -104,11 +105,13 @@ impl EpochPlan {
         n_items: usize,
     ) -> Self {
         let mut items = Vec::with_capacity(n_items);
+        // One list and its cuts rather than a list a batch: two allocations an epoch.
         let mut ends = Vec::new();
         for batch in batches {
             items.extend_from_slice(batch);
             ends.push(items.len());
         }
+        // Said, so that nothing is left out in silence.
         let n_dropped = n_items - items.len();
         Self {
             items,
@@ -133,6 +136,7 @@ impl EpochPlan {
     #[must_use]
     pub fn batch(&self, index: usize) -> Option<&[usize]> {
         let end = *self.ends.get(index)?;
+        // A batch begins where the one before it ends.
         let begin = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         Some(&self.items[begin..end])
     }

@@ -89,6 +89,7 @@ pub struct Bucketed {
 }
 
 fn default_n_buckets() -> usize {
+    // More buckets waste less padding, and leave more batches that are not full.
     5
 }
 
@@ -136,6 +137,7 @@ pub struct TokenBudget {
 impl Default for TokenBudget {
     fn default() -> Self {
         Self {
+            // 81 texts of 50 tokens, so that with those the other bound holds first.
             max_tokens: 4096,
             max_items: 64,
         }
@@ -185,6 +187,7 @@ impl SamplerSettings {
     /// Returns what the order depends on, for a fingerprint.
     pub(super) fn words(&self) -> [u64; 4] {
         match *self {
+            // The first word is the kind: equal numbers of two kinds must differ.
             Self::InOrder(s) => [0, s.batch_size as u64, 0, 0],
             Self::Shuffled(s) => [1, s.batch_size as u64, u64::from(s.drop_last), 0],
             Self::Bucketed(s) => {

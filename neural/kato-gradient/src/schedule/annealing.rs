@@ -52,6 +52,7 @@ impl Polynomial {
     pub const fn new(base_rate: f64, total: f64) -> Self {
         Self {
             base_rate,
+            // Not 0: a training that goes on for longer would learn nothing and not say so.
             min_rate: 1e-6,
             total,
             power: 1.0,
@@ -80,6 +81,7 @@ impl Polynomial {
     }
 
     pub(super) fn rate(&self, position: f64) -> f64 {
+        // Behind the end the base of the power would be below 0, and the power a NaN.
         let left = (1.0 - position / self.total).max(0.0);
         self.min_rate + (self.base_rate - self.min_rate) * libm::pow(left, self.power)
     }

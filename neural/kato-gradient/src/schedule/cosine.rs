@@ -86,6 +86,7 @@ impl WarmupCosine {
     }
 
     pub(super) fn rate(&self, position: f64) -> f64 {
+        // Never with a warm-up of 0, so nothing is divided by it.
         if position < self.warmup {
             let share = position / self.warmup;
             return linear(self.start_rate, self.base_rate, share);
@@ -164,6 +165,7 @@ impl CosineRestarts {
     pub(super) fn check(&self) -> Result<(), GradientError> {
         require_not_negative("base_rate", self.base_rate)?;
         require_positive("first_cycle", self.first_cycle)?;
+        // Below 1 the cycles would shrink and end at a finite position.
         let holds = self.factor.is_finite() && self.factor >= 1.0;
         require(
             holds,
@@ -178,6 +180,7 @@ impl CosineRestarts {
     /// Returns the number of the cycle at a position, and the share of it that is over.
     fn cycle(&self, position: f64) -> (f64, f64) {
         let cycles = position / self.first_cycle;
+        // The logarithm of 1 is 0: equal cycles are counted by division.
         if self.factor == 1.0 {
             let cycle = cycles.floor();
             return (cycle, cycles - cycle);

@@ -108,9 +108,11 @@ impl Cyclical {
 
     pub(super) fn rate(&self, position: f64) -> f64 {
         let length = self.rise + self.fall;
+        // Counted from 0, so that the first cycle has the whole amplitude.
         let cycle = (position / length).floor();
         // Not `position % length`: cycle and rest must agree where the quotient is rounded.
         let inside = (position - cycle * length).clamp(0.0, length);
+        // Both ways apart, as they may differ in length.
         let height = if inside <= self.rise {
             inside / self.rise
         } else {
@@ -119,6 +121,7 @@ impl Cyclical {
         let amplitude = match self.mode {
             CycleMode::Triangular => 1.0,
             CycleMode::Triangular2 => libm::exp2(-cycle),
+            // Of the position and not of the cycle: the amplitude shrinks inside a cycle as well.
             CycleMode::ExpRange => libm::pow(self.gamma, position),
         };
         self.min_rate + (self.max_rate - self.min_rate) * height * amplitude

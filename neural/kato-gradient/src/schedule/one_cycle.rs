@@ -71,6 +71,7 @@ impl OneCycle {
     pub const fn new(max_rate: f64, total: f64) -> Self {
         Self {
             max_rate,
+            // PyTorch's share.
             peak: 0.3 * total,
             total,
             annealing: Annealing::Cosine,
@@ -87,6 +88,7 @@ impl OneCycle {
     #[must_use]
     pub const fn from_steps(max_rate: f64, n_steps: u32, rise_share: f64) -> Self {
         let n_steps = n_steps as f64;
+        // Counted from 0, the last of n steps is at n − 1: there the rate has to be lowest.
         let mut settings = Self::new(max_rate, n_steps - 1.0);
         settings.peak = rise_share * n_steps - 1.0;
         settings
@@ -123,7 +125,9 @@ impl OneCycle {
 
     pub(super) fn check(&self) -> Result<(), GradientError> {
         require_positive("max_rate", self.max_rate)?;
+        // At 0 there would be no rise, and a division by it.
         require_positive("peak", self.peak)?;
+        // The third phase has to have a length, too.
         let last_fall = if self.three_phase { 2.0 } else { 1.0 } * self.peak;
         let wanted = "a finite number above peak (above twice peak with three_phase)";
         let holds = self.total.is_finite() && self.total > last_fall;
@@ -135,11 +139,13 @@ impl OneCycle {
     pub(super) fn rate(&self, position: f64) -> f64 {
         let start = self.max_rate / self.div;
         let end = start / self.final_div;
+        // A training that goes on for longer than planned must not rise again.
         let position = position.min(self.total);
         if position <= self.peak {
             let share = position / self.peak;
             return self.annealing.between(start, self.max_rate, share);
         }
+        // The way down is as long as the way up in three phases, and all that is left in two.
         let after = position - self.peak;
         if !self.three_phase {
             let share = after / (self.total - self.peak);

@@ -126,12 +126,41 @@ def stream(seed, purpose, place):
     return SplitMix64(mixed)
 
 
-def shuffled(n, size, seed, epoch):
-    items, random = list(range(n)), stream(seed, 1, [epoch])
-    for last in range(n - 1, 0, -1):
+def shuffle(items, random):
+    for last in range(len(items) - 1, 0, -1):
         other = random.below(last + 1)
         items[last], items[other] = items[other], items[last]
-    return [items[i : i + size] for i in range(0, n, size)]
+    return items
+
+
+def cut(items, size):
+    return [items[i : i + size] for i in range(0, len(items), size)]
+
+
+def shuffled(n, size, seed, epoch):
+    return cut(shuffle(list(range(n)), stream(seed, 1, [epoch])), size)
+
+
+def bucketed(lengths, size, n_buckets, seed, epoch):
+    ranks = [-(-k * len(lengths) // n_buckets) for k in range(1, n_buckets + 1)]
+    edges = sorted({sorted(lengths)[rank - 1] for rank in ranks})
+    batches = []
+    for bucket, edge in enumerate(edges):
+        below = edges[bucket - 1] if bucket else -1
+        items = [item for item, length in enumerate(lengths) if below < length <= edge]
+        batches += cut(shuffle(items, stream(seed, 1, [epoch, bucket])), size)
+    return shuffle(batches, stream(seed, 2, [epoch]))
+
+
+def token_budget(lengths, max_tokens, max_items, seed, epoch):
+    items = shuffle(list(range(len(lengths))), stream(seed, 1, [epoch]))
+    batches = [[]]
+    for item in sorted(items, key=lambda item: lengths[item]):
+        size = len(batches[-1]) + 1
+        if size > max_items or size * lengths[item] > max_tokens:
+            batches.append([])
+        batches[-1].append(item)
+    return shuffle(batches, stream(seed, 2, [epoch]))
 
 
 def forced(n, ratio, seed, epoch, step):
@@ -182,6 +211,10 @@ print("{")
 for name, entries in [("schedules", schedules), ("plateaus", plateaus)]:
     print(f'"{name}": [\n' + ",\n".join(json.dumps(e) for e in entries) + "\n],")
 print(f'"shuffled": {json.dumps(shuffled(12, 5, 42, 1))},')
+lengths = [5, 3, 9, 3, 7, 1, 9, 4, 4, 2, 8, 6]
+print(f'"lengths": {json.dumps(lengths)},')
+print(f'"bucketed": {json.dumps(bucketed(lengths, 2, 4, 42, 1))},')
+print(f'"token_budget": {json.dumps(token_budget(lengths, 12, 3, 42, 1))},')
 print(f'"forced": {json.dumps([forced(24, 0.5, 42, *place) for place in [(0, 0), (0, 1), (1, 0)]])},')
 print(f'"metrics": {json.dumps(metrics)},')
 print(f'"scaler": {json.dumps({"finite": finite, "interval": 3, "scales": list(scaler(finite, 3))})}')

@@ -2,7 +2,7 @@
 
 use kato_gradient::forcing::ForcingDraws;
 use kato_gradient::plateau::{Plateau, PlateauSettings};
-use kato_gradient::sampler::{Sampler, Shuffled};
+use kato_gradient::sampler::{Bucketed, Sampler, SamplerSettings, Shuffled, TokenBudget};
 use kato_gradient::scaler::{LossScaler, LossScalerSettings, ScaledStep};
 use kato_gradient::schedule::Schedule;
 use serde::Deserialize;
@@ -13,6 +13,12 @@ struct Golden {
     plateaus: Vec<Entry<PlateauSettings>>,
     /// 12 items in batches of 5, seed 42, epoch 1.
     shuffled: Vec<Vec<usize>>,
+    /// The lengths of 12 items.
+    lengths: Vec<u32>,
+    /// These in batches of 2 from 4 buckets, seed 42, epoch 1.
+    bucketed: Vec<Vec<usize>>,
+    /// These in batches of at most 12 tokens and 3 items, seed 42, epoch 1.
+    token_budget: Vec<Vec<usize>>,
     /// 24 time steps at 0.5, seed 42, of epochs and steps (0, 0), (0, 1) and (1, 0).
     forced: Vec<Vec<bool>>,
     metrics: Vec<f64>,
@@ -94,7 +100,9 @@ fn the_scale_of_losses_grows_and_backs_off_when_its_definition_does() {
         } else {
             ScaledStep::Skip
         };
-        let mut resumed = LossScaler::from_state(settings, *scaler.state()).unwrap();
+        let saved = serde_json::to_string(scaler.state()).unwrap();
+        let state = serde_json::from_str(&saved).unwrap();
+        let mut resumed = LossScaler::from_state(settings, state).unwrap();
         assert_eq!((scaler.update(*finite), scaler.scale()), (wanted, scale));
         resumed.update(*finite);
         assert_eq!(resumed, scaler);
@@ -107,15 +115,21 @@ fn the_scale_of_losses_grows_and_backs_off_when_its_definition_does() {
 #[test]
 fn orders_and_draws_of_a_seed_stay_the_same() {
     let Golden {
-        shuffled, forced, ..
+        shuffled,
+        lengths,
+        bucketed,
+        token_budget,
+        forced,
+        ..
     } = golden();
-    let sampler = Sampler::from_n_items(Shuffled::new(5), 12, 42).unwrap();
-    assert!(
-        sampler
-            .plan(1)
-            .iter()
-            .eq(shuffled.iter().map(Vec::as_slice))
-    );
+    let order = |settings: SamplerSettings| {
+        let sampler = Sampler::new(settings, lengths.clone(), 42).unwrap();
+        let plan = sampler.plan(1);
+        plan.iter().map(<[usize]>::to_vec).collect::<Vec<_>>()
+    };
+    assert_eq!(order(Shuffled::new(5).into()), shuffled);
+    assert_eq!(order(Bucketed::new(2).with_n_buckets(4).into()), bucketed);
+    assert_eq!(order(TokenBudget::new(12, 3).into()), token_budget);
     let places = [(0, 0), (0, 1), (1, 0)];
     let drawn = places.map(|(epoch, step)| ForcingDraws::new(42, epoch, step).mask(24, 0.5));
     assert_eq!(drawn.as_slice(), forced);

@@ -8,8 +8,11 @@
 
 mod accumulation;
 mod collate;
+mod exact_sum;
+mod finder;
 mod forcing;
 mod golden;
+mod metric;
 mod sampler;
 mod schedule;
 mod settings;

@@ -214,6 +214,46 @@ fn what_cannot_be_batched_is_refused() {
 }
 
 #[test]
+fn buckets_drop_what_fills_no_batch_of_theirs() {
+    // 7 items of length 1 and 5 of length 9: one batch of 4 each, 3 and 1 left out.
+    let lengths: Vec<u32> = [[1; 7].as_slice(), &[9; 5]].concat();
+    let settings = Bucketed::new(4).with_n_buckets(2).with_drop_last();
+    let sampler = Sampler::new(settings, lengths, 3).unwrap();
+    let left = |epoch| {
+        let plan = sampler.plan(epoch);
+        assert_eq!((plan.n_batches(), plan.n_dropped()), (2, 4));
+        assert!(plan.iter().all(|batch| batch.len() == 4));
+        sorted(&plan)
+    };
+    // It is not always the same items that are left out.
+    assert_ne!(left(0), left(1));
+}
+
+#[test]
+fn a_position_of_other_settings_is_refused() {
+    let all: Vec<SamplerSettings> = vec![
+        InOrder::new(4).into(),
+        Shuffled::new(4).into(),
+        Shuffled::new(5).into(),
+        Shuffled::new(4).with_drop_last().into(),
+        Bucketed::new(4).into(),
+        Bucketed::new(4).with_n_buckets(4).into(),
+        Bucketed::new(4).with_drop_last().into(),
+        TokenBudget::new(4, 5).into(),
+        TokenBudget::new(5, 4).into(),
+    ];
+    let sampler = |settings| Sampler::from_n_items(settings, 40, 1).unwrap();
+    for saved in &all {
+        let position = Batches::new(sampler(*saved)).position();
+        for resumed in &all {
+            let found = Batches::resume(sampler(*resumed), position);
+            assert_eq!(found.is_ok(), saved == resumed, "{saved:?} {resumed:?}");
+        }
+    }
+    assert!(serde_json::from_str::<Replica>(r#"{"rank": 2, "n_replicas": 2}"#).is_err());
+}
+
+#[test]
 fn a_position_of_other_data_is_refused() {
     let sampler = |seed| Sampler::from_n_items(Shuffled::new(4), 10, seed).unwrap();
     let position = Batches::new(sampler(1)).position();

@@ -37,7 +37,7 @@ fn ends_and_peaks_are_met_to_the_bit() {
     assert_eq!(rate_of(Constant::new(0.1), 1e12), 0.1);
 }
 
-/// In the original the lower bound shrank as well.
+/// Implementations are about that shrink the lower bound as well.
 #[test]
 fn only_the_amplitude_of_a_cyclical_rate_shrinks() {
     for mode in [CycleMode::Triangular2, CycleMode::ExpRange] {
@@ -64,6 +64,29 @@ fn a_restart_is_a_jump_up_and_all_else_goes_down() {
         .collect();
     // 4, 4 + 6, + 9, + 13.5, + 20.25, + 30.375: the first position that is not before it.
     assert_eq!(rises, [4.0, 10.0, 19.0, 32.5, 52.75, 83.125]);
+}
+
+/// A logarithm that is rounded would name the cycle beside at some of these.
+#[test]
+fn every_restart_is_at_its_place_to_the_bit() {
+    for (factor, n_cycles) in [(1.0, 200), (2.0, 40), (3.0, 25), (4.0, 20), (1.5, 30)] {
+        let settings = CosineRestarts::new(1.0, 8.0)
+            .with_factor(factor)
+            .with_min_rate(0.0);
+        let schedule = Schedule::new(settings.with_decay(0.5)).unwrap();
+        let (mut begin, mut length, mut peak) = (0.0_f64, 8.0, 1.0);
+        for cycle in 0..n_cycles {
+            assert_eq!(schedule.rate(begin), peak, "{factor} {cycle}");
+            // Just before it the cycle before is at its end.
+            if cycle > 0 {
+                let before = begin * (1.0 - f64::EPSILON);
+                assert!(schedule.rate(before) < 1e-9 * peak, "{factor} {cycle}");
+            }
+            begin += length;
+            length *= factor;
+            peak *= 0.5;
+        }
+    }
 }
 
 #[test]

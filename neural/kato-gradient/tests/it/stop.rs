@@ -1,6 +1,7 @@
 //! Early stop and the choice of the best model.
 
 use kato_gradient::best::BestModel;
+use kato_gradient::plateau::{Plateau, PlateauSettings};
 use kato_gradient::stop::{EarlyStop, EarlyStopSettings, Verdict};
 use kato_gradient::{Goal, GradientError};
 use proptest::prelude::*;
@@ -41,6 +42,24 @@ fn a_target_stops_even_without_an_improvement_by_min_delta() {
 }
 
 #[test]
+fn a_target_of_another_metric_leaves_the_patience_alone() {
+    let settings = EarlyStopSettings::new(Goal::Min)
+        .with_patience(2)
+        .with_target_of_another(Goal::Max, 0.95);
+    let mut stop = EarlyStop::new(settings).unwrap();
+    // A loss above 0.95 reaches nothing, nor does a cosine that is no number.
+    assert_eq!(stop.observe(0.99), Verdict::Improved);
+    let waiting = Verdict::Waiting { n_left: 1 };
+    assert_eq!(stop.observe_with_target(0.99, f64::NAN), waiting);
+    assert_eq!(stop.observe_with_target(0.98, 0.94), Verdict::Improved);
+    assert_eq!(stop.observe_with_target(1.5, 0.95), Verdict::ReachedTarget);
+    assert_eq!((stop.state().best, stop.state().best_at), (Some(1.5), 3));
+    // Without a goal of its own the target has that of the metric.
+    let mut stop = EarlyStop::new(EarlyStopSettings::new(Goal::Min).with_target(0.1)).unwrap();
+    assert_eq!(stop.observe_with_target(0.5, 0.1), Verdict::ReachedTarget);
+}
+
+#[test]
 fn a_metric_that_is_never_a_number_stops_as_well() {
     let settings = EarlyStopSettings::default().with_patience(2);
     let found = verdicts(settings, &[f64::NAN, f64::NAN]);
@@ -72,6 +91,53 @@ fn the_best_model_needs_the_metric_that_decides() {
     assert!(best.observe(3, &[("f1", 0.2)]).unwrap());
     assert!(!best.observe(4, &[("f1", 0.2)]).unwrap());
     assert_eq!((best.step(), best.value()), (Some(3), Some(0.2)));
+}
+
+#[test]
+fn the_best_model_comes_back_to_the_bit() {
+    let mut best = BestModel::new("loss", Goal::Min).with_tie_break("r2", Goal::Max);
+    best.observe(
+        7,
+        &[("loss", 0.977_258_318_417_249_1), ("r2", f64::NEG_INFINITY)],
+    )
+    .unwrap();
+    let saved = serde_json::to_string(&best).unwrap();
+    let mut resumed: BestModel = serde_json::from_str(&saved).unwrap();
+    assert_eq!(resumed, best);
+    // The tie is still one, and anything is above the infinity.
+    assert!(
+        resumed
+            .observe(8, &[("loss", 0.977_258_318_417_249_1), ("r2", -9.0)])
+            .unwrap()
+    );
+}
+
+#[test]
+fn usual_names_of_metrics_imply_their_goals() {
+    for name in ["loss", "val_loss", "train/MSE", "mae", "perplexity"] {
+        assert_eq!(Goal::of_metric(name), Some(Goal::Min), "{name}");
+    }
+    for name in ["r2", "val.f1", "token-accuracy", "cosine"] {
+        assert_eq!(Goal::of_metric(name), Some(Goal::Max), "{name}");
+    }
+    for name in ["", "loss_scale", "steps", "f1_threshold"] {
+        assert_eq!(Goal::of_metric(name), None, "{name}");
+    }
+}
+
+#[test]
+fn a_rate_at_its_floor_counts_no_more_falls() {
+    let mut settings = PlateauSettings::new(1e-3).with_factor(0.1, 0);
+    settings.min_rate = 5e-5;
+    let mut plateau = Plateau::new(settings).unwrap();
+    let rates: Vec<f64> = (0..9).map(|_| plateau.observe(1.0)).collect();
+    assert_eq!(rates[..4], [1e-3, 1e-3 * 0.1, 5e-5, 5e-5]);
+    assert_eq!((plateau.state().n_falls, rates[8]), (2, 5e-5));
+    // A metric that is no number is no improvement, and does not stay in the mean.
+    let mut plateau = Plateau::new(PlateauSettings::adaptive(1e-3).with_factor(0.5, 1)).unwrap();
+    let rates = [0.5, f64::NAN, f64::INFINITY, 0.5].map(|metric| plateau.observe(metric));
+    assert_eq!(rates, [1e-3, 1e-3, 5e-4, 5e-4]);
+    assert_eq!(plateau.state().smoothed, Some(0.5));
 }
 
 proptest! {

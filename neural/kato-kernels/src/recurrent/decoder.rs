@@ -1,16 +1,22 @@
 //! Runs a recurrent net that reads its own predictions, or the true values, step by step.
 
+mod input;
+mod steps;
+
 use rayon::prelude::*;
 
-use super::layer::{At, LayerGradients, LayerWeights};
-use super::options::{Pass, RecurrentOptions, State, StateGradients};
+use super::attend::{Attend, CrossAttention, CrossGradients, Memory};
+use super::layer::LayerWeights;
+use super::options::{Pass, RecurrentOptions};
 use super::plan::divide;
-use super::tape::{OUTPUT_PLACE, Stack, Task, add};
+use super::stack::{OUTPUT_PLACE, Stack, add};
+use super::tape::Task;
 use crate::dropout::{Draw, Dropout};
 use crate::error::{Error, check};
-use crate::panels::{Begin, Panels};
-use crate::strips::{Rows, grow};
+use crate::panels::Panels;
 use crate::weight_gradient::Segment;
+
+pub use input::{DecoderGradients, DecoderInput, Projection};
 
 /// Recurrent net with a projection of its outputs, whose next input is the true value or its own
 /// prediction, as a draw for each step says.
@@ -45,6 +51,7 @@ pub struct RecurrentDecoder {
     projection: Panels,
     projection_back: Panels,
     bias: Vec<f32>,
+    attend: Option<Attend>,
     tasks: Vec<Task>,
     order: Vec<usize>,
     packed: Option<Pass>,
@@ -59,102 +66,9 @@ struct Shape {
     batch: usize,
     steps: usize,
     draw: Option<Draw>,
+    /// Keys that were attended to.
+    n_keys: Option<usize>,
     whole: bool,
-}
-
-/// Linear map from a decoder's outputs to its predictions, which have the width of its inputs.
-#[derive(Clone, Copy, Debug)]
-pub struct Projection<'a> {
-    /// Weights, `[inputs, hidden]`.
-    pub weights: &'a [f32],
-    /// Bias, `[inputs]`.
-    pub bias: &'a [f32],
-}
-
-/// Batch for a [`RecurrentDecoder`].
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct DecoderInput<'a> {
-    /// Input of the first step, `[inputs]`, for every sequence.
-    pub start: &'a [f32],
-    /// States at the start.
-    pub initial: State<'a>,
-    /// Number of sequences.
-    pub batch: usize,
-    /// Number of steps of the longest sequence.
-    pub steps: usize,
-    /// True values, `[batch, steps, inputs]`, and for each step whether its input is the true value
-    /// of the step before. The first step's says nothing. Own predictions are read where there
-    /// are none.
-    pub truth: Option<(&'a [f32], &'a [bool])>,
-    /// Valid steps of each sequence; all where there are none.
-    pub lengths: Option<&'a [usize]>,
-    /// Draw of dropout; nothing is dropped where there is none.
-    pub draw: Option<Draw>,
-}
-
-impl<'a> DecoderInput<'a> {
-    /// Begins with whole sequences, own predictions and no dropout.
-    #[must_use]
-    pub const fn new(start: &'a [f32], initial: State<'a>, batch: usize, steps: usize) -> Self {
-        Self {
-            start,
-            initial,
-            batch,
-            steps,
-            truth: None,
-            lengths: None,
-            draw: None,
-        }
-    }
-
-    /// Gives the true values and the steps whose input is one.
-    #[must_use]
-    pub const fn with_truth(mut self, values: &'a [f32], steps: &'a [bool]) -> Self {
-        self.truth = Some((values, steps));
-        self
-    }
-
-    /// Sets the lengths, `[batch]`.
-    #[must_use]
-    pub const fn with_lengths(mut self, lengths: &'a [usize]) -> Self {
-        self.lengths = Some(lengths);
-        self
-    }
-
-    /// Sets the draw of dropout.
-    #[must_use]
-    pub const fn with_draw(mut self, draw: Draw) -> Self {
-        self.draw = Some(draw);
-        self
-    }
-
-    /// Checks the batch.
-    fn check(&self, options: &RecurrentOptions) -> Result<(), Error> {
-        check("start", "inputs", self.start.len(), options.n_inputs)?;
-        self.initial.check(options, self.batch)?;
-        if let Some((values, steps)) = self.truth {
-            let n = self.batch * self.steps * options.n_inputs;
-            check("truth", "batch × steps × inputs", values.len(), n)?;
-            check("truth", "steps", steps.len(), self.steps)?;
-        }
-        Ok(())
-    }
-}
-
-/// Where gradients of a [`RecurrentDecoder`] go; what was there is overwritten.
-#[derive(Debug)]
-pub struct DecoderGradients<'a, 'b> {
-    /// Of the weights of each layer.
-    pub layers: &'a mut [LayerGradients<'b>],
-    /// Of the projection's weights, `[inputs, hidden]`.
-    pub projection: &'a mut [f32],
-    /// Of the projection's bias, `[inputs]`.
-    pub projection_bias: &'a mut [f32],
-    /// Of the first input, `[inputs]`.
-    pub start: &'a mut [f32],
-    /// Of the states at the start.
-    pub initial: StateGradients<'a>,
 }
 
 impl RecurrentDecoder {
@@ -169,6 +83,7 @@ impl RecurrentDecoder {
             projection: Panels::new(options.instructions, options.precision),
             projection_back: Panels::new(options.instructions, options.precision),
             bias: Vec::new(),
+            attend: None,
             tasks: Vec::new(),
             order: Vec::new(),
             packed: None,
@@ -215,6 +130,18 @@ impl RecurrentDecoder {
         Ok(())
     }
 
+    /// Packs the weights of attention; call it whenever they have changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] where a weight has another shape, [`Error::Option`] where the number of
+    /// heads does not divide that of hidden units.
+    pub fn pack_attention(&mut self, weights: CrossAttention<'_>, pass: Pass) -> Result<(), Error> {
+        let former = self.attend.take();
+        self.attend = Some(Attend::pack(&self.stack.options, former, &weights, pass)?);
+        Ok(())
+    }
+
     /// Runs over a batch and writes the predictions, `[batch, steps, inputs]`, zero behind a
     /// sequence's end.
     ///
@@ -234,6 +161,12 @@ impl RecurrentDecoder {
             });
         }
         input.check(&self.stack.options)?;
+        if input.memory.is_some() && self.attend.is_none() {
+            return Err(Error::Order {
+                call: "forward",
+                before: "pack_attention",
+            });
+        }
         let DecoderInput {
             batch, steps, draw, ..
         } = input;
@@ -272,64 +205,10 @@ impl RecurrentDecoder {
             batch,
             steps,
             draw,
+            n_keys: input.memory.map(|memory| memory.n_keys),
             whole: true,
         });
         Ok(())
-    }
-
-    /// Runs one task through all steps.
-    fn run(&self, task: &mut Task, input: &DecoderInput<'_>) {
-        let options = &self.stack.options;
-        let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
-        task.begin(options, Some(input.initial), input.batch);
-        let dropout = Dropout::new(input.draw, options.output_dropout, OUTPUT_PLACE);
-        let length = task.plan.n_steps() * task.plan.n_rows();
-        grow(&mut task.wide, length * k);
-        if dropout.is_some() {
-            grow(&mut task.dropped, length * n);
-        }
-        for t in 0..task.plan.n_steps() {
-            let at = task.at(t);
-            self.read(task, at, input);
-            self.stack.step(task, at, input.draw);
-            let after = &task.layers[top].h[at.next().rows(n)];
-            let outputs = match dropout {
-                Some(dropout) => {
-                    let dropped = &mut task.dropped[at.rows(n)];
-                    let number = |r| task.plan.number(t, r);
-                    self.stack.drop_rows(dropout, number, after, dropped, false);
-                    &*dropped
-                }
-                None => after,
-            };
-            let rows = Rows {
-                values: outputs,
-                stride: n,
-                n_rows: at.active,
-            };
-            let out = &mut task.wide[at.rows(k)];
-            self.projection
-                .multiply(rows, &mut task.strips, out, k, Begin::Bias(&self.bias));
-        }
-    }
-
-    /// Puts the inputs of a step on the tape.
-    fn read(&self, task: &mut Task, at: At, input: &DecoderInput<'_>) {
-        let k = self.stack.options.n_inputs;
-        let x = &mut task.layers[0].x[at.rows(k)];
-        if at.t == 0 {
-            x.chunks_exact_mut(k)
-                .for_each(|x| x.copy_from_slice(input.start));
-            return;
-        }
-        match input.truth {
-            Some((values, steps)) if steps[at.t] => {
-                for (x, &row) in x.chunks_exact_mut(k).zip(&task.plan.rows) {
-                    x.copy_from_slice(&values[(row * input.steps + at.t - 1) * k..][..k]);
-                }
-            }
-            _ => x.copy_from_slice(&task.wide[At { t: at.t - 1, ..at }.rows(k)]),
-        }
     }
 
     /// Goes the last pass back from the gradient of its predictions, `[batch, steps, inputs]`; what
@@ -338,28 +217,61 @@ impl RecurrentDecoder {
     /// # Errors
     ///
     /// [`Error::Length`] where a gradient has another shape, [`Error::Order`] without a pass
-    /// before it, or where weights were packed for inference.
+    /// before it, after one that attended, or where weights were packed for inference.
     pub fn backward(
         &mut self,
         predictions: &[f32],
         gradients: &mut DecoderGradients<'_, '_>,
     ) -> Result<(), Error> {
-        let shape = self.checked(predictions, gradients)?;
+        self.go_back(predictions, gradients, None)
+    }
+
+    /// Goes back a pass that attended; `memory` is that of the pass.
+    ///
+    /// # Errors
+    ///
+    /// As [`backward`](Self::backward).
+    pub fn backward_attended(
+        &mut self,
+        predictions: &[f32],
+        gradients: &mut DecoderGradients<'_, '_>,
+        memory: Memory<'_>,
+        attention: &mut CrossGradients<'_>,
+    ) -> Result<(), Error> {
+        self.go_back(predictions, gradients, Some((memory, attention)))
+    }
+
+    fn go_back(
+        &mut self,
+        predictions: &[f32],
+        gradients: &mut DecoderGradients<'_, '_>,
+        attention: Option<(Memory<'_>, &mut CrossGradients<'_>)>,
+    ) -> Result<(), Error> {
+        let memory = attention.as_ref().map(|(memory, _)| *memory);
+        if let Some((memory, gradients)) = &attention {
+            let batch = self.last.map_or(0, |shape| shape.batch);
+            memory.check(&self.stack.options, batch)?;
+            gradients.check(self.stack.options.n_hidden, memory)?;
+        }
+        let shape = self.checked(predictions, gradients, memory)?;
         let (n, k) = (self.stack.options.n_hidden, self.stack.options.n_inputs);
         let top = self.stack.options.n_layers - 1;
         let mut tasks = std::mem::take(&mut self.tasks);
         tasks
             .par_iter_mut()
-            .for_each(|task| self.run_back(task, shape, predictions));
+            .for_each(|task| self.run_back(task, shape, predictions, memory));
         self.tasks = tasks;
         self.stack.weight_gradients(&self.tasks, gradients.layers);
         let dropped = Dropout::new(shape.draw, self.stack.options.output_dropout, OUTPUT_PLACE);
         let segment = |task: usize| {
             let task = &self.tasks[task];
-            let after = task.layers[top]
-                .h
-                .get(task.plan.n_rows() * n..)
-                .unwrap_or_default();
+            let after = match memory {
+                Some(_) => &task.attend.merged,
+                None => task.layers[top]
+                    .h
+                    .get(task.plan.n_rows() * n..)
+                    .unwrap_or_default(),
+            };
             let x = if dropped.is_some() {
                 &task.dropped
             } else {
@@ -375,12 +287,16 @@ impl RecurrentDecoder {
         };
         let product = self.stack.product(k, n, self.tasks.len());
         product.compute(
+            &mut self.stack.scratches,
             segment,
             gradients.projection,
             Some(gradients.projection_bias),
         );
         self.stack
             .initial_gradients(&self.tasks, shape.batch, &mut gradients.initial);
+        if let Some((memory, attention)) = attention {
+            self.attention_gradients(memory, attention);
+        }
         gradients.start.fill(0.0);
         for task in &self.tasks {
             // The first step is the last on the way back, so its gradients are still there.
@@ -392,52 +308,55 @@ impl RecurrentDecoder {
         Ok(())
     }
 
-    /// Goes one task back through all steps.
-    fn run_back(&self, task: &mut Task, shape: Shape, predictions: &[f32]) {
-        let options = &self.stack.options;
-        let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
-        let dropout = Dropout::new(shape.draw, options.output_dropout, OUTPUT_PLACE);
-        task.begin_back(options, None, None, shape.batch);
-        let mut read_later = 0;
-        for t in (0..task.plan.n_steps()).rev() {
-            let at = task.at(t);
-            let d_predictions = &mut task.wide[at.rows(k)];
-            for (d, &row) in d_predictions.chunks_exact_mut(k).zip(&task.plan.rows) {
-                d.copy_from_slice(&predictions[(row * shape.steps + t) * k..][..k]);
+    /// Computes the gradients of attention's weights, and copies those of the memory.
+    fn attention_gradients(&mut self, memory: Memory<'_>, gradients: &mut CrossGradients<'_>) {
+        let n = self.stack.options.n_hidden;
+        let (top, own) = (self.stack.options.n_layers - 1, memory.n_keys * n);
+        let product = self.stack.product(n, n, self.tasks.len());
+        let segment = |task: usize| {
+            let task = &self.tasks[task];
+            let (dy, rows) = (&task.attend.query, &task.plan.valid);
+            let x = task.layers[top]
+                .h
+                .get(task.plan.n_rows() * n..)
+                .unwrap_or_default();
+            Segment {
+                dy,
+                dy_stride: n,
+                x,
+                x_stride: n,
+                rows,
             }
-            // The next step may have read the prediction; `dx` holds what comes back from it.
-            add(
-                &mut d_predictions[..read_later * k],
-                &task.dx[..read_later * k],
+        };
+        let scratches = &mut self.stack.scratches;
+        product.compute(
+            scratches,
+            segment,
+            gradients.query,
+            Some(gradients.query_bias),
+        );
+        let segment = |task: usize| {
+            let task = &self.tasks[task];
+            let (dy, x, rows) = (
+                &task.attend.d_merged,
+                &task.attend.context,
+                &task.plan.valid,
             );
-            let rows = Rows {
-                values: d_predictions,
-                stride: k,
-                n_rows: at.active,
-            };
-            let d_state = &mut task.layers[top].d_state[..at.active * n];
-            match dropout {
-                Some(dropout) => {
-                    let d_outputs = &mut task.dx[..at.active * n];
-                    self.projection_back.multiply(
-                        rows,
-                        &mut task.strips,
-                        d_outputs,
-                        n,
-                        Begin::Zero,
-                    );
-                    let number = |r| task.plan.number(t, r);
-                    self.stack
-                        .drop_rows(dropout, number, d_outputs, d_state, true);
-                }
-                None => {
-                    self.projection_back
-                        .multiply(rows, &mut task.strips, d_state, n, Begin::Add);
-                }
+            Segment {
+                dy,
+                dy_stride: n,
+                x,
+                x_stride: n,
+                rows,
             }
-            let own = t > 0 && !self.truth[t];
-            self.stack.step_back(task, at, shape.draw, own || t == 0);
-            read_later = if own { at.active } else { 0 };
+        };
+        product.compute(scratches, segment, gradients.out, Some(gradients.out_bias));
+        for task in &self.tasks {
+            for (r, &row) in task.plan.rows.iter().enumerate() {
+                let (from, to) = (r * own..(r + 1) * own, row * own..(row + 1) * own);
+                gradients.keys[to.clone()].copy_from_slice(&task.attend.d_keys[from.clone()]);
+                gradients.values[to].copy_from_slice(&task.attend.d_values[from]);
+            }
         }
     }
 
@@ -446,6 +365,7 @@ impl RecurrentDecoder {
         &mut self,
         predictions: &[f32],
         gradients: &DecoderGradients<'_, '_>,
+        memory: Option<Memory<'_>>,
     ) -> Result<Shape, Error> {
         let shape = self.last.filter(|shape| shape.whole);
         let shape = shape.ok_or(Error::Order {
@@ -456,6 +376,22 @@ impl RecurrentDecoder {
             return Err(Error::Order {
                 call: "backward",
                 before: "pack for training",
+            });
+        }
+        if memory.map(|memory| memory.n_keys) != shape.n_keys {
+            return Err(Error::Order {
+                call: "backward",
+                before: "forward with this memory",
+            });
+        }
+        let packed = self
+            .attend
+            .as_ref()
+            .is_none_or(|attend| attend.pass == Pass::Training);
+        if memory.is_some() && !packed {
+            return Err(Error::Order {
+                call: "backward",
+                before: "pack_attention for training",
             });
         }
         let options = &self.stack.options;

@@ -1,14 +1,19 @@
 //! Runs a recurrent net over given inputs.
 
+mod input;
+
 use rayon::prelude::*;
 
-use super::layer::{LayerGradients, LayerWeights};
-use super::options::{Pass, RecurrentOptions, State, StateGradients};
+use super::layer::LayerWeights;
+use super::options::{Pass, RecurrentOptions};
 use super::plan::divide;
-use super::tape::{Stack, Task, add};
+use super::stack::Stack;
+use super::tape::Task;
 use crate::dropout::Draw;
 use crate::error::{Error, check};
 use crate::strips::grow;
+
+pub use input::{EncoderGradients, EncoderInput, EncoderUpstream};
 
 /// Recurrent net over given inputs, with its packed weights and what a pass leaves for the way
 /// back. Its buffers are kept, so that only the first pass of a shape allocates.
@@ -52,84 +57,6 @@ struct Shape {
     steps: usize,
     draw: Option<Draw>,
     whole: bool,
-}
-
-/// Batch for a [`RecurrentEncoder`].
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct EncoderInput<'a> {
-    /// Inputs, `[batch, steps, inputs]`.
-    pub inputs: &'a [f32],
-    /// Number of sequences.
-    pub batch: usize,
-    /// Number of steps of the longest sequence.
-    pub steps: usize,
-    /// Valid steps of each sequence; all where there are none. What lies behind is not read.
-    pub lengths: Option<&'a [usize]>,
-    /// States at the start; zero where there are none.
-    pub initial: Option<State<'a>>,
-    /// Draw of dropout; nothing is dropped where there is none.
-    pub draw: Option<Draw>,
-}
-
-impl<'a> EncoderInput<'a> {
-    /// Begins with whole sequences, zero states and no dropout.
-    #[must_use]
-    pub const fn new(inputs: &'a [f32], batch: usize, steps: usize) -> Self {
-        Self {
-            inputs,
-            batch,
-            steps,
-            lengths: None,
-            initial: None,
-            draw: None,
-        }
-    }
-
-    /// Sets the lengths, `[batch]`.
-    #[must_use]
-    pub const fn with_lengths(mut self, lengths: &'a [usize]) -> Self {
-        self.lengths = Some(lengths);
-        self
-    }
-
-    /// Sets the states at the start.
-    #[must_use]
-    pub const fn with_initial(mut self, initial: State<'a>) -> Self {
-        self.initial = Some(initial);
-        self
-    }
-
-    /// Sets the draw of dropout.
-    #[must_use]
-    pub const fn with_draw(mut self, draw: Draw) -> Self {
-        self.draw = Some(draw);
-        self
-    }
-}
-
-/// Gradients that reach a [`RecurrentEncoder`] from behind; none is zero.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EncoderUpstream<'a> {
-    /// Of the last hidden states, `[layers, batch, hidden]`.
-    pub hidden: Option<&'a [f32]>,
-    /// Of the last cell states, likewise.
-    pub cell: Option<&'a [f32]>,
-    /// Of the last layer's outputs, `[batch, steps, hidden]`; what lies behind a sequence's end is
-    /// not read.
-    pub outputs: Option<&'a [f32]>,
-}
-
-/// Where gradients of a [`RecurrentEncoder`] go; what was there is overwritten. What is not asked
-/// for is not computed.
-#[derive(Debug)]
-pub struct EncoderGradients<'a, 'b> {
-    /// Of the weights of each layer.
-    pub layers: &'a mut [LayerGradients<'b>],
-    /// Of the inputs, `[batch, steps, inputs]`.
-    pub inputs: Option<&'a mut [f32]>,
-    /// Of the states at the start.
-    pub initial: Option<StateGradients<'a>>,
 }
 
 impl RecurrentEncoder {
@@ -208,8 +135,8 @@ impl RecurrentEncoder {
                 for (x, &row) in x.chunks_exact_mut(k).zip(&task.plan.rows) {
                     x.copy_from_slice(&inputs[(row * steps + t) * k..][..k]);
                 }
-                stack.step(task, at, draw);
             }
+            stack.all_steps(task, draw);
         });
         self.last = Some(Shape {
             batch,
@@ -321,32 +248,28 @@ impl RecurrentEncoder {
             batch, steps, draw, ..
         } = self.checked(&upstream, gradients)?;
         let stack = &self.stack;
-        let (n, k, top) = (
-            stack.options.n_hidden,
-            stack.options.n_inputs,
-            stack.options.n_layers - 1,
-        );
+        let (n, k) = (stack.options.n_hidden, stack.options.n_inputs);
         let wants_inputs = gradients.inputs.is_some();
         self.tasks.par_iter_mut().for_each(|task| {
             task.begin_back(&stack.options, upstream.hidden, upstream.cell, batch);
+            let length = task.plan.n_steps() * task.plan.n_rows();
+            grow(&mut task.between, length * n);
             if wants_inputs {
-                grow(&mut task.wide, task.plan.n_steps() * task.plan.n_rows() * k);
+                grow(&mut task.wide, length * k);
             }
-            for t in (0..task.plan.n_steps()).rev() {
-                let at = task.at(t);
-                if let Some(outputs) = upstream.outputs {
-                    let d_state = &mut task.layers[top].d_state[..at.active * n];
-                    for (d_state, &row) in d_state.chunks_exact_mut(n).zip(&task.plan.rows) {
-                        add(d_state, &outputs[(row * steps + t) * n..][..n]);
+            if let Some(outputs) = upstream.outputs {
+                for t in 0..task.plan.n_steps() {
+                    let rows = task.at(t).rows(n);
+                    let rows = task.between[rows].chunks_exact_mut(n).zip(&task.plan.rows);
+                    for (to, &row) in rows {
+                        to.copy_from_slice(&outputs[(row * steps + t) * n..][..n]);
                     }
                 }
-                stack.step_back(task, at, draw, wants_inputs);
-                if wants_inputs {
-                    task.wide[at.rows(k)].copy_from_slice(&task.dx[..at.active * k]);
-                }
             }
+            stack.all_steps_back(task, draw, wants_inputs, upstream.outputs.is_some());
         });
-        stack.weight_gradients(&self.tasks, gradients.layers);
+        self.stack.weight_gradients(&self.tasks, gradients.layers);
+        let stack = &self.stack;
         if let Some(initial) = &mut gradients.initial {
             stack.initial_gradients(&self.tasks, batch, initial);
         }

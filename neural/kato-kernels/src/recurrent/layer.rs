@@ -77,7 +77,7 @@ pub(super) struct At {
     pub(super) t: usize,
     /// Rows from a step to the next.
     pub(super) n_rows: usize,
-    /// Rows that have this step.
+    /// Rows that have this step; or those of some steps that all rows have.
     pub(super) active: usize,
 }
 
@@ -160,18 +160,23 @@ impl Layer {
         self.cell.n_blocks() * self.n_hidden
     }
 
-    /// Computes one step from the inputs and states on the tape.
+    /// Begins gates with bias and inputs, of any rows of the tape that lie together.
+    pub(super) fn read(&self, tape: &mut LayerTape, at: At, strips: &mut Strips) {
+        let (k, width) = (self.n_inputs, self.width());
+        let gates = &mut tape.gates[at.rows(width)];
+        let inputs = Rows {
+            values: &tape.x[at.rows(k)],
+            stride: k,
+            n_rows: at.active,
+        };
+        self.input
+            .multiply(inputs, strips, gates, width, Begin::Bias(&self.bias));
+    }
+
+    /// Computes one step from such gates and the states on the tape.
     pub(super) fn forward(&self, tape: &mut LayerTape, at: At, strips: &mut Strips) {
         let (n, width) = (self.n_hidden, self.width());
         let gates = &mut tape.gates[at.rows(width)];
-        let rows = |values, stride| Rows {
-            values,
-            stride,
-            n_rows: at.active,
-        };
-        let inputs = rows(&tape.x[at.rows(self.n_inputs)], self.n_inputs);
-        self.input
-            .multiply(inputs, strips, gates, width, Begin::Bias(&self.bias));
         let states = self.cell.first_state_block() * n;
         let only_states = self.cell.n_gates() * n;
         if only_states < width {
@@ -179,7 +184,11 @@ impl Layer {
                 row[only_states..].copy_from_slice(&self.bias[only_states..]);
             }
         }
-        let before = rows(&tape.h[at.rows(n)], n);
+        let before = Rows {
+            values: &tape.h[at.rows(n)],
+            stride: n,
+            n_rows: at.active,
+        };
         self.recurrent
             .multiply(before, strips, &mut gates[states..], width, Begin::Add);
         let boundary = at.next().rows(n).start;
@@ -207,15 +216,9 @@ impl Layer {
         simd::run(self.instructions, kernel);
     }
 
-    /// Goes one step back: turns gates into their gradients and the gradient of the state after
-    /// the step into that of the one before. Writes the gradient of inputs where it is asked for.
-    pub(super) fn backward(
-        &self,
-        tape: &mut LayerTape,
-        at: At,
-        strips: &mut Strips,
-        d_inputs: Option<&mut [f32]>,
-    ) {
+    /// Goes one step back: turns gates into their gradients, and the gradient of the state after
+    /// the step into that of the one before.
+    pub(super) fn backward(&self, tape: &mut LayerTape, at: At, strips: &mut Strips) {
         let (n, width) = (self.n_hidden, self.width());
         let has_cell = self.cell.has_cell_state();
         let used = at.active * n;
@@ -240,24 +243,33 @@ impl Layer {
             },
         };
         simd::run(self.instructions, kernel);
-        let rows = |values, stride| Rows {
-            values,
-            stride,
-            n_rows: at.active,
-        };
-        if let Some(d_inputs) = d_inputs {
-            let d_gates = rows(gates, width);
-            self.input_back
-                .multiply(d_gates, strips, d_inputs, self.n_inputs, Begin::Zero);
-        }
         // A GRU's state also reaches the next one past the gates.
         let begin = if self.cell == Cell::Gru {
             Begin::Add
         } else {
             Begin::Zero
         };
-        let d_gates = rows(&gates[self.cell.first_state_block() * n..], width);
+        let d_gates = &gates[self.cell.first_state_block() * n..];
+        let d_gates = Rows {
+            values: d_gates,
+            stride: width,
+            n_rows: at.active,
+        };
         self.recurrent_back
             .multiply(d_gates, strips, &mut tape.d_state, n, begin);
+    }
+
+    /// Writes the gradients of inputs from those of gates, of any rows of the tape that lie
+    /// together.
+    pub(super) fn read_back(&self, tape: &LayerTape, at: At, strips: &mut Strips, out: &mut [f32]) {
+        let width = self.width();
+        let d_gates = &tape.gates[at.rows(width)];
+        let d_gates = Rows {
+            values: d_gates,
+            stride: width,
+            n_rows: at.active,
+        };
+        self.input_back
+            .multiply(d_gates, strips, out, self.n_inputs, Begin::Zero);
     }
 }

@@ -1,9 +1,12 @@
 //! Divides a batch into tasks, which run whole sequences without meeting one another.
 
+use super::layer::At;
 use crate::error::{Error, check};
 
 /// Rows of a task at most: two strips, between which a panel stays in the cache.
 const MAX_ROWS: usize = 16;
+/// Rows of a run at most.
+const RUN: usize = 128;
 /// Rows of a strip.
 const STRIP: usize = 8;
 
@@ -34,6 +37,26 @@ impl Plan {
     /// Returns a number that no other row of the batch and no other step has, for dropout.
     pub(super) fn number(&self, t: usize, r: usize) -> u64 {
         crate::dropout::number(t, self.rows[r])
+    }
+
+    /// Returns the valid rows in runs that lie together: some steps that all rows have, or one step.
+    /// Weights are read once for a run, and its rows stay in the cache.
+    pub(super) fn runs(&self) -> impl Iterator<Item = At> + '_ {
+        let n_rows = self.n_rows();
+        let most = RUN / n_rows.max(1);
+        let mut t = 0;
+        std::iter::from_fn(move || {
+            let active = *self.active.get(t)?;
+            let whole = self.active[t..]
+                .iter()
+                .take(most)
+                .take_while(|&&active| active == n_rows);
+            let steps = whole.count().max(1);
+            let active = if steps > 1 { steps * n_rows } else { active };
+            let run = At { t, n_rows, active };
+            t += steps;
+            Some(run)
+        })
     }
 
     /// Fills the plan for rows with these lengths.

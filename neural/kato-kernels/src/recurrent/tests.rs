@@ -2,7 +2,7 @@
 
 mod oracle;
 
-use oracle::{Net, Problem, Result64};
+use oracle::{N_KEYS, Net, Problem, Result64};
 use rayon::ThreadPoolBuilder;
 
 use super::*;
@@ -10,17 +10,14 @@ use crate::dropout::Draw;
 use crate::instructions::Instructions;
 use crate::precision::Precision;
 
-/// Largest gap between two lists, as a share of the largest entry.
+/// Gap where something is expected.
 fn gap(found: &[f32], expected: &[f64]) -> f64 {
-    assert_eq!(found.len(), expected.len());
-    let largest = expected
-        .iter()
-        .fold(1e-12_f64, |largest, value| largest.max(value.abs()));
-    let gaps = found
+    let known = found
         .iter()
         .zip(expected)
-        .map(|(&a, &b)| (f64::from(a) - b).abs());
-    gaps.fold(0.0, f64::max) / largest
+        .filter(|(_, expected)| !expected.is_nan());
+    let (found, expected): (Vec<f32>, Vec<f64>) = known.unzip();
+    crate::testing::gap(&found, &expected)
 }
 
 /// What a kernel found: values and gradients in the oracle's order.
@@ -138,9 +135,29 @@ fn run_decoder(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
     let parameters = problem.parameters_f32();
     let n = 4 * net.n_layers;
     let mut decoder = RecurrentDecoder::new(options).unwrap();
-    let [hidden, cell, start, projection, bias] = &parameters[n..] else {
+    let [hidden, cell, start, projection, bias, attention @ ..] = &parameters[n..] else {
         panic!("five")
     };
+    let mask: Vec<bool> = (0..problem.batch * N_KEYS)
+        .map(|key| key % N_KEYS != N_KEYS - 1)
+        .collect();
+    let mut memory = None;
+    if let [query, query_bias, out, out_bias, keys, values] = attention {
+        let weights = CrossAttention {
+            n_heads: net.n_heads,
+            query,
+            query_bias,
+            out,
+            out_bias,
+        };
+        decoder.pack_attention(weights, Pass::Training).unwrap();
+        memory = Some(Memory {
+            keys,
+            values,
+            n_keys: N_KEYS,
+            mask: Some(&mask),
+        });
+    }
     let projection = Projection {
         weights: projection,
         bias,
@@ -157,13 +174,14 @@ fn run_decoder(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
         .with_truth(&truth, problem.teach.as_ref().unwrap())
         .with_lengths(&problem.lengths);
     input.draw = problem.draw;
+    input.memory = memory;
     let mut predictions = vec![9.0; truth.len()];
     decoder.forward(input, &mut predictions).unwrap();
     let mut gradients: Vec<Vec<f32>> = parameters.iter().map(|p| vec![9.0; p.len()]).collect();
     let upstream: Vec<f32> = problem.upstream.iter().map(|&value| value as f32).collect();
     {
         let (layers, others) = gradients.split_at_mut(n);
-        let [hidden, cell, start, projection, bias] = others else {
+        let [hidden, cell, start, projection, bias, attention @ ..] = others else {
             panic!("five")
         };
         let mut layers = layer_gradients(layers);
@@ -174,7 +192,25 @@ fn run_decoder(problem: &Problem, options: RecurrentOptions) -> Vec<Vec<f32>> {
             start,
             initial: StateGradients { hidden, cell },
         };
-        decoder.backward(&upstream, &mut all).unwrap();
+        if let [query, query_bias, out, out_bias, keys, values] = attention {
+            let mut more = CrossGradients {
+                query,
+                query_bias,
+                out,
+                out_bias,
+                keys,
+                values,
+            };
+            assert!(
+                decoder.backward(&upstream, &mut all).is_err(),
+                "the pass attended"
+            );
+            decoder
+                .backward_attended(&upstream, &mut all, memory.unwrap(), &mut more)
+                .unwrap();
+        } else {
+            decoder.backward(&upstream, &mut all).unwrap();
+        }
     }
     let mut found = vec![predictions];
     found.extend(gradients);
@@ -185,13 +221,22 @@ fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     for cell in [Cell::Tanh, Cell::Gru, Cell::Lstm] {
         for (n_layers, dropout) in [(1, 0.0), (2, 0.3)] {
-            for teach in [None, Some(vec![false, true, false, true, false])] {
+            let drawn = Some(vec![false, true, false, true, false]);
+            let taught = Some(vec![false, true, true, true, true]);
+            for (teach, n_heads) in [
+                (None, 0),
+                (drawn.clone(), 0),
+                (taught.clone(), 0),
+                (drawn, 3),
+                (taught, 3),
+            ] {
                 let net = Net {
                     cell,
                     n_inputs: 3,
-                    n_hidden: 11,
+                    n_hidden: 12,
                     n_layers,
                     dropout,
+                    n_heads,
                 };
                 let draw = (dropout > 0.0).then_some(Draw::new(7, 3));
                 problems.push(Problem::new(net, 19, 5, draw, teach));
@@ -266,6 +311,7 @@ fn threads_give_equal_bits() {
             n_hidden: 72,
             n_layers: 2,
             dropout: 0.1,
+            n_heads: 2 * usize::from(teach.is_some()),
         };
         let problem = Problem::new(net, 50, 3, Some(Draw::new(1, 2)), teach);
         for precision in [Precision::F32, Precision::Bf16] {

@@ -1,10 +1,11 @@
 //! Holds the micro-kernels of x86-64: AVX-512, AVX-512-BF16, and AVX2 with FMA.
 
 use std::arch::x86_64::{
-    __m512bh, __m512i, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_setzero_ps,
-    _mm256_storeu_ps, _mm512_and_si512, _mm512_castps_si512, _mm512_castsi512_ps, _mm512_dpbf16_ps,
-    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_set1_ps,
-    _mm512_setzero_ps, _mm512_slli_epi32, _mm512_storeu_ps,
+    __m512bh, __m512i, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_set1_ps,
+    _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+    _mm512_and_si512, _mm512_castps_si512, _mm512_castsi512_ps, _mm512_dpbf16_ps, _mm512_fmadd_ps,
+    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps,
+    _mm512_slli_epi32, _mm512_storeu_ps,
 };
 use std::mem::transmute;
 
@@ -277,6 +278,38 @@ unsafe fn rows_f32_avx2<const R: usize>(
             let row = out.add(i * shape.out_stride);
             _mm256_storeu_ps(row, sum[0]);
             _mm256_storeu_ps(row.add(8), sum[1]);
+        }
+    }
+}
+
+/// Writes a block of 8 × 8 as columns.
+///
+/// # Safety
+///
+/// Each row has 8 readable values, and `out` 8 writable ones at 0, `stride`, … 7 · `stride`.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn transpose(rows: [*const f32; ROWS], out: *mut f32, stride: usize) {
+    // SAFETY: the caller vouches for 8 values behind each pointer.
+    let r = rows.map(|row| unsafe { _mm256_loadu_ps(row) });
+    // Pairs of rows, then fours, then halves change places.
+    let low = [0, 2, 4, 6].map(|i| _mm256_unpacklo_ps(r[i], r[i + 1]));
+    let high = [0, 2, 4, 6].map(|i| _mm256_unpackhi_ps(r[i], r[i + 1]));
+    let fours = |first: usize| {
+        [
+            _mm256_shuffle_ps::<0x44>(low[first], low[first + 1]),
+            _mm256_shuffle_ps::<0xee>(low[first], low[first + 1]),
+            _mm256_shuffle_ps::<0x44>(high[first], high[first + 1]),
+            _mm256_shuffle_ps::<0xee>(high[first], high[first + 1]),
+        ]
+    };
+    let (above, below) = (fours(0), fours(2));
+    for i in 0..4 {
+        // SAFETY: the caller vouches for 8 values at each of these places.
+        unsafe {
+            let column = _mm256_permute2f128_ps::<0x20>(above[i], below[i]);
+            _mm256_storeu_ps(out.add(i * stride), column);
+            let column = _mm256_permute2f128_ps::<0x31>(above[i], below[i]);
+            _mm256_storeu_ps(out.add((i + 4) * stride), column);
         }
     }
 }

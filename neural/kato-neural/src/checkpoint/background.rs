@@ -124,6 +124,7 @@ impl CheckpointWriter {
     pub fn save(&self, snapshot: Snapshot) -> Result<(), Error> {
         self.check()?;
         let mut queue = self.shared.lock();
+        // Series wait apart, so that the best one never gives way to an ordinary one.
         let series = usize::from(snapshot.kind == Kind::Best);
         if queue.waiting[series].replace(snapshot).is_some() {
             queue.statistics.n_replaced += 1;
@@ -158,6 +159,7 @@ impl CheckpointWriter {
     ///
     /// As [`flush`](Self::flush).
     pub fn finish(mut self) -> Result<WriterStatistics, Error> {
+        // Everything is written before the thread is told to end, and its error kept.
         let result = self.flush();
         self.close()?;
         result
@@ -209,6 +211,7 @@ fn run(shared: &Shared, folder: &Path, options: WriterOptions) {
             continue;
         };
         queue.writing = true;
+        // Writing takes long, and training must be able to hand over the next one.
         drop(queue);
         let begin = Instant::now();
         let result =
@@ -224,6 +227,7 @@ fn run(shared: &Shared, folder: &Path, options: WriterOptions) {
             Ok(()) => queue.statistics.n_written += 1,
             Err(error) => {
                 queue.statistics.n_failed += 1;
+                // The first one: later ones mostly follow from it.
                 queue.error.get_or_insert(error);
             }
         }
@@ -236,6 +240,7 @@ fn prune(folder: &Path, n_kept: usize) -> Result<(), Error> {
     let all = checkpoints(folder)?;
     for (kind, n_kept) in [(Kind::Step, n_kept), (Kind::Best, 1)] {
         let series: Vec<_> = all.iter().filter(|place| place.kind == kind).collect();
+        // After the new one has its name, so that there is never none.
         for place in series.iter().rev().skip(n_kept) {
             std::fs::remove_dir_all(&place.path)
                 .map_err(Error::file("cannot remove", &place.path))?;

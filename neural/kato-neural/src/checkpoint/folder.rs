@@ -44,6 +44,7 @@ impl CheckpointPath {
             _ => return None,
         };
         let (step, attempt) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        // Anything else in the folder is the user's, and left alone.
         parts.next().is_none().then_some(Self {
             path,
             kind,
@@ -68,6 +69,7 @@ pub fn checkpoints(folder: &Path) -> Result<Vec<CheckpointPath>, Error> {
         let path = entry.map_err(Error::file("cannot list", folder))?.path();
         found.extend(CheckpointPath::from_path(path));
     }
+    // Numbers and not names or times: clocks go back, and copies have new times.
     found.sort_by_key(|checkpoint| (checkpoint.step, checkpoint.attempt, checkpoint.kind));
     Ok(found)
 }

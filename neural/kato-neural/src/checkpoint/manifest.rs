@@ -88,6 +88,7 @@ impl Body {
         if blake3::hash(text.as_bytes()).to_hex().as_str() != hash {
             return Err(damaged("its checksum differs".to_owned()));
         }
+        // Before all else: a later layout may have fields that this one cannot read.
         let version: Version =
             serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
         if version.schema > SCHEMA_VERSION {

@@ -31,6 +31,7 @@ impl Checkpoint {
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder = folder.into();
         let body = Body::from_file(&folder.join(MANIFEST))?;
+        // All files first, so that no half of a damaged checkpoint is ever used.
         for name in [WEIGHTS, MOMENTS] {
             let path = folder.join(name);
             let (n_bytes, blake3) = checksum(&path).map_err(Error::file("cannot read", &path))?;
@@ -84,6 +85,7 @@ impl Checkpoint {
     /// [`Error::Damaged`] where a moment is missing, [`Error::File`] where the file cannot be read.
     pub fn load_adam(&self, device: &Device) -> Result<Adam, Error> {
         let path = self.folder.join(MOMENTS);
+        // Moments take part in no graph.
         let device = device.clone().without_autodiff();
         let mut moments = BTreeMap::new();
         let mut arrays = read_arrays(&path)?;
@@ -140,6 +142,7 @@ fn read_arrays(path: &Path) -> Result<Arrays, Error> {
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
     let mut arrays = Arrays::new();
     for (name, view) in tensors.iter() {
+        // Converting would lose what the bits of a resume depend on.
         if view.dtype() != Dtype::F32 {
             return Err(damaged(format!(
                 "{name} is {:?}, and only F32 is read",

@@ -36,6 +36,7 @@ impl Snapshot {
     /// Takes the state of a model and its optimiser at a position.
     #[must_use]
     pub fn new<M: Module>(model: &M, adam: &Adam, progress: Progress) -> Self {
+        // PyTorch's words for them, for whoever looks into the file.
         let moments = adam.moments().iter().flat_map(|(name, moments)| {
             [
                 NamedTensor::flat(format!("{name}.exp_avg"), moments.first.clone()),

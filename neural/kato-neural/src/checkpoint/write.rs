@@ -25,6 +25,7 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 pub fn write_checkpoint(folder: &Path, snapshot: &Snapshot) -> Result<CheckpointPath, Error> {
     std::fs::create_dir_all(folder).map_err(Error::file("cannot make", folder))?;
     let (kind, step) = (snapshot.kind, snapshot.progress.step);
+    // Never over an existing one: until the new one has its name, the old one is the newest.
     let attempt = checkpoints(folder)?
         .iter()
         .filter(|place| place.kind == kind && place.step == step)
@@ -38,6 +39,7 @@ pub fn write_checkpoint(folder: &Path, snapshot: &Snapshot) -> Result<Checkpoint
         .prefix(".unfinished-")
         .tempdir_in(folder)
         .map_err(Error::file("cannot make a folder in", folder))?;
+    // The manifest comes last, as it has the checksums of the others.
     let files = vec![
         write_tensors(unfinished.path(), WEIGHTS, &snapshot.weights)?,
         write_tensors(unfinished.path(), MOMENTS, &snapshot.moments)?,
@@ -59,6 +61,7 @@ pub fn write_checkpoint(folder: &Path, snapshot: &Snapshot) -> Result<Checkpoint
         .and_then(|()| flush(unfinished.path()))
         .map_err(Error::file("cannot write", &manifest))?;
 
+    // From here on the rename decides what becomes of it.
     let unfinished = unfinished.keep();
     std::fs::rename(&unfinished, &place.path)
         .inspect_err(|_| drop(std::fs::remove_dir_all(&unfinished)))
@@ -102,6 +105,7 @@ fn serialize(path: &Path, tensors: &[NamedTensor]) -> std::io::Result<()> {
 /// Returns the size and hash of what can be read back.
 pub(crate) fn checksum(path: &Path) -> std::io::Result<(u64, String)> {
     let mut hasher = blake3::Hasher::new();
+    // From the file and not from memory, so that a short write shows at once.
     hasher.update_reader(File::open(path)?)?;
     Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
 }

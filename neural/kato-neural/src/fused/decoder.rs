@@ -106,6 +106,7 @@ fn forward(
     decoder
         .pack(&layers, projection, direction)
         .expect("weights of a net that exists");
+    // The stand-in of a cell without a memory is not looked at.
     let memory = if options.cell.has_cell_state() {
         memory
     } else {

@@ -28,56 +28,104 @@ pub(crate) struct EncoderCall<'a> {
 }
 
 /// Returns the last layer's state at each sequence's last valid step, `[batch, hidden]`.
-pub(crate) fn encode(call: &EncoderCall<'_>, form: Form, pass: &Pass) -> Tensor<2> {
+pub(crate) fn encode_last(call: &EncoderCall<'_>, form: Form, pass: &Pass) -> Tensor<2> {
+    encode(call, Output::Last, form, pass)
+}
+
+/// Returns the last layer's states at every valid step, `[batch, time, hidden]`.
+pub(crate) fn encode_all(call: &EncoderCall<'_>, form: Form, pass: &Pass) -> Tensor<3> {
+    encode(call, Output::All, form, pass)
+}
+
+/// Which of the last layer's states are the node's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Output {
+    Last,
+    All,
+}
+
+fn encode<const D: usize>(
+    call: &EncoderCall<'_>,
+    output: Output,
+    form: Form,
+    pass: &Pass,
+) -> Tensor<D> {
     let options = options(call.net, call.input.dims()[2], 0.0, pass);
     let weights = call.net.layers().iter().flat_map(flat_weights);
     if form == Form::Plain {
         let weights: Vec<Values> = weights.map(values).collect();
         let input = values(call.input.clone());
-        let (output, _) = forward(call, options, &weights, &input, Direction::Inference);
-        return Tensor::from_primitive::<Flex>(output);
+        let run = Run {
+            options,
+            output,
+            weights: &weights,
+            input: &input,
+        };
+        return Tensor::from_primitive::<Flex>(run.forward(call, Direction::Inference).0);
     }
-    let parents: Vec<Tracked> = std::iter::once(tracked(call.input.clone()))
+    let parents = std::iter::once(tracked(call.input.clone()))
         .chain(weights.map(tracked))
         .collect();
     // A node's number of parents is part of its type.
     let output = match call.net.layers().len() {
-        1 => node::<5>(call, options, parents),
-        2 => node::<9>(call, options, parents),
-        3 => node::<13>(call, options, parents),
-        _ => node::<17>(call, options, parents),
+        1 => node::<5>(call, options, output, parents),
+        2 => node::<9>(call, options, output, parents),
+        3 => node::<13>(call, options, output, parents),
+        _ => node::<17>(call, options, output, parents),
     };
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }
 
-/// Runs forward, and returns the output with the workspace that its way back needs.
-fn forward(
-    call: &EncoderCall<'_>,
+/// The numbers of a call.
+struct Run<'a> {
     options: RecurrentOptions,
-    weights: &[Values],
-    input: &Values,
-    direction: Direction,
-) -> (Values, Lease<RecurrentEncoder>) {
-    let [n_rows, n_steps, _] = call.input.dims();
-    let mut lease = call.pool.take(
-        |encoder| *encoder.options() == options,
-        || RecurrentEncoder::new(options).expect("options of a net that exists"),
-    );
-    let encoder = lease.get();
-    let layers = layer_weights(weights);
-    encoder
-        .pack(&layers, direction)
-        .expect("weights of a net that exists");
-    let mut batch = EncoderInput::new(slice(input), n_rows, n_steps).with_lengths(call.lengths);
-    batch.draw = call.draw;
-    encoder
-        .forward(batch)
-        .expect("the caller has checked the batch");
-    let (n_layers, n_hidden) = (options.n_layers, options.n_hidden);
-    let mut hidden = vec![0.0; n_layers * n_rows * n_hidden];
-    encoder.hidden(&mut hidden).expect("there was a pass");
-    let last = hidden.split_off((n_layers - 1) * n_rows * n_hidden);
-    (tensor(last, [n_rows, n_hidden]), lease)
+    output: Output,
+    weights: &'a [Values],
+    input: &'a Values,
+}
+
+impl Run<'_> {
+    /// Runs forward, and returns the output with the workspace that its way back needs.
+    fn forward(
+        &self,
+        call: &EncoderCall<'_>,
+        direction: Direction,
+    ) -> (Values, Lease<RecurrentEncoder>) {
+        let ([n_rows, n_steps, _], options) = (call.input.dims(), self.options);
+        let mut lease = call.pool.take(
+            |encoder| *encoder.options() == options,
+            || RecurrentEncoder::new(options).expect("options of a net that exists"),
+        );
+        let encoder = lease.get();
+        let layers = layer_weights(self.weights);
+        encoder
+            .pack(&layers, direction)
+            .expect("weights of a net that exists");
+        let batch = EncoderInput::new(slice(self.input), n_rows, n_steps);
+        // Steps behind a sequence's end are not computed at all.
+        let mut batch = batch.with_lengths(call.lengths);
+        batch.draw = call.draw;
+        encoder
+            .forward(batch)
+            .expect("the caller has checked the batch");
+        let (n_layers, n_hidden) = (options.n_layers, options.n_hidden);
+        let output = match self.output {
+            Output::Last => {
+                let mut hidden = vec![0.0; n_layers * n_rows * n_hidden];
+                encoder.hidden(&mut hidden).expect("there was a pass");
+                tensor(
+                    hidden.split_off((n_layers - 1) * n_rows * n_hidden),
+                    [n_rows, n_hidden],
+                )
+            }
+            Output::All => {
+                let mut outputs = vec![0.0; n_rows * n_steps * n_hidden];
+                encoder.outputs(&mut outputs).expect("there was a pass");
+                tensor(outputs, [n_rows, n_steps, n_hidden])
+            }
+        };
+        (output, lease)
+    }
 }
 
 /// Four tensors a layer, as the kernels take them.
@@ -127,6 +175,7 @@ pub(crate) fn layer_gradients(buffers: &mut [[Vec<f32>; 4]]) -> Vec<LayerGradien
 #[derive(Debug, Clone)]
 struct State {
     encoder: Held<RecurrentEncoder>,
+    output: Output,
     input_shape: [usize; 3],
 }
 
@@ -137,27 +186,38 @@ struct EncodeBackward;
 fn node<const N: usize>(
     call: &EncoderCall<'_>,
     options: RecurrentOptions,
+    output: Output,
     parents: Vec<Tracked>,
 ) -> Tracked {
     let guards: Vec<_> = parents.iter().map(Tracked::node).collect();
+    // Guards keep the inputs' nodes until this one is registered.
     let guards: [_; N] = guards.try_into().expect("as many as the match says");
     let mut numbers = parents
         .into_iter()
         .map(|parent| contiguous(parent.into_primitive()));
     let input = numbers.next().expect("the input is first");
     let weights: Vec<Values> = numbers.collect();
-    let run = |direction| forward(call, options, &weights, &input, direction);
+    let run = Run {
+        options,
+        output,
+        weights: &weights,
+        input: &input,
+    };
     let prepared = EncodeBackward.prepare::<NoCheckpointing>(guards);
     match prepared.compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
-            let (output, lease) = run(Direction::Training);
-            let state = State {
-                encoder: Held::new(lease),
-                input_shape: call.input.dims(),
-            };
-            prepared.finish(state, output)
+            let (numbers, lease) = run.forward(call, Direction::Training);
+            let encoder = Held::new(lease);
+            prepared.finish(
+                State {
+                    encoder,
+                    output,
+                    input_shape: call.input.dims(),
+                },
+                numbers,
+            )
         }
-        OpsKind::UnTracked(prepared) => prepared.finish(run(Direction::Inference).0),
+        OpsKind::UnTracked(prepared) => prepared.finish(run.forward(call, Direction::Inference).0),
     }
 }
 
@@ -166,7 +226,11 @@ impl<const N: usize> Backward<Flex, N> for EncodeBackward {
 
     fn backward(self, ops: Ops<State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
         let upstream = contiguous(grads.consume::<Flex>(&ops.node));
-        let (encoder, shape) = (ops.state.encoder, ops.state.input_shape);
+        let State {
+            encoder,
+            output,
+            input_shape: shape,
+        } = ops.state;
         let mut input = ops.parents[0]
             .is_some()
             .then(|| vec![0.0; shape.iter().product()]);
@@ -175,11 +239,20 @@ impl<const N: usize> Backward<Flex, N> for EncodeBackward {
             let mut buffers = gradient_buffers(&options);
             // The layers below are reached through the last one alone.
             let n_below = (options.n_layers - 1) * shape[0] * options.n_hidden;
-            let mut hidden = vec![0.0; n_below];
-            hidden.extend_from_slice(slice(&upstream));
-            let upstream = EncoderUpstream {
-                hidden: Some(&hidden),
-                ..EncoderUpstream::default()
+            let mut hidden = Vec::new();
+            let upstream = match output {
+                Output::All => EncoderUpstream {
+                    outputs: Some(slice(&upstream)),
+                    ..EncoderUpstream::default()
+                },
+                Output::Last => {
+                    hidden.resize(n_below, 0.0);
+                    hidden.extend_from_slice(slice(&upstream));
+                    EncoderUpstream {
+                        hidden: Some(&hidden),
+                        ..EncoderUpstream::default()
+                    }
+                }
             };
             let mut layers = layer_gradients(&mut buffers);
             let mut gradients = EncoderGradients {

@@ -12,6 +12,7 @@ pub(crate) type Values = FloatTensor<Flex>;
 
 /// Takes a tensor out of the graph's front; one that is in no graph joins it as a constant.
 pub(crate) fn tracked<const D: usize>(tensor: Tensor<D>) -> Tracked {
+    // Batches are often made on a device without gradients.
     let tensor = if tensor.is_autodiff() {
         tensor
     } else {

@@ -26,6 +26,7 @@ impl<T> Pool<T> {
     /// Takes a workspace that fits, or makes one.
     pub(crate) fn take(&self, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> Lease<T> {
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Any that fits: a pass overwrites all that it reads.
         let place = free.iter().position(fits);
         let item = place.map(|place| free.swap_remove(place));
         // Those of another precision would only keep memory.

@@ -26,6 +26,7 @@ impl BatchNorm {
     /// Creates a layer over `n_features`, with weight 1, bias 0, momentum 0.1 and ε = 10⁻⁵.
     #[must_use]
     pub fn new(n_features: usize, device: &Device) -> Self {
+        // Statistics are no parameters: on a device with gradients they would be tracked.
         let plain = device.clone().without_autodiff();
         let constant = |value: f32| Tensor::full([n_features], value, &plain);
         let state = |value: f32| {
@@ -70,6 +71,7 @@ impl BatchNorm {
     }
 
     fn move_towards(&self, state: &RunningState<Tensor<1>>, now: Tensor<1>) {
+        // The synchronised value: the other one lags a step behind.
         let before = state.value_sync().mul_scalar(1.0 - self.momentum);
         state.update((before + now.mul_scalar(self.momentum)).detach());
     }

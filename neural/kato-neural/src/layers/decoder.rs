@@ -2,11 +2,13 @@
 
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use kato_kernels::{Draw, RecurrentDecoder};
 
 use super::dropout::sequence_mask;
-use super::{Recurrent, RecurrentOptions, RecurrentState, apply_linear, check_lengths, linear};
+use super::{
+    Recurrent, RecurrentOptions, RecurrentState, apply_linear, check_lengths, linear, valid_steps,
+};
 use crate::draws::mix;
 use crate::fused::{self, DecoderCall, Pool};
 use crate::{Initializer, Pass, initialize::parameter};
@@ -34,6 +36,7 @@ impl Feed<'_> {
             Self::True(targets) => (targets, vec![true; n_steps]),
             Self::Sampled(targets, coins) => (targets, coins[..n_steps].to_vec()),
         };
+        // Detached: the fused form has no gradient for them, and both have to be one function.
         Some((targets.clone().detach(), coins))
     }
 }
@@ -174,10 +177,11 @@ impl SequenceDecoder {
                 "true vectors for every step"
             );
         }
+        // The plain form computes steps behind a sequence's end as well, and then covers them.
         let Some(form) = fused::form(net, pass) else {
             let outputs = self.run_plain(state, n_steps, truth.as_ref(), draw, pass);
             return match lengths {
-                Some(lengths) => outputs.clone() * valid(lengths, n_steps, &outputs.device()),
+                Some(lengths) => outputs.clone() * valid_steps(lengths, n_steps, &outputs.device()),
                 None => outputs,
             };
         };
@@ -209,6 +213,7 @@ impl SequenceDecoder {
         let [_, n_rows, hidden] = state.hidden.dims();
         let (device, [width]) = (state.hidden.device(), self.start.dims());
         let shape = [n_rows, n_steps, hidden];
+        // Drawn for all steps at once: one tensor is made instead of one a step.
         let mask = sequence_mask(draw, self.output_dropout, Draw::OUTPUT, shape, &device);
         let mut unrolled = self
             .recurrent
@@ -232,13 +237,4 @@ impl SequenceDecoder {
         }
         Tensor::stack(predictions, 1)
     }
-}
-
-/// One where a sequence has a step, else zero: `[batch, time, 1]`.
-fn valid(lengths: &[usize], n_steps: usize, device: &Device) -> Tensor<3> {
-    let steps = lengths
-        .iter()
-        .flat_map(|&length| (0..n_steps).map(move |step| step < length));
-    let mask: Vec<f32> = steps.map(|valid| f32::from(u8::from(valid))).collect();
-    Tensor::from_data(TensorData::new(mask, [lengths.len(), n_steps, 1]), device)
 }

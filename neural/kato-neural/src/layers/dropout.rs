@@ -55,6 +55,7 @@ impl Dropout {
     ) -> Option<Tensor<D>> {
         let n_per_row = shape[1..].iter().product();
         let draw = pass.dropout(self.stream);
+        // A row is a sequence of one step, so that the kernels' numbering of draws serves here too.
         let mask = sequence_mask(draw, self.probability, 0, [shape[0], 1, n_per_row], device)?;
         Some(mask.reshape(shape))
     }

@@ -94,6 +94,7 @@ impl Adam {
         scale: f64,
     ) -> (M, AdamStep) {
         let total = global_norm(&model, &gradients);
+        // Before the clip, as a limit is meant for gradients of the loss and not of the scaled one.
         let norm = total.norm * scale;
         let factor = match self.options.max_norm {
             // PyTorch's form: the little number keeps a norm of zero from dividing.
@@ -109,12 +110,14 @@ impl Adam {
         if !step.applied {
             return (model, step);
         }
+        // Counted only when applied: the bias correction is of what the moments have seen.
         self.time += 1;
         let mut mapper = StepMapper {
             adam: self,
             gradients,
             names: Names::default(),
             rate,
+            // One product an entry takes back the loss scale and clips.
             scale: scale * factor,
         };
         (model.map(&mut mapper), step)
@@ -153,6 +156,7 @@ impl ModuleMapper for StepMapper<'_> {
         let Some(gradient) = self.gradients.remove::<D>(param.id) else {
             return param;
         };
+        // By name and not by Burn's id, which is drawn anew for each model.
         let name = self.names.current().text;
         let adam = &mut *self.adam;
         let (decay, rate_factor) = adam.options.rule(&name);
@@ -165,6 +169,7 @@ impl ModuleMapper for StepMapper<'_> {
             .map(|moments| (moments.first, moments.second));
 
         let (id, tensor, mapper) = param.consume();
+        // It is lost where the tensor leaves the graph, and the next step would mix two strategies.
         let strategy = tensor.gradient_checkpointing_strategy();
         let (tensor, (first, second)) = update(tensor.inner(), gradient, moments, &scalars);
         adam.moments.insert(name, Moments { first, second });

@@ -70,6 +70,7 @@ impl ModuleVisitor for NormVisitor<'_> {
 /// Sums the squares of a tensor's entries.
 fn square_sum<const D: usize>(tensor: Tensor<D>) -> f64 {
     let Ok(tensor) = tensor.clone().try_into_primitive::<Flex>() else {
+        // Other back ends sum in f32, in their own order.
         return tensor.square().sum().into_scalar::<f32>().into();
     };
     let tensor = if tensor.is_contiguous() {
@@ -80,6 +81,7 @@ fn square_sum<const D: usize>(tensor: Tensor<D>) -> f64 {
     let entries = tensor
         .as_slice::<f32>()
         .expect("gradients of f32 weights are f32");
+    // Collected before they are added: a parallel sum would depend on who is first.
     let parts: Vec<f64> = entries.par_chunks(N_CHUNK).map(chunk_square).collect();
     parts.iter().sum()
 }

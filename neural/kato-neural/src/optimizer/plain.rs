@@ -15,6 +15,7 @@ pub(crate) fn update<const D: usize>(
     let shape = weight.shape();
     let n = shape.num_elements();
     let weight = weight.reshape([n]);
+    // Flat, as the moments are: they are the same for every rank.
     let mut gradient = gradient.reshape([n]).mul_scalar(scalars.gradient);
     if scalars.l2 != 0.0 {
         gradient = gradient + weight.clone().mul_scalar(scalars.l2);

@@ -20,6 +20,7 @@ pub(crate) fn update<const D: usize>(
 ) -> (Tensor<D>, (Tensor<1>, Tensor<1>)) {
     let (mut weight, gradient) = (whole(weight), whole(gradient));
     let (mut first, mut second) = (whole(first), whole(second));
+    // Borrowed for writing: a buffer that a snapshot shares is copied here, and only then.
     let chunks = weight
         .storage_mut::<f32>()
         .par_chunks_mut(N_CHUNK)

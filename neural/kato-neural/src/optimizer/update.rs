@@ -37,6 +37,7 @@ impl Scalars {
     ) -> Self {
         // Beyond some ten thousand steps the powers are zero for every β in use.
         let power = |beta: f64| beta.powf(time as f64);
+        // Both kinds of decay in one formula, so that there is one inner loop.
         let (l2, keep) = match decay {
             Decay::None => (0.0, 1.0),
             Decay::L2(factor) => (factor, 1.0),
@@ -114,6 +115,7 @@ impl Optimizer for AdamUpdate {
     ) -> (Tensor<D>, Option<Self::State<D>>) {
         let shape = tensor.shape();
         let n = shape.num_elements();
+        // Burn keeps a count a tensor, as groups may begin at different steps.
         let time = state.as_ref().map_or(0, |state| state.momentum.time) + 1;
         let moments = state.map(|state| {
             (
@@ -135,5 +137,57 @@ impl Optimizer for AdamUpdate {
     fn to_device<const D: usize>(mut state: Self::State<D>, device: &Device) -> Self::State<D> {
         state.momentum = state.momentum.to_device(device);
         state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::TensorData;
+
+    use super::*;
+    use crate::Initializer;
+
+    #[test]
+    fn both_forms_are_one() {
+        let device = Device::flex();
+        let mut draws = Initializer::from_seed(1);
+        // More than one chunk, and one that is not full.
+        let (n_rows, n_columns) = (71, 139);
+        let n = n_rows * n_columns;
+        let mut random = |deviation: f64| draws.normal(n, deviation);
+        let matrix = |values: Vec<f32>| {
+            Tensor::<2>::from_data(TensorData::new(values, [n_rows, n_columns]), &device)
+        };
+        let (weight, gradient) = (matrix(random(1.0)), matrix(random(0.1)));
+        let flat = |values: Vec<f32>| Tensor::<1>::from_data(TensorData::new(values, [n]), &device);
+        let (first, second) = (flat(random(0.1)), flat(random(0.1)).square());
+        for decay in [Decay::None, Decay::L2(0.1), Decay::Decoupled(0.1)] {
+            let scalars = Scalars::new(&AdamOptions::default(), decay, 1e-2, 7, 0.5);
+            // A turned gradient has its numbers in another order than its entries.
+            let turned =
+                Tensor::<2>::from_data(gradient.clone().transpose().to_data(), &device).transpose();
+            let inputs = (weight.clone(), turned, first.clone(), second.clone());
+            let (found, moments) = slices::update(inputs.0, inputs.1, inputs.2, inputs.3, &scalars);
+            let inputs = (
+                weight.clone(),
+                gradient.clone(),
+                first.clone(),
+                second.clone(),
+            );
+            let (expected, others) =
+                plain::update(inputs.0, inputs.1, inputs.2, inputs.3, &scalars);
+            assert!(
+                found.all_close(expected, Some(1e-6), Some(1e-7)),
+                "{decay:?}"
+            );
+            assert!(
+                moments.0.all_close(others.0, Some(1e-6), Some(1e-7)),
+                "{decay:?}"
+            );
+            assert!(
+                moments.1.all_close(others.1, Some(1e-6), Some(1e-7)),
+                "{decay:?}"
+            );
+        }
     }
 }

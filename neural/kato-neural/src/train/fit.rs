@@ -1,102 +1,12 @@
 //! The way through all epochs: batches, steps, judgements, checkpoints, the end.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kato_gradient::stop::{EarlyStop, EarlyStopSettings, EarlyStopState, Verdict};
 
-use super::{FitOptions, Place, StepReport, Task, Trainer};
+use super::{Batches, Ending, Event, FitOptions, FitReport, Observer, Place, Task, Trainer};
+use crate::Error;
 use crate::checkpoint::CheckpointWriter;
-use crate::{BoxError, Error};
-
-/// Where batches come from. Their order is a function of the epoch alone, so that a run can begin
-/// anywhere in it.
-pub trait Batches {
-    /// What one forward pass takes.
-    type Batch;
-
-    /// How many batches an epoch has.
-    fn n_batches(&self, epoch: u64) -> u64;
-
-    /// Makes the batches of an epoch from `first` on.
-    fn batches(
-        &mut self,
-        epoch: u64,
-        first: u64,
-    ) -> Box<dyn Iterator<Item = Result<Self::Batch, BoxError>> + '_>;
-}
-
-/// Something that happened in a run.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub enum Event<'a> {
-    /// A step was taken.
-    Step {
-        /// What it did.
-        report: &'a StepReport,
-        /// Where in the run.
-        place: Place,
-        /// How long it waited for its batches.
-        waited: Duration,
-        /// How long it computed.
-        computed: Duration,
-    },
-    /// A snapshot was handed to the writer.
-    Saved {
-        /// After how many steps.
-        step: u64,
-        /// How long training stood still for it.
-        stalled: Duration,
-    },
-    /// An epoch was judged.
-    Judged {
-        /// The epoch, from 0.
-        epoch: u64,
-        /// The mean over its steps of their loss.
-        loss: f64,
-        /// The metric, where there is one.
-        metric: Option<f64>,
-        /// Whether it is the best so far, in the sense of the early stop's settings.
-        improved: bool,
-    },
-}
-
-/// Who watches a run, judges its epochs and may end it.
-pub trait Observer<T: Task> {
-    /// Takes an event; `false` ends the run after a checkpoint.
-    fn on_event(&mut self, event: Event<'_>) -> bool;
-
-    /// Judges the model after an epoch, by the metric that the early stop and the best checkpoint go
-    /// by; `None` where there is nothing to judge by.
-    ///
-    /// # Errors
-    ///
-    /// Whatever keeps it from judging; the run ends with it.
-    fn judge(&mut self, trainer: &Trainer<T>, epoch: u64) -> Result<Option<f64>, BoxError>;
-}
-
-/// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Ending {
-    /// All epochs were run.
-    Complete,
-    /// The metric reached its target or stopped to improve.
-    EarlyStop(Verdict),
-    /// The observer asked for it; the run can go on from its last checkpoint.
-    Interrupted,
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct FitReport {
-    /// Why.
-    pub ending: Ending,
-    /// After how many steps.
-    pub n_steps: u64,
-    /// What the early stop saw.
-    pub early_stop: Option<EarlyStopState>,
-}
 
 impl<T: Task> Trainer<T> {
     /// Runs through the epochs from where the run stands, and saves into `writer` as it goes.
@@ -177,6 +87,7 @@ impl<T: Task> Trainer<T> {
     {
         let (epoch, n_batches) = (self.progress.epoch, batches.n_batches(self.progress.epoch));
         let n_accumulated = run.options.n_accumulated.max(1);
+        // Optimiser steps and not batches: a schedule by batches would end too early.
         let steps_in_epoch = n_batches.div_ceil(n_accumulated as u64);
         let mut source = batches.batches(epoch, self.progress.batch);
         loop {
@@ -202,6 +113,7 @@ impl<T: Task> Trainer<T> {
                 steps_in_epoch,
             };
             let report = self.step((run.rate)(&place), &group)?;
+            // Only after the step, so that a checkpoint never counts a batch that was not learned.
             self.progress.batch += group.len() as u64;
             self.progress.epoch_steps += 1;
             let sum = f64::from_bits(self.progress.epoch_loss_bits) + report.loss;
@@ -213,6 +125,7 @@ impl<T: Task> Trainer<T> {
                 waited,
                 computed,
             };
+            // Asked after the position has moved: a stop here is a place to go on from.
             let go_on = run.observer.on_event(event);
             let due = run.options.save_every.is_some_and(|every| {
                 // The end of the epoch saves anyway.
@@ -242,6 +155,7 @@ impl<T: Task> Trainer<T> {
             batch,
             source,
         })?;
+        // Moved on before saving: a run taken up from here begins the next epoch.
         self.progress.epoch += 1;
         self.progress.batch = 0;
         self.progress.epoch_steps = 0;

@@ -92,6 +92,7 @@ impl<T: Task> Trainer<T> {
         let mut trainer = Self::new(task, checkpoint.load_model(model)?, options)?;
         trainer.adam = checkpoint.load_adam(&device)?;
         trainer.progress = checkpoint.progress().clone();
+        // Another seed would be another run from here on.
         trainer.options.seed = trainer.progress.seed;
         trainer.early_stop = trainer.progress.early_stop;
         if let (Some(_), Some(state)) = (&trainer.scaler, trainer.progress.scaler) {
@@ -162,6 +163,7 @@ impl<T: Task> Trainer<T> {
     /// As [`model`](Self::model).
     pub fn step(&mut self, rate: f64, group: &[T::Batch]) -> Result<StepReport, Error> {
         let step = self.progress.step;
+        // Before any forward pass, so that each batch's loss has its final share at once.
         let totals = self.totals(group);
         if totals.first().is_none_or(|&total| total <= 0.0) {
             return Err(Error::EmptyStep { step });
@@ -183,6 +185,7 @@ impl<T: Task> Trainer<T> {
             .scaler
             .as_mut()
             .map(|scaler| scaler.update(taken.applied));
+        // At the smallest scale an overflow has another cause, and going on would skip for ever.
         let explained = matches!(verdict, Some(ScaledStep::Apply | ScaledStep::Skip));
         if !taken.applied && !explained {
             let parameter = taken
@@ -190,6 +193,7 @@ impl<T: Task> Trainer<T> {
                 .unwrap_or_else(|| "all together".to_owned());
             return Err(Error::NotFinite { step, parameter });
         }
+        // Skipped steps count: draws and schedule go on, and a resume finds the same place.
         self.progress.step += 1;
         Ok(StepReport {
             step,
@@ -221,8 +225,10 @@ impl<T: Task> Trainer<T> {
             let pass = Pass::training(self.options.seed, self.progress.step)
                 .with_precision(self.options.precision)
                 .with_first_row(first_row);
+            // Rows get the draws that they would get in one batch.
             first_row += self.task.n_rows(batch) as u64;
             let part = self.task.loss(model, batch, &Share::new(totals), &pass);
+            // Read before it is scaled, which is what the user knows as the loss.
             loss += f64::from(part.value.clone().into_scalar::<f32>());
             add(&mut sums, part.sums);
             let value = match &self.scaler {

@@ -6,14 +6,15 @@ use kato_neural::burn::optim::GradientsParams;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
 use kato_neural::layers::{
     Cell, Feed, Recurrent, RecurrentOptions, RecurrentState, SequenceDecoder,
-    SequenceDecoderOptions,
+    SequenceDecoderOptions, last_valid,
 };
 use kato_neural::{Initializer, Pass, Precision};
 
 use crate::recurrent::{gap, numbers};
 use crate::support::device;
 
-const LENGTHS: [usize; 5] = [6, 1, 4, 6, 3];
+/// One of them has nothing.
+const LENGTHS: [usize; 5] = [6, 1, 4, 0, 3];
 
 #[derive(Module, Debug)]
 struct Pair {
@@ -75,9 +76,15 @@ fn run(model: &Pair, coins: &[bool], pass: &Pass) -> Vec<Vec<f64>> {
         model
             .decoder
             .forward_valid(state, &LENGTHS, 6, Feed::Sampled(&truth, coins), pass);
-    let loss =
-        (outputs.clone() * random(7, [5, 6, 7], &device())).sum() + codes.clone().square().sum();
-    let mut found = vec![numbers(&codes), numbers(&outputs)];
+    let states = model.encoder.outputs(input.clone(), &LENGTHS, pass);
+    let loss = (outputs.clone() * random(7, [5, 6, 7], &device())).sum()
+        + codes.clone().square().sum()
+        + (states.clone() * random(8, [5, 6, 9], &device())).sum();
+    assert_eq!(
+        numbers(&last_valid(states.clone(), &LENGTHS)),
+        numbers(&codes)
+    );
+    let mut found = vec![numbers(&codes), numbers(&outputs), numbers(&states)];
     let mut all = loss.backward();
     found.push(numbers(&input.grad(&all).expect("tracked")));
     found.extend(gradients(
@@ -172,4 +179,36 @@ fn graphs_that_are_alive_together_do_not_meet() {
         [gradient(&second), gradient(&first)],
         [alone[1].clone(), alone[0].clone()]
     );
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let run_with = |n_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(n_threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            let draws = &mut Initializer::from_seed(3);
+            let options = RecurrentOptions::new(Cell::Lstm, 40, 48).with_layers(2);
+            let net = options.with_dropout(0.3, 1).init(draws, &device());
+            let input = random(5, [70, 9, 40], &device()).require_grad();
+            let lengths: Vec<usize> = (0..70).map(|row| 1 + row * 5 % 9).collect();
+            let codes = net.encode(input.clone(), &lengths, &Pass::training(1, 2));
+            let mut all = codes.clone().square().sum().backward();
+            let mut found = vec![
+                numbers(&codes),
+                numbers(&input.grad(&all).expect("tracked")),
+            ];
+            for layer in net.layers() {
+                let gradient = layer.weight_hh.val().grad_remove(&mut all);
+                found.push(numbers(&gradient.expect("takes part")));
+            }
+            found
+        })
+    };
+    let expected = run_with(1);
+    for n_threads in [2, 3, 7] {
+        assert_eq!(run_with(n_threads), expected, "{n_threads} threads");
+    }
 }

@@ -8,6 +8,7 @@
 
 mod checkpoints;
 mod fused;
+mod layers;
 mod model;
 mod optimizer;
 mod oracle;

@@ -4,6 +4,7 @@ use kato_gradient::Goal;
 use kato_gradient::scaler::LossScalerSettings;
 use kato_gradient::stop::{EarlyStopSettings, Verdict};
 use kato_neural::burn::tensor::Device;
+use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, latest};
 use kato_neural::layers::Cell;
 use kato_neural::train::{Ending, Event, FitOptions, Observer, Place, Trainer, TrainerOptions};
 use kato_neural::{AdamOptions, BoxError, Error, Precision};
@@ -224,4 +225,39 @@ fn a_pass_without_autodiff_can_judge() {
     let batch = Batch::new(5, 0, 4, &plain);
     let model = Autoencoder::new(Cell::Gru, true, 1, &plain);
     assert!(model.cosine(&batch).is_finite());
+}
+
+#[test]
+fn the_best_checkpoint_is_that_of_the_best_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = CheckpointWriter::new(folder.path(), WriterOptions::default()).unwrap();
+    let metrics = vec![0.9, 0.4, 0.6, 0.5];
+    let mut judge = Judge {
+        metrics,
+        steps: vec![],
+        stop_after: None,
+    };
+    let stop = EarlyStopSettings::new(Goal::Min).with_patience(5);
+    let options = FitOptions::new(4).with_early_stop(stop);
+    trainer(true, Precision::F32)
+        .fit(
+            &mut table(3),
+            &|_: &Place| 1e-3,
+            &options,
+            Some(&writer),
+            &mut judge,
+        )
+        .unwrap();
+    writer.finish().unwrap();
+    let step = |kind| {
+        latest(folder.path(), kind)
+            .unwrap()
+            .checkpoint
+            .progress()
+            .step
+    };
+    assert_eq!((step(Kind::Best), step(Kind::Step)), (6, 12));
+    let best = latest(folder.path(), Kind::Best).unwrap().checkpoint;
+    let seen = best.progress().early_stop.expect("it was judged");
+    assert_eq!((seen.best, best.progress().epoch), (Some(0.4), 2));
 }

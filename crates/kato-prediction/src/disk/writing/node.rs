@@ -66,20 +66,7 @@ impl NodeBuilder {
     ) -> Result<Self, IndexFileError> {
         let node_idx = node.node_idx;
         let mut written = BTreeMap::new();
-        let mut texts = ColumnWriter::create(dir, node_idx, Column::Texts)?;
-        let mut offsets =
-            OffsetWriter::create(dir, node_idx, Column::TextStarts, Column::TextBases)?;
-        let mut at = 0;
-        let mut fits = offsets.push(at)?;
-        for text in node.texts {
-            texts.push(text.as_bytes())?;
-            at += text.len() as u64;
-            fits &= offsets.push(at)?;
-        }
-        let [starts, bases] = offsets.finish()?;
-        written.insert(Column::Texts, texts.finish()?);
-        written.insert(Column::TextStarts, starts);
-        written.insert(Column::TextBases, bases);
+        let fits = write_texts(dir, node, &mut written)?;
         let shapes_path = dir.join(format!("{node_idx}.shapes"));
         let shapes = File::create_new(&shapes_path);
         let shapes = shapes.map_err(IndexFileError::io("create", &shapes_path))?;
@@ -242,9 +229,7 @@ impl NodeBuilder {
         ] {
             self.written.insert(column, written);
         }
-        // Classes in one order, whichever pattern came first.
-        let mut order: Vec<u16> = (0..).take(self.classes.len()).collect();
-        order.sort_by_key(|&number| self.classes[usize::from(number)].layout.class);
+        let order = class_order(&self.classes);
         let symbols_path = column_path(&self.dir, self.node_idx, Column::Symbols);
         let marks = std::mem::take(&mut self.marks);
         let shapes = Shapes::open(&symbols_path, &self.shapes_path, marks, &self.layout)?;
@@ -265,26 +250,15 @@ impl NodeBuilder {
         drop(shapes);
         let removed = fs::remove_file(&self.shapes_path);
         removed.map_err(IndexFileError::io("remove", &self.shapes_path))?;
-        let mut text_counts = ColumnWriter::create(&self.dir, self.node_idx, Column::TextCounts)?;
-        for (n_patterns, frequency) in counted.by_text.iter().zip(&self.text_frequencies) {
-            text_counts.push(&n_patterns.to_le_bytes())?;
-            text_counts.push(&frequency.to_le_bytes())?;
-        }
-        self.written
-            .insert(Column::TextCounts, text_counts.finish()?);
+        let text_counts = ColumnWriter::create(&self.dir, self.node_idx, Column::TextCounts)?;
+        let text_counts = write_counts(text_counts, &counted.by_text, &self.text_frequencies)?;
+        self.written.insert(Column::TextCounts, text_counts);
         self.layout.n_symbols = counted.n_symbols;
         let classes = order
             .iter()
             .map(|&number| self.classes[usize::from(number)].layout.clone());
         self.layout.classes = classes.collect();
-        let mut column_bytes = Vec::new();
-        let mut checksums = Vec::new();
-        for column in Column::ALL {
-            let written = self.written.remove(&column);
-            let mut written = written.expect("every column is written above or by the lists");
-            column_bytes.push(written.bytes);
-            checksums.append(&mut written.checksums);
-        }
+        let (column_bytes, checksums) = in_order(self.written);
         let header = NodeHeader {
             layout: self.layout,
             has_emotives: self.has_emotives,
@@ -292,4 +266,60 @@ impl NodeBuilder {
         };
         Ok((header, checksums))
     }
+}
+
+/// Writes the texts of a node's symbols; returns whether offsets count them.
+fn write_texts(
+    dir: &Path,
+    node: &OrderedNode<'_>,
+    written: &mut BTreeMap<Column, WrittenColumn>,
+) -> Result<bool, IndexFileError> {
+    let node_idx = node.node_idx;
+    let mut texts = ColumnWriter::create(dir, node_idx, Column::Texts)?;
+    let mut offsets = OffsetWriter::create(dir, node_idx, Column::TextStarts, Column::TextBases)?;
+    let mut at = 0;
+    let mut fits = offsets.push(at)?;
+    for text in node.texts {
+        texts.push(text.as_bytes())?;
+        at += text.len() as u64;
+        fits &= offsets.push(at)?;
+    }
+    let [starts, bases] = offsets.finish()?;
+    written.insert(Column::Texts, texts.finish()?);
+    written.insert(Column::TextStarts, starts);
+    written.insert(Column::TextBases, bases);
+    Ok(fits)
+}
+
+/// Returns the numbers of classes in one order, whichever pattern came first.
+fn class_order(classes: &[ClassBuild]) -> Vec<u16> {
+    let mut order: Vec<u16> = (0..).take(classes.len()).collect();
+    order.sort_by_key(|&number| classes[usize::from(number)].layout.class);
+    order
+}
+
+/// Writes in how many patterns each text is, and how often it was learned.
+fn write_counts(
+    mut column: ColumnWriter,
+    n_patterns: &[u32],
+    frequencies: &[u64],
+) -> Result<WrittenColumn, IndexFileError> {
+    for (n_patterns, frequency) in n_patterns.iter().zip(frequencies) {
+        column.push(&n_patterns.to_le_bytes())?;
+        column.push(&frequency.to_le_bytes())?;
+    }
+    column.finish()
+}
+
+/// Returns sizes and checksums of the columns in their order.
+fn in_order(mut written: BTreeMap<Column, WrittenColumn>) -> (Vec<u64>, Vec<u32>) {
+    let mut column_bytes = Vec::new();
+    let mut checksums = Vec::new();
+    for column in Column::ALL {
+        let written = written.remove(&column);
+        let mut written = written.expect("every column is written above or by the lists");
+        column_bytes.push(written.bytes);
+        checksums.append(&mut written.checksums);
+    }
+    (column_bytes, checksums)
 }

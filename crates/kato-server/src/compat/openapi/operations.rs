@@ -131,10 +131,19 @@ impl Operation {
 
 /// Returns the description of a route's operation.
 pub(super) fn for_route(method: &Method, template: &str) -> Operation {
-    match (method.as_str(), template) {
-        ("GET", "/") => op("The service and its version", of::<Root>),
-        ("GET", "/health") => op("Whether the server is well", of::<Health>),
-        ("GET", "/status") => op("Sessions and nodes", of::<Status>),
+    let method = method.as_str();
+    of_session(method, template)
+        .or_else(|| of_lesson(method, template))
+        .or_else(|| of_question(method, template))
+        .or_else(|| of_node(method, template))
+        .or_else(|| of_server(method, template))
+        // Cannot be reached by a route: a test checks that every route has a summary.
+        .unwrap_or_else(|| op("", of::<()>))
+}
+
+/// Returns the description of an operation that makes, changes or ends a session.
+fn of_session(method: &str, template: &str) -> Option<Operation> {
+    Some(match (method, template) {
         ("POST", "/sessions") => op("Make a session", of::<SessionInfo>).body(of::<CreateSession>),
         ("GET", "/sessions/count") => op("Number of sessions", of::<SessionCount>),
         ("GET", "/sessions/{session_id}") => op("A session", of::<SessionInfo>),
@@ -150,10 +159,16 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
         ("POST", "/sessions/{session_id}/extend") => op("Prolong a session", of::<Extended>)
             .query(&[("ttl_seconds", Kind::UpTo(MAX_TTL_SECONDS))])
             .refuses(&["413"]),
+        _ => return None,
+    })
+}
+
+/// Returns the description of an operation that observes, learns or forgets in a session.
+fn of_lesson(method: &str, template: &str) -> Option<Operation> {
+    Some(match (method, template) {
         ("POST", "/sessions/{session_id}/observe") => op("Observe", of::<ObservationResult>)
             .body(of::<Observation>)
             .keyed(),
-        ("GET", "/sessions/{session_id}/stm") => op("The short-term memory", of::<Stm>),
         ("POST", "/sessions/{session_id}/learn") => op(
             "Learn the short-term memory as a pattern",
             of::<LearnResult>,
@@ -174,26 +189,34 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
         )
         .body(of::<Sequence>)
         .keyed(),
+        ("POST", "/sessions/{session_id}/finalize-training") => op(
+            "Compute the entropies of all patterns of the node",
+            of::<FinalizedTraining>,
+        ),
+        ("POST", "/sessions/{session_id}/learn-batch") => {
+            op("Learn many sequences, all or none", of::<LearnBatchResult>)
+                .body(of::<LearnBatchRequest>)
+                .keyed()
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the description of an operation that asks a session.
+fn of_question(method: &str, template: &str) -> Option<Operation> {
+    Some(match (method, template) {
+        ("GET", "/sessions/{session_id}/stm") => op("The short-term memory", of::<Stm>),
         ("GET", "/sessions/{session_id}/predictions") => op(
             "What the short-term memory resembles, and what would come next",
             of::<PredictionsAnswer<Map<String, Value>, FuturePotential>>,
         )
         .query(&[("unique_id", Kind::Text)])
         .refuses(&["504"]),
-        ("POST", "/sessions/{session_id}/finalize-training") => op(
-            "Compute the entropies of all patterns of the node",
-            of::<FinalizedTraining>,
-        ),
         ("GET", "/sessions/{session_id}/percept-data") => {
             op("The last observation", of::<PerceptAnswer>)
         }
         ("GET", "/sessions/{session_id}/cognition-data") => {
             op("What goes on in the session", of::<SessionCognition>).refuses(&["504"])
-        }
-        ("POST", "/sessions/{session_id}/learn-batch") => {
-            op("Learn many sequences, all or none", of::<LearnBatchResult>)
-                .body(of::<LearnBatchRequest>)
-                .keyed()
         }
         ("GET", "/sessions/{session_id}/next") => op(
             "What comes next, with which probability, and why; patterns are named of ten symbols at most",
@@ -208,6 +231,13 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
             ("fit", Kind::Flag),
         ])
         .refuses(&["504"]),
+        _ => return None,
+    })
+}
+
+/// Returns the description of an operation on what a node knows.
+fn of_node(method: &str, template: &str) -> Option<Operation> {
+    Some(match (method, template) {
         ("GET", "/pattern/{pattern_id}") => {
             op("A pattern of a node", of::<PatternAnswer>).query(NODE)
         }
@@ -224,6 +254,20 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
         ("GET", "/symbols/{symbol}/affinity") => {
             op("Affinity of a symbol", of::<SymbolAffinity>).query(NODE)
         }
+        ("POST", "/genes/update") => op("Set genes of a node (2025-10)", of::<GenesUpdated>)
+            .body(of::<GenesUpdate>)
+            .query(NODE),
+        ("GET", "/gene/{gene_name}") => op("A gene of a node (2025-10)", of::<Gene>).query(NODE),
+        _ => return None,
+    })
+}
+
+/// Returns the description of an operation on the server, its runs and its figures.
+fn of_server(method: &str, template: &str) -> Option<Operation> {
+    Some(match (method, template) {
+        ("GET", "/") => op("The service and its version", of::<Root>),
+        ("GET", "/health") => op("Whether the server is well", of::<Health>),
+        ("GET", "/status") => op("Sessions and nodes", of::<Status>),
         ("GET", "/runs/{run}") => op("The record of a training run", of::<RunRecord>),
         ("PUT", "/runs/{run}") => op(
             "Replace the record of a training run, where it has this version",
@@ -246,10 +290,6 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
         }
         ("GET", "/distributed-stm/stats") => op("There is no Redis", of::<DistributedStm>),
         ("GET", "/connection-pools") => op("State of the storage", of::<ConnectionPools>),
-        ("POST", "/genes/update") => op("Set genes of a node (2025-10)", of::<GenesUpdated>)
-            .body(of::<GenesUpdate>)
-            .query(NODE),
-        ("GET", "/gene/{gene_name}") => op("A gene of a node (2025-10)", of::<Gene>).query(NODE),
         ("GET", "/admin/sessions") => op("The sessions there are, page by page", of::<SessionList>)
             .query(&[
                 ("node_id", Kind::Text),
@@ -260,7 +300,6 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
             .creates()
             .refuses(&["404", "409"]),
         ("GET", "/extensions") => op("What the server offers beyond KATO", of::<Extensions>),
-        // Cannot be reached by a route: a test checks that every route has a summary.
-        _ => op("", of::<()>),
-    }
+        _ => return None,
+    })
 }

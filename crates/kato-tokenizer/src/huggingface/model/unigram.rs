@@ -90,6 +90,31 @@ impl Unigram {
         ids: &mut Vec<u32>,
         work: &mut Work,
     ) -> Result<(), TextError> {
+        let best = self.best(word, work)?;
+        let first = ids.len();
+        // From the end to the beginning, to be turned round.
+        let mut end = word.len();
+        while end > 0 {
+            let mut last = best[end];
+            let mut start = last.start.unwrap_or_default() as usize;
+            if Some(last.id) != self.unknown {
+                ids.push(last.id);
+            } else {
+                // Unknown characters one after the other are looked up as one.
+                while start > 0 && Some(best[start].id) == self.unknown {
+                    last = best[start];
+                    start = last.start.unwrap_or_default() as usize;
+                }
+                self.unknown(&word[start..end], last.id, ids);
+            }
+            end = start;
+        }
+        ids[first..].reverse();
+        Ok(())
+    }
+
+    /// Returns for every place of a word the best way to cut what is before it.
+    fn best(&self, word: &str, work: &mut Work) -> Result<Vec<Best>, TextError> {
         let none = Best {
             score: 0.0,
             start: None,
@@ -128,26 +153,7 @@ impl Unigram {
             }
             work.take((end - start) as u64 + 1)?;
         }
-        let first = ids.len();
-        // From the end to the beginning, to be turned round.
-        let mut end = word.len();
-        while end > 0 {
-            let mut last = best[end];
-            let mut start = last.start.unwrap_or_default() as usize;
-            if Some(last.id) != self.unknown {
-                ids.push(last.id);
-            } else {
-                // Unknown characters one after the other are looked up as one.
-                while start > 0 && Some(best[start].id) == self.unknown {
-                    last = best[start];
-                    start = last.start.unwrap_or_default() as usize;
-                }
-                self.unknown(&word[start..end], last.id, ids);
-            }
-            end = start;
-        }
-        ids[first..].reverse();
-        Ok(())
+        Ok(best)
     }
 
     /// Appends the ids of unknown characters, the last one first.

@@ -177,14 +177,7 @@ impl Parser<'_> {
         let mut wrap: fn(Node) -> Node = |node| node;
         if self.eat("?") {
             if self.eat("#") {
-                while let Some(next) = self.next() {
-                    match next {
-                        ')' => return Ok(Group::Nothing),
-                        '\\' => drop(self.next()),
-                        _ => {}
-                    }
-                }
-                return Err(self.syntax("a comment has no end"));
+                return self.comment();
             }
             if self.eat(":") {
             } else if self.eat("=") {
@@ -198,33 +191,9 @@ impl Parser<'_> {
             } else if self.eat(">") {
                 wrap = |node| Node::Atomic(Box::new(node));
             } else if self.eat("<") {
-                // The name of a group matters to references alone, which are refused.
-                let name = self.rest().find('>').map(|end| &self.rest()[..end]);
-                match name {
-                    Some(name)
-                        if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-                            && name.starts_with(|c: char| c.is_ascii_alphabetic()) =>
-                    {
-                        self.at += name.len() + 1;
-                    }
-                    _ => return Err(self.syntax("the name of a group is not one")),
-                }
-            } else {
-                let mut on = true;
-                loop {
-                    match self.next() {
-                        Some('i') => inner.ignore_case = on,
-                        Some('m') => inner.dot_all = on,
-                        Some('-') if on => on = false,
-                        Some(':') => break,
-                        Some(')') => return Ok(Group::Flags(inner)),
-                        _ => {
-                            let what: String = self.pattern[start..].chars().take(4).collect();
-                            self.at = start;
-                            return Err(self.unsupported(format!("`{what}`")));
-                        }
-                    }
-                }
+                self.group_name()?;
+            } else if self.group_flags(&mut inner, start)? == ')' {
+                return Ok(Group::Flags(inner));
             }
         } else if self.rest().starts_with('*') {
             return Err(self.unsupported("`(*`"));
@@ -235,6 +204,52 @@ impl Parser<'_> {
             return Err(self.syntax("there is a `(` without a `)`"));
         }
         Ok(Group::Node(wrap(node)))
+    }
+
+    /// Passes over a comment.
+    fn comment(&mut self) -> Result<Group, RegexError> {
+        while let Some(next) = self.next() {
+            match next {
+                ')' => return Ok(Group::Nothing),
+                '\\' => drop(self.next()),
+                _ => {}
+            }
+        }
+        Err(self.syntax("a comment has no end"))
+    }
+
+    /// Passes over the name of a group, which matters to references alone, which are refused.
+    fn group_name(&mut self) -> Result<(), RegexError> {
+        let name = self.rest().find('>').map(|end| &self.rest()[..end]);
+        match name {
+            Some(name)
+                if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                    && name.starts_with(|c: char| c.is_ascii_alphabetic()) =>
+            {
+                self.at += name.len() + 1;
+                Ok(())
+            }
+            _ => Err(self.syntax("the name of a group is not one")),
+        }
+    }
+
+    /// Reads the flags of the group that begins at `start`; returns what ends them: `:` where they are of the group,
+    /// `)` where they are of what follows it.
+    fn group_flags(&mut self, flags: &mut Flags, start: usize) -> Result<char, RegexError> {
+        let mut on = true;
+        loop {
+            match self.next() {
+                Some('i') => flags.ignore_case = on,
+                Some('m') => flags.dot_all = on,
+                Some('-') if on => on = false,
+                Some(end @ (':' | ')')) => return Ok(end),
+                _ => {
+                    let what: String = self.pattern[start..].chars().take(4).collect();
+                    self.at = start;
+                    return Err(self.unsupported(format!("`{what}`")));
+                }
+            }
+        }
     }
 
     /// Reads one character, set or assertion.
@@ -480,24 +495,7 @@ impl Parser<'_> {
                     return Err(self.unsupported("`-` in the middle of a set"));
                 }
                 Item::Char(first) if is_range => {
-                    self.at += 1;
-                    let start = self.at;
-                    let last = match self.next() {
-                        Some('\\') => match self.set_escape(start)? {
-                            Item::Char(last) => last,
-                            Item::Set(_) => {
-                                return Err(self.unsupported("a range that ends with a set"));
-                            }
-                        },
-                        Some('[') | None => {
-                            return Err(self.unsupported("a range that ends with a set"));
-                        }
-                        Some(last) => last,
-                    };
-                    if last < first {
-                        return Err(self.syntax("a range ends before it begins"));
-                    }
-                    set.union(&class::range(first, last));
+                    set.union(&class::range(first, self.range_end(first)?));
                 }
                 Item::Char(character) => set.union(&class::single(character)),
             }
@@ -505,6 +503,24 @@ impl Parser<'_> {
         intersect(&mut all, set);
         let set = all.unwrap_or_else(class::empty);
         Ok(if negated { class::negated(set) } else { set })
+    }
+
+    /// Reads what follows the first character of a range inside of a set; returns the last one.
+    fn range_end(&mut self, first: char) -> Result<char, RegexError> {
+        self.at += 1;
+        let start = self.at;
+        let last = match self.next() {
+            Some('\\') => match self.set_escape(start)? {
+                Item::Char(last) => Some(last),
+                Item::Set(_) => None,
+            },
+            last => last.filter(|&last| last != '['),
+        };
+        match last {
+            None => Err(self.unsupported("a range that ends with a set")),
+            Some(last) if last < first => Err(self.syntax("a range ends before it begins")),
+            Some(last) => Ok(last),
+        }
     }
 
     /// Returns whether the `-` at `start` stands at one end of a set.

@@ -1,17 +1,17 @@
-//! The instructions of an expression, and the machine that follows them, going back where one leads nowhere.
+//! The instructions of an expression.
+
+mod machine;
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use regex_syntax::hir::ClassUnicode;
 
+pub(super) use self::machine::Machine;
 use super::class::{FirstBytes, Table, single};
 use super::parse::{Assert, Kind, Node};
 use super::{MAX_INSTRUCTIONS, MAX_SETS, RegexError};
-use crate::huggingface::limits::{Overrun, Work};
 
-/// Most places that are kept to go back to.
-const MAX_PLACES: usize = 1 << 20;
 /// Most characters that a look behind may go back.
 const MAX_BEHIND: usize = 64;
 
@@ -23,12 +23,7 @@ enum Instruction {
     Branches(Vec<Branch>),
     Jump(usize),
     /// As many characters of a set as there are, or as few.
-    Run {
-        set: usize,
-        min: usize,
-        max: usize,
-        kind: Kind,
-    },
+    Run(Run),
     /// The instructions up to `end` once, whatever follows.
     Atomic {
         end: usize,
@@ -48,6 +43,15 @@ enum Instruction {
         exit: usize,
     },
     Done,
+}
+
+/// `min` to `max` characters of a set.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    set: usize,
+    min: usize,
+    max: usize,
+    kind: Kind,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -289,14 +293,13 @@ impl Compiler {
         };
         if let Some(set) = of_one {
             let max = max.unwrap_or(usize::MAX);
-            return self
-                .push(Instruction::Run {
-                    set,
-                    min,
-                    max,
-                    kind,
-                })
-                .map(drop);
+            let run = Run {
+                set,
+                min,
+                max,
+                kind,
+            };
+            return self.push(Instruction::Run(run)).map(drop);
         }
         if kind == Kind::Possessive {
             let greedy = Node::Repeat {
@@ -310,373 +313,61 @@ impl Compiler {
         for _ in 0..min {
             self.node(node)?;
         }
-        let first = first_bytes(node).0;
-        // The order of the two says whether more or fewer are tried first.
-        let branches = |body: usize, exit: usize| {
-            let (body, exit) = (
-                Branch { first, to: body },
-                Branch {
-                    first: FirstBytes::ALL,
-                    to: exit,
-                },
-            );
-            Instruction::Branches(if kind == Kind::Greedy {
-                vec![body, exit]
-            } else {
-                vec![exit, body]
-            })
-        };
         match max {
-            None => {
-                let at = self.push(Instruction::Done)?;
-                let mark = (width(node).0 == 0).then(|| {
-                    self.marks += 1;
-                    self.marks - 1
-                });
-                if let Some(mark) = mark {
-                    self.push(Instruction::Mark(mark))?;
-                }
-                self.node(node)?;
-                let progress = mark.map(|mark| (self.push(Instruction::Done), mark));
-                self.push(Instruction::Jump(at))?;
-                let exit = self.here();
-                if let Some((progress, mark)) = progress {
-                    self.instructions[progress?] = Instruction::Progress { mark, exit };
-                }
-                self.instructions[at] = branches(at + 1, exit);
-            }
-            Some(max) => {
-                let mut optional = Vec::new();
-                for _ in min..max {
-                    optional.push(self.push(Instruction::Done)?);
-                    self.node(node)?;
-                }
-                let exit = self.here();
-                for at in optional {
-                    self.instructions[at] = branches(at + 1, exit);
-                }
-            }
+            None => self.any_number(node, kind),
+            Some(max) => self.optional(node, max.saturating_sub(min), kind),
+        }
+    }
+
+    /// Appends any number of repetitions.
+    fn any_number(&mut self, node: &Node, kind: Kind) -> Result<(), RegexError> {
+        let at = self.push(Instruction::Done)?;
+        let mark = (width(node).0 == 0).then(|| {
+            self.marks += 1;
+            self.marks - 1
+        });
+        if let Some(mark) = mark {
+            self.push(Instruction::Mark(mark))?;
+        }
+        self.node(node)?;
+        let progress = match mark {
+            Some(mark) => Some((self.push(Instruction::Done)?, mark)),
+            None => None,
+        };
+        self.push(Instruction::Jump(at))?;
+        let exit = self.here();
+        if let Some((progress, mark)) = progress {
+            self.instructions[progress] = Instruction::Progress { mark, exit };
+        }
+        self.instructions[at] = one_more(first_bytes(node).0, kind, at + 1, exit);
+        Ok(())
+    }
+
+    /// Appends up to `n` repetitions.
+    fn optional(&mut self, node: &Node, n: usize, kind: Kind) -> Result<(), RegexError> {
+        let mut optional = Vec::new();
+        for _ in 0..n {
+            optional.push(self.push(Instruction::Done)?);
+            self.node(node)?;
+        }
+        let (first, exit) = (first_bytes(node).0, self.here());
+        for at in optional {
+            self.instructions[at] = one_more(first, kind, at + 1, exit);
         }
         Ok(())
     }
 }
 
-/// A place to go back to.
-enum Place {
-    /// The next branch to try.
-    Branch { at: usize, next: usize, pos: usize },
-    /// A run that may give back characters, down to `min`.
-    Fewer { to: usize, pos: usize, min: usize },
-    /// A run that may take `left` more characters.
-    More { at: usize, pos: usize, left: usize },
-    /// What a mark was.
-    Mark { mark: usize, was: usize },
-}
-
-/// A search through a text.
-pub(super) struct Machine<'a> {
-    program: &'a Program,
-    text: &'a str,
-    places: Vec<Place>,
-    marks: Vec<usize>,
-}
-
-impl<'a> Machine<'a> {
-    pub(super) fn new(program: &'a Program, text: &'a str) -> Self {
-        Self {
-            program,
-            text,
-            places: Vec::new(),
-            marks: vec![usize::MAX; program.marks],
-        }
-    }
-
-    /// Returns start and end of the leftmost match that begins at `from` or later.
-    pub(super) fn find(
-        &mut self,
-        from: usize,
-        work: &mut Work,
-    ) -> Result<Option<(usize, usize)>, Overrun> {
-        let bytes = self.text.as_bytes();
-        let mut start = from;
-        loop {
-            if self.program.first.contains(bytes.get(start).copied()) {
-                if let Some(end) = self.run(0, start, None, work)? {
-                    return Ok(Some((start, end)));
-                }
-            } else {
-                work.take(1)?;
-            }
-            match self.char_at(start) {
-                Some(character) => start += character.len_utf8(),
-                None => return Ok(None),
-            }
-        }
-    }
-
-    #[inline]
-    fn char_at(&self, pos: usize) -> Option<char> {
-        let &byte = self.text.as_bytes().get(pos)?;
-        if byte.is_ascii() {
-            return Some(char::from(byte));
-        }
-        self.text[pos..].chars().next()
-    }
-
-    fn char_before(&self, pos: usize) -> Option<char> {
-        self.text[..pos].chars().next_back()
-    }
-
-    fn keep(&mut self, place: Place) -> Result<(), Overrun> {
-        if self.places.len() >= MAX_PLACES {
-            return Err(Overrun::Places(MAX_PLACES));
-        }
-        self.places.push(place);
-        Ok(())
-    }
-
-    /// Follows the instructions from `at` on; returns where the match ends, which is `must_end` if that is given.
-    fn run(
-        &mut self,
-        mut at: usize,
-        mut pos: usize,
-        must_end: Option<usize>,
-        work: &mut Work,
-    ) -> Result<Option<usize>, Overrun> {
-        let program = self.program;
-        let base = self.places.len();
-        loop {
-            work.take(1)?;
-            let goes_on = match &program.instructions[at] {
-                Instruction::Char(character) => match self.char_at(pos) {
-                    Some(next) if next == *character => {
-                        pos += next.len_utf8();
-                        at += 1;
-                        true
-                    }
-                    _ => false,
-                },
-                Instruction::Set(set) => match self.char_at(pos) {
-                    Some(next) if program.sets[*set].contains(next) => {
-                        pos += next.len_utf8();
-                        at += 1;
-                        true
-                    }
-                    _ => false,
-                },
-                Instruction::Branches(_) => self.branch(&mut at, 0, pos)?,
-                Instruction::Jump(to) => {
-                    at = *to;
-                    true
-                }
-                &Instruction::Run {
-                    set,
-                    min,
-                    max,
-                    kind,
-                } => {
-                    let first = if kind == Kind::Lazy { min } else { max };
-                    let (mut n, mut min_pos, start) = (0, pos, pos);
-                    while n < first
-                        && let Some(next) = self.char_at(pos)
-                        && program.sets[set].contains(next)
-                    {
-                        pos += next.len_utf8();
-                        n += 1;
-                        if n == min {
-                            min_pos = pos;
-                        }
-                    }
-                    work.take((pos - start) as u64)?;
-                    let enough = n >= min;
-                    if enough && kind == Kind::Greedy && pos > min_pos {
-                        self.keep(Place::Fewer {
-                            to: at + 1,
-                            pos,
-                            min: min_pos,
-                        })?;
-                    } else if enough && kind == Kind::Lazy && max > min {
-                        let left = max - min;
-                        self.keep(Place::More { at, pos, left })?;
-                    }
-                    at += 1;
-                    enough
-                }
-                &Instruction::Atomic { end } => match self.run(at + 1, pos, None, work)? {
-                    Some(to) => {
-                        pos = to;
-                        at = end;
-                        true
-                    }
-                    None => false,
-                },
-                &Instruction::Look {
-                    behind,
-                    negated,
-                    end,
-                } => {
-                    let found = match behind {
-                        None => self.run(at + 1, pos, None, work)?.is_some(),
-                        Some((min, max)) => self.looks_behind(at + 1, pos, min, max, work)?,
-                    };
-                    at = end;
-                    found != negated
-                }
-                Instruction::Assert(assert) => {
-                    at += 1;
-                    self.holds(*assert, pos)
-                }
-                &Instruction::Mark(mark) => {
-                    let was = std::mem::replace(&mut self.marks[mark], pos);
-                    self.keep(Place::Mark { mark, was })?;
-                    at += 1;
-                    true
-                }
-                &Instruction::Progress { mark, exit } => {
-                    at = if self.marks[mark] == pos {
-                        exit
-                    } else {
-                        at + 1
-                    };
-                    true
-                }
-                Instruction::Done => {
-                    if must_end.is_none_or(|end| end == pos) {
-                        self.forget(base);
-                        return Ok(Some(pos));
-                    }
-                    false
-                }
-            };
-            if !goes_on && !self.go_back(base, &mut at, &mut pos)? {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// Goes on with the first branch from number `next` on that may match at `pos`.
-    fn branch(&mut self, at: &mut usize, next: usize, pos: usize) -> Result<bool, Overrun> {
-        let program = self.program;
-        let Instruction::Branches(branches) = &program.instructions[*at] else {
-            return Ok(false);
-        };
-        let byte = self.text.as_bytes().get(pos).copied();
-        let mut open = (next..branches.len()).filter(|&n| branches[n].first.contains(byte));
-        let Some(taken) = open.next() else {
-            return Ok(false);
-        };
-        if let Some(next) = open.next() {
-            self.keep(Place::Branch { at: *at, next, pos })?;
-        }
-        *at = branches[taken].to;
-        Ok(true)
-    }
-
-    /// Takes the last place that leads on; returns whether there is one above `base`.
-    fn go_back(&mut self, base: usize, at: &mut usize, pos: &mut usize) -> Result<bool, Overrun> {
-        while self.places.len() > base {
-            match self.places.pop().expect("there are more than `base`") {
-                Place::Branch {
-                    at: branches,
-                    next,
-                    pos: here,
-                } => {
-                    (*at, *pos) = (branches, here);
-                    if self.branch(at, next, here)? {
-                        return Ok(true);
-                    }
-                }
-                Place::Fewer { to, pos: here, min } => {
-                    let last = self.char_before(here).map_or(0, char::len_utf8);
-                    (*at, *pos) = (to, here - last);
-                    if *pos > min {
-                        let pos = *pos;
-                        self.keep(Place::Fewer { to, pos, min })?;
-                    }
-                    return Ok(true);
-                }
-                Place::More {
-                    at: run,
-                    pos: here,
-                    left,
-                } => {
-                    let program = self.program;
-                    let Instruction::Run { set, .. } = program.instructions[run] else {
-                        continue;
-                    };
-                    if let Some(next) = self.char_at(here)
-                        && program.sets[set].contains(next)
-                    {
-                        (*at, *pos) = (run + 1, here + next.len_utf8());
-                        if left > 1 {
-                            let pos = *pos;
-                            self.keep(Place::More {
-                                at: run,
-                                pos,
-                                left: left - 1,
-                            })?;
-                        }
-                        return Ok(true);
-                    }
-                }
-                Place::Mark { mark, was } => self.marks[mark] = was,
-            }
-        }
-        Ok(false)
-    }
-
-    /// Drops the places above `base`.
-    fn forget(&mut self, base: usize) {
-        while self.places.len() > base {
-            if let Some(Place::Mark { mark, was }) = self.places.pop() {
-                self.marks[mark] = was;
-            }
-        }
-    }
-
-    /// Returns whether the instructions at `at` match some text that ends at `pos`, `min` to `max` characters long.
-    fn looks_behind(
-        &mut self,
-        at: usize,
-        pos: usize,
-        min: usize,
-        max: usize,
-        work: &mut Work,
-    ) -> Result<bool, Overrun> {
-        let mut start = pos;
-        for n in 0..=max {
-            if n >= min && self.run(at, start, Some(pos), work)?.is_some() {
-                return Ok(true);
-            }
-            match self.char_before(start) {
-                Some(character) => start -= character.len_utf8(),
-                None => break,
-            }
-        }
-        Ok(false)
-    }
-
-    fn holds(&self, assert: Assert, pos: usize) -> bool {
-        let bytes = self.text.as_bytes();
-        let is_end = pos == bytes.len();
-        match assert {
-            Assert::TextStart => pos == 0,
-            Assert::TextEnd => is_end,
-            // Behind a line feed at the very end no line begins.
-            Assert::LineStart => pos == 0 || (bytes[pos - 1] == b'\n' && !is_end),
-            Assert::LineEnd => is_end || bytes[pos] == b'\n',
-            Assert::LastLineEnd => is_end || &bytes[pos..] == b"\n",
-            Assert::WordBoundary => self.is_boundary(pos),
-            Assert::NoWordBoundary => !self.is_boundary(pos),
-        }
-    }
-
-    fn is_boundary(&self, pos: usize) -> bool {
-        let is_word = |character: Option<char>| {
-            let word = self.program.word.as_ref();
-            word.zip(character)
-                .is_some_and(|(word, character)| word.contains(character))
-        };
-        is_word(self.char_before(pos)) != is_word(self.char_at(pos))
-    }
+/// Returns the branches of a repetition: once more, at `body`, or no more, at `exit`.
+fn one_more(first: FirstBytes, kind: Kind, body: usize, exit: usize) -> Instruction {
+    let body = Branch { first, to: body };
+    let exit = Branch {
+        first: FirstBytes::ALL,
+        to: exit,
+    };
+    // The order of the two says whether more or fewer are tried first.
+    Instruction::Branches(match kind {
+        Kind::Greedy => vec![body, exit],
+        Kind::Lazy | Kind::Possessive => vec![exit, body],
+    })
 }

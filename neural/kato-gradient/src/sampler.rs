@@ -62,11 +62,13 @@ impl Sampler {
             "empty",
             "the length of at least one item",
         )?;
+        // The edges depend on the lengths alone, so they are found once and not in each epoch.
         let edges = match settings {
             SamplerSettings::Bucketed(s) => order::bucket_edges(&lengths, s.n_buckets),
             _ => Vec::new(),
         };
         if let SamplerSettings::TokenBudget(s) = settings {
+            // Told here with the item, as no batch could ever hold it.
             let too_long = |(_, length): &(usize, &u32)| **length as usize > s.max_tokens;
             if let Some((item, length)) = lengths.iter().enumerate().find(too_long) {
                 return Err(GradientError::ItemTooLong {
@@ -83,7 +85,9 @@ impl Sampler {
             seed,
             n_batches: 0,
         };
+        // Every epoch has as many: sizes depend on lengths, and these do not change.
         sampler.n_batches = sampler.plan(0).n_batches();
+        // An epoch without batches would end a training before its first step, without a word.
         let wanted = "true only where a batch can be filled";
         require(sampler.n_batches > 0, "drop_last", true, wanted)?;
         Ok(sampler)
@@ -139,6 +143,7 @@ impl Sampler {
     /// Returns a number that differs, but for one chance in 2³², where the order would.
     fn fingerprint(&self) -> u32 {
         let lengths = self.lengths.iter().map(|length| u64::from(*length));
+        // Settings first, since lengths are of any number.
         let words = self.settings.words().into_iter().chain(lengths);
         let mixed = words.fold(self.seed, |mixed, word| {
             SplitMix64::from_seed(mixed ^ word).next_u64()

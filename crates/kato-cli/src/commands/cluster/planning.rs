@@ -1,0 +1,179 @@
+//! The plans of a cluster: what `kato cluster plan` and `extend` take, and do.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use kato_cluster::{Cluster, Completed, CutBy, ExtendOptions, Plan, PlanOptions};
+use kato_loader::{Split, StreamingDatasetLoaderBuilder};
+use kato_store::slice::NameRanges;
+use serde_json::json;
+
+use super::answers::{Answer, when};
+use crate::exit::bail_as;
+use crate::learning::{LearningArgs, RecordingArgs};
+use crate::remote;
+use crate::source::{SOURCE_HELP, Source, SourceArgs};
+
+/// What is planned.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
+pub(super) struct PlanArgs {
+    /// What to learn from; see below. Every machine must reach it under the same name.
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
+    /// Tasks: ten for each worker keep all of them busy to the end.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: u32,
+    /// Ranges of names: so many merges of each level may run at once, and so many segments the
+    /// knowledge base has.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    ranges: u32,
+    /// Cut at positions, for which the corpus is read once, and not into shards. Done by itself
+    /// where it is needed: for provenance, metadata, limits and mixtures.
+    #[arg(long)]
+    by_positions: bool,
+    #[command(flatten)]
+    learning: LearningArgs,
+    #[command(flatten)]
+    recording: RecordingArgs,
+    /// End after this many documents of the corpus.
+    // The original's name of it.
+    #[arg(long, value_name = "N", alias = "max-samples")]
+    max_documents: Option<u64>,
+    /// Hold out this share of the documents, as in `kato train`.
+    #[arg(long, value_name = "SHARE")]
+    hold_out: Option<f64>,
+    /// Decides which documents are held out.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "hold_out")]
+    seed: u64,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// What is added.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
+pub(super) struct ExtendArgs {
+    /// What to learn from in addition; see below. It is read as the plan says.
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
+    /// Tasks of what is added.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tasks: u32,
+    /// Cut at positions, for which what is added is read once, and not into shards.
+    #[arg(long)]
+    by_positions: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Makes the plan.
+pub(super) async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<Answer> {
+    if args.source.skips_bad() {
+        bail_as!(
+            Usage,
+            "a task ends with a record that cannot be read: --on-bad has no other meaning here"
+        );
+    }
+    let learner = args.learning.learner(args.recording.recording())?;
+    let mut options = PlanOptions::new(args.tasks);
+    options.ranges = NameRanges::new(args.ranges).context("--ranges is at least 1")?;
+    options.max_documents = args.max_documents;
+    let sources = args.source.resolve(&args.sources)?;
+    options.max_records = sources.max_rows();
+    if args.by_positions {
+        options.cut = CutBy::Positions;
+    }
+    let mut builder = sources.builder();
+    if let Some(share) = args.hold_out {
+        builder = builder.with_split(Split::training(share, args.seed));
+    }
+    if let Some(documents) = args.max_documents {
+        builder = builder.with_max_documents(documents);
+    }
+    let loader = builder.build()?;
+    if loader.identity().skips_records() {
+        bail_as!(
+            Usage,
+            "a plan is of the whole corpus from its first row on: --skip is not for it"
+        );
+    }
+    let done = cluster.plan(loader, &learner, &options).await?;
+    Ok(planned(done))
+}
+
+/// Plans the next generation.
+pub(super) async fn extend_plan(cluster: &Cluster, args: &ExtendArgs) -> Result<Answer> {
+    check_reading(&args.source)?;
+    let sources = args.source.resolve(&args.sources)?;
+    if sources
+        .sources()
+        .iter()
+        .any(|source| source.weight.is_some())
+    {
+        bail_as!(
+            Usage,
+            "an extension is read behind the corpus of the plan, and not mixed into it"
+        );
+    }
+    // Also where only the corpus of the plan is fetched.
+    let fetcher = match sources.fetcher() {
+        Some(fetcher) => Some(fetcher.clone()),
+        None => args
+            .source
+            .fetcher_for(cluster.read_plan().await?.corpus())?,
+    };
+    let added: Vec<Source> = sources.sources().to_vec();
+    let add = move |builder: StreamingDatasetLoaderBuilder| {
+        let builder = added
+            .iter()
+            .fold(builder, |builder, source| source.add_to(builder));
+        match &fetcher {
+            Some(fetcher) => remote::with_fetcher(builder, fetcher),
+            None => builder,
+        }
+    };
+    let mut options = ExtendOptions::new(args.tasks);
+    if args.by_positions {
+        options.cut = CutBy::Positions;
+    }
+    let done = cluster.extend(add, &options).await?;
+    Ok(planned(done))
+}
+
+/// Refuses what would let a task, or an extension, be read otherwise than its plan says.
+pub(super) fn check_reading(source: &SourceArgs) -> Result<()> {
+    if source.skips_bad() || source.says_how_to_read() {
+        bail_as!(
+            Usage,
+            "the plan says what is read and how: a task is all of its records, and one that cannot be read ends it"
+        );
+    }
+    Ok(())
+}
+
+/// Returns the answer of a plan.
+fn planned(done: Completed<Plan>) -> Answer {
+    let (is_now, plan) = (done.by_this_call(), done.into_inner());
+    let cut = match plan.is_cut_by_shards() {
+        true => "shards",
+        false => "positions",
+    };
+    let merges = plan.levels() as u64 * u64::from(plan.ranges().count());
+    let text = format!(
+        "planned generation {} {}: {} tasks by {cut}, {merges} merges",
+        plan.generation(),
+        when(is_now),
+        plan.tasks()
+    );
+    let value = json!({
+        "done": when(is_now),
+        "generation": plan.generation(),
+        "plan": plan.digest(),
+        "tasks": plan.tasks(),
+        "ranges": plan.ranges().count(),
+        "levels": plan.levels(),
+        "cut": cut,
+    });
+    (text, value)
+}

@@ -1,0 +1,94 @@
+//! What `kato train` tells of a run that has ended, in words or as JSON.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use kato_loader::ignored::IgnoredReason;
+use kato_prediction::disk::BuildReport;
+use kato_runs::TrainingRun;
+use kato_scheduler::TrainingReport;
+use serde_json::{Value, json};
+
+use crate::forecast::Forecast;
+use crate::machine;
+use crate::training::destination;
+use crate::training::profile::Profile;
+use crate::training::summary::summary;
+
+/// A run that has ended, and what was done around it.
+pub(super) struct Outcome<'a> {
+    pub(super) run: &'a TrainingRun,
+    pub(super) report: &'a TrainingReport,
+    /// Files that were not read, by reason.
+    pub(super) ignored: BTreeMap<IgnoredReason, u64>,
+    /// What was foretold of exactly this.
+    pub(super) forecast: Option<Forecast>,
+    pub(super) profile: Option<Profile>,
+    pub(super) index: Option<BuildReport>,
+    /// The id in the history, and the history.
+    pub(super) recorded: Option<(String, &'a Path)>,
+}
+
+impl Outcome<'_> {
+    /// Returns it as JSON.
+    pub(super) fn to_json(&self) -> Result<Value> {
+        let mut value = destination::to_json(self.run, self.report)?;
+        value["peak_memory_bytes"] = machine::peak_memory().into();
+        if let Some(forecast) = &self.forecast {
+            let (seconds, bytes) = self.took();
+            value["forecast"] = forecast.to_json(seconds, bytes);
+        }
+        let ignored = self.ignored.iter();
+        value["ignored_files"] = ignored
+            .map(|(reason, count)| (reason.to_string(), Value::from(*count)))
+            .collect();
+        if let Some((id, _)) = &self.recorded {
+            value["recorded"] = id.as_str().into();
+        }
+        if let Some(profile) = &self.profile {
+            value["profile"] = profile.to_json()?;
+        }
+        if let Some(index) = &self.index {
+            value["index"] = json!({
+                "patterns": index.patterns,
+                "bytes": index.bytes,
+                "seconds": index.elapsed.as_secs_f64(),
+            });
+        }
+        Ok(value)
+    }
+
+    /// Describes it.
+    pub(super) fn text(&self) -> String {
+        let mut text = summary(self.report, &self.run.place(), self.run.ledger());
+        text += &destination::summary(self.run, self.report);
+        for (reason, count) in &self.ignored {
+            text += &format!("not read: {} ({reason})\n", HumanCount(*count));
+        }
+        if let Some(index) = &self.index {
+            text += &format!(
+                "index: {} in {}\n",
+                HumanBytes(index.bytes),
+                HumanDuration(index.elapsed)
+            );
+        }
+        if let Some(profile) = &self.profile {
+            text += &profile.text();
+        }
+        if let Some(forecast) = &self.forecast {
+            let (seconds, bytes) = self.took();
+            text += &forecast.compared(seconds, bytes);
+        }
+        if let Some((id, history)) = &self.recorded {
+            text += &format!("recorded as {id} in {}\n", history.display());
+        }
+        text
+    }
+
+    /// Returns the seconds that the run took, and its bytes on the disk.
+    fn took(&self) -> (f64, Option<u64>) {
+        (self.report.total_time_seconds, self.report.disk_bytes)
+    }
+}

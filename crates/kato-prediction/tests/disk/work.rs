@@ -1,0 +1,72 @@
+//! What a search does is counted, and as little as it was: answers alone do not tell a search that skips
+//! from one that reads all.
+
+use std::sync::Arc;
+
+use kato_model::Event;
+use kato_prediction::{PatternIndex, PredictionConfig, SearchWork};
+use kato_random::SplitMix64;
+
+use crate::support::{build, teach};
+
+/// Patterns of 2 to 12 symbols of a skewed alphabet, and some of any length.
+fn pattern(random: &mut SplitMix64) -> Vec<Event> {
+    let length = match random.below(20) {
+        0 => 13 + random.below(60),
+        _ => 2 + random.below(11),
+    };
+    let mut symbol = || random.below(30).min(random.below(30));
+    (0..length)
+        .map(|_| Event::new([symbol().to_string()]))
+        .collect()
+}
+
+/// Returns the sum of the work for many states.
+fn work(index: &PatternIndex, states: &[Vec<Event>], config: &PredictionConfig) -> [u64; 3] {
+    let mut sum = SearchWork::default();
+    for state in states {
+        let (_, work) = index.predict_with_work(state, config);
+        // What is scored was read, and no pattern is scored twice.
+        assert!(work.n_scored <= work.n_read && work.n_scored <= index.n_patterns() as u64);
+        sum += work;
+    }
+    [sum.n_listed, sum.n_read, sum.n_scored]
+}
+
+#[test]
+fn a_search_reads_no_more_than_it_did() {
+    let mut random = SplitMix64::from_seed(20);
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let part: Vec<(Vec<Event>, usize)> = (0..4_000).map(|_| (pattern(&mut random), 1)).collect();
+    teach(&kb, std::slice::from_ref(&part));
+    let disk = PatternIndex::over(Arc::clone(&build(&kb).nodes().next().unwrap().unwrap()));
+    let mut memory = PatternIndex::new();
+    for (events, _) in &part {
+        memory.learn(events).unwrap();
+    }
+    memory.seal();
+    let states: Vec<Vec<Event>> = (0..150)
+        .map(|number| {
+            let mut state = pattern(&mut random);
+            state.truncate(2 + number % 9);
+            state
+        })
+        .collect();
+    // Listed, read and scored; a change that lowers them writes the lower ones here.
+    let expected = [
+        (0.0, [0, 53_689, 53_689], [826_903, 376_288, 42_474]),
+        (0.1, [0, 53_621, 53_621], [807_786, 356_961, 42_267]),
+        (0.5, [0, 26_048, 26_048], [639_602, 121_674, 22_211]),
+    ];
+    let found = expected.map(|(recall_threshold, _, _)| {
+        let config = PredictionConfig {
+            recall_threshold,
+            max_predictions: 5,
+            ..PredictionConfig::default()
+        };
+        let [in_memory, on_disk] = [&memory, &disk].map(|index| work(index, &states, &config));
+        (recall_threshold, in_memory, on_disk)
+    });
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,33 @@
+//! Keeps buffers for threads that work at the same time.
+
+use std::sync::{Mutex, PoisonError};
+
+/// Buffers, of which every piece of work has one for itself.
+#[derive(Debug, Default)]
+pub(crate) struct Pool<T>(Mutex<Vec<T>>);
+
+impl<T: Default> Pool<T> {
+    /// Begins without buffers.
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// Makes room in a buffer for each thread before they begin, so that which thread gets which
+    /// buffer never decides whether one has to grow.
+    pub(crate) fn prepare(&mut self, grow: impl FnMut(&mut T)) {
+        let buffers = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let n = buffers.len().max(rayon::current_num_threads());
+        buffers.resize_with(n, T::default);
+        buffers.iter_mut().for_each(grow);
+    }
+
+    /// Runs `work` with a buffer that no other thread has.
+    pub(crate) fn with(&self, work: impl FnOnce(&mut T)) {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The lock is not held while the buffer is used.
+        let taken = lock().pop();
+        let mut buffer = taken.unwrap_or_default();
+        work(&mut buffer);
+        lock().push(buffer);
+    }
+}

@@ -1,0 +1,13 @@
+//! Runs transformer blocks that keep nothing but their inputs.
+
+mod block;
+mod branch;
+mod options;
+mod sequence;
+#[cfg(test)]
+mod tests;
+mod weights;
+
+pub use block::TransformerBlock;
+pub use options::{BlockInput, BlockOptions};
+pub use weights::{BlockGradients, BlockWeights};

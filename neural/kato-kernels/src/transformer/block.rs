@@ -1,0 +1,219 @@
+//! Runs one transformer block over a batch, forward and backward.
+
+use rayon::prelude::*;
+
+use super::options::{BlockInput, BlockOptions};
+use super::sequence::Work;
+use super::weights::{BlockGradients, BlockWeights, PackedBlock, check_lengths, lengths};
+use crate::error::{Error, check};
+use crate::pool::Pool;
+use crate::recurrent::Pass;
+use crate::strips::grow;
+
+/// Groups of sequences at most: each has sums of its own, and these are added in order.
+const MAX_GROUPS: usize = 8;
+/// Values that the sums of all groups take at most, as long as there are two.
+const MAX_SUMS: usize = 1 << 23;
+/// Values that one thread adds at a time.
+const PART: usize = 1 << 13;
+
+/// Transformer block: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net (pre-norm,
+/// Xiong and others, 2020).
+///
+/// It keeps nothing from forward to backward: backward takes the input again and computes one
+/// sequence at a time anew, so that everything between stays in the cache. Results have the same
+/// bits for any number of threads.
+///
+/// ```
+/// use kato_kernels::{BlockInput, BlockOptions, BlockWeights, Pass, TransformerBlock};
+///
+/// // With all weights zero, a block adds nothing.
+/// let zeros = [0.0; 16];
+/// let weights = BlockWeights {
+///     norm_1: &[1.0; 2], norm_1_bias: &zeros[..2],
+///     qkv: &zeros[..12], qkv_bias: &zeros[..6],
+///     out: &zeros[..4], out_bias: &zeros[..2],
+///     norm_2: &[1.0; 2], norm_2_bias: &zeros[..2],
+///     up: &zeros[..16], up_bias: &zeros[..8],
+///     down: &zeros[..16], down_bias: &zeros[..2],
+/// };
+/// let mut block = TransformerBlock::new(BlockOptions::new(2, 1))?;
+/// block.pack(&weights, Pass::Inference)?;
+/// let mut y = [0.0; 4];
+/// block.forward(BlockInput::new(&[1.0, 2.0, 3.0, 4.0], 1, 2), &mut y)?;
+/// assert_eq!(y, [1.0, 2.0, 3.0, 4.0]);
+/// # Ok::<(), kato_kernels::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TransformerBlock {
+    options: BlockOptions,
+    packed: PackedBlock,
+    pass: Option<Pass>,
+    works: Pool<Work>,
+    /// Sums of each group, all tensors one behind the other.
+    sums: Vec<f32>,
+}
+
+impl TransformerBlock {
+    /// Begins without weights.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Option`] where an option is out of range.
+    pub fn new(options: BlockOptions) -> Result<Self, Error> {
+        options.validate()?;
+        let packed = PackedBlock::new(&options);
+        Ok(Self {
+            options,
+            packed,
+            pass: None,
+            works: Pool::new(),
+            sums: Vec::new(),
+        })
+    }
+
+    /// Returns what the block is made of.
+    #[must_use]
+    pub const fn options(&self) -> &BlockOptions {
+        &self.options
+    }
+
+    /// Packs the weights; call it whenever they have changed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] where a weight has another shape.
+    pub fn pack(&mut self, weights: &BlockWeights<'_>, pass: Pass) -> Result<(), Error> {
+        check_lengths(&self.options, weights.tensors().map(<[f32]>::len))?;
+        self.packed.pack(weights, pass);
+        self.pass = Some(pass);
+        Ok(())
+    }
+
+    fn check(&self, input: &BlockInput<'_>) -> Result<(), Error> {
+        let n = input.batch * input.rows * self.options.width;
+        check("x", "batch × rows × width", input.x.len(), n)?;
+        if let Some(lengths) = input.lengths {
+            check("lengths", "batch", lengths.len(), input.batch)?;
+            if lengths.iter().any(|&length| length > input.rows) {
+                return Err(Error::Option {
+                    option: "lengths",
+                    reason: "at most the number of rows",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the block's outputs, shaped as the input, zero behind a sequence's end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] or [`Error::Option`] where the batch does not fit, [`Error::Order`] before
+    /// [`pack`](Self::pack).
+    pub fn forward(&mut self, input: BlockInput<'_>, y: &mut [f32]) -> Result<(), Error> {
+        if self.pass.is_none() {
+            return Err(Error::Order {
+                call: "forward",
+                before: "pack",
+            });
+        }
+        self.check(&input)?;
+        check("y", "as x", y.len(), input.x.len())?;
+        let n = (input.rows * self.options.width).max(1);
+        let width = self.options.width;
+        self.works
+            .prepare(|work| work.grow(&self.options, input.rows));
+        let sequences = input.x.par_chunks(n).zip(y.par_chunks_mut(n)).enumerate();
+        sequences.for_each(|(sequence, (x, y))| {
+            let place = input.place(sequence);
+            let (valid, rest) = y.split_at_mut(place.length * width);
+            self.works.with(|work| {
+                work.forward(&self.options, &self.packed, place, &x[..valid.len()]);
+                work.finish(&self.options, &self.packed, place, valid);
+            });
+            rest.fill(0.0);
+        });
+        Ok(())
+    }
+
+    /// Writes the gradients of input and weights. `input` is that of the forward pass, whose
+    /// gradient is `dy`; what lies behind a sequence's end is not read, and its gradient is zero.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] or [`Error::Option`] where shapes do not fit, [`Error::Order`] unless packed
+    /// for training.
+    pub fn backward(
+        &mut self,
+        input: BlockInput<'_>,
+        dy: &[f32],
+        dx: &mut [f32],
+        gradients: &mut BlockGradients<'_>,
+    ) -> Result<(), Error> {
+        if self.pass != Some(Pass::Training) {
+            return Err(Error::Order {
+                call: "backward",
+                before: "pack for training",
+            });
+        }
+        self.check(&input)?;
+        check("dy", "as x", dy.len(), input.x.len())?;
+        check("dx", "as x", dx.len(), input.x.len())?;
+        check_lengths(
+            &self.options,
+            gradients.tensors().map(|tensor| tensor.len()),
+        )?;
+        let n_sums: usize = lengths(&self.options).iter().sum();
+        let n_groups = MAX_GROUPS
+            .min(MAX_SUMS / n_sums)
+            .max(2)
+            .min(input.batch.max(1));
+        // Sequences of a group: a function of options and batch alone, so that sums have one order.
+        let per_group = input.batch.div_ceil(n_groups).max(1);
+        let n = (input.rows * self.options.width).max(1);
+        let mut sums = std::mem::take(&mut self.sums);
+        grow(&mut sums, n_groups * n_sums);
+        sums[..n_groups * n_sums].fill(0.0);
+        self.works
+            .prepare(|work| work.grow(&self.options, input.rows));
+        let groups = input
+            .x
+            .par_chunks(n * per_group)
+            .zip(dy.par_chunks(n * per_group));
+        let groups = groups.zip(dx.par_chunks_mut(n * per_group)).enumerate();
+        groups
+            .zip(sums.par_chunks_mut(n_sums))
+            .for_each(|((group, ((x, dy), dx)), sums)| {
+                self.works.with(|work| {
+                    let rows = x.chunks(n).zip(dy.chunks(n)).zip(dx.chunks_mut(n));
+                    for (i, ((x, dy), dx)) in rows.enumerate() {
+                        let place = input.place(group * per_group + i);
+                        let (valid, rest) = dx.split_at_mut(place.length * self.options.width);
+                        let (x, dy) = (&x[..valid.len()], &dy[..valid.len()]);
+                        work.forward(&self.options, &self.packed, place, x);
+                        work.backward(&self.options, &self.packed, place, (x, dy), valid, sums);
+                        rest.fill(0.0);
+                    }
+                });
+            });
+        let mut first = 0;
+        for tensor in gradients.tensors() {
+            let length = tensor.len();
+            tensor
+                .par_chunks_mut(PART)
+                .enumerate()
+                .for_each(|(part, out)| {
+                    out.fill(0.0);
+                    for sums in sums[..n_groups * n_sums].chunks_exact(n_sums) {
+                        for (out, sum) in out.iter_mut().zip(&sums[first + part * PART..]) {
+                            *out += sum;
+                        }
+                    }
+                });
+            first += length;
+        }
+        self.sums = sums;
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
+//! Start with [`Table::read`], [`Tree::read`] and [`Community::new`].
+//!
+//! - What goes in: [`Table`], [`Tree`], [`newick`]; [`check()`] says what does not fit,
+//!   [`MatchOptions`] what is done about it.
+//! - What is computed: [`Community::distances`], [`Community::distances_of`],
+//!   [`Community::faith_pd`], each with a [`Metric`] and [`ComputeOptions`].
+//! - What comes out: [`DistanceMatrix`], [`DistanceRows`].
+//! - Beside it: [`rarefy()`].
+
+pub mod check;
+mod community;
+mod compute;
+mod error;
+mod matrix;
+mod metric;
+pub mod newick;
+mod options;
+mod output;
+mod rarefy;
+pub mod table;
+mod tree;
+
+pub use check::check;
+pub use community::{Community, LeftOut};
+pub use error::UnifracError;
+pub use matrix::{DistanceMatrix, DistanceRows};
+pub use metric::Metric;
+pub use options::{ComputeOptions, MatchOptions};
+pub use rarefy::{Rarefied, rarefy};
+pub use table::Table;
+pub use tree::Tree;

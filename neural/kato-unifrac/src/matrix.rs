@@ -1,0 +1,131 @@
+//! Distances with the names of their samples.
+
+use std::path::Path;
+
+use crate::error::UnifracError;
+use crate::output;
+
+/// Distances of all pairs of samples: symmetric, with zeros on the diagonal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DistanceMatrix {
+    ids: Vec<String>,
+    condensed: Vec<f64>,
+}
+
+/// Distances of a few samples to all samples, themselves included.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DistanceRows {
+    row_ids: Vec<String>,
+    ids: Vec<String>,
+    values: Vec<f64>,
+}
+
+impl DistanceMatrix {
+    pub(crate) fn new(ids: Vec<String>, condensed: Vec<f64>) -> Self {
+        Self { ids, condensed }
+    }
+
+    /// Returns the names of the samples, in the order of rows and columns.
+    #[must_use]
+    pub fn sample_ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    /// Returns the number of samples.
+    #[must_use]
+    pub fn n_samples(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Returns the distance of two samples, by their numbers.
+    ///
+    /// # Panics
+    ///
+    /// There is no such sample.
+    #[must_use]
+    pub fn get(&self, i: usize, j: usize) -> f64 {
+        let n = self.n_samples();
+        assert!(i < n && j < n, "sample {} of {n}", i.max(j));
+        let (row, column) = (i.min(j), i.max(j));
+        if row == column {
+            return 0.0;
+        }
+        self.condensed[row_start(n, row) + column - row - 1]
+    }
+
+    /// Returns the upper triangle without the diagonal, row behind row, as SciPy's `squareform`
+    /// takes it; n·(n − 1)/2 distances.
+    #[must_use]
+    pub fn condensed(&self) -> &[f64] {
+        &self.condensed
+    }
+
+    /// Fills a row of the whole matrix.
+    pub(crate) fn fill_row(&self, i: usize, row: &mut Vec<f64>) {
+        let n = self.n_samples();
+        row.clear();
+        row.extend((0..i).map(|j| self.condensed[row_start(n, j) + i - j - 1]));
+        row.push(0.0);
+        let start = row_start(n, i);
+        row.extend_from_slice(&self.condensed[start..start + n - 1 - i]);
+    }
+
+    /// Writes the matrix to a file, in the form that its name ends in.
+    ///
+    /// - `.npy`: n × n numbers of 64 bits for NumPy, which has no names; they go into a file beside
+    ///   it, one a line, whose name ends in `.ids.txt` instead.
+    /// - `.h5`: data sets `matrix` (n × n) and `order` (names), in the form of unifrac-binaries. The
+    ///   file is made in memory, which takes twice its size.
+    /// - `.tsv`: a line of names, then a line for each sample, in full precision.
+    ///
+    /// The file appears whole or not at all, and replaces one of its name.
+    ///
+    /// # Errors
+    ///
+    /// The name ends otherwise, or the file cannot be written.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), UnifracError> {
+        output::write(self, path.as_ref())
+    }
+}
+
+impl DistanceRows {
+    pub(crate) fn new(row_ids: Vec<String>, ids: Vec<String>, values: Vec<f64>) -> Self {
+        Self {
+            row_ids,
+            ids,
+            values,
+        }
+    }
+
+    /// Returns the names of the samples asked for, in the order asked for.
+    #[must_use]
+    pub fn row_ids(&self) -> &[String] {
+        &self.row_ids
+    }
+
+    /// Returns the names of all samples, in the order of columns.
+    #[must_use]
+    pub fn sample_ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    /// Returns the distances of a sample asked for to all samples.
+    ///
+    /// # Panics
+    ///
+    /// There is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[f64] {
+        assert!(
+            row < self.row_ids.len(),
+            "row {row} of {}",
+            self.row_ids.len()
+        );
+        &self.values[row * self.ids.len()..(row + 1) * self.ids.len()]
+    }
+}
+
+/// Where a row of the upper triangle begins.
+const fn row_start(n: usize, row: usize) -> usize {
+    row * (2 * n - row - 1) / 2
+}

@@ -1,0 +1,97 @@
+//! Files of distances, read back.
+
+use hdf5_reader::Hdf5File;
+use kato_unifrac::{
+    Community, ComputeOptions, DistanceMatrix, MatchOptions, Metric, Table, Tree, UnifracError,
+};
+
+fn matrix() -> DistanceMatrix {
+    let text = "#OTU ID\ts1\ts2\tdé trois\na\t3\t0\t1\nb\t1\t2\t1\n";
+    let (table, tree) = (
+        Table::from_classic(text),
+        Tree::from_newick("(a:0.1,b:0.7);"),
+    );
+    let community =
+        Community::new(&table.unwrap(), &tree.unwrap(), MatchOptions::default()).unwrap();
+    community
+        .distances(Metric::Weighted, ComputeOptions::default())
+        .unwrap()
+}
+
+fn whole(matrix: &DistanceMatrix) -> Vec<f64> {
+    let n = matrix.n_samples();
+    (0..n * n).map(|i| matrix.get(i / n, i % n)).collect()
+}
+
+#[test]
+fn npy_has_header_numbers_and_names_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    matrix().write(folder.path().join("d.npy")).unwrap();
+    let bytes = std::fs::read(folder.path().join("d.npy")).unwrap();
+    let text = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 3), }";
+    assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+    let n_text_bytes = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let (header, numbers) = bytes[10..].split_at(n_text_bytes);
+    assert_eq!((10 + n_text_bytes) % 64, 0);
+    assert_eq!(str::from_utf8(header).unwrap().trim_end(), text);
+    assert_eq!(header.last(), Some(&b'\n'));
+    let numbers = numbers
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|bytes| f64::from_le_bytes(*bytes));
+    assert_eq!(numbers.collect::<Vec<_>>(), whole(&matrix()));
+    let names = std::fs::read_to_string(folder.path().join("d.ids.txt")).unwrap();
+    assert_eq!(names, "s1\ns2\ndé trois\n");
+}
+
+#[test]
+fn h5_has_matrix_and_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.h5");
+    matrix().write(&path).unwrap();
+    let file = Hdf5File::open(path).unwrap();
+    let distances = file.dataset("matrix").unwrap();
+    assert_eq!(distances.shape(), [3, 3]);
+    let distances: Vec<f64> = distances.read_array().unwrap().into_iter().collect();
+    assert_eq!(distances, whole(&matrix()));
+    let order = file.dataset("order").unwrap().read_strings().unwrap();
+    assert_eq!(order, matrix().sample_ids());
+}
+
+#[test]
+fn tsv_gives_every_bit_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.tsv");
+    matrix().write(&path).unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    let (header, lines) = text.split_once('\n').unwrap();
+    assert_eq!(header, "\ts1\ts2\tdé trois");
+    let cells = lines.lines().flat_map(|line| line.split('\t').skip(1));
+    assert_eq!(
+        cells
+            .map(|cell| cell.parse().unwrap())
+            .collect::<Vec<f64>>(),
+        whole(&matrix())
+    );
+}
+
+#[test]
+fn a_file_is_replaced_whole_or_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.tsv");
+    std::fs::write(&path, "before").unwrap();
+    matrix().write(&path).unwrap();
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with("\ts1"));
+    let error = matrix()
+        .write(folder.path().join("missing/d.tsv"))
+        .unwrap_err();
+    assert!(matches!(error, UnifracError::Write { .. }));
+    let error = matrix().write(folder.path().join("d.txt")).unwrap_err();
+    assert!(
+        error.to_string().ends_with("end it in .npy, .h5 or .tsv"),
+        "{error}"
+    );
+    // Nothing else lies there: no file with half of it.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
