@@ -15,7 +15,7 @@ use crate::vectors::WordVectors;
 use crate::vocabulary::Vocabulary;
 
 /// Bytes of vectors of chunks that are written at most: beyond, tokens and word vectors say the same.
-const MAX_EMBEDDED_BYTES: usize = 1 << 30;
+const MAX_EMBEDDED_BYTES: usize = 256 << 20;
 
 /// What is said of a chunk beside its tokens.
 #[derive(Serialize)]
@@ -37,7 +37,7 @@ struct ChunkFacts<'a> {
 /// |---|---|
 /// | `tokens.npy` | N × T, `u4`: numbers of words, 0 where a chunk is shorter |
 /// | `masks.npy` | N × T, `u1`: 1 where there is a token |
-/// | `embeddings.npy` | N × T × D, `f4`: the words' vectors; left out where it would have more than 1 GiB |
+/// | `embeddings.npy` | N × T × D, `f4`: the words' vectors; left out where it would have more than 256 MiB |
 /// | `word_vectors.npy` | V × D, `f4` |
 /// | `vocabulary.json` | words by number, and their counts |
 /// | `chunks.json` | poem, part, start, title, author and place of each chunk |

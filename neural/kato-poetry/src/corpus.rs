@@ -108,15 +108,15 @@ impl Corpus {
     /// when words lack vectors.
     pub fn prepare(poems: Vec<Poem>, options: &CorpusOptions) -> Result<Self, PoetryError> {
         options.check()?;
+        let min_tokens = options.chunks.min_tokens.max(1);
         let lengths: Vec<usize> = poems
             .iter()
             .map(|poem| tokenize(&poem.text).len())
             .collect();
-        let min_tokens = options.chunks.min_tokens.max(1);
         let kept: Vec<usize> = (0..poems.len())
             .filter(|at| lengths[*at] >= min_tokens)
             .collect();
-        let split = Split::new(kept.iter().copied(), &options.split);
+        let split = split_of(&poems, options);
         if split.train.is_empty() || split.validation.is_empty() {
             return Err(PoetryError::TooFewPoems {
                 n_poems: kept.len(),
@@ -139,11 +139,6 @@ impl Corpus {
         let train_ids: Vec<&[u32]> = split.train.iter().map(|at| ids[*at].as_slice()).collect();
         let (vectors, vector_report) =
             WordVectors::prepare(&vocabulary, &train_ids, &options.vectors)?;
-        let cut = |part: &[usize]| -> Vec<Chunk> {
-            part.iter()
-                .flat_map(|at| chunks_of(*at, &ids[*at], &options.chunks))
-                .collect()
-        };
         let report = CorpusReport {
             n_poems: poems.len(),
             n_too_short: poems.len() - kept.len(),
@@ -152,9 +147,33 @@ impl Corpus {
             unseen_share: unseen_share(&split, &ids),
             vectors: vector_report,
         };
+        Ok(Self::from_words(
+            poems, vocabulary, vectors, report, options,
+        ))
+    }
+
+    /// Makes poems ready with words and vectors that are known, as [`prepare`](Self::prepare) does.
+    #[must_use]
+    pub(crate) fn from_words(
+        poems: Vec<Poem>,
+        vocabulary: Vocabulary,
+        vectors: WordVectors,
+        report: CorpusReport,
+        options: &CorpusOptions,
+    ) -> Self {
+        let ids: Vec<Vec<u32>> = poems
+            .iter()
+            .map(|poem| vocabulary.encode(&poem.text))
+            .collect();
+        let split = split_of(&poems, options);
+        let cut = |part: &[usize]| -> Vec<Chunk> {
+            part.iter()
+                .flat_map(|at| chunks_of(*at, &ids[*at], &options.chunks))
+                .collect()
+        };
         let (train, validation, test) =
             (cut(&split.train), cut(&split.validation), cut(&split.test));
-        Ok(Self {
+        Self {
             poems,
             split,
             vocabulary,
@@ -163,8 +182,15 @@ impl Corpus {
             validation,
             test,
             report,
-        })
+        }
     }
+}
+
+/// Parts the poems that are long enough: a function of their texts and the options alone.
+pub(crate) fn split_of(poems: &[Poem], options: &CorpusOptions) -> Split {
+    let min_tokens = options.chunks.min_tokens.max(1);
+    let is_long_enough = |at: &usize| tokenize(&poems[*at].text).len() >= min_tokens;
+    Split::new((0..poems.len()).filter(is_long_enough), &options.split)
 }
 
 /// Returns the share of the tokens outside of training that are the unknown word.

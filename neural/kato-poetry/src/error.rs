@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use kato_advice::ErrorClass;
 use kato_embeddings::EmbeddingsError;
+use kato_gradient::GradientError;
 use kato_loader::LoadError;
 
 /// Why poems could not be read, prepared, trained on or rebuilt.
@@ -99,6 +100,48 @@ pub enum PoetryError {
         /// What is missing.
         reason: &'static str,
     },
+    /// A part of the training has settings that it cannot work with.
+    #[error("the training cannot be set up so")]
+    Gradient {
+        /// Which, and what is possible.
+        #[from]
+        source: GradientError,
+    },
+    /// Training failed, or a checkpoint cannot be read or written.
+    #[error("the training failed")]
+    Training {
+        /// Why.
+        #[from]
+        source: kato_neural::Error,
+    },
+    /// There is a run already where one was to begin.
+    #[error(
+        "`{}` holds a run; go on with `kato-poetry resume`, or name another folder", path.display()
+    )]
+    RunExists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is no run where one was to be.
+    #[error("`{}` holds no run; begin one there with `kato-poetry train`", path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A run was written by a later version.
+    #[error("the run in `{}` has layout {layout}, which is newer than this program; update it", path.display())]
+    NewerRun {
+        /// The folder.
+        path: PathBuf,
+        /// Its layout.
+        layout: u32,
+    },
+    /// Another process trains the run.
+    #[error("the run in `{}` is being trained by another process; wait for it, or stop it", path.display())]
+    RunInUse {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A file cannot be read or written.
     #[error("cannot {action} `{}`; check the path, its permissions and the room on the disk", path.display())]
     File {
@@ -125,8 +168,21 @@ impl PoetryError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Text { source } => source.class(),
-            Self::Setting { .. } | Self::Settings { .. } => ErrorClass::Usage,
+            Self::Setting { .. } | Self::Settings { .. } | Self::Gradient { .. } => {
+                ErrorClass::Usage
+            }
+            Self::Training { source } => match source {
+                kato_neural::Error::File { source, .. } => ErrorClass::of_io(source.kind()),
+                kato_neural::Error::Version { .. } | kato_neural::Error::Mismatch { .. } => {
+                    ErrorClass::Conflict
+                }
+                _ => ErrorClass::Other,
+            },
             Self::File { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::RunExists { .. } | Self::NewerRun { .. } | Self::RunInUse { .. } => {
+                ErrorClass::Conflict
+            }
+            Self::NoRun { .. } => ErrorClass::Usage,
             Self::Json { .. }
             | Self::TooFewPoems { .. }
             | Self::Vectors { .. }

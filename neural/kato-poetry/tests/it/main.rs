@@ -1,6 +1,8 @@
 //! What the crate promises, through its public items.
 
 mod corpus;
+mod program;
 mod reading;
 mod support;
+mod training;
 mod vectors;

@@ -1,0 +1,101 @@
+//! Chunks as rows of one length, with their words' vectors.
+
+use crate::chunks::Chunk;
+use crate::vectors::WordVectors;
+
+/// Chunks side by side, each padded behind its end to the length of the longest.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Batch {
+    /// Vectors, `n_rows × n_steps × dims`; zeros behind a chunk's end.
+    pub vectors: Vec<f32>,
+    /// Tokens of each chunk.
+    pub lengths: Vec<usize>,
+    /// Tokens of the longest chunk.
+    pub n_steps: usize,
+    /// Numbers of a vector.
+    pub dims: usize,
+}
+
+impl Batch {
+    /// Puts chunks side by side, of each at most `max_length` tokens.
+    #[must_use]
+    pub fn new<'a>(
+        chunks: impl IntoIterator<Item = &'a Chunk>,
+        words: &WordVectors,
+        max_length: usize,
+    ) -> Self {
+        let cut = |chunk: &'a Chunk| &chunk.ids[..chunk.ids.len().min(max_length)];
+        let rows: Vec<&[u32]> = chunks.into_iter().map(cut).collect();
+        let n_steps = rows.iter().map(|ids| ids.len()).max().unwrap_or(0);
+        let dims = words.dims();
+        let mut vectors = vec![0.0; rows.len() * n_steps * dims];
+        for (row, ids) in rows.iter().enumerate() {
+            let places = vectors[row * n_steps * dims..].chunks_exact_mut(dims);
+            for (place, id) in places.zip(ids.iter()) {
+                place.copy_from_slice(words.vector(*id));
+            }
+        }
+        Self {
+            vectors,
+            lengths: rows.iter().map(|ids| ids.len()).collect(),
+            n_steps,
+            dims,
+        }
+    }
+
+    /// Returns the number of chunks.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Returns the number of tokens, padding left out.
+    #[must_use]
+    pub fn n_tokens(&self) -> usize {
+        self.lengths.iter().sum()
+    }
+
+    /// Returns 1 for every token and 0 for padding, `n_rows × n_steps`.
+    #[must_use]
+    pub fn mask(&self) -> Vec<f32> {
+        let rows = self.lengths.iter();
+        rows.flat_map(|length| {
+            (0..self.n_steps).map(move |step| f32::from(u8::from(step < *length)))
+        })
+        .collect()
+    }
+
+    /// Returns the vectors of a chunk's tokens.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such row.
+    #[must_use]
+    pub fn row<'a>(&self, row: usize, vectors: &'a [f32]) -> &'a [f32] {
+        let start = row * self.n_steps * self.dims;
+        &vectors[start..start + self.lengths[row] * self.dims]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_chunks_are_padded_and_long_ones_cut() {
+        let words = WordVectors::from_rows(1, vec![0.0, 1.0, 2.0, 3.0]);
+        let chunk = |ids: &[u32]| Chunk {
+            poem: 0,
+            start: 0,
+            ids: ids.to_vec(),
+        };
+        let chunks = [chunk(&[1, 2, 3]), chunk(&[3])];
+        let batch = Batch::new(&chunks, &words, 2);
+        assert_eq!((batch.n_rows(), batch.n_steps, batch.n_tokens()), (2, 2, 3));
+        assert_eq!(batch.vectors, [1.0, 2.0, 3.0, 0.0]);
+        assert_eq!(batch.mask(), [1.0, 1.0, 1.0, 0.0]);
+        assert_eq!(batch.row(1, &batch.vectors), [3.0]);
+        assert_eq!(Batch::new(&chunks, &words, usize::MAX).n_steps, 3);
+    }
+}

@@ -1,0 +1,288 @@
+//! How good reconstructions are, and whether the bottleneck lives.
+
+use serde::{Deserialize, Serialize};
+
+use crate::chunks::Chunk;
+use crate::vectors::WordVectors;
+
+/// Standard deviation over chunks from which a unit of the code counts as alive.
+const ALIVE: f64 = 1e-2;
+
+/// Share of live units below which the bottleneck is called collapsed.
+const FEW_ALIVE: f64 = 0.5;
+
+/// Share of the text's variance below which reconstructions are called all alike.
+const ALL_ALIKE: f64 = 0.1;
+
+/// What a model made of held-out chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Judgement {
+    /// Tokens that were judged.
+    pub n_tokens: u64,
+    /// Mean over tokens of the training loss, without the penalty of the codes.
+    pub loss: f64,
+    /// Mean over tokens of the cosine of rebuilt and true vector.
+    pub cosine: f64,
+    /// Mean over tokens of the mean squared difference.
+    pub mse: f64,
+    /// Variance of the rebuilt vectors over that of the true ones: 0 when all are alike, near 1 when
+    /// they differ as the text does.
+    pub variance_ratio: f64,
+    /// Share of the code's units that differ between chunks, from 0 to 1.
+    pub live_units: f64,
+    /// Mean square of the codes.
+    pub code_square: f64,
+}
+
+impl Judgement {
+    /// Returns in words that the bottleneck has collapsed, and what to change; `None` while it lives.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let percent = |share: f64| share * 100.0;
+        if self.live_units < FEW_ALIVE {
+            return Some(format!(
+                "the bottleneck collapses: {:.0} % of its units differ between chunks; lower `loss.bottleneck_l2`, keep `model.batch_norm` on, or make `model.bottleneck` smaller",
+                percent(self.live_units)
+            ));
+        }
+        if self.variance_ratio < ALL_ALIKE {
+            return Some(format!(
+                "reconstructions are nearly all alike: they have {:.0} % of the text's variance; the decoder does not listen to the code yet: train longer, lower `training.forcing`, raise `model.bottleneck`, or take a smaller `vectors.dims`",
+                percent(self.variance_ratio)
+            ));
+        }
+        None
+    }
+}
+
+/// Collects what a [`Judgement`] is made of, chunk by chunk. All sums are of `f64`, in the order of
+/// the chunks.
+#[derive(Debug, Clone)]
+pub struct Judge {
+    n_tokens: u64,
+    loss: f64,
+    cosine: f64,
+    mse: f64,
+    texts: Moments,
+    rebuilt: Moments,
+    codes: Moments,
+}
+
+impl Judge {
+    /// Creates a judge of vectors of `dims` numbers and codes of `code` numbers.
+    #[must_use]
+    pub fn new(dims: usize, code: usize) -> Self {
+        Self {
+            n_tokens: 0,
+            loss: 0.0,
+            cosine: 0.0,
+            mse: 0.0,
+            texts: Moments::new(dims),
+            rebuilt: Moments::new(dims),
+            codes: Moments::new(code),
+        }
+    }
+
+    /// Adds the training loss of chunks, as its sum over their tokens.
+    pub fn add_loss(&mut self, sum: f64) {
+        self.loss += sum;
+    }
+
+    /// Adds a chunk: the vectors of its tokens, what was rebuilt of them, and its code.
+    ///
+    /// # Panics
+    ///
+    /// When there are not as many rebuilt numbers as true ones: a mistake of the caller.
+    pub fn add_chunk(&mut self, text: &[f32], rebuilt: &[f32], code: &[f32]) {
+        assert_eq!(text.len(), rebuilt.len(), "as many vectors as tokens");
+        let dims = self.texts.sums.len();
+        for (text, rebuilt) in text.chunks_exact(dims).zip(rebuilt.chunks_exact(dims)) {
+            self.n_tokens += 1;
+            self.cosine += cosine(text, rebuilt);
+            let squares = text
+                .iter()
+                .zip(rebuilt)
+                .map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2));
+            self.mse += squares.sum::<f64>() / dims as f64;
+            self.texts.add(text);
+            self.rebuilt.add(rebuilt);
+        }
+        self.codes.add(code);
+    }
+
+    /// Returns the judgement on all that was added; all zeros of nothing.
+    #[must_use]
+    pub fn judgement(&self) -> Judgement {
+        let n_tokens = self.n_tokens.max(1) as f64;
+        let text_variance: f64 = self.texts.variances().sum();
+        let rebuilt_variance: f64 = self.rebuilt.variances().sum();
+        let n_units = self.codes.sums.len().max(1) as f64;
+        let n_alive = self
+            .codes
+            .variances()
+            .filter(|variance| variance.sqrt() > ALIVE)
+            .count();
+        Judgement {
+            n_tokens: self.n_tokens,
+            loss: self.loss / n_tokens,
+            cosine: self.cosine / n_tokens,
+            mse: self.mse / n_tokens,
+            variance_ratio: if text_variance > 0.0 {
+                rebuilt_variance / text_variance
+            } else {
+                0.0
+            },
+            live_units: n_alive as f64 / n_units,
+            code_square: self.codes.squares.iter().sum::<f64>() / (n_units * self.codes.n.max(1.0)),
+        }
+    }
+}
+
+/// Sums of rows and of their squares, number by number.
+#[derive(Debug, Clone)]
+struct Moments {
+    n: f64,
+    sums: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl Moments {
+    fn new(n_columns: usize) -> Self {
+        Self {
+            n: 0.0,
+            sums: vec![0.0; n_columns],
+            squares: vec![0.0; n_columns],
+        }
+    }
+
+    fn add(&mut self, row: &[f32]) {
+        self.n += 1.0;
+        for ((sum, square), value) in self.sums.iter_mut().zip(&mut self.squares).zip(row) {
+            *sum += f64::from(*value);
+            *square += f64::from(*value).powi(2);
+        }
+    }
+
+    /// Returns the variance of each column.
+    fn variances(&self) -> impl Iterator<Item = f64> + '_ {
+        let n = self.n.max(1.0);
+        let columns = self.sums.iter().zip(&self.squares);
+        // Rounding may bring what is constant a little below nothing.
+        columns.map(move |(sum, square)| (square / n - (sum / n).powi(2)).max(0.0))
+    }
+}
+
+/// Returns the mean cosine of held-out tokens with the one vector that has the largest mean cosine with
+/// the training tokens, which is the mean of their vectors at length 1.
+///
+/// What is reached without reading a chunk: a model has to be better.
+#[must_use]
+pub fn baseline_cosine(train: &[Chunk], held_out: &[Chunk], words: &WordVectors) -> f64 {
+    let mut mean = vec![0.0_f64; words.dims()];
+    for id in train.iter().flat_map(|chunk| &chunk.ids) {
+        let vector = words.vector(*id);
+        let length = vector
+            .iter()
+            .map(|value| f64::from(*value).powi(2))
+            .sum::<f64>()
+            .sqrt();
+        if length > 0.0 {
+            mean.iter_mut()
+                .zip(vector)
+                .for_each(|(sum, value)| *sum += f64::from(*value) / length);
+        }
+    }
+    // A scale changes no cosine, but keeps the sums within the smaller numbers.
+    let n_tokens = train
+        .iter()
+        .map(|chunk| chunk.ids.len())
+        .sum::<usize>()
+        .max(1) as f64;
+    let mean: Vec<f32> = mean.iter().map(|sum| (sum / n_tokens) as f32).collect();
+    let ids = held_out.iter().flat_map(|chunk| &chunk.ids);
+    let (sum, n) = ids.fold((0.0, 0_usize), |(sum, n), id| {
+        (sum + cosine(words.vector(*id), &mean), n + 1)
+    });
+    sum / n.max(1) as f64
+}
+
+/// Returns the cosine of two vectors; that with a vector of zeros is 0.
+#[must_use]
+pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let (mut product, mut a_square, mut b_square) = (0.0, 0.0, 0.0);
+    for (a, b) in a.iter().zip(b) {
+        let (a, b) = (f64::from(*a), f64::from(*b));
+        product += a * b;
+        a_square += a * a;
+        b_square += b * b;
+    }
+    let scale = (a_square * b_square).sqrt();
+    if scale > 0.0 { product / scale } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_perfect_copy_has_cosine_and_ratio_one() {
+        let mut judge = Judge::new(2, 2);
+        judge.add_chunk(&[1.0, 0.0, 0.0, 2.0], &[1.0, 0.0, 0.0, 2.0], &[1.0, 5.0]);
+        judge.add_chunk(&[-1.0, 1.0], &[-1.0, 1.0], &[-1.0, 5.0]);
+        let judgement = judge.judgement();
+        assert_eq!((judgement.n_tokens, judgement.mse), (3, 0.0));
+        assert!((judgement.cosine - 1.0).abs() < 1e-12);
+        assert!((judgement.variance_ratio - 1.0).abs() < 1e-12);
+        // One of two units is the same in both chunks.
+        assert_eq!(judgement.live_units, 0.5);
+        assert_eq!(judgement.code_square, (1.0 + 25.0) / 2.0);
+        assert_eq!(judgement.warning(), None);
+    }
+
+    #[test]
+    fn what_collapsed_is_told_with_what_to_change() {
+        let mut judge = Judge::new(1, 1);
+        judge.add_chunk(&[1.0, -1.0], &[0.1, 0.1], &[0.0]);
+        judge.add_chunk(&[1.0, -1.0], &[0.1, 0.1], &[0.0]);
+        let collapsed = judge.judgement();
+        assert!(
+            collapsed
+                .warning()
+                .is_some_and(|text| text.contains("`loss.bottleneck_l2`"))
+        );
+        let alike = Judgement {
+            live_units: 1.0,
+            ..collapsed
+        };
+        assert!(
+            alike
+                .warning()
+                .is_some_and(|text| text.contains("0 % of the text's variance"))
+        );
+    }
+
+    #[test]
+    fn the_baseline_is_the_best_single_vector() {
+        let words = WordVectors::from_rows(2, vec![0.0, 0.0, 5.0, 0.0, 0.0, 1.0]);
+        let chunk = |ids: &[u32]| Chunk {
+            poem: 0,
+            start: 0,
+            ids: ids.to_vec(),
+        };
+        // Lengths do not count: the mean of (1, 0) and (0, 1).
+        let found = baseline_cosine(&[chunk(&[1, 2])], &[chunk(&[1]), chunk(&[2])], &words);
+        assert!((found - 0.5_f64.sqrt()).abs() < 1e-6, "{found}");
+        assert_eq!(baseline_cosine(&[], &[], &words), 0.0);
+    }
+
+    #[test]
+    fn nothing_is_judged_as_nothing() {
+        let judgement = Judge::new(3, 2).judgement();
+        assert_eq!(
+            (judgement.n_tokens, judgement.cosine, judgement.loss),
+            (0, 0.0, 0.0)
+        );
+        assert_eq!(cosine(&[0.0], &[1.0]), 0.0);
+    }
+}

@@ -1,0 +1,130 @@
+//! The autoencoder: a chunk's vectors to one code, and back.
+
+use kato_neural::burn::module::Module;
+use kato_neural::burn::tensor::{Device, Tensor, TensorData};
+use kato_neural::layers::{
+    Bottleneck, Dropout, Feed, Recurrent, RecurrentOptions, SequenceDecoder,
+    SequenceDecoderOptions, StateProjection,
+};
+use kato_neural::{Initializer, Pass};
+
+use crate::batch::Batch;
+use crate::settings::ModelOptions;
+
+/// First numbers of the draws of each part; a part has fewer than a hundred.
+const ENCODER_STREAM: u64 = 0;
+const BOTTLENECK_STREAM: u64 = 100;
+const DECODER_STREAM: u64 = 200;
+const OUTPUT_STREAM: u64 = 300;
+
+/// A sequence autoencoder: a recurrent encoder whose state at a chunk's last token is compressed to
+/// a code, and a recurrent decoder that begins from states made of the code.
+///
+/// Parameters have PyTorch's names and shapes where PyTorch has the layer.
+#[derive(Module, Debug)]
+pub struct Autoencoder {
+    encoder: Recurrent,
+    bottleneck: Bottleneck,
+    projection: StateProjection,
+    decoder: SequenceDecoder,
+}
+
+impl Autoencoder {
+    /// Makes a model of fresh weights for vectors of `dims` numbers: a function of shape and seed.
+    ///
+    /// # Panics
+    ///
+    /// When the shape is impossible: [`ModelOptions::check`] says so beforehand.
+    #[must_use]
+    pub fn new(options: &ModelOptions, dims: usize, seed: u64, device: &Device) -> Self {
+        let mut initializer = Initializer::from_seed(seed);
+        let initializer = &mut initializer;
+        let recurrent = |stream| {
+            RecurrentOptions::new(options.cell, dims, options.hidden)
+                .with_layers(options.layers)
+                .with_dropout(options.dropout, stream)
+        };
+        let decoder = SequenceDecoderOptions::new(recurrent(DECODER_STREAM))
+            .with_output_dropout(options.dropout, OUTPUT_STREAM);
+        Self {
+            encoder: recurrent(ENCODER_STREAM).init(initializer, device),
+            bottleneck: Bottleneck::new(
+                options.hidden,
+                options.bottleneck,
+                Dropout::new(options.dropout, BOTTLENECK_STREAM),
+                options.batch_norm,
+                initializer,
+                device,
+            ),
+            projection: StateProjection::new(
+                options.bottleneck,
+                options.cell,
+                options.layers,
+                options.hidden,
+                initializer,
+                device,
+            ),
+            decoder: decoder.init(initializer, device),
+        }
+    }
+
+    /// Compresses chunks, `[batch, time, dims]`, to codes, `[batch, bottleneck]`.
+    ///
+    /// # Panics
+    ///
+    /// When shapes do not fit each other.
+    #[must_use]
+    pub fn encode(&self, vectors: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<2> {
+        let states = self.encoder.encode(vectors, lengths, pass);
+        self.bottleneck.forward(states, pass)
+    }
+
+    /// Rebuilds as many vectors from each code as `lengths` says: `[batch, longest, dims]`. Zeros lie
+    /// behind a chunk's end.
+    ///
+    /// # Panics
+    ///
+    /// When shapes do not fit each other, or there is no token.
+    #[must_use]
+    pub fn decode(
+        &self,
+        codes: Tensor<2>,
+        lengths: &[usize],
+        feed: Feed<'_>,
+        pass: &Pass,
+    ) -> Tensor<3> {
+        let n_steps = lengths.iter().copied().max().unwrap_or(0);
+        let state = self.projection.forward(codes, pass);
+        self.decoder
+            .forward_valid(state, lengths, n_steps, feed, pass)
+    }
+
+    /// Compresses and rebuilds chunks as they are judged: without chance, on its own words alone.
+    /// Returns codes, row by row, and vectors in the form of [`Batch::vectors`].
+    ///
+    /// # Panics
+    ///
+    /// When the vectors have another number of dimensions than the model.
+    #[must_use]
+    pub fn rebuild(&self, batch: &Batch, device: &Device) -> (Vec<f32>, Vec<f32>) {
+        let pass = Pass::evaluation();
+        let codes = self.encode(tensor_of(batch, device), &batch.lengths, &pass);
+        let rebuilt = self.decode(codes.clone(), &batch.lengths, Feed::Own, &pass);
+        (values(codes), values(rebuilt))
+    }
+}
+
+/// Returns the vectors of a batch as a tensor, `[batch, time, dims]`.
+pub(crate) fn tensor_of(batch: &Batch, device: &Device) -> Tensor<3> {
+    let shape = [batch.n_rows(), batch.n_steps, batch.dims];
+    Tensor::from_data(TensorData::new(batch.vectors.clone(), shape), device)
+}
+
+/// Returns the numbers of a tensor, row by row.
+pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor
+        .into_data()
+        .convert::<f32>()
+        .try_into_vec()
+        .expect("converted to this type just now")
+}

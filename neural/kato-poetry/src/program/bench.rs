@@ -1,0 +1,113 @@
+//! `bench`: how fast this machine trains, and reads word vectors.
+
+use std::thread::available_parallelism;
+
+use kato_poetry::Settings;
+use kato_poetry::bench::{TrainingSpeed, VectorSpeed, training_speed, vector_speed, with_forcing};
+use serde::Serialize;
+
+use super::cli::{BenchCommand, BenchGloveArguments, BenchTrainArguments};
+use super::output::{say, say_json};
+use super::settings::wrong;
+use super::{Ended, Failure};
+
+/// Sizes that are measured: name, dimensions, and settings.
+const SIZES: [(&str, usize, &str); 2] = [
+    ("small", 50, "hidden = 128\nlayers = 1\nbottleneck = 16\n"),
+    ("large", 300, "hidden = 512\nlayers = 2\nbottleneck = 64\n"),
+];
+
+/// A line of the table.
+#[derive(Serialize)]
+struct Line {
+    size: &'static str,
+    precision: &'static str,
+    forcing: f64,
+    speed: TrainingSpeed,
+}
+
+/// Measures what was asked for.
+pub(crate) fn bench(command: &BenchCommand) -> Result<Ended, Failure> {
+    match command {
+        BenchCommand::Train(arguments) => train(arguments),
+        BenchCommand::Glove(arguments) => glove(arguments),
+    }
+}
+
+/// Measures training steps of both sizes, in both formats, with all true words and with half.
+fn train(arguments: &BenchTrainArguments) -> Result<Ended, Failure> {
+    let mut lines = Vec::new();
+    for (size, dims, model) in SIZES {
+        for precision in ["f32", "bf16"] {
+            for forcing in [1.0, 0.5] {
+                // No dropout and no batch norm, as in the measures that these are compared with.
+                let text = format!(
+                    "[model]\n{model}dropout = 0.0\nbatch_norm = false\n[training]\nprecision = '{precision}'\n"
+                );
+                let settings = Settings::from_toml(&text).map_err(|error| wrong(&error))?;
+                let settings = with_forcing(settings, forcing)?;
+                let speed = training_speed(&settings, dims, arguments.steps)?;
+                let line = Line {
+                    size,
+                    precision,
+                    forcing,
+                    speed,
+                };
+                if !arguments.output.json {
+                    say_line(&line)?;
+                }
+                lines.push(line);
+            }
+        }
+    }
+    if arguments.output.json {
+        say_json(&lines)?;
+    }
+    Ok(Ended::Done)
+}
+
+/// Prints a line of the table.
+fn say_line(line: &Line) -> Result<(), Failure> {
+    let Line {
+        size,
+        precision,
+        forcing,
+        speed,
+    } = line;
+    let of_processor = match speed.chunks_per_processor_s {
+        Some(rate) => format!("{rate:.0}"),
+        None => "-".to_owned(),
+    };
+    say(format_args!(
+        "{size}  {precision:<4}  forcing {forcing:.1}  {:>7.0} chunks/s  {of_processor:>7} a processor second  loss {:.6}",
+        speed.chunks_per_s, speed.loss
+    ))
+}
+
+/// Measures how fast a file of vectors is read, with one thread and with all.
+fn glove(arguments: &BenchGloveArguments) -> Result<Ended, Failure> {
+    let all = available_parallelism().map_or(1, usize::from);
+    let mut speeds: Vec<VectorSpeed> = Vec::new();
+    // The first reading fetches the file from the disk, and is not told.
+    vector_speed(&arguments.file, all)?;
+    for n_threads in [1, all] {
+        speeds.push(vector_speed(&arguments.file, n_threads)?);
+    }
+    if arguments.output.json {
+        say_json(&speeds)?;
+        return Ok(Ended::Done);
+    }
+    for speed in &speeds {
+        let VectorSpeed {
+            n_threads,
+            n_words,
+            dims,
+            mb_per_s,
+            ..
+        } = speed;
+        say(format_args!(
+            "{n_words} words of {dims}  {n_threads} threads  {mb_per_s:.0} MB/s"
+        ))?;
+    }
+    Ok(Ended::Done)
+}

@@ -1,0 +1,252 @@
+//! Commands and their flags.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// What the exit codes mean, for the help.
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  done
+    1  error: mend what it names
+    2  wrong usage
+    5  no room on the disk
+    6  conflict: there is a run already, or another process trains it
+  130  interrupted by Ctrl-C or SIGTERM; `kato-poetry resume` goes on";
+
+/// Trains an autoencoder of poems over word vectors, and asks it.
+#[derive(Debug, Parser)]
+#[command(name = "kato-poetry", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// Threads that compute; the result is the same for any number
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Trains a model on texts
+    Train(Box<TrainArguments>),
+    /// Goes on with a run, from its newest checkpoint
+    Resume(ResumeArguments),
+    /// Shows poems beside what the model makes of them
+    Reconstruct(ReconstructArguments),
+    /// Writes one vector a poem to a file of NumPy's format
+    Encode(EncodeArguments),
+    /// Shows which poems of the run lie close to a text
+    Neighbours(NeighboursArguments),
+    /// Shows what lies between two poems
+    Walk(WalkArguments),
+    /// Shows two runs side by side
+    Compare(CompareArguments),
+    /// Measures how fast this machine is
+    #[command(subcommand)]
+    Bench(BenchCommand),
+}
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Training steps of two sizes on random chunks
+    Train(BenchTrainArguments),
+    /// The reading of a file of word vectors
+    Glove(BenchGloveArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchTrainArguments {
+    /// Steps of each kind
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) steps: usize,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchGloveArguments {
+    /// File of word vectors
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// How texts become poems.
+#[derive(Debug, Args)]
+pub(crate) struct TextArguments {
+    /// What a poem is in a text: `paragraph` (lines between blank lines), `gap` (lines between two
+    /// blank lines in a row) or `file`
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<String>,
+    /// Takes a single line in front of a poem for its title
+    #[arg(long)]
+    pub(crate) titles: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrainArguments {
+    /// Files, directories or globs of text, JSON Lines or CSV, or JSON arrays of poems
+    #[arg(required = true, value_name = "TEXT")]
+    pub(crate) texts: Vec<PathBuf>,
+    /// Folder of the run, which is made
+    #[arg(long, value_name = "RUN", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// TOML file of settings; flags count more
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+    /// Any setting by its name in the file, such as `--set loss.kind=cosine`
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) sets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) text: TextArguments,
+    /// File of word vectors, as GloVe's; without one they are made from the text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vectors: Option<PathBuf>,
+    /// Numbers of a word vector that is made
+    #[arg(long, value_name = "N")]
+    pub(crate) dims: Option<usize>,
+    /// Recurrent cell: `vanilla`, `gru` or `lstm`
+    #[arg(long, value_name = "CELL")]
+    pub(crate) cell: Option<String>,
+    /// Numbers of a recurrent state
+    #[arg(long, value_name = "N")]
+    pub(crate) hidden: Option<usize>,
+    /// Recurrent layers of encoder and decoder each
+    #[arg(long, value_name = "N")]
+    pub(crate) layers: Option<usize>,
+    /// Numbers of a chunk's code
+    #[arg(long, value_name = "N")]
+    pub(crate) bottleneck: Option<usize>,
+    /// Epochs at most
+    #[arg(long, value_name = "N")]
+    pub(crate) epochs: Option<u64>,
+    /// Chunks of a batch
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<usize>,
+    /// Number format of products: `f32` or `bf16`
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) precision: Option<String>,
+    /// Seed of weights, order and draws
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Measures three steps, prints what the run will take, and writes nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArguments {
+    /// Prints the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArguments {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Epochs in all, those that are done included
+    #[arg(long, value_name = "N")]
+    pub(crate) epochs: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReconstructArguments {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Text to rebuild; `-` is standard input. Without one, the poems that the run held back for its
+    /// test
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) text: Option<PathBuf>,
+    /// Poems at most
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) unit: TextArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EncodeArguments {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Texts to encode; without one, all poems of the run
+    #[arg(long = "text", value_name = "TEXT")]
+    pub(crate) texts: Vec<PathBuf>,
+    /// File for the vectors, `.npy`; names of the poems go beside it, `.json`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) unit: TextArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NeighboursArguments {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// A poem: the words themselves, a file, or `-` for standard input
+    #[arg(value_name = "POEM")]
+    pub(crate) poem: String,
+    /// Neighbours at most
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WalkArguments {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The first poem: the words themselves, or a file
+    #[arg(value_name = "FROM")]
+    pub(crate) from: String,
+    /// The last poem: the words themselves, or a file
+    #[arg(value_name = "TO")]
+    pub(crate) to: String,
+    /// Texts, both ends included
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) steps: usize,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArguments {
+    /// Folder of a run
+    #[arg(value_name = "RUN")]
+    pub(crate) first: PathBuf,
+    /// Folder of another run
+    #[arg(value_name = "OTHER")]
+    pub(crate) second: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+}

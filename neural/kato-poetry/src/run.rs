@@ -1,0 +1,239 @@
+//! A run: a folder with settings, poems, vectors, checkpoints and what came of it.
+
+mod folder;
+mod history;
+mod measure;
+mod observer;
+mod outcome;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use kato_gradient::Goal;
+use kato_gradient::stop::EarlyStopSettings;
+use kato_neural::burn::tensor::Device;
+use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints, latest};
+use kato_neural::train::{Ending, FitOptions, Place, Trainer, TrainerOptions};
+use kato_neural::{AdamOptions, Decay};
+
+use crate::artifacts::{read_words, write_artifacts};
+use crate::corpus::Corpus;
+use crate::error::PoetryError;
+use crate::model::Autoencoder;
+use crate::poem::Poem;
+use crate::settings::Settings;
+use crate::store::{read_json, write_json, write_whole};
+use crate::training::{ChunkBatches, Reconstruction};
+
+pub(crate) use folder::{Files, check_mark};
+pub use history::EpochRecord;
+pub use measure::{Measured, measure};
+pub use observer::{StepRecord, TrainingEvent};
+pub use outcome::{Outcome, RunEnding};
+
+use folder::{Mark, lock};
+use history::History;
+use observer::Watch;
+
+/// A run, opened to be trained. No other process can train it meanwhile.
+#[derive(Debug)]
+pub struct Run {
+    folder: PathBuf,
+    settings: Settings,
+    corpus: Corpus,
+    /// Held, not read: the lock goes with it, also when the process is killed.
+    _lock: File,
+}
+
+impl Run {
+    /// Begins a run in a folder, which is made: writes down settings, poems and vectors, so that the
+    /// run needs none of its sources any more.
+    ///
+    /// # Errors
+    ///
+    /// When settings are impossible, when there is a run in the folder, or when it cannot be written.
+    pub fn create(folder: &Path, settings: Settings, corpus: Corpus) -> Result<Self, PoetryError> {
+        settings.check()?;
+        fs::create_dir_all(folder).map_err(PoetryError::file("create", folder))?;
+        let lock = lock(folder)?;
+        if Mark::is_in(folder) {
+            return Err(PoetryError::RunExists {
+                path: folder.to_owned(),
+            });
+        }
+        let path = folder.join(Files::SETTINGS);
+        // What could not be read again would be no run.
+        let text = settings
+            .to_toml()
+            .and_then(|text| Settings::from_toml(&text).map(|_| text));
+        let text = text.map_err(|reason| PoetryError::Settings {
+            path: path.clone(),
+            reason,
+        })?;
+        write_whole(&path, |out| out.write_all(text.as_bytes()))?;
+        write_json(&folder.join(Files::POEMS), &corpus.poems)?;
+        write_artifacts(&corpus, &folder.join(Files::PREPARED))?;
+        Mark::write(folder)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            settings,
+            corpus,
+            _lock: lock,
+        })
+    }
+
+    /// Opens a run to go on with it.
+    ///
+    /// # Errors
+    ///
+    /// When there is none in the folder, when another process trains it, or when a file is damaged.
+    pub fn open(folder: &Path) -> Result<Self, PoetryError> {
+        check_mark(folder)?;
+        let lock = lock(folder)?;
+        let settings = Settings::read(&folder.join(Files::SETTINGS))?;
+        let poems: Vec<Poem> = read_json(&folder.join(Files::POEMS))?;
+        let (vocabulary, vectors) = read_words(&folder.join(Files::PREPARED))?;
+        let report = read_json(&folder.join(Files::PREPARED).join("report.json"))?;
+        let corpus = Corpus::from_words(poems, vocabulary, vectors, report, &settings.corpus());
+        Ok(Self {
+            folder: folder.to_owned(),
+            settings,
+            corpus,
+            _lock: lock,
+        })
+    }
+
+    /// Sets how many epochs the run has in all, those that are done included.
+    pub fn set_epochs(&mut self, epochs: u64) {
+        self.settings.training.epochs = epochs;
+    }
+
+    /// Returns the folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the settings.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the corpus.
+    #[must_use]
+    pub fn corpus(&self) -> &Corpus {
+        &self.corpus
+    }
+
+    /// Returns the number of steps of the whole run, if nothing stops it early.
+    ///
+    /// # Errors
+    ///
+    /// When no batch can be made.
+    pub fn n_steps(&self) -> Result<u64, PoetryError> {
+        Ok(self.batches()?.n_batches_an_epoch() * self.settings.training.epochs)
+    }
+
+    /// Trains from where the run stands until it ends, or until `on_event` returns `false`; then it
+    /// is saved, and the next call goes on with the same bits as if it had never stopped.
+    ///
+    /// # Errors
+    ///
+    /// When a gradient is lost, or a file cannot be written. What was saved before is safe.
+    pub fn train(
+        &mut self,
+        on_event: &mut dyn FnMut(TrainingEvent<'_>) -> bool,
+    ) -> Result<Outcome, PoetryError> {
+        let device = Device::flex().autodiff();
+        let mut trainer = self.trainer(&device)?;
+        let history = History::open(&self.folder.join(Files::HISTORY), trainer.progress().epoch)?;
+        if history.last().is_some_and(|last| self.is_good_enough(last)) {
+            return self.outcome(RunEnding::ReachedTarget, trainer.progress().step);
+        }
+        let folder = self.folder.join(Files::CHECKPOINTS);
+        let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
+        let training = &self.settings.training;
+        let mut batches = self.batches()?;
+        let steps = trainer.progress().step..batches.n_batches_an_epoch() * training.epochs;
+        let mut watch = Watch::new(&self.corpus, &self.settings, history, steps, on_event);
+        let rate = |place: &Place| training.at(place.epochs()).rate;
+        let options = self.fit_options();
+        let fitted = trainer.fit(&mut batches, &rate, &options, Some(&writer), &mut watch);
+        let has_reached_target = watch.has_reached_target();
+        // What was handed over is written whatever happened.
+        let written = writer.finish();
+        let fitted = fitted?;
+        written?;
+        let ending = match fitted.ending {
+            Ending::Interrupted if has_reached_target => RunEnding::ReachedTarget,
+            Ending::Interrupted => RunEnding::Interrupted,
+            Ending::EarlyStop(_) => RunEnding::NoImprovement,
+            // Endings that a later version may add are ends all the same.
+            _ => RunEnding::Complete,
+        };
+        self.outcome(ending, fitted.n_steps)
+    }
+
+    /// Returns the trainer where the run stands: at its newest whole checkpoint, or at the beginning.
+    pub(crate) fn trainer(&self, device: &Device) -> Result<Trainer<Reconstruction>, PoetryError> {
+        let (task, model, options) = trained(&self.settings, self.corpus.vectors.dims(), device);
+        let folder = self.folder.join(Files::CHECKPOINTS);
+        if checkpoints(&folder)?
+            .iter()
+            .all(|place| place.kind != Kind::Step)
+        {
+            return Ok(Trainer::new(task, model, options)?);
+        }
+        let latest = latest(&folder, Kind::Step)?;
+        Ok(Trainer::resume(task, model, options, &latest.checkpoint)?)
+    }
+
+    /// Returns whether an epoch reached the cosine that ends the run.
+    fn is_good_enough(&self, record: &EpochRecord) -> bool {
+        record.validation.cosine >= self.settings.training.target_cosine
+    }
+
+    /// Returns the batches of the run.
+    fn batches(&self) -> Result<ChunkBatches<'_>, PoetryError> {
+        ChunkBatches::new(
+            &self.corpus.train,
+            &self.corpus.vectors,
+            &self.settings.training,
+        )
+    }
+
+    /// Returns how the trainer goes through the epochs.
+    fn fit_options(&self) -> FitOptions {
+        let training = &self.settings.training;
+        let stop = EarlyStopSettings::new(Goal::Min)
+            .with_patience(training.patience)
+            .with_min_delta(training.min_delta);
+        let options = FitOptions::new(training.epochs).with_early_stop(stop);
+        match training.save_steps {
+            0 => options,
+            n_steps => options.with_save_every(n_steps),
+        }
+    }
+}
+
+/// Returns what a trainer is made of, by the settings of a run.
+pub(crate) fn trained(
+    settings: &Settings,
+    dims: usize,
+    device: &Device,
+) -> (Reconstruction, Autoencoder, TrainerOptions) {
+    let training = &settings.training;
+    let adam = AdamOptions::default()
+        .with_decay(Decay::L2(training.weight_decay))
+        .with_max_norm(training.clip);
+    let options = TrainerOptions::new(training.seed)
+        .with_adam(adam)
+        .with_precision(training.precision);
+    let model = Autoencoder::new(&settings.model, dims, training.seed, device);
+    (
+        Reconstruction::new(settings.loss.clone(), device.clone()),
+        model,
+        options,
+    )
+}

@@ -1,0 +1,103 @@
+//! What a run will take, measured on its first steps before anything is written.
+
+use std::time::Instant;
+
+use kato_neural::burn::module::Module;
+use kato_neural::burn::tensor::Device;
+use kato_neural::train::{Batches, Trainer};
+use serde::Serialize;
+
+use super::trained;
+use crate::corpus::Corpus;
+use crate::error::PoetryError;
+use crate::settings::Settings;
+use crate::training::{ChunkBatches, judge};
+
+/// Steps that are measured after one that is not, in which buffers are made.
+const N_MEASURED: u32 = 3;
+
+/// Chunks that a judgement is measured on at most.
+const N_JUDGED: usize = 64;
+
+/// What a run will take.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Measured {
+    /// Trained numbers of the model.
+    pub n_parameters: usize,
+    /// Chunks that are trained on.
+    pub n_chunks: usize,
+    /// Steps of all epochs.
+    pub n_steps: u64,
+    /// Seconds a step, the mean of three.
+    pub step_s: f64,
+    /// Seconds of a judgement of all validation chunks, extrapolated from some of them.
+    pub judge_s: f64,
+    /// Hours of all epochs, judgements included, if nothing stops the run early.
+    pub hours: f64,
+    /// The most memory of this process so far; `None` where the system does not tell.
+    pub peak_bytes: Option<u64>,
+    /// Bytes of a checkpoint: weights and two moments.
+    pub checkpoint_bytes: u64,
+}
+
+/// Takes the first steps of a run and forgets them.
+///
+/// # Errors
+///
+/// When settings are impossible, or a step fails.
+pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<Measured, PoetryError> {
+    settings.check()?;
+    let device = Device::flex().autodiff();
+    let (task, model, options) = trained(settings, corpus.vectors.dims(), &device);
+    let mut trainer = Trainer::new(task, model, options)?;
+    let training = &settings.training;
+    let mut batches = ChunkBatches::new(&corpus.train, &corpus.vectors, training)?;
+    let n_an_epoch = batches.n_batches_an_epoch();
+    let mut seconds = 0.0;
+    for index in 0..=N_MEASURED {
+        let begun = Instant::now();
+        // A short epoch is begun again: it is its steps' size that counts.
+        let first = u64::from(index) % n_an_epoch;
+        let batch = batches.batches(0, first).next().and_then(Result::ok);
+        let Some(batch) = batch else { continue };
+        trainer.step(training.at(0.0).rate, &[batch])?;
+        if index > 0 {
+            seconds += begun.elapsed().as_secs_f64();
+        }
+    }
+    let step_s = seconds / f64::from(N_MEASURED);
+    let some = &corpus.validation[..corpus.validation.len().min(N_JUDGED)];
+    let begun = Instant::now();
+    let _ = judge(
+        &trainer.model().valid(),
+        some,
+        &corpus.vectors,
+        &settings.loss,
+        &Device::flex(),
+    );
+    let scale = corpus.validation.len() as f64 / some.len().max(1) as f64;
+    let judge_s = begun.elapsed().as_secs_f64() * scale;
+    let n_parameters = settings.model.n_parameters(corpus.vectors.dims());
+    let n_steps = n_an_epoch * training.epochs;
+    Ok(Measured {
+        n_parameters,
+        n_chunks: corpus.train.len(),
+        n_steps,
+        step_s,
+        judge_s,
+        hours: (n_steps as f64 * step_s + training.epochs as f64 * judge_s) / 3600.0,
+        peak_bytes: peak_bytes(),
+        checkpoint_bytes: 3 * 4 * n_parameters as u64,
+    })
+}
+
+/// Returns the most memory that this process has had resident, as Linux tells it.
+fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}

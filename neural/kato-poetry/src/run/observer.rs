@@ -1,0 +1,219 @@
+//! Watches a training: tells progress, judges epochs, keeps the history.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use kato_neural::BoxError;
+use kato_neural::burn::module::Module;
+use kato_neural::burn::tensor::Device;
+use kato_neural::train::{Event, Observer, Place, StepReport, Trainer};
+
+use super::history::{EpochRecord, History};
+use crate::corpus::Corpus;
+use crate::error::PoetryError;
+use crate::metrics::Judgement;
+use crate::settings::Settings;
+use crate::training::{Reconstruction, judge};
+
+/// Epochs before anybody is warned: what a model makes at first is all alike, whatever becomes of it.
+const N_PATIENT: u64 = 5;
+
+/// Something that a training tells while it runs.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum TrainingEvent<'a> {
+    /// A step was taken.
+    Step(&'a StepRecord),
+    /// An epoch was judged and saved.
+    Epoch(&'a EpochRecord),
+    /// The model does not learn as it should; in words, with what to change.
+    Warning(&'a str),
+}
+
+/// A step of a training.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct StepRecord {
+    /// Steps that are done.
+    pub step: u64,
+    /// Steps of the whole run.
+    pub n_steps: u64,
+    /// The epoch, from 0.
+    pub epoch: u64,
+    /// Its loss, with the penalty of the codes.
+    pub loss: f64,
+    /// Chunks a second since the process began to train, validation left out.
+    pub chunks_per_s: f64,
+    /// Time until the last step of the run at this rate, validation included.
+    pub left: Duration,
+}
+
+/// Sums over the steps of an epoch that were taken by this process.
+#[derive(Debug, Default)]
+struct Sums {
+    n_steps: u64,
+    n_chunks: f64,
+    norm: f64,
+    rate: f64,
+    waited: Duration,
+    computed: Duration,
+}
+
+/// Watches one training for its caller.
+pub(super) struct Watch<'a> {
+    corpus: &'a Corpus,
+    settings: &'a Settings,
+    history: History,
+    n_steps: u64,
+    on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
+    begun: Instant,
+    /// Steps that this process took, and their chunks.
+    n_taken: u64,
+    n_chunks: f64,
+    judging: Duration,
+    epoch: Sums,
+    judged: Option<(Judgement, Duration)>,
+    step: u64,
+    has_reached_target: bool,
+    error: Option<PoetryError>,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to watch, from the step where the run stands to its last.
+    pub(super) fn new(
+        corpus: &'a Corpus,
+        settings: &'a Settings,
+        history: History,
+        steps: Range<u64>,
+        on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
+    ) -> Self {
+        Self {
+            corpus,
+            settings,
+            history,
+            n_steps: steps.end,
+            on_event,
+            begun: Instant::now(),
+            n_taken: 0,
+            n_chunks: 0.0,
+            judging: Duration::ZERO,
+            epoch: Sums::default(),
+            judged: None,
+            // An epoch whose last step was the last before a stop is judged without another.
+            step: steps.start,
+            has_reached_target: false,
+            error: None,
+        }
+    }
+
+    /// Returns whether the cosine asked for was reached.
+    pub(super) fn has_reached_target(&self) -> bool {
+        self.has_reached_target
+    }
+
+    /// Counts a step and tells it.
+    fn step(&mut self, report: &StepReport, place: Place, times: (Duration, Duration)) -> bool {
+        // The second weight is the number of chunks.
+        let n_chunks = report.weights.get(1).copied().unwrap_or(0.0);
+        self.n_taken += 1;
+        self.n_chunks += n_chunks;
+        self.step = report.step + 1;
+        self.epoch.n_steps += 1;
+        self.epoch.n_chunks += n_chunks;
+        self.epoch.norm += report.norm;
+        self.epoch.rate = report.rate;
+        self.epoch.waited += times.0;
+        self.epoch.computed += times.1;
+        let elapsed = self.begun.elapsed();
+        let trained = elapsed.saturating_sub(self.judging).as_secs_f64().max(1e-9);
+        let n_left = self.n_steps.saturating_sub(self.step) as f64;
+        let record = StepRecord {
+            step: self.step,
+            n_steps: self.n_steps,
+            epoch: place.epoch,
+            loss: report.loss,
+            chunks_per_s: self.n_chunks / trained,
+            left: Duration::from_secs_f64(elapsed.as_secs_f64() / self.n_taken as f64 * n_left),
+        };
+        (self.on_event)(TrainingEvent::Step(&record))
+    }
+
+    /// Writes an epoch down and tells it.
+    fn epoch(&mut self, epoch: u64, loss: f64, is_best: bool) -> bool {
+        let Some((validation, judging)) = self.judged.take() else {
+            return true;
+        };
+        let sums = std::mem::take(&mut self.epoch);
+        let trained = (sums.waited + sums.computed).as_secs_f64().max(1e-9);
+        let record = EpochRecord {
+            epoch,
+            step: self.step,
+            train_loss: loss,
+            validation,
+            is_best,
+            rate: sums.rate,
+            gradient_norm: sums.norm / sums.n_steps.max(1) as f64,
+            chunks_per_s: sums.n_chunks / trained,
+            wait_share: sums.waited.as_secs_f64() / trained,
+            train_s: trained,
+            judge_s: judging.as_secs_f64(),
+        };
+        if let Err(error) = self.history.push(&record) {
+            // The trainer is told by the next judgement; until then it may save.
+            self.error = Some(error);
+        }
+        let mut goes_on = (self.on_event)(TrainingEvent::Epoch(&record));
+        if let Some(warning) = validation.warning().filter(|_| epoch >= N_PATIENT) {
+            goes_on &= (self.on_event)(TrainingEvent::Warning(&warning));
+        }
+        if validation.cosine >= self.settings.training.target_cosine {
+            self.has_reached_target = true;
+            return false;
+        }
+        goes_on
+    }
+}
+
+impl Observer<Reconstruction> for Watch<'_> {
+    fn on_event(&mut self, event: Event<'_>) -> bool {
+        match event {
+            Event::Step {
+                report,
+                place,
+                waited,
+                computed,
+            } => self.step(report, place, (waited, computed)),
+            Event::Judged {
+                epoch,
+                loss,
+                improved,
+                ..
+            } => self.epoch(epoch, loss, improved),
+            _ => true,
+        }
+    }
+
+    fn judge(
+        &mut self,
+        trainer: &Trainer<Reconstruction>,
+        _epoch: u64,
+    ) -> Result<Option<f64>, BoxError> {
+        if let Some(error) = self.error.take() {
+            return Err(error.into());
+        }
+        let begun = Instant::now();
+        // Without the graph of gradients, which would hold every step's states.
+        let model = trainer.model().valid();
+        let Corpus {
+            validation,
+            vectors,
+            ..
+        } = self.corpus;
+        let device = Device::flex();
+        let judgement = judge(&model, validation, vectors, &self.settings.loss, &device);
+        let taken = begun.elapsed();
+        self.judging += taken;
+        self.judged = Some((judgement, taken));
+        Ok(Some(judgement.loss))
+    }
+}

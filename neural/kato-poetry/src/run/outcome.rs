@@ -1,0 +1,100 @@
+//! What came of a run.
+
+use std::path::Path;
+
+use kato_neural::burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+
+use super::{EpochRecord, Files, History, Run};
+use crate::error::PoetryError;
+use crate::metrics::{Judgement, baseline_cosine};
+use crate::store::{read_json, write_json};
+use crate::trained::Trained;
+use crate::training::judge;
+
+/// Why a training ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum RunEnding {
+    /// All epochs were trained.
+    Complete,
+    /// The validation loss did not fall for as many epochs as the patience has.
+    NoImprovement,
+    /// The validation cosine reached its target.
+    ReachedTarget,
+    /// Its caller stopped it; it can go on.
+    Interrupted,
+}
+
+/// What came of a run so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Why the training ended.
+    pub ending: RunEnding,
+    /// Steps of all processes that trained it.
+    pub n_steps: u64,
+    /// Epochs that were judged.
+    pub n_epochs: u64,
+    /// The best epoch, by validation loss.
+    pub best: Option<EpochRecord>,
+    /// What the best epoch's model makes of the test chunks; `None` while the run was interrupted, or
+    /// where there are none.
+    pub test: Option<Judgement>,
+    /// Mean cosine on the validation chunks of the one vector that is best for the training chunks:
+    /// what is reached without any model.
+    pub baseline_cosine: f64,
+}
+
+impl Run {
+    /// Reads what came of the run in a folder.
+    ///
+    /// # Errors
+    ///
+    /// When it was never trained to an end or an interruption, or the file is damaged.
+    pub fn read_outcome(folder: &Path) -> Result<Outcome, PoetryError> {
+        super::check_mark(folder)?;
+        read_json(&folder.join(Files::OUTCOME))
+    }
+
+    /// Reads the epochs of the run in a folder.
+    ///
+    /// # Errors
+    ///
+    /// When there is no run, or the file is damaged.
+    pub fn read_history(folder: &Path) -> Result<Vec<EpochRecord>, PoetryError> {
+        super::check_mark(folder)?;
+        History::read(&folder.join(Files::HISTORY))
+    }
+
+    /// Judges the best model once more, on the test chunks, and writes down what came of the run.
+    pub(super) fn outcome(&self, ending: RunEnding, n_steps: u64) -> Result<Outcome, PoetryError> {
+        let history = Self::read_history(&self.folder)?;
+        let corpus = &self.corpus;
+        let is_over = ending != RunEnding::Interrupted;
+        let test = if is_over && !corpus.test.is_empty() {
+            let trained = Trained::load(&self.folder)?;
+            let (loss, device) = (&self.settings.loss, Device::flex());
+            Some(judge(
+                trained.model(),
+                &corpus.test,
+                &corpus.vectors,
+                loss,
+                &device,
+            ))
+        } else {
+            None
+        };
+        let outcome = Outcome {
+            ending,
+            n_steps,
+            n_epochs: history.len() as u64,
+            best: history.iter().rev().find(|record| record.is_best).copied(),
+            test,
+            baseline_cosine: baseline_cosine(&corpus.train, &corpus.validation, &corpus.vectors),
+        };
+        write_json(&self.folder.join(Files::OUTCOME), &outcome)?;
+        Ok(outcome)
+    }
+}

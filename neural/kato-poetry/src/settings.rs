@@ -1,0 +1,159 @@
+//! All settings of a run, as one TOML file holds them.
+
+mod loss;
+mod model;
+mod training;
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chunks::ChunkOptions;
+use crate::corpus::CorpusOptions;
+use crate::error::PoetryError;
+use crate::poems::TextOptions;
+use crate::split::SplitOptions;
+use crate::vectors::VectorOptions;
+
+pub use loss::{LossKind, LossOptions};
+pub use model::ModelOptions;
+pub use training::{Batching, StepOptions, TrainingOptions};
+
+/// The settings of a run: one table of the file each. What the file does not name has its default;
+/// a name that there is not is an error.
+///
+/// ```
+/// use kato_poetry::Settings;
+///
+/// let text = "[model]\ncell = 'gru'\nhidden = 128\n\n[training.schedule]\nkind = 'constant'\nrate = 1e-3\n";
+/// let settings = Settings::from_toml(text)?;
+/// assert_eq!(settings.model.hidden, 128);
+/// assert_eq!(settings.chunks.window, 50);
+/// assert!(Settings::from_toml("[model]\nwidth = 1").is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How texts are cut into poems.
+    pub text: TextOptions,
+    /// How poems are cut into chunks.
+    pub chunks: ChunkOptions,
+    /// How poems are parted.
+    pub split: SplitOptions,
+    /// Where word vectors come from.
+    pub vectors: VectorOptions,
+    /// The shape of the model.
+    pub model: ModelOptions,
+    /// What is made small.
+    pub loss: LossOptions,
+    /// How it is trained.
+    pub training: TrainingOptions,
+}
+
+impl Settings {
+    /// Reads settings from a file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is no TOML, or names a setting that there is not.
+    pub fn read(path: &Path) -> Result<Self, PoetryError> {
+        let text = fs::read_to_string(path).map_err(PoetryError::file("read", path))?;
+        Self::from_toml(&text).map_err(|reason| PoetryError::Settings {
+            path: path.to_owned(),
+            reason,
+        })
+    }
+
+    /// Reads settings from text.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, with its line, in words.
+    pub fn from_toml(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// Writes all settings as text.
+    ///
+    /// # Errors
+    ///
+    /// What TOML cannot hold, in words, such as a path that is no text.
+    pub fn to_toml(&self) -> Result<String, String> {
+        toml::to_string(self).map_err(|error| error.to_string())
+    }
+
+    /// Checks all settings.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is out of its range; the error names it.
+    pub fn check(&self) -> Result<(), PoetryError> {
+        self.corpus().check()?;
+        self.model.check()?;
+        self.loss.check()?;
+        self.training.check()
+    }
+
+    /// Returns what poems are made ready with.
+    #[must_use]
+    pub fn corpus(&self) -> CorpusOptions {
+        CorpusOptions::default()
+            .with_chunks(self.chunks.clone())
+            .with_split(self.split.clone())
+            .with_vectors(self.vectors.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut settings = Settings::default();
+        settings.vectors.file = Some("glove.txt".into());
+        settings.model.hidden = 7;
+        settings.loss.temperature = Some(2.0);
+        let text = settings.to_toml();
+        assert_eq!(
+            text.and_then(|text| Settings::from_toml(&text)),
+            Ok(settings.clone())
+        );
+        // The largest seed that every reader of TOML understands.
+        settings.training.seed = i64::MAX as u64;
+        let text = settings.to_toml();
+        assert_eq!(
+            text.and_then(|text| Settings::from_toml(&text)),
+            Ok(settings)
+        );
+        assert_eq!(Settings::from_toml(""), Ok(Settings::default()));
+    }
+
+    #[test]
+    fn the_example_of_the_guide_is_possible() {
+        let text = "[training]
+epochs = 40
+schedule = { kind = 'warmup-cosine', base_rate = 1e-3, warmup = 2.0, total = 40.0 }
+forcing = { kind = 'linear', start = 0.9, end = 0.1, length = 30.0 }
+";
+        let training = Settings::from_toml(text)
+            .expect("it is in docs/poetry.md")
+            .training;
+        let (begin, end) = (training.at(2.0), training.at(30.0));
+        assert_eq!((begin.rate, end.forcing), (1e-3, 0.1));
+        assert!(end.rate < 1e-3);
+    }
+
+    #[test]
+    fn the_defaults_are_possible_and_unknown_names_are_not() {
+        assert!(Settings::default().check().is_ok());
+        let error = Settings::from_toml("[training]\nepochs = 3\nepoch = 4\n").unwrap_err();
+        assert!(
+            error.contains("line 3") && error.contains("epoch"),
+            "{error}"
+        );
+    }
+}

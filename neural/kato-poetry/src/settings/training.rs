@@ -1,0 +1,156 @@
+//! How the model is trained.
+
+use kato_gradient::curriculum::Curriculum;
+use kato_gradient::forcing::{Forcing, ForcingSettings};
+use kato_gradient::schedule::{CosineRestarts, Schedule};
+use kato_neural::Precision;
+use serde::{Deserialize, Serialize};
+
+use crate::error::PoetryError;
+
+/// How chunks are put into batches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Batching {
+    /// Shuffled, whatever their lengths. The default.
+    #[default]
+    Shuffled,
+    /// Shuffled among chunks of like length, so that little is padded.
+    Bucketed,
+}
+
+/// How the model is trained. Positions of schedules are epochs: 0.5 is the middle of the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TrainingOptions {
+    /// Epochs at most; 100 by default.
+    pub epochs: u64,
+    /// Chunks of a batch; 32 by default.
+    pub batch: usize,
+    /// How chunks are put into batches.
+    pub batching: Batching,
+    /// The learning rate; by default cosines with restarts that begin at 2.5 · 10⁻⁴, the first 10
+    /// epochs long.
+    pub schedule: Schedule,
+    /// How often the decoder gets the true word before, and not its own; half the time by default.
+    pub forcing: Forcing,
+    /// Phases from short chunks to long ones; none by default. Its phases decide the forcing, and
+    /// have a factor for the rate.
+    pub curriculum: Option<Curriculum>,
+    /// Norm of all gradients together at most; 1 by default.
+    pub clip: f64,
+    /// The L2 penalty of Adam; 10⁻⁵ by default.
+    pub weight_decay: f64,
+    /// Epochs without a better validation loss after which training stops; 20 by default.
+    pub patience: u32,
+    /// What the validation loss has to fall by to be better; 10⁻⁵ by default.
+    pub min_delta: f64,
+    /// Validation cosine at which training stops; 0.95 by default.
+    pub target_cosine: f64,
+    /// The number format of matrix products: `f32`, the default, or `bf16`.
+    pub precision: Precision,
+    /// Seed of the first weights, of the order of batches and of all draws; 42 by default.
+    pub seed: u64,
+    /// Steps between checkpoints inside an epoch, 500 by default, 0 for none; one is written after every
+    /// epoch.
+    pub save_steps: u64,
+}
+
+impl Default for TrainingOptions {
+    fn default() -> Self {
+        let restarts = Schedule::new(CosineRestarts::new(2.5e-4, 10.0));
+        let half = Forcing::new(ForcingSettings::Constant { ratio: 0.5 });
+        Self {
+            epochs: 100,
+            batch: 32,
+            batching: Batching::default(),
+            schedule: restarts.expect("the rates are positive, and a cycle is 10 epochs"),
+            forcing: half.expect("one half is a share"),
+            curriculum: None,
+            clip: 1.0,
+            weight_decay: 1e-5,
+            patience: 20,
+            min_delta: 1e-5,
+            target_cosine: 0.95,
+            precision: Precision::F32,
+            seed: 42,
+            save_steps: 500,
+        }
+    }
+}
+
+impl TrainingOptions {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is out of its range.
+    pub fn check(&self) -> Result<(), PoetryError> {
+        let at_least_one = [
+            ("training.epochs", self.epochs),
+            ("training.batch", self.batch as u64),
+            ("training.patience", self.patience.into()),
+        ];
+        for (name, value) in at_least_one {
+            if value == 0 {
+                return Err(PoetryError::setting(name, &value, "at least 1"));
+            }
+        }
+        let not_negative = [
+            ("training.weight_decay", self.weight_decay),
+            ("training.min_delta", self.min_delta),
+        ];
+        for (name, value) in not_negative {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(PoetryError::setting(name, &value, "0 or more"));
+            }
+        }
+        if !(self.clip.is_finite() && self.clip > 0.0) {
+            return Err(PoetryError::setting("training.clip", &self.clip, "above 0"));
+        }
+        // Half precision needs a loss scale, which nothing here would gain from.
+        if self.precision == Precision::F16 {
+            return Err(PoetryError::setting(
+                "training.precision",
+                &"f16",
+                "`f32` or `bf16`",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns what the position in a training, in epochs, asks of a step.
+    #[must_use]
+    pub fn at(&self, epoch: f64) -> StepOptions {
+        let rate = self.schedule.rate(epoch);
+        match &self.curriculum {
+            None => StepOptions {
+                rate,
+                forcing: self.forcing.ratio(epoch),
+                max_length: usize::MAX,
+            },
+            Some(curriculum) => {
+                let stage = curriculum.at(epoch);
+                StepOptions {
+                    rate: rate * stage.rate_factor,
+                    forcing: stage.forcing,
+                    max_length: stage.max_length,
+                }
+            }
+        }
+    }
+}
+
+/// What a position in a training asks of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct StepOptions {
+    /// The learning rate.
+    pub rate: f64,
+    /// Share of the time steps that get the true word before.
+    pub forcing: f64,
+    /// Tokens of a chunk that are used at most.
+    pub max_length: usize,
+}

@@ -1,0 +1,9 @@
+//! Trains a model on the chunks of a corpus, through the trainer of `kato-neural`.
+
+mod judging;
+mod source;
+mod task;
+
+pub use judging::judge;
+pub(crate) use source::ChunkBatches;
+pub(crate) use task::{Reconstruction, TrainingBatch};

@@ -1,0 +1,228 @@
+//! The program `kato-poetry`, as a user runs it.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::sonnets_file;
+
+type Done = Result<(), Box<dyn Error>>;
+
+/// Flags of a training that takes a moment.
+const SMALL: [&str; 18] = [
+    "--unit",
+    "gap",
+    "--titles",
+    "--dims",
+    "6",
+    "--hidden",
+    "7",
+    "--layers",
+    "1",
+    "--bottleneck",
+    "4",
+    "--batch",
+    "3",
+    "--epochs",
+    "2",
+    "--threads",
+    "1",
+    "--json",
+];
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_kato-poetry"))
+}
+
+fn run(arguments: &[&str]) -> Result<Output, Box<dyn Error>> {
+    Ok(program().args(arguments).output()?)
+}
+
+fn train(folder: &Path) -> Command {
+    let mut command = program();
+    command
+        .arg("train")
+        .arg(sonnets_file())
+        .arg("--out")
+        .arg(folder)
+        .args(SMALL);
+    command
+}
+
+fn json(output: &Output) -> Result<Value, Box<dyn Error>> {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+#[test]
+fn a_run_is_trained_asked_and_compared() -> Done {
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run");
+    let place = at.to_str().ok_or("a path of text")?;
+    let outcome = json(&train(&at).output()?)?;
+    assert_eq!(
+        (&outcome["ending"], &outcome["n_epochs"]),
+        (&"complete".into(), &2.into())
+    );
+    assert!(at.join("report.html").exists());
+
+    let rebuilt = json(&run(&["reconstruct", place, "--json"])?)?;
+    assert_eq!(rebuilt[0]["tokens"][0]["word"], "<POEM_START>");
+    let found = json(&run(&[
+        "neighbours",
+        place,
+        "Shall I compare thee",
+        "--limit",
+        "2",
+        "--json",
+    ])?)?;
+    assert_eq!(found.as_array().map(Vec::len), Some(2));
+    let texts = json(&run(&[
+        "walk",
+        place,
+        "the eye / of heaven",
+        "true minds",
+        "--json",
+    ])?)?;
+    assert_eq!(texts.as_array().map(Vec::len), Some(5));
+    let codes = folder.path().join("codes.npy");
+    let out = codes.to_str().ok_or("a path of text")?;
+    assert_eq!(
+        json(&run(&["encode", place, "--out", out, "--json"])?)?["poems"],
+        6
+    );
+    assert_eq!(kato_poetry::npy::read::<f32>(&codes)?.0, [6, 4]);
+    let compared = json(&run(&["compare", place, place, "--json"])?)?;
+    assert_eq!(compared["settings"].as_array().map(Vec::len), Some(0));
+
+    // More epochs go on where it ended.
+    let outcome = json(&run(&["resume", place, "--epochs", "3", "--json"])?)?;
+    assert_eq!(outcome["n_epochs"], 3);
+    Ok(())
+}
+
+#[test]
+fn exit_codes_say_what_to_do() -> Done {
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run");
+    let place = at.to_str().ok_or("a path of text")?;
+    let code =
+        |arguments: &[&str]| -> Result<_, Box<dyn Error>> { Ok(run(arguments)?.status.code()) };
+    assert_eq!(code(&["train"])?, Some(2));
+    assert_eq!(code(&["resume", place])?, Some(2), "there is no run");
+    assert_eq!(code(&["train", "/nowhere.json", "--out", place])?, Some(1));
+    assert!(train(&at).output()?.status.success());
+    assert_eq!(
+        train(&at).output()?.status.code(),
+        Some(6),
+        "there is a run"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_dry_run_measures_and_writes_nothing() -> Done {
+    let folder = tempfile::tempdir()?;
+    let file = sonnets_file();
+    let text = file.to_str().ok_or("a path of text")?;
+    let mut command = program();
+    command
+        .current_dir(folder.path())
+        .args(["train", text, "--dry-run"])
+        .args(SMALL);
+    let measured = json(&command.output()?)?;
+    assert!(measured["n_parameters"].as_u64() > Some(0));
+    assert_eq!(std::fs::read_dir(folder.path())?.count(), 0);
+    Ok(())
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_is_saved_and_says_how_to_go_on() -> Done {
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run");
+    // So many epochs that it cannot be over by then.
+    let mut child = train(&at)
+        .args([
+            "--set",
+            "training.epochs=100000",
+            "--set",
+            "training.patience=100000",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let begun = Instant::now();
+    let history = at.join("history.jsonl");
+    while std::fs::metadata(&history).map_or(0, |file| file.len()) == 0 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "no epoch in two minutes"
+        );
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()?;
+    assert!(killed.success());
+    let status = child.wait()?;
+    let mut errors = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().ok_or("piped")?, &mut errors)?;
+    assert_eq!(status.code(), Some(130), "{errors}");
+    assert!(
+        errors.contains("go on with `kato-poetry resume"),
+        "{errors}"
+    );
+    Ok(())
+}
+
+/// Returns of every epoch what does not depend on time.
+fn epochs(folder: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+    let text = std::fs::read_to_string(folder.join("history.jsonl"))?;
+    let lines = text.lines().map(|line| -> Result<String, Box<dyn Error>> {
+        let record: Value = serde_json::from_str(line)?;
+        Ok(format!(
+            "{} {} {}",
+            record["step"], record["train_loss"], record["validation"]
+        ))
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_run_that_was_killed_at_any_moment_ends_with_the_same_epochs() -> Done {
+    let folder = tempfile::tempdir()?;
+    let flags = [
+        "--set",
+        "training.epochs=6",
+        "--set",
+        "training.save_steps=2",
+    ];
+    let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
+    assert!(train(&whole).args(flags).output()?.status.success());
+    let expected = epochs(&whole)?;
+    assert_eq!(expected.len(), 6);
+
+    let quiet = |command: &mut Command| -> Result<std::process::Child, std::io::Error> {
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    };
+    let mut child = quiet(train(&killed).args(flags))?;
+    // Not before there is a run that can be gone on with; then sooner and later.
+    while !killed.join("run.json").exists() {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    for milliseconds in [10, 60, 5, 120, 30] {
+        std::thread::park_timeout(Duration::from_millis(milliseconds));
+        child.kill()?;
+        child.wait()?;
+        let mut command = program();
+        child = quiet(command.arg("resume").arg(&killed))?;
+    }
+    assert!(child.wait()?.success());
+    assert_eq!(epochs(&killed)?, expected);
+    Ok(())
+}
