@@ -1,5 +1,7 @@
 //! How good reconstructions are, and whether the bottleneck lives.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::Chunk;
@@ -36,23 +38,48 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Returns in words that the bottleneck has collapsed, and what to change; `None` while it lives.
+    /// Returns how the model has collapsed; `None` while it lives.
     #[must_use]
-    pub fn warning(&self) -> Option<String> {
-        let percent = |share: f64| share * 100.0;
+    pub fn collapse(&self) -> Option<Collapse> {
         if self.live_units < FEW_ALIVE {
-            return Some(format!(
+            let live_units = self.live_units;
+            return Some(Collapse::Bottleneck { live_units });
+        }
+        let variance_ratio = self.variance_ratio;
+        (variance_ratio < ALL_ALIKE).then_some(Collapse::Alike { variance_ratio })
+    }
+}
+
+/// How a model has stopped to tell texts apart; its text says what to change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Collapse {
+    /// Few units of the code differ between chunks.
+    Bottleneck {
+        /// Share of those that do.
+        live_units: f64,
+    },
+    /// What is rebuilt differs little between tokens.
+    Alike {
+        /// Its variance over that of the text.
+        variance_ratio: f64,
+    },
+}
+
+impl fmt::Display for Collapse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bottleneck { live_units } => write!(
+                f,
                 "the bottleneck collapses: {:.0} % of its units differ between chunks; lower `loss.bottleneck_l2`, keep `model.batch_norm` on, or make `model.bottleneck` smaller",
-                percent(self.live_units)
-            ));
-        }
-        if self.variance_ratio < ALL_ALIKE {
-            return Some(format!(
+                live_units * 100.0
+            ),
+            Self::Alike { variance_ratio } => write!(
+                f,
                 "reconstructions are nearly all alike: they have {:.0} % of the text's variance; the decoder does not listen to the code yet: train longer, lower `training.forcing`, raise `model.bottleneck`, or take a smaller `vectors.dims`",
-                percent(self.variance_ratio)
-            ));
+                variance_ratio * 100.0
+            ),
         }
-        None
     }
 }
 
@@ -237,7 +264,7 @@ mod tests {
         // One of two units is the same in both chunks.
         assert_eq!(judgement.live_units, 0.5);
         assert_eq!(judgement.code_square, (1.0 + 25.0) / 2.0);
-        assert_eq!(judgement.warning(), None);
+        assert_eq!(judgement.collapse(), None);
     }
 
     #[test]
@@ -246,20 +273,13 @@ mod tests {
         judge.add_chunk(&[1.0, -1.0], &[0.1, 0.1], &[0.0]);
         judge.add_chunk(&[1.0, -1.0], &[0.1, 0.1], &[0.0]);
         let collapsed = judge.judgement();
-        assert!(
-            collapsed
-                .warning()
-                .is_some_and(|text| text.contains("`loss.bottleneck_l2`"))
-        );
+        let text = |judgement: &Judgement| judgement.collapse().unwrap().to_string();
+        assert!(text(&collapsed).contains("`loss.bottleneck_l2`"));
         let alike = Judgement {
             live_units: 1.0,
             ..collapsed
         };
-        assert!(
-            alike
-                .warning()
-                .is_some_and(|text| text.contains("0 % of the text's variance"))
-        );
+        assert!(text(&alike).contains("0 % of the text's variance"));
     }
 
     #[test]

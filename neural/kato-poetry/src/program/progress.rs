@@ -1,10 +1,12 @@
 //! Tells how a training goes, on standard error: a bar on a terminal, a line an epoch elsewhere.
 
 use std::io::IsTerminal;
+use std::mem::{Discriminant, discriminant};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use kato_poetry::metrics::Collapse;
 use kato_poetry::run::{EpochRecord, StepRecord, TrainingEvent};
 
 use super::output::tell;
@@ -14,7 +16,7 @@ pub(crate) struct Progress<'a> {
     bar: ProgressBar,
     stop: &'a AtomicBool,
     has_told_stop: bool,
-    last_warning: String,
+    told: Option<Discriminant<Collapse>>,
 }
 
 impl<'a> Progress<'a> {
@@ -32,7 +34,7 @@ impl<'a> Progress<'a> {
             bar,
             stop,
             has_told_stop: false,
-            last_warning: String::new(),
+            told: None,
         }
     }
 
@@ -41,10 +43,10 @@ impl<'a> Progress<'a> {
         match event {
             TrainingEvent::Step(record) => self.step(record),
             TrainingEvent::Epoch(record) => self.line(&epoch_line(record)),
-            // A collapse lasts for epochs; it is told once.
-            TrainingEvent::Warning(warning) if warning != self.last_warning => {
-                warning.clone_into(&mut self.last_warning);
-                self.line(&format!("warning: {warning}"));
+            // A collapse lasts for epochs, with other figures in each; it is told once.
+            TrainingEvent::Collapse(collapse) if self.told != Some(discriminant(&collapse)) => {
+                self.told = Some(discriminant(&collapse));
+                self.line(&format!("warning: {collapse}"));
             }
             _ => {}
         }

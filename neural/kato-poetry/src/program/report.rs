@@ -43,11 +43,11 @@ fn page(history: &[EpochRecord], outcome: &Outcome) -> String {
             ((best.epoch + 1).to_string(), "best epoch".to_owned()),
         ]);
     }
-    if let Some(warning) = history
+    if let Some(collapse) = history
         .last()
-        .and_then(|record| record.validation.warning())
+        .and_then(|record| record.validation.collapse())
     {
-        page.paragraph(&format!("Warning: {warning}."));
+        page.paragraph(&format!("Warning: {collapse}."));
     }
     page.pictures(pictures(history));
     page.into_html()

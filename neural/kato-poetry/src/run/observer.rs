@@ -11,7 +11,7 @@ use kato_neural::train::{Event, Observer, Place, StepReport, Trainer};
 use super::history::{EpochRecord, History};
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
-use crate::metrics::Judgement;
+use crate::metrics::{Collapse, Judgement};
 use crate::settings::Settings;
 use crate::training::{Reconstruction, judge};
 
@@ -26,8 +26,8 @@ pub enum TrainingEvent<'a> {
     Step(&'a StepRecord),
     /// An epoch was judged and saved.
     Epoch(&'a EpochRecord),
-    /// The model does not learn as it should; in words, with what to change.
-    Warning(&'a str),
+    /// The model does not tell texts apart.
+    Collapse(Collapse),
 }
 
 /// A step of a training.
@@ -163,8 +163,8 @@ impl<'a> Watch<'a> {
             self.error = Some(error);
         }
         let mut goes_on = (self.on_event)(TrainingEvent::Epoch(&record));
-        if let Some(warning) = validation.warning().filter(|_| epoch >= N_PATIENT) {
-            goes_on &= (self.on_event)(TrainingEvent::Warning(&warning));
+        if let Some(collapse) = validation.collapse().filter(|_| epoch >= N_PATIENT) {
+            goes_on &= (self.on_event)(TrainingEvent::Collapse(collapse));
         }
         if validation.cosine >= self.settings.training.target_cosine {
             self.has_reached_target = true;
