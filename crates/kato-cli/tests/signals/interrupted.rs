@@ -2,8 +2,13 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use signal_hook::consts::SIGINT;
+use signal_hook::flag::register_conditional_shutdown;
 
 use crate::random::Random;
 use crate::report::stderr;
@@ -34,6 +39,7 @@ pub(crate) struct Interrupted {
 /// Runs a program, sends it SIGINT or SIGTERM after a while, and expects it to obey.
 pub(crate) fn interrupt(mut command: Command, after: Duration, random: &mut Random) -> Interrupted {
     let name = random.pick(&["INT", "TERM"]);
+    take_interrupts();
     let mut child = command.spawn().unwrap();
     // The moment is the point: nothing is waited for.
     thread::sleep(after);
@@ -65,4 +71,14 @@ pub(crate) fn interrupt(mut command: Command, after: Duration, random: &mut Rand
         );
     }
     Interrupted { output, was_over }
+}
+
+/// Lets programs be interrupted before their first line, also where the tests are a job in the background of a script.
+fn take_interrupts() {
+    static ONCE: Once = Once::new();
+    // A shell lets such jobs ignore SIGINT, and programs inherit that. What is caught here is at its default in them.
+    ONCE.call_once(|| {
+        let always = Arc::new(AtomicBool::new(true));
+        register_conditional_shutdown(SIGINT, INTERRUPTED, always).unwrap();
+    });
 }

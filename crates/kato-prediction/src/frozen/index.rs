@@ -738,3 +738,6 @@ fn find_rank(column: &CheckedBytes, ranks: View<'_>, rank: u32) -> Option<usize>
     let idx = lower_bound(0, n_ranks, u64::from(rank), get);
     (idx < n_ranks && ranks.u32(idx) == rank).then_some(idx)
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::support::{build, name, teach};
+use crate::support::{build, events, name, teach};
 
 /// Symbols that are alike only if equal, and symbols that are alike in all degrees.
 const ALPHABETS: [[&str; 10]; 2] = [
@@ -75,6 +75,20 @@ proptest! {
         learn_above(&case, &mut lower[1], &mut upper[1]);
         check_all(&case, &lower, &upper);
     }
+}
+
+#[test]
+fn a_name_that_no_pattern_holds_is_a_symbol_once_it_is_learned() {
+    let lessons = ["a b", "a c", "a d", "a e"].map(|text| (events(text), 1));
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    teach(&kb, &[lessons.to_vec()]);
+    let mut upper = PatternIndex::over(build(&kb).nodes().nth(1).unwrap().unwrap());
+    // The fourth name was taught alone, which is no pattern.
+    assert_eq!((upper.n_patterns(), upper.n_symbols()), (1, 3));
+    let names = [3, 0].map(|idx: usize| name(&lessons[idx].0));
+    learn(&mut upper, &names, 2);
+    assert_eq!((upper.n_patterns(), upper.n_symbols()), (2, 4));
 }
 
 /// Learns what comes after the index was written.

@@ -5,6 +5,7 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod beyond;
 mod conformance;
 mod durability;
 mod exchange;
