@@ -10,10 +10,11 @@ use crate::error::PoetryError;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LossKind {
-    /// The mean squared difference over the numbers of a vector. The default.
-    #[default]
+    /// The mean squared difference over the numbers of a vector.
     Mse,
-    /// 1 − cosine, mixed with the squared difference by `mse_share`.
+    /// 1 − cosine, mixed with the squared difference by `mse_share`. The default: it is what runs are
+    /// judged by, and the squared difference is content with the mean vector for longer.
+    #[default]
     Cosine,
 }
 
@@ -36,7 +37,7 @@ pub struct LossOptions {
 impl Default for LossOptions {
     fn default() -> Self {
         Self {
-            kind: LossKind::Mse,
+            kind: LossKind::Cosine,
             mse_share: 0.1,
             temperature: None,
             bottleneck_l2: 1e-3,
