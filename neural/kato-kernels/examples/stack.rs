@@ -7,6 +7,11 @@ use std::time::Instant;
 
 use kato_kernels::*;
 
+#[path = "support/clock.rs"]
+mod clock;
+
+use clock::processor_seconds;
+
 const BATCH: usize = 64;
 const ROWS: usize = 151;
 const WIDTH: usize = 128;
@@ -25,17 +30,6 @@ const SIZES: [usize; 12] = [
     4 * WIDTH * WIDTH,
     WIDTH,
 ];
-
-fn processor_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .expect("fields")
-        .split(' ')
-        .collect();
-    (fields[12].parse::<f64>().expect("ticks") + fields[13].parse::<f64>().expect("ticks")) / 100.0
-}
 
 #[rustfmt::skip]
 fn weights(p: &[Vec<f32>]) -> BlockWeights<'_> {

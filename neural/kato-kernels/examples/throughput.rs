@@ -7,19 +7,13 @@ use std::time::Instant;
 
 use kato_kernels::*;
 
+#[path = "support/clock.rs"]
+mod clock;
+
+use clock::processor_seconds;
+
 const BATCH: usize = 32;
 const STEPS: usize = 50;
-
-fn processor_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .expect("fields")
-        .split(' ')
-        .collect();
-    (fields[12].parse::<f64>().expect("ticks") + fields[13].parse::<f64>().expect("ticks")) / 100.0
-}
 
 #[rustfmt::skip]
 fn layers(p: &[Vec<f32>]) -> Vec<LayerWeights<'_>> {

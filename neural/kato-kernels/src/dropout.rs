@@ -1,5 +1,7 @@
 //! Draws dropout masks that are functions of where they are used, so that nothing is stored.
 
+use kato_random::SplitMix64;
+
 /// Seed and step of a draw: equal ones give equal masks, on any number of threads, and again when
 /// a forward pass is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,10 +115,7 @@ impl RowMask {
     }
 }
 
-/// Mixes 64 bits: the step of SplitMix64.
+/// Mixes 64 bits.
 const fn mix(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    SplitMix64::from_seed(value).next_u64()
 }
