@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io::{BufWriter, Write};
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 use crate::error::PoetryError;
 
@@ -20,7 +22,7 @@ pub(crate) fn write_whole(
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
-        let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        let mut file = temporary(folder.unwrap_or(Path::new(".")))?;
         let mut buffer = BufWriter::with_capacity(1 << 20, file.as_file_mut());
         write(&mut buffer)?;
         buffer.flush()?;
@@ -28,21 +30,19 @@ pub(crate) fn write_whole(
         // Before the renaming: after a power cut, the name must not stand for a file without its
         // content.
         file.as_file().sync_all()?;
-        make_readable(file.as_file())?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     };
     attempt().map_err(PoetryError::file("write", path))
 }
 
-/// Gives a file the rights that a new one usually has; those of temporary ones are for the owner alone.
-fn make_readable(file: &fs::File) -> std::io::Result<()> {
+/// Creates a temporary file in the folder of its later place, with the rights of any new file.
+fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    // Temporary files are the owner's alone by default.
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.set_permissions(fs::Permissions::from_mode(0o644))?;
-    }
-    Ok(())
+    builder.permissions(PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
 }
 
 /// Writes a value as JSON that people can read.

@@ -6,7 +6,11 @@ mod tsv;
 
 use std::error::Error;
 use std::io::{BufWriter, Write};
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use tempfile::{Builder, NamedTempFile};
 
 use crate::error::UnifracError;
 use crate::matrix::DistanceMatrix;
@@ -47,12 +51,15 @@ fn whole_file(
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
-        let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        let file = temporary(folder.unwrap_or(Path::new(".")))?;
         let mut sink = BufWriter::with_capacity(1 << 16, file);
         write(&mut sink)?;
         let file = sink
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)?;
+        // Before the renaming: after a power cut, the name must not stand for a file without its
+        // content.
+        file.as_file().sync_all()?;
         file.persist(path)?;
         Ok(())
     };
@@ -60,4 +67,13 @@ fn whole_file(
         path: path.to_owned(),
         source,
     })
+}
+
+/// Creates a temporary file in the folder of its later place, with the rights of any new file.
+fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    // Temporary files are the owner's alone by default.
+    #[cfg(unix)]
+    builder.permissions(PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
 }

@@ -95,3 +95,20 @@ fn a_file_is_replaced_whole_or_stays() {
     // Nothing else lies there: no file with half of it.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+#[cfg(unix)]
+#[test]
+fn others_may_read_a_file_as_they_may_any_new_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |name: &str| {
+        let metadata = std::fs::metadata(folder.path().join(name)).unwrap();
+        metadata.permissions().mode()
+    };
+    std::fs::write(folder.path().join("any"), "").unwrap();
+    for name in ["d.npy", "d.h5", "d.tsv"] {
+        matrix().write(folder.path().join(name)).unwrap();
+        assert_eq!(mode(name), mode("any"), "{name}");
+    }
+    assert_eq!(mode("d.ids.txt"), mode("any"));
+}
