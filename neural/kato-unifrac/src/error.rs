@@ -36,6 +36,14 @@ pub enum UnifracError {
         /// What is wrong with it.
         source: NewickError,
     },
+    /// A file is no matrix of distances.
+    #[error("`{}` cannot be read as distances of samples; write it anew", path.display())]
+    Distances {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// Table and tree do not fit, and the options do not say what to do.
     #[error("table and tree do not fit:\n{0}")]
     Refused(Box<Check>),
@@ -92,6 +100,12 @@ pub enum UnifracError {
     /// The name of a file does not say in which form to write it.
     #[error("`{}` names no format; end it in .npy, .h5 or .tsv", path.display())]
     UnknownOutput {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The name of a table's file does not say in which form to write it.
+    #[error("`{}` names no format of tables; end it in .biom or .tsv", path.display())]
+    UnknownTableOutput {
         /// The file.
         path: PathBuf,
     },

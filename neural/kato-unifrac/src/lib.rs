@@ -8,13 +8,14 @@
 //!   [`MatchOptions`] what is done about it.
 //! - What is computed: [`Community::distances`], [`Community::distances_of`],
 //!   [`Community::faith_pd`], each with a [`Metric`] and [`ComputeOptions`].
-//! - What comes out: [`DistanceMatrix`], [`DistanceRows`].
+//! - What comes out: [`DistanceMatrix`], which is read back as well, and [`DistanceRows`].
 //! - Beside it: [`rarefy()`].
 
 pub mod check;
 mod community;
 mod compute;
 mod error;
+mod input;
 mod matrix;
 mod metric;
 pub mod newick;

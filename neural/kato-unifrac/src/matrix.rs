@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::UnifracError;
-use crate::output;
+use crate::{input, output};
 
 /// Distances of all pairs of samples: symmetric, with zeros on the diagonal.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,50 @@ pub struct DistanceRows {
 
 impl DistanceMatrix {
     pub(crate) fn new(ids: Vec<String>, condensed: Vec<f64>) -> Self {
+        Self { ids, condensed }
+    }
+
+    /// Creates a matrix from names and the upper triangle without the diagonal, row behind row.
+    ///
+    /// # Errors
+    ///
+    /// There are not n·(n − 1)/2 distances, or one is negative or not finite.
+    pub fn from_condensed(ids: Vec<String>, condensed: Vec<f64>) -> Result<Self, UnifracError> {
+        let n_pairs = ids.len() * ids.len().saturating_sub(1) / 2;
+        let are_distances = condensed.iter().all(|d| d.is_finite() && *d >= 0.0);
+        if condensed.len() != n_pairs || !are_distances {
+            return Err(UnifracError::InvalidSetting {
+                setting: "condensed",
+                reason: "give one distance for each pair of samples, 0 or more",
+            });
+        }
+        Ok(Self { ids, condensed })
+    }
+
+    /// Reads a matrix from a file, in the form that its name ends in: those of
+    /// [`write`](Self::write), of `ssu` (`.h5`) and of scikit-bio and QIIME (`.tsv`, `.txt`; `.csv`
+    /// with commas). Beside `.npy`, a file that ends in `.ids.txt` instead has the names.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or holds no matrix of distances: it is not symmetric to a millionth
+    /// of its greatest, a distance is negative or not finite, or a name stands in it twice.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, UnifracError> {
+        input::read(path.as_ref())
+    }
+
+    /// Returns the matrix of some samples, by their numbers, in the order given.
+    ///
+    /// # Panics
+    ///
+    /// There is no such sample.
+    #[must_use]
+    pub fn select(&self, samples: &[usize]) -> Self {
+        let ids = samples.iter().map(|&i| self.ids[i].clone()).collect();
+        let rows = samples.iter().enumerate();
+        let condensed = rows
+            .flat_map(|(at, &i)| samples[at + 1..].iter().map(move |&j| self.get(i, j)))
+            .collect();
         Self { ids, condensed }
     }
 

@@ -15,7 +15,7 @@ use tempfile::{Builder, NamedTempFile};
 use crate::error::UnifracError;
 use crate::matrix::DistanceMatrix;
 
-type Cause = Box<dyn Error + Send + Sync>;
+pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 
 pub(crate) fn write(matrix: &DistanceMatrix, path: &Path) -> Result<(), UnifracError> {
     let write: fn(&DistanceMatrix, &mut dyn Write) -> Result<(), Cause> =
@@ -42,7 +42,7 @@ pub(crate) fn write(matrix: &DistanceMatrix, path: &Path) -> Result<(), UnifracE
 }
 
 /// Writes a file under another name beside its own, and gives it its name when it is whole.
-fn whole_file(
+pub(crate) fn whole_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Cause>,
 ) -> Result<(), UnifracError> {

@@ -5,6 +5,7 @@ mod biom_json;
 mod classic;
 mod error;
 mod read;
+mod write;
 
 pub use error::TableError;
 

@@ -112,3 +112,46 @@ fn others_may_read_a_file_as_they_may_any_new_one() {
     }
     assert_eq!(mode("d.ids.txt"), mode("any"));
 }
+
+#[test]
+fn what_is_written_is_read_back_bit_for_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["d.npy", "d.h5", "d.tsv"] {
+        let path = folder.path().join(name);
+        matrix().write(&path).unwrap();
+        assert_eq!(DistanceMatrix::read(&path).unwrap(), matrix(), "{name}");
+    }
+    let chosen = matrix().select(&[2, 0]);
+    assert_eq!(chosen.sample_ids(), ["dé trois", "s1"]);
+    assert_eq!(chosen.condensed(), [matrix().get(0, 2)]);
+}
+
+#[test]
+fn what_are_no_distances_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.tsv");
+    for (text, wanted) in [
+        (
+            "\ta\tb\na\t0\t1\nb\t2\t0\n",
+            "two distances between `a` and `b`",
+        ),
+        ("\ta\tb\na\t0\t-1\nb\t-1\t0\n", "is -1"),
+        ("\ta\tb\na\t1\t1\nb\t1\t0\n", "away from itself"),
+        ("\ta\tb\nb\t0\t1\na\t1\t0\n", "not the sample of column 1"),
+        ("\ta\ta\na\t0\t1\na\t1\t0\n", "twice"),
+        ("\ta\tb\na\t0\t1\n", "numbers for 2 names"),
+        ("\ta\tb\na\t0\tx\n", "`x` is no number"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = DistanceMatrix::read(&path).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains(wanted), "{cause}");
+    }
+    let short = folder.path().join("s.npy");
+    matrix().write(&short).unwrap();
+    let bytes = std::fs::read(&short).unwrap();
+    for end in [0, 7, 40, bytes.len() - 8, bytes.len() - 1] {
+        std::fs::write(&short, &bytes[..end]).unwrap();
+        assert!(DistanceMatrix::read(&short).is_err(), "cut off at {end}");
+    }
+}

@@ -274,3 +274,24 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 }
+
+#[test]
+fn what_is_written_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let sparse = table(3, 2, &[(0, 0, 1.5), (2, 0, 4.0), (1, 1, 1e6)]);
+    let empty = table(2, 1, &[]);
+    for name in ["t.biom", "t.tsv"] {
+        let path = folder.path().join(name);
+        for table in [&sparse, &empty] {
+            table.write(&path).unwrap();
+            assert_eq!(Table::read(&path).unwrap(), *table, "{name}");
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        empty.write(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name} has no clock");
+    }
+    assert!(sparse.write(folder.path().join("t.h5")).is_err());
+    let chosen = sparse.select(&[1]);
+    assert_eq!(chosen.sample_ids(), ["s1"]);
+    assert_eq!(chosen.sample(0).collect::<Vec<_>>(), [(1, 1e6)]);
+}
