@@ -1,0 +1,179 @@
+//! What can go wrong, with a way out in every text.
+
+use std::io;
+use std::path::PathBuf;
+
+use kato_advice::ErrorClass;
+use kato_unifrac::UnifracError;
+
+/// Why a community could not be read, prepared, made or predicted from.
+///
+/// The text says what is wrong and what to do next; [`class`](Self::class) says the same to a
+/// program.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MicrobesError {
+    /// Table, tree or distances cannot be read or do not fit.
+    #[error("table, tree or distances cannot be used")]
+    Unifrac {
+        /// Why.
+        #[from]
+        source: UnifracError,
+    },
+    /// Names of features are no sequences.
+    #[error(
+        "{n} of {n_features} features are no nucleotide sequences, among them {}; their names have to be the sequences, or a FASTA file has to give one for each name: `--fasta FILE`",
+        examples.join(", ")
+    )]
+    NoSequences {
+        /// How many are none.
+        n: usize,
+        /// Features of the table.
+        n_features: usize,
+        /// The first of them.
+        examples: Vec<String>,
+    },
+    /// A FASTA file lacks sequences of the table.
+    #[error(
+        "`{}` has no sequence for {n} of {n_features} features, among them {}; give the representative sequences that the table was made with",
+        path.display(), examples.join(", ")
+    )]
+    AbsentSequences {
+        /// The file.
+        path: PathBuf,
+        /// How many it lacks.
+        n: usize,
+        /// Features of the table.
+        n_features: usize,
+        /// The first of them.
+        examples: Vec<String>,
+    },
+    /// A line of a text file cannot be understood.
+    #[error("`{}`, line {line}: {reason}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Line, counted from 1.
+        line: usize,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// There is no such column.
+    #[error("the metadata have no column `{column}`; they have {}", columns.join(", "))]
+    NoColumn {
+        /// The column asked for.
+        column: String,
+        /// The columns that there are.
+        columns: Vec<String>,
+    },
+    /// A column holds values of another kind than were asked for.
+    #[error("column `{column}` has the value `{value}`, which is no number; predict it as classes")]
+    NotNumeric {
+        /// The column.
+        column: String,
+        /// The value.
+        value: String,
+    },
+    /// There are too few samples left.
+    #[error("{what}: {n} samples are left, and {least} are needed; {advice}")]
+    TooFewSamples {
+        /// For what they are needed.
+        what: &'static str,
+        /// Samples that are left.
+        n: usize,
+        /// Samples that are needed.
+        least: usize,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A setting has a value that nothing can be done with.
+    #[error("the setting `{name}` is {value}; it has to be {expected}")]
+    Setting {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What is possible.
+        expected: &'static str,
+    },
+    /// The forest could not be grown.
+    #[error("the random forest cannot be grown: {reason}")]
+    Forest {
+        /// What its library says.
+        reason: String,
+    },
+    /// A file cannot be read or written.
+    #[error("cannot {action} `{}`; check the path, its permissions and the room on the disk", path.display())]
+    File {
+        /// What was tried: read, write, create.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
+}
+
+impl MicrobesError {
+    /// Returns what a caller can do about the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Setting { .. } | Self::NoColumn { .. } | Self::NotNumeric { .. } => {
+                ErrorClass::Usage
+            }
+            Self::File { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::Unifrac { source } => match source {
+                UnifracError::Read { source, .. } => ErrorClass::of_io(source.kind()),
+                UnifracError::InvalidSetting { .. }
+                | UnifracError::UnknownOutput { .. }
+                | UnifracError::UnknownTableOutput { .. }
+                | UnifracError::UnknownSample { .. } => ErrorClass::Usage,
+                _ => ErrorClass::Other,
+            },
+            Self::NoSequences { .. }
+            | Self::AbsentSequences { .. }
+            | Self::Line { .. }
+            | Self::TooFewSamples { .. }
+            | Self::Forest { .. } => ErrorClass::Other,
+        }
+    }
+
+    /// Makes a closure that turns an error of the operating system into one that names the file.
+    pub(crate) fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// Creates the error of an impossible setting.
+    pub(crate) fn setting(
+        name: &'static str,
+        value: &impl ToString,
+        expected: &'static str,
+    ) -> Self {
+        Self::Setting {
+            name,
+            value: value.to_string(),
+            expected,
+        }
+    }
+}
+
+/// How many names an error or a report shows.
+pub(crate) const N_EXAMPLES: usize = 10;
+
+/// Returns the first names, each short enough for a line.
+pub(crate) fn examples<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let short = |name: &str| match name.char_indices().nth(40) {
+        Some((end, _)) => format!("`{}…`", &name[..end]),
+        None => format!("`{name}`"),
+    };
+    names.take(N_EXAMPLES).map(short).collect()
+}

@@ -1,0 +1,166 @@
+//! `check`: what there is, and what does not fit.
+
+use kato_microbes::metadata::{Column, Metadata};
+use kato_microbes::{CommunityReport, Microbes, MicrobesError, rarefied};
+use kato_unifrac::newick::NewickOptions;
+use kato_unifrac::{Table, Tree};
+use serde::Serialize;
+
+use super::Failure;
+use super::cli::CheckArguments;
+use super::output::{names, say, say_json};
+
+/// What was found, as JSON.
+#[derive(Serialize)]
+struct Found {
+    samples: usize,
+    features: usize,
+    counts: usize,
+    findings: Vec<String>,
+    community: Option<CommunityReport>,
+    columns: Vec<Column>,
+    samples_without_row: Vec<String>,
+    rows_without_sample: Vec<String>,
+    fits: bool,
+}
+
+/// Checks files against each other and prints every finding.
+pub(crate) fn check(arguments: &CheckArguments) -> Result<(), Failure> {
+    let table = Table::read(&arguments.table)?;
+    let mut found = Found {
+        samples: table.n_samples(),
+        features: table.n_features(),
+        counts: table.n_entries(),
+        findings: Vec::new(),
+        community: None,
+        columns: Vec::new(),
+        samples_without_row: Vec::new(),
+        rows_without_sample: Vec::new(),
+        fits: true,
+    };
+    if let Some(path) = &arguments.tree {
+        let tree = Tree::read(path, NewickOptions::default())?;
+        let check = kato_unifrac::check(&table, &tree);
+        found.fits &= check.passes(arguments.fit.options());
+        let lines = check
+            .findings
+            .iter()
+            .map(|finding| in_flags(&finding.to_string()));
+        found.findings = lines.collect();
+    }
+    let mut options = arguments.options.options();
+    options.tokens = options.tokens.with_max_bp(arguments.max_bp);
+    options.fasta.clone_from(&arguments.fasta);
+    match Microbes::prepare(&table, &options) {
+        Ok(microbes) => found.community = Some(microbes.report),
+        // Distances and forests need no sequences, so that this alone is no fault.
+        Err(error @ MicrobesError::NoSequences { .. }) => {
+            found.findings.push(format!("note, {error}"));
+            found.community = Some(rarefied(&table, &options)?.1);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if let Some(path) = &arguments.metadata {
+        let metadata = Metadata::read(path)?;
+        let absent = |id: &&String| metadata.row(id).is_none();
+        found.samples_without_row = table.sample_ids().iter().filter(absent).cloned().collect();
+        let of_table: std::collections::HashSet<_> = table.sample_ids().iter().collect();
+        let surplus = metadata
+            .sample_ids()
+            .iter()
+            .filter(|id| !of_table.contains(id));
+        found.rows_without_sample = surplus.cloned().collect();
+        found.columns = metadata.columns().to_vec();
+    }
+    if arguments.output.json {
+        say_json(&found)?;
+    } else {
+        say_found(&found)?;
+    }
+    if found.fits {
+        Ok(())
+    } else {
+        Err(Failure::Check)
+    }
+}
+
+fn say_found(found: &Found) -> Result<(), Failure> {
+    let Found {
+        samples,
+        features,
+        counts,
+        ..
+    } = found;
+    say(format_args!(
+        "table: {samples} samples, {features} features, {counts} counts other than 0"
+    ))?;
+    if let Some(report) = &found.community {
+        let CommunityReport {
+            n_samples,
+            n_features,
+            depth,
+            tokens,
+            ..
+        } = report;
+        say(format_args!(
+            "at depth {depth}: {n_samples} samples, {n_features} features"
+        ))?;
+        if let Some(line) = names("samples are too shallow", &report.too_shallow) {
+            say(line)?;
+        }
+        if tokens.n_sequences > 0 {
+            say(format_args!(
+                "sequences: {} to {} nucleotides; {} are cut, {} have ambiguous letters ({} letters)",
+                tokens.shortest,
+                tokens.longest,
+                tokens.n_cut,
+                tokens.n_ambiguous,
+                tokens.n_ambiguous_letters
+            ))?;
+        }
+    }
+    for line in &found.findings {
+        say(line)?;
+    }
+    for column in &found.columns {
+        let n = column.values.iter().flatten().count();
+        let kind = format!("{:?}", column.kind).to_lowercase();
+        let source = if column.is_declared {
+            "declared"
+        } else {
+            "by content"
+        };
+        let n_missing = column.values.len() - n;
+        say(format_args!(
+            "column `{}`: {kind} ({source}), {n} values, {n_missing} missing",
+            column.name
+        ))?;
+    }
+    for (what, missing) in [
+        (
+            "samples have no row in the metadata",
+            &found.samples_without_row,
+        ),
+        (
+            "rows of the metadata have no sample",
+            &found.rows_without_sample,
+        ),
+    ] {
+        if let Some(line) = names(what, missing) {
+            say(line)?;
+        }
+    }
+    Ok(())
+}
+
+/// Names the program's flags where the library names its settings.
+fn in_flags(text: &str) -> String {
+    kato_advice::in_words(text, |setting| match setting {
+        "without_unknown_features" => Some("--prune"),
+        "without_empty_samples" => Some("--without-empty"),
+        "with_absent_lengths_as_zero" | "with_negative_lengths_as_zero" => {
+            Some("--lengths-as-zero")
+        }
+        _ => None,
+    })
+}

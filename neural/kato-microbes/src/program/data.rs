@@ -1,0 +1,133 @@
+//! What several commands do with their flags: tables, caches, targets.
+
+use std::path::{Path, PathBuf};
+
+use kato_microbes::cache::{Cache, Saved};
+use kato_microbes::metadata::{Metadata, Target, TargetKind, TargetValues};
+use kato_microbes::{CommunityOptions, CommunityReport};
+use kato_unifrac::MatchOptions;
+
+use super::Failure;
+use super::cli::{CacheArguments, MatchArguments, TableArguments, TargetArguments};
+use super::output::{names, tell};
+
+impl TableArguments {
+    /// Returns how a table is made ready.
+    pub(crate) fn options(&self) -> CommunityOptions {
+        CommunityOptions::default()
+            .with_depth(self.depth)
+            .with_seed(self.seed)
+    }
+}
+
+impl MatchArguments {
+    /// Returns what is done where table and tree do not fit.
+    pub(crate) fn options(&self) -> MatchOptions {
+        let mut options = MatchOptions::default();
+        options.without_unknown_features = self.prune;
+        options.without_empty_samples = self.without_empty;
+        options.absent_lengths_are_zero = self.lengths_as_zero;
+        options.negative_lengths_are_zero = self.lengths_as_zero;
+        options
+    }
+}
+
+impl CacheArguments {
+    /// Opens the cache, unless it is not wanted.
+    pub(crate) fn open(&self) -> Option<Cache> {
+        if self.no_cache {
+            return None;
+        }
+        let folder = self.cache.clone().or_else(user_cache)?;
+        Some(Cache::new(folder, self.cache_limit.saturating_mul(1 << 20)))
+    }
+}
+
+/// Returns the folder that the system has for what can be computed again.
+fn user_cache() -> Option<PathBuf> {
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(base.join("kato-microbes"))
+}
+
+/// Tells what the cache did.
+pub(crate) fn tell_saved(what: &str, saved: &Saved) {
+    let Saved {
+        is_hit,
+        computed_s,
+        read_s,
+        n_bytes,
+        n_evicted,
+        ..
+    } = *saved;
+    if is_hit {
+        let spared = computed_s - read_s;
+        tell(format_args!(
+            "cache: {what} read in {read_s:.3} s; computing took {computed_s:.3} s, so {spared:.3} s are saved"
+        ));
+    } else if n_bytes > 0 {
+        let mebibytes = n_bytes as f64 / f64::from(1 << 20);
+        tell(format_args!(
+            "cache: {what} computed in {computed_s:.3} s, kept in {mebibytes:.1} MiB; {n_evicted} older entries removed"
+        ));
+    }
+}
+
+/// Tells what was done to a table.
+pub(crate) fn tell_report(report: &CommunityReport) {
+    let drawn = match report.depth {
+        0 => "with all their counts".to_owned(),
+        depth => format!("of {depth} counts each"),
+    };
+    tell(format_args!(
+        "{} of {} samples, {drawn}; {} features",
+        report.n_samples, report.n_read, report.n_features
+    ));
+    if let Some(line) = names("samples are too shallow and left out", &report.too_shallow) {
+        tell(line);
+    }
+}
+
+/// Reads a column for the samples of a table, and tells what it lacks.
+pub(crate) fn target(
+    arguments: &TargetArguments,
+    sample_ids: &[String],
+) -> Result<Target, Failure> {
+    let metadata = Metadata::read(&arguments.metadata)?;
+    let kind = if arguments.classes {
+        TargetKind::Class
+    } else {
+        TargetKind::Auto
+    };
+    let target = metadata.target(&arguments.column, kind, sample_ids)?;
+    tell_target(&target, &arguments.metadata);
+    Ok(target)
+}
+
+fn tell_target(target: &Target, path: &Path) {
+    let what = match &target.values {
+        TargetValues::Classes { names, of } => {
+            let of_each = names.iter().enumerate().map(|(class, name)| {
+                let n = of.iter().filter(|&&other| other == class).count();
+                format!("`{name}` ({n})")
+            });
+            format!("classes {}", of_each.collect::<Vec<_>>().join(", "))
+        }
+        _ => "numbers; `--classes` takes them for classes".to_owned(),
+    };
+    let (column, n) = (&target.column, target.n_samples());
+    tell(format_args!("`{column}`: {n} samples have a value; {what}"));
+    let row = format!("samples have no row in `{}`", path.display());
+    for (what, missing) in [
+        (row.as_str(), &target.without_row),
+        ("samples have no value", &target.without_value),
+    ] {
+        if let Some(line) = names(what, missing) {
+            tell(line);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `synth`: a community that is made.
+
+use kato_microbes::synth::SynthOptions;
+
+use super::Failure;
+use super::cli::SynthArguments;
+use super::output::{say, say_json};
+
+/// Makes a community and writes its files.
+pub(crate) fn synth(arguments: &SynthArguments) -> Result<(), Failure> {
+    let mut options = SynthOptions::default()
+        .with_size(arguments.samples, arguments.sequences)
+        .with_length(arguments.length)
+        .with_depth(arguments.depth)
+        .with_seed(arguments.seed);
+    options.effect = arguments.effect;
+    options.prevalence = arguments.prevalence;
+    options.offset = arguments.offset;
+    options.fasta.clone_from(&arguments.fasta);
+    options.tree.clone_from(&arguments.tree);
+    let made = kato_microbes::synth::synth(&options)?;
+    made.write(&arguments.out)?;
+    let (n_clade, n_single) = (made.truth.clade.len(), made.truth.single.len());
+    let (n_samples, n_features) = (made.table.n_samples(), made.table.n_features());
+    if arguments.output.json {
+        return say_json(&serde_json::json!({
+            "folder": arguments.out, "samples": n_samples, "sequences": n_features,
+            "clade": n_clade, "single": n_single,
+        }));
+    }
+    say(format_args!(
+        "{n_samples} samples of {n_features} sequences in {}; `deep` moves {n_clade} of them, `single` {n_single}",
+        arguments.out.display()
+    ))
+}

@@ -1,0 +1,140 @@
+//! `unifrac`: distances of all pairs of samples, or the length that each holds.
+
+use std::path::Path;
+
+use kato_microbes::MicrobesError;
+use kato_microbes::cache::Key;
+use kato_unifrac::newick::NewickOptions;
+use kato_unifrac::{
+    Community, ComputeOptions, DistanceMatrix, Metric, Table, Tree, UnifracError, rarefy,
+};
+
+use super::Failure;
+use super::cli::{MetricName, UnifracArguments};
+use super::data::tell_saved;
+use super::output::{names, say, say_json, tell};
+
+/// Computes distances into a file.
+pub(crate) fn unifrac(arguments: &UnifracArguments) -> Result<(), Failure> {
+    let metric = metric(arguments)?;
+    check_name(&arguments.out, metric)?;
+    let (table, tree) = (&arguments.table, &arguments.tree);
+    let Some(metric) = metric else {
+        return faith_pd(arguments);
+    };
+    let compute = || -> Result<DistanceMatrix, MicrobesError> {
+        let community = community(arguments)?;
+        Ok(community.distances(metric, options(arguments))?)
+    };
+    let distances = match arguments.cache.open() {
+        Some(cache) => {
+            let key = Key::new("distances")
+                .with_file(table)?
+                .with_file(tree)?
+                .with("metric", format_args!("{metric:?}"))
+                .with("depth", arguments.depth.unwrap_or(0))
+                .with("seed", arguments.seed)
+                .with("fit", format_args!("{:?}", arguments.fit.options()));
+            let (distances, saved) = cache.distances(&key, compute)?;
+            tell_saved("distances", &saved);
+            distances
+        }
+        None => compute()?,
+    };
+    distances.write(&arguments.out)?;
+    let n = distances.n_samples();
+    let mean =
+        distances.condensed().iter().sum::<f64>() / (n * n.saturating_sub(1) / 2).max(1) as f64;
+    if arguments.output.json {
+        return say_json(&serde_json::json!({ "file": arguments.out, "samples": n, "mean": mean }));
+    }
+    say(format_args!(
+        "distances of {n} samples in {}; their mean is {mean:.4}",
+        arguments.out.display()
+    ))
+}
+
+fn metric(arguments: &UnifracArguments) -> Result<Option<Metric>, Failure> {
+    if arguments.alpha.is_some() != (arguments.metric == MetricName::Generalized) {
+        let text = "`--alpha A` and `--metric generalized` go together; 0.5 is usual";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    Ok(match arguments.metric {
+        MetricName::Unweighted => Some(Metric::Unweighted),
+        MetricName::Weighted => Some(Metric::Weighted),
+        MetricName::Normalized => Some(Metric::NormalizedWeighted),
+        MetricName::Generalized => Some(Metric::Generalized {
+            alpha: arguments.alpha.unwrap_or(0.5),
+        }),
+        MetricName::FaithPd => None,
+    })
+}
+
+/// Refuses a name that says no format, before anything takes long.
+fn check_name(out: &Path, metric: Option<Metric>) -> Result<(), Failure> {
+    let ending = out.extension().and_then(|ending| ending.to_str());
+    let fits = match metric {
+        Some(_) => matches!(ending, Some("tsv" | "npy" | "h5")),
+        None => ending == Some("tsv"),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(match metric {
+        Some(_) => UnifracError::UnknownOutput {
+            path: out.to_owned(),
+        }
+        .into(),
+        None => Failure::Usage(format!(
+            "`{}`: Faith's PD is written as .tsv",
+            out.display()
+        )),
+    })
+}
+
+fn options(arguments: &UnifracArguments) -> ComputeOptions {
+    ComputeOptions::default().with_memory_limit_bytes(arguments.memory.saturating_mul(1 << 20))
+}
+
+/// Reads table and tree, and tells what does not fit.
+fn community(arguments: &UnifracArguments) -> Result<Community, UnifracError> {
+    let mut table = Table::read(&arguments.table)?;
+    if let Some(depth) = arguments.depth {
+        let rarefied = rarefy(&table, depth, arguments.seed)?;
+        table = rarefied.table;
+        if let Some(line) = names(
+            "samples are too shallow and left out",
+            &rarefied.too_shallow,
+        ) {
+            tell(line);
+        }
+    }
+    let tree = Tree::read(&arguments.tree, NewickOptions::default())?;
+    let community = Community::new(&table, &tree, arguments.fit.options())?;
+    for finding in &community.check().findings {
+        tell(finding);
+    }
+    Ok(community)
+}
+
+fn faith_pd(arguments: &UnifracArguments) -> Result<(), Failure> {
+    let community = community(arguments)?;
+    let lengths = community.faith_pd(options(arguments))?;
+    let mut text = "sample_id\tfaith_pd\n".to_owned();
+    for (id, length) in community.sample_ids().iter().zip(&lengths) {
+        text.push_str(&format!("{id}\t{length}\n"));
+    }
+    std::fs::write(&arguments.out, text).map_err(|source| MicrobesError::File {
+        action: "write",
+        path: arguments.out.clone(),
+        source,
+    })?;
+    if arguments.output.json {
+        return say_json(&serde_json::json!({ "file": arguments.out, "samples": lengths.len() }));
+    }
+    say(format_args!(
+        "Faith's PD of {} samples in {}",
+        lengths.len(),
+        arguments.out.display()
+    ))
+}

@@ -1,0 +1,7 @@
+//! Tests of what a user sees, by subject.
+
+mod cache;
+mod data;
+mod prediction;
+mod program;
+mod synth;

@@ -1,0 +1,225 @@
+//! The program `kato-microbes`, as a user runs it.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+type Done = Result<(), Box<dyn Error>>;
+
+fn run(folder: &Path, arguments: &[&str]) -> Result<Output, Box<dyn Error>> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kato-microbes"));
+    // The user's own cache is none of a test's.
+    command
+        .current_dir(folder)
+        .env("XDG_CACHE_HOME", folder.join("cache"));
+    Ok(command.args(arguments).output()?)
+}
+
+fn json(output: &Output) -> Result<Value, Box<dyn Error>> {
+    assert!(output.status.success(), "{}", stderr(output));
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Makes a small community in the folder `c`.
+fn made() -> Result<tempfile::TempDir, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let arguments = [
+        "synth",
+        "--out",
+        "c",
+        "--samples",
+        "24",
+        "--sequences",
+        "20",
+        "--length",
+        "40",
+        "--depth",
+        "200",
+        "--json",
+    ];
+    let found = json(&run(folder.path(), &arguments)?)?;
+    assert_eq!(found["samples"], 24);
+    Ok(folder)
+}
+
+#[test]
+fn a_community_is_made_checked_compared_and_predicted() -> Done {
+    let folder = made()?;
+    let at = folder.path();
+    let check = [
+        "check",
+        "c/table.biom",
+        "--tree",
+        "c/tree.nwk",
+        "--metadata",
+        "c/metadata.tsv",
+        "--depth",
+        "200",
+        "--json",
+    ];
+    let found = json(&run(at, &check)?)?;
+    assert_eq!(
+        (&found["fits"], &found["community"]["n_samples"]),
+        (&true.into(), &24.into())
+    );
+    assert_eq!(found["columns"][1]["kind"], "categorical");
+
+    let unifrac = |out: &str| {
+        run(
+            at,
+            &[
+                "unifrac",
+                "c/table.biom",
+                "c/tree.nwk",
+                "--metric",
+                "weighted",
+                "--out",
+                out,
+                "--json",
+            ],
+        )
+    };
+    let first = unifrac("d.tsv")?;
+    assert_eq!(json(&first)?["samples"], 24);
+    assert!(stderr(&first).contains("computed in"), "{}", stderr(&first));
+    let second = unifrac("e.tsv")?;
+    assert!(stderr(&second).contains("are saved"), "{}", stderr(&second));
+    assert_eq!(
+        std::fs::read(at.join("d.tsv"))?,
+        std::fs::read(at.join("e.tsv"))?
+    );
+
+    let baseline = [
+        "baseline",
+        "c/table.biom",
+        "--metadata",
+        "c/metadata.tsv",
+        "--column",
+        "single",
+        "--depth",
+        "200",
+        "--trees",
+        "10",
+        "--folds",
+        "3",
+        "--out",
+        "p.tsv",
+        "--json",
+    ];
+    let found = json(&run(at, &baseline)?)?;
+    assert_eq!(found["scores"][0]["name"], "r2");
+    assert_eq!(
+        std::fs::read_to_string(at.join("p.tsv"))?.lines().count(),
+        25
+    );
+    Ok(())
+}
+
+#[test]
+fn faith_s_pd_is_written_as_text() -> Done {
+    let folder = made()?;
+    let faith = [
+        "unifrac",
+        "c/table.biom",
+        "c/tree.nwk",
+        "--metric",
+        "faith-pd",
+        "--out",
+        "f.tsv",
+    ];
+    assert!(run(folder.path(), &faith)?.status.success());
+    let text = std::fs::read_to_string(folder.path().join("f.tsv"))?;
+    assert!(
+        text.starts_with("sample_id\tfaith_pd\nsample_0000\t"),
+        "{text}"
+    );
+    Ok(())
+}
+
+#[test]
+fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
+    let folder = made()?;
+    let at = folder.path();
+    std::fs::write(
+        at.join("t.tsv"),
+        "#OTU ID\ts1\ts2\nOTU_1\t3\t0\nOTU_2\t9\t1\n",
+    )?;
+    std::fs::write(at.join("t.nwk"), "(OTU_1:1,b:1);")?;
+    let check = run(at, &["check", "t.tsv", "--tree", "t.nwk", "--depth", "2"])?;
+    assert_eq!(check.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(
+        said.contains("--prune") && said.contains("--fasta") && said.contains("`s2`"),
+        "{said}"
+    );
+    let pruned = [
+        "check",
+        "t.tsv",
+        "--tree",
+        "t.nwk",
+        "--depth",
+        "2",
+        "--prune",
+        "--without-empty",
+    ];
+    assert!(run(at, &pruned)?.status.success());
+
+    for (arguments, code, wanted) in [
+        (
+            &["unifrac", "t.tsv", "t.nwk", "--out", "d.txt"][..],
+            2,
+            ".npy",
+        ),
+        (
+            &[
+                "unifrac", "t.tsv", "t.nwk", "--out", "d.tsv", "--alpha", "0.5",
+            ],
+            2,
+            "--metric generalized",
+        ),
+        (
+            &["unifrac", "none.tsv", "t.nwk", "--out", "d.tsv"],
+            1,
+            "none.tsv",
+        ),
+        (
+            &["unifrac", "t.tsv", "t.nwk", "--out", "d.tsv"],
+            1,
+            "no tip",
+        ),
+        (
+            &[
+                "baseline",
+                "t.tsv",
+                "--metadata",
+                "c/metadata.tsv",
+                "--column",
+                "x",
+                "--depth",
+                "2",
+            ],
+            2,
+            "`deep`",
+        ),
+    ] {
+        let output = run(at, arguments)?;
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{arguments:?} {}",
+            stderr(&output)
+        );
+        assert!(
+            stderr(&output).contains(wanted),
+            "{arguments:?} {}",
+            stderr(&output)
+        );
+    }
+    Ok(())
+}
