@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod layers;
+pub mod run;
 pub mod train;
 
 mod draws;

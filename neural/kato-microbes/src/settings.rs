@@ -1,0 +1,91 @@
+//! All settings of a run, as one TOML file holds them.
+
+mod loss;
+mod model;
+mod training;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::community::CommunityOptions;
+use crate::error::MicrobesError;
+
+pub use loss::{LossOptions, TargetLoss};
+pub use model::{Head, ModelOptions, Selection};
+pub use training::{BestBy, SplitOptions, TrainingOptions};
+
+/// The settings of a run: one table of the file each. What the file does not name has its default;
+/// a name that there is not is an error.
+///
+/// ```
+/// use kato_microbes::Settings;
+///
+/// let text = "[model]\nwidth = 32\n\n[training.schedule]\nkind = 'constant'\nrate = 1e-3\n";
+/// let settings = Settings::from_toml(text)?;
+/// assert_eq!(settings.model.width, 32);
+/// assert_eq!(settings.data.depth, 5000);
+/// assert!(Settings::from_toml("[model]\nsize = 1").is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How the table is made ready.
+    pub data: CommunityOptions,
+    /// How samples are parted.
+    pub split: SplitOptions,
+    /// The shape of the model.
+    pub model: ModelOptions,
+    /// What is made small.
+    pub loss: LossOptions,
+    /// How it is trained.
+    pub training: TrainingOptions,
+}
+
+impl Settings {
+    /// Reads settings from a file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is no TOML, or names a setting that there is not.
+    pub fn read(path: &Path) -> Result<Self, MicrobesError> {
+        let text = std::fs::read_to_string(path).map_err(MicrobesError::file("read", path))?;
+        Self::from_toml(&text).map_err(|reason| MicrobesError::Settings {
+            path: path.to_owned(),
+            reason,
+        })
+    }
+
+    /// Reads settings from text.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, with its line, in words.
+    pub fn from_toml(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// Writes all settings as text.
+    ///
+    /// # Errors
+    ///
+    /// What TOML cannot hold, in words, such as a path that is no text.
+    pub fn to_toml(&self) -> Result<String, String> {
+        toml::to_string(self).map_err(|error| error.to_string())
+    }
+
+    /// Checks all settings.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is out of its range; the error names it.
+    pub fn check(&self) -> Result<(), MicrobesError> {
+        self.data.tokens.check()?;
+        self.split.check()?;
+        self.model.check()?;
+        self.loss.check()?;
+        self.training.check()
+    }
+}

@@ -1,0 +1,91 @@
+//! What training makes small.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::MicrobesError;
+
+/// The distance of a predicted number from the true one, both in standard deviations of the training
+/// samples. Classes always have the negative logarithm of their probability.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum TargetLoss {
+    /// Half the square up to 1, then linear: few far values do not rule. The default.
+    ///
+    /// Source: Huber, "Robust estimation of a location parameter", 1964.
+    #[default]
+    Huber,
+    /// The square.
+    Mse,
+    /// The absolute difference.
+    Mae,
+    /// The absolute difference, weighted so that a quantile is the best answer.
+    ///
+    /// Source: Koenker and Bassett, "Regression quantiles", 1978.
+    Pinball {
+        /// The quantile, between 0 and 1.
+        quantile: f64,
+    },
+}
+
+/// What training makes small: a weighted sum. A weight of 0 leaves a part out, and its cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct LossOptions {
+    /// Weight of the distances, while pre-training; 1 by default.
+    pub unifrac: f64,
+    /// Weight of the hidden nucleotides, while pre-training; 1 by default.
+    pub nucleotides: f64,
+    /// Share of the nucleotides that are hidden; 0.15 by default.
+    pub masked: f64,
+    /// The distance of predicted numbers.
+    pub target: TargetLoss,
+    /// Whether rare classes count as much as frequent ones; they do by default.
+    pub class_weights: bool,
+}
+
+impl Default for LossOptions {
+    fn default() -> Self {
+        Self {
+            unifrac: 1.0,
+            nucleotides: 1.0,
+            masked: 0.15,
+            target: TargetLoss::default(),
+            class_weights: true,
+        }
+    }
+}
+
+impl LossOptions {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is out of its range.
+    pub fn check(&self) -> Result<(), MicrobesError> {
+        for (name, weight) in [
+            ("loss.unifrac", self.unifrac),
+            ("loss.nucleotides", self.nucleotides),
+        ] {
+            if !(weight.is_finite() && weight >= 0.0) {
+                return Err(MicrobesError::setting(name, &weight, "0 or more"));
+            }
+        }
+        if self.unifrac + self.nucleotides == 0.0 {
+            let expected = "above 0 where `loss.nucleotides` is 0";
+            return Err(MicrobesError::setting("loss.unifrac", &0, expected));
+        }
+        if !(self.masked > 0.0 && self.masked < 1.0) {
+            let expected = "above 0 and below 1";
+            return Err(MicrobesError::setting("loss.masked", &self.masked, expected));
+        }
+        match self.target {
+            TargetLoss::Pinball { quantile } if !(quantile > 0.0 && quantile < 1.0) => {
+                let expected = "above 0 and below 1";
+                Err(MicrobesError::setting("loss.target.quantile", &quantile, expected))
+            }
+            _ => Ok(()),
+        }
+    }
+}

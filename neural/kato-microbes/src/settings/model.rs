@@ -1,0 +1,113 @@
+//! The shape of the model.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::MicrobesError;
+
+/// Which sequences of a sample are read where it holds more than fit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Selection {
+    /// The first in the table's order.
+    First,
+    /// The most abundant. The default.
+    #[default]
+    Abundant,
+    /// Drawn anew in every epoch; each is as likely as any other.
+    Random,
+}
+
+/// What makes a prediction of the row that stands for a sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Head {
+    /// One linear layer. The default.
+    #[default]
+    Linear,
+    /// Two, with a GELU between.
+    Mlp,
+}
+
+/// The shape of the model. The defaults are those of the original.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ModelOptions {
+    /// Numbers of a row; 128 by default.
+    pub width: usize,
+    /// Heads of attention, among which the width is shared; 4 by default.
+    pub heads: usize,
+    /// Blocks of the stack over a sequence's nucleotides; 4 by default.
+    pub nucleotide_layers: usize,
+    /// Blocks of the stack over a sample's sequences; 4 by default.
+    pub sample_layers: usize,
+    /// Blocks of the stack that predicts; 1 by default.
+    pub target_layers: usize,
+    /// Probability of dropout; 0.1 by default.
+    pub dropout: f64,
+    /// Sequences of a sample that are read at most; 1,024 by default.
+    pub max_sequences: usize,
+    /// Which they are where a sample holds more.
+    pub selection: Selection,
+    /// Whether a sequence's abundance is told to the model; it is by default. Unweighted distances do
+    /// not depend on it, most targets do.
+    pub abundance: bool,
+    /// Sequences that go through the first stack at a time; 256 by default. Changes memory alone.
+    pub chunk: usize,
+    /// What makes the prediction.
+    pub head: Head,
+}
+
+impl Default for ModelOptions {
+    fn default() -> Self {
+        Self {
+            width: 128,
+            heads: 4,
+            nucleotide_layers: 4,
+            sample_layers: 4,
+            target_layers: 1,
+            dropout: 0.1,
+            max_sequences: 1024,
+            selection: Selection::default(),
+            abundance: true,
+            chunk: 256,
+            head: Head::default(),
+        }
+    }
+}
+
+impl ModelOptions {
+    /// Checks the shape.
+    ///
+    /// # Errors
+    ///
+    /// When a size is out of its range, the heads do not share the width, or dropout is no share below
+    /// 1.
+    pub fn check(&self) -> Result<(), MicrobesError> {
+        let layers = "from 1 to 64";
+        for (name, size, most, expected) in [
+            ("model.width", self.width, 8192, "from 1 to 8,192"),
+            ("model.heads", self.heads, 256, "from 1 to 256"),
+            ("model.nucleotide_layers", self.nucleotide_layers, 64, layers),
+            ("model.sample_layers", self.sample_layers, 64, layers),
+            ("model.target_layers", self.target_layers, 64, layers),
+            ("model.max_sequences", self.max_sequences, 1 << 20, "from 1 to 1,048,576"),
+            ("model.chunk", self.chunk, 1 << 20, "from 1 to 1,048,576"),
+        ] {
+            if !(1..=most).contains(&size) {
+                return Err(MicrobesError::setting(name, &size, expected));
+            }
+        }
+        if !self.width.is_multiple_of(self.heads) {
+            let expected = "a divisor of `model.width`";
+            return Err(MicrobesError::setting("model.heads", &self.heads, expected));
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            let expected = "at least 0 and below 1";
+            return Err(MicrobesError::setting("model.dropout", &self.dropout, expected));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! How the model is trained, and on which samples.
+
+use kato_gradient::Goal;
+use kato_gradient::schedule::{Schedule, ScheduleSettings, WarmupCosine};
+use kato_neural::Precision;
+use serde::{Deserialize, Serialize};
+
+use crate::error::MicrobesError;
+
+/// How samples are parted. What is left is learned from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SplitOptions {
+    /// Share that chooses the best epoch; 0.15 by default.
+    pub validation: f64,
+    /// Share that the width of intervals is taken from, 0.2 by default; none is taken while
+    /// pre-training.
+    pub calibration: f64,
+    /// Share that nothing depends on, by which the result is judged; 0.15 by default.
+    pub test: f64,
+    /// Decides which sample goes where; 42 by default.
+    pub seed: u64,
+}
+
+impl Default for SplitOptions {
+    fn default() -> Self {
+        Self {
+            validation: 0.15,
+            calibration: 0.2,
+            test: 0.15,
+            seed: 42,
+        }
+    }
+}
+
+impl SplitOptions {
+    /// Checks the shares.
+    ///
+    /// # Errors
+    ///
+    /// When one is no share, none is for validation, or less than a fifth is left to learn from.
+    pub fn check(&self) -> Result<(), MicrobesError> {
+        for (name, share) in [
+            ("split.validation", self.validation),
+            ("split.calibration", self.calibration),
+            ("split.test", self.test),
+        ] {
+            if !(0.0..0.8).contains(&share) {
+                return Err(MicrobesError::setting(name, &share, "at least 0 and below 0.8"));
+            }
+        }
+        if self.validation == 0.0 {
+            return Err(MicrobesError::setting("split.validation", &0, "above 0"));
+        }
+        let held = self.validation + self.calibration + self.test;
+        if held > 0.8 + 1e-9 {
+            let expected = "such that a fifth of the samples is left to learn from";
+            return Err(MicrobesError::setting("split.test", &self.test, expected));
+        }
+        Ok(())
+    }
+}
+
+/// The metric that chooses the best epoch and stops a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BestBy {
+    /// The validation loss. The default.
+    #[default]
+    ValLoss,
+    /// R² of numbers, or of distances while pre-training.
+    R2,
+    /// The mean absolute error of numbers.
+    Mae,
+    /// The share of classes that are right; of hidden nucleotides while pre-training.
+    Accuracy,
+    /// The F1 of the classes, weighted by their sizes.
+    F1,
+}
+
+impl BestBy {
+    /// Returns whether the metric is to fall or to rise.
+    #[must_use]
+    pub const fn goal(self) -> Goal {
+        match self {
+            Self::ValLoss | Self::Mae => Goal::Min,
+            Self::R2 | Self::Accuracy | Self::F1 => Goal::Max,
+        }
+    }
+}
+
+/// How the model is trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TrainingOptions {
+    /// Epochs at most; 50 by default.
+    pub epochs: u64,
+    /// Samples of a batch; 8 by default. Pre-training compares the samples of a batch with each other.
+    pub batch: usize,
+    /// Batches of an optimiser step; 1 by default.
+    pub accumulate: usize,
+    /// The learning rate, whose positions are optimiser steps; without one, it rises to `rate` over
+    /// a tenth of the run's steps and falls along a cosine until their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleSettings>,
+    /// The highest rate where no schedule is given; 10⁻⁴ by default.
+    pub rate: f64,
+    /// Norm of all gradients together at most; 1 by default.
+    pub clip: f64,
+    /// Share of the weights that a step takes off, times the rate (AdamW); 0.01 by default.
+    pub weight_decay: f64,
+    /// Epochs without improvement after which training stops; 10 by default.
+    pub patience: u32,
+    /// The metric that chooses the best epoch.
+    pub best: BestBy,
+    /// Whether a pre-trained part stays as it is; it learns on by default.
+    pub freeze: bool,
+    /// The number format of matrix products: `f32`, the default, or `bf16`.
+    pub precision: Precision,
+    /// Decides the first weights, the order of samples, and all draws; 42 by default.
+    pub seed: u64,
+    /// Steps between checkpoints inside an epoch, 0, the default, for none; one is written after every
+    /// epoch.
+    pub save_steps: u64,
+}
+
+impl Default for TrainingOptions {
+    fn default() -> Self {
+        Self {
+            epochs: 50,
+            batch: 8,
+            accumulate: 1,
+            schedule: None,
+            rate: 1e-4,
+            clip: 1.0,
+            weight_decay: 0.01,
+            patience: 10,
+            best: BestBy::default(),
+            freeze: false,
+            precision: Precision::F32,
+            seed: 42,
+            save_steps: 0,
+        }
+    }
+}
+
+impl TrainingOptions {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is out of its range.
+    pub fn check(&self) -> Result<(), MicrobesError> {
+        for (name, value, least, expected) in [
+            ("training.epochs", self.epochs, 1, "at least 1"),
+            // A sample alone has nobody to be compared with.
+            ("training.batch", self.batch as u64, 2, "at least 2"),
+            ("training.accumulate", self.accumulate as u64, 1, "at least 1"),
+            ("training.patience", self.patience.into(), 1, "at least 1"),
+        ] {
+            if value < least {
+                return Err(MicrobesError::setting(name, &value, expected));
+            }
+        }
+        for (name, value) in [
+            ("training.rate", self.rate),
+            ("training.weight_decay", self.weight_decay),
+        ] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(MicrobesError::setting(name, &value, "0 or more"));
+            }
+        }
+        if !(self.clip.is_finite() && self.clip > 0.0) {
+            return Err(MicrobesError::setting("training.clip", &self.clip, "above 0"));
+        }
+        // Half precision needs a loss scale, which nothing here would gain from.
+        if self.precision == Precision::F16 {
+            let expected = "`f32` or `bf16`";
+            return Err(MicrobesError::setting("training.precision", &"f16", expected));
+        }
+        self.schedule(1).map(drop)
+    }
+
+    /// Returns the learning rate of a run of so many optimiser steps.
+    ///
+    /// # Errors
+    ///
+    /// When the schedule's settings are impossible.
+    pub fn schedule(&self, n_steps: u64) -> Result<Schedule, MicrobesError> {
+        let settings = self.schedule.clone().unwrap_or_else(|| {
+            let total = n_steps.max(2) as f64;
+            WarmupCosine::new(self.rate, total)
+                .with_warmup((total / 10.0).floor())
+                .with_start_rate(self.rate / 100.0)
+                .with_min_rate(self.rate / 100.0)
+                .into()
+        });
+        Ok(Schedule::new(settings)?)
+    }
+}

@@ -1,0 +1,135 @@
+//! The folder of a run: its mark and its lock.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{RunError, read_json, write_json};
+
+/// The file that says that a folder is a run. Written last, so that what was cut off is none.
+const MARK: &str = "run.json";
+/// The file that is locked.
+const LOCK: &str = "lock";
+
+#[derive(Serialize, Deserialize)]
+struct Mark {
+    program: String,
+    layout: u32,
+}
+
+/// A run's folder that no other process trains in meanwhile.
+///
+/// ```
+/// use kato_neural::run::RunFolder;
+///
+/// let at = tempfile::tempdir()?;
+/// let path = at.path().join("run");
+/// let folder = RunFolder::create(&path, "my-program")?;
+/// // Its other files are written here, and the mark last.
+/// folder.mark(1)?;
+/// assert!(RunFolder::open(&path, "my-program", 1).is_err(), "it is in use");
+/// drop(folder);
+/// RunFolder::open(&path, "my-program", 1)?;
+/// assert!(RunFolder::create(&path, "my-program").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    program: &'static str,
+    /// Held, not read: the lock goes with it, also when the process is killed.
+    _lock: File,
+}
+
+impl RunFolder {
+    /// Makes the folder of a new run, and locks it.
+    ///
+    /// # Errors
+    ///
+    /// When there is a run in it, or it cannot be written.
+    pub fn create(path: &Path, program: &'static str) -> Result<Self, RunError> {
+        fs::create_dir_all(path).map_err(RunError::file("create", path))?;
+        let lock = lock(path)?;
+        if path.join(MARK).exists() {
+            return Err(RunError::Exists {
+                path: path.to_owned(),
+                program,
+            });
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            program,
+            _lock: lock,
+        })
+    }
+
+    /// Says that the folder holds a run: its other files are there by now.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn mark(&self, layout: u32) -> Result<(), RunError> {
+        let program = self.program.to_owned();
+        write_json(&self.path.join(MARK), &Mark { program, layout })
+    }
+
+    /// Opens a run's folder to go on with it, and locks it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`check`](Self::check), or another process trains it.
+    pub fn open(path: &Path, program: &'static str, layout: u32) -> Result<Self, RunError> {
+        Self::check(path, program, layout)?;
+        Ok(Self {
+            path: path.to_owned(),
+            program,
+            _lock: lock(path)?,
+        })
+    }
+
+    /// Checks that a folder holds a run of the program, of a layout up to `layout`, without a lock.
+    ///
+    /// # Errors
+    ///
+    /// When it holds none, one of another program or of a later version, or its mark is damaged.
+    pub fn check(path: &Path, program: &'static str, layout: u32) -> Result<(), RunError> {
+        let none = || RunError::None {
+            path: path.to_owned(),
+            program,
+        };
+        let mark = path.join(MARK);
+        if !mark.exists() {
+            return Err(none());
+        }
+        let mark: Mark = read_json(&mark)?;
+        if mark.program != program {
+            return Err(none());
+        }
+        if mark.layout > layout {
+            return Err(RunError::Newer {
+                path: path.to_owned(),
+                layout: mark.layout,
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns the folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn lock(folder: &Path) -> Result<File, RunError> {
+    let path = folder.join(LOCK);
+    let file = File::create(&path).map_err(RunError::file("write", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(RunError::InUse {
+            path: folder.to_owned(),
+        }),
+        Err(TryLockError::Error(error)) => Err(RunError::file("lock", path)(error)),
+    }
+}
