@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use kato_advice::ErrorClass;
+use kato_gradient::GradientError;
+use kato_neural::run::RunError;
 use kato_unifrac::UnifracError;
 
 /// Why a community could not be read, prepared, made or predicted from.
@@ -96,6 +98,31 @@ pub enum MicrobesError {
         /// What is possible.
         expected: &'static str,
     },
+    /// A file of settings cannot be understood.
+    #[error("`{}` is no file of settings: {reason}; correct it", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        reason: String,
+    },
+    /// A part of the training has settings that it cannot work with.
+    #[error("the training cannot be set up so")]
+    Gradient {
+        /// Which, and what is possible.
+        #[from]
+        source: GradientError,
+    },
+    /// Training failed, or a checkpoint cannot be read or written.
+    #[error("the training failed")]
+    Training {
+        /// Why.
+        #[from]
+        source: kato_neural::Error,
+    },
+    /// The folder of a run cannot be used.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// The forest could not be grown.
     #[error("the random forest cannot be grown: {reason}")]
     Forest {
@@ -119,9 +146,26 @@ impl MicrobesError {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Setting { .. } | Self::NoColumn { .. } | Self::NotNumeric { .. } => {
-                ErrorClass::Usage
-            }
+            Self::Setting { .. }
+            | Self::Settings { .. }
+            | Self::Gradient { .. }
+            | Self::NoColumn { .. }
+            | Self::NotNumeric { .. } => ErrorClass::Usage,
+            Self::Training { source } => match source {
+                kato_neural::Error::File { source, .. } => ErrorClass::of_io(source.kind()),
+                kato_neural::Error::Version { .. } | kato_neural::Error::Mismatch { .. } => {
+                    ErrorClass::Conflict
+                }
+                _ => ErrorClass::Other,
+            },
+            Self::Run(error) => match error {
+                RunError::File { source, .. } => ErrorClass::of_io(source.kind()),
+                RunError::None { .. } => ErrorClass::Usage,
+                RunError::Exists { .. } | RunError::Newer { .. } | RunError::InUse { .. } => {
+                    ErrorClass::Conflict
+                }
+                _ => ErrorClass::Other,
+            },
             Self::File { source, .. } => ErrorClass::of_io(source.kind()),
             Self::Unifrac { source } => match source {
                 UnifracError::Read { source, .. } => ErrorClass::of_io(source.kind()),

@@ -27,6 +27,17 @@ pub struct Score {
     pub high: f64,
 }
 
+impl Score {
+    pub(crate) fn without_interval(name: &str, value: f64) -> Self {
+        Self {
+            name: name.to_owned(),
+            value,
+            low: value,
+            high: value,
+        }
+    }
+}
+
 /// Compares predictions with what is true, sample by sample.
 ///
 /// Intervals hold 95 of a hundred redraws of the samples, with putting back (percentile bootstrap):

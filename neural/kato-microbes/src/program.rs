@@ -1,11 +1,17 @@
 //! Commands, one module each, and the end of the program.
 
+mod ask;
 mod baseline;
 mod check;
 mod cli;
+mod cli_training;
 mod data;
 mod output;
+mod progress;
+mod report;
+mod settings;
 mod synth;
+mod train;
 mod unifrac;
 
 use std::process::ExitCode;
@@ -13,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use kato_advice::ErrorClass;
 use kato_microbes::MicrobesError;
+use kato_neural::run::{INTERRUPTED, listen};
 use kato_unifrac::UnifracError;
 
 use cli::{Cli, Command};
@@ -40,11 +47,20 @@ impl From<UnifracError> for Failure {
     }
 }
 
+/// How a command ended.
+pub(crate) enum Ended {
+    /// With what was asked for.
+    Done,
+    /// By Ctrl-C; it told how to go on.
+    Interrupted,
+}
+
 /// Runs the program and returns its exit code.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ended::Done) => ExitCode::SUCCESS,
+        Ok(Ended::Interrupted) => ExitCode::from(INTERRUPTED),
         // Whoever reads the output has read enough, as `head` does.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
@@ -57,13 +73,22 @@ pub(crate) fn main() -> ExitCode {
 }
 
 /// Runs a command, on as many threads as were asked for.
-fn run(cli: Cli) -> Result<(), Failure> {
+fn run(cli: Cli) -> Result<Ended, Failure> {
+    let stop = listen()?;
     let command = cli.command;
-    let work = move || match command {
-        Command::Check(arguments) => check::check(&arguments),
-        Command::Unifrac(arguments) => unifrac::unifrac(&arguments),
-        Command::Synth(arguments) => synth::synth(&arguments),
-        Command::Baseline(arguments) => baseline::baseline(&arguments),
+    let work = move || {
+        match command {
+            Command::Check(arguments) => check::check(&arguments)?,
+            Command::Unifrac(arguments) => unifrac::unifrac(&arguments)?,
+            Command::Synth(arguments) => synth::synth(&arguments)?,
+            Command::Baseline(arguments) => baseline::baseline(&arguments)?,
+            Command::Pretrain(arguments) => return train::pretrain(&arguments, &stop),
+            Command::Train(arguments) => return train::train(&arguments, &stop),
+            Command::Resume(arguments) => return train::resume(&arguments, &stop),
+            Command::Predict(arguments) => ask::predict(&arguments)?,
+            Command::Explain(arguments) => ask::explain(&arguments)?,
+        }
+        Ok(Ended::Done)
     };
     let Some(threads) = cli.threads else {
         return work();

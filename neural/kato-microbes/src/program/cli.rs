@@ -5,13 +5,19 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::cli_training::{
+    ExplainArguments, PredictArguments, PretrainArguments, ResumeArguments, TrainArguments,
+};
+
 /// What the exit codes mean, for the help.
 const EXIT_CODES: &str = "\
 Exit codes:
     0  done
     1  error: mend what it names
     2  wrong usage
-    5  no room on the disk";
+    5  no room on the disk
+    6  conflict: there is a run already, or another process trains it
+  130  interrupted by Ctrl-C or SIGTERM; `kato-microbes resume` goes on";
 
 /// Learns from microbial communities: tables of 16S sequences, trees, metadata.
 #[derive(Debug, Parser)]
@@ -35,6 +41,16 @@ pub(crate) enum Command {
     Synth(SynthArguments),
     /// Predicts a column by a random forest, with nested cross-validation and intervals
     Baseline(BaselineArguments),
+    /// Teaches a model how far samples are apart, and to guess hidden nucleotides
+    Pretrain(Box<PretrainArguments>),
+    /// Teaches a model to predict a column, from the beginning or from a pre-trained run
+    Train(Box<TrainArguments>),
+    /// Goes on with a run, from its newest checkpoint
+    Resume(ResumeArguments),
+    /// Predicts the samples of a table, with intervals
+    Predict(PredictArguments),
+    /// Says which sequences a sample's prediction rests on
+    Explain(ExplainArguments),
 }
 
 /// What is done where table and tree do not fit; it is refused otherwise.

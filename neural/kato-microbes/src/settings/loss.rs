@@ -37,7 +37,8 @@ pub struct LossOptions {
     pub unifrac: f64,
     /// Weight of the hidden nucleotides, while pre-training; 1 by default.
     pub nucleotides: f64,
-    /// Share of the nucleotides that are hidden; 0.15 by default.
+    /// Share of the nucleotides that are hidden, in copies of every fourth sequence of a batch; 0.15 by
+    /// default.
     pub masked: f64,
     /// The distance of predicted numbers.
     pub target: TargetLoss,
@@ -78,12 +79,20 @@ impl LossOptions {
         }
         if !(self.masked > 0.0 && self.masked < 1.0) {
             let expected = "above 0 and below 1";
-            return Err(MicrobesError::setting("loss.masked", &self.masked, expected));
+            return Err(MicrobesError::setting(
+                "loss.masked",
+                &self.masked,
+                expected,
+            ));
         }
         match self.target {
             TargetLoss::Pinball { quantile } if !(quantile > 0.0 && quantile < 1.0) => {
                 let expected = "above 0 and below 1";
-                Err(MicrobesError::setting("loss.target.quantile", &quantile, expected))
+                Err(MicrobesError::setting(
+                    "loss.target.quantile",
+                    &quantile,
+                    expected,
+                ))
             }
             _ => Ok(()),
         }

@@ -90,10 +90,20 @@ impl ModelOptions {
         for (name, size, most, expected) in [
             ("model.width", self.width, 8192, "from 1 to 8,192"),
             ("model.heads", self.heads, 256, "from 1 to 256"),
-            ("model.nucleotide_layers", self.nucleotide_layers, 64, layers),
+            (
+                "model.nucleotide_layers",
+                self.nucleotide_layers,
+                64,
+                layers,
+            ),
             ("model.sample_layers", self.sample_layers, 64, layers),
             ("model.target_layers", self.target_layers, 64, layers),
-            ("model.max_sequences", self.max_sequences, 1 << 20, "from 1 to 1,048,576"),
+            (
+                "model.max_sequences",
+                self.max_sequences,
+                1 << 20,
+                "from 1 to 1,048,576",
+            ),
             ("model.chunk", self.chunk, 1 << 20, "from 1 to 1,048,576"),
         ] {
             if !(1..=most).contains(&size) {
@@ -106,7 +116,11 @@ impl ModelOptions {
         }
         if !(0.0..1.0).contains(&self.dropout) {
             let expected = "at least 0 and below 1";
-            return Err(MicrobesError::setting("model.dropout", &self.dropout, expected));
+            return Err(MicrobesError::setting(
+                "model.dropout",
+                &self.dropout,
+                expected,
+            ));
         }
         Ok(())
     }

@@ -47,7 +47,11 @@ impl SplitOptions {
             ("split.test", self.test),
         ] {
             if !(0.0..0.8).contains(&share) {
-                return Err(MicrobesError::setting(name, &share, "at least 0 and below 0.8"));
+                return Err(MicrobesError::setting(
+                    name,
+                    &share,
+                    "at least 0 and below 0.8",
+                ));
             }
         }
         if self.validation == 0.0 {
@@ -158,7 +162,12 @@ impl TrainingOptions {
             ("training.epochs", self.epochs, 1, "at least 1"),
             // A sample alone has nobody to be compared with.
             ("training.batch", self.batch as u64, 2, "at least 2"),
-            ("training.accumulate", self.accumulate as u64, 1, "at least 1"),
+            (
+                "training.accumulate",
+                self.accumulate as u64,
+                1,
+                "at least 1",
+            ),
             ("training.patience", self.patience.into(), 1, "at least 1"),
         ] {
             if value < least {
@@ -174,12 +183,20 @@ impl TrainingOptions {
             }
         }
         if !(self.clip.is_finite() && self.clip > 0.0) {
-            return Err(MicrobesError::setting("training.clip", &self.clip, "above 0"));
+            return Err(MicrobesError::setting(
+                "training.clip",
+                &self.clip,
+                "above 0",
+            ));
         }
         // Half precision needs a loss scale, which nothing here would gain from.
         if self.precision == Precision::F16 {
             let expected = "`f32` or `bf16`";
-            return Err(MicrobesError::setting("training.precision", &"f16", expected));
+            return Err(MicrobesError::setting(
+                "training.precision",
+                &"f16",
+                expected,
+            ));
         }
         self.schedule(1).map(drop)
     }

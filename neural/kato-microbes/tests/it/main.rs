@@ -2,6 +2,7 @@
 
 mod cache;
 mod data;
+mod learning;
 mod prediction;
 mod program;
 mod synth;

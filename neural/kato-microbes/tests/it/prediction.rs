@@ -4,7 +4,7 @@ use std::error::Error;
 
 use kato_microbes::baseline::{Baseline, BaselineOptions, baseline};
 use kato_microbes::evaluation::scores;
-use kato_microbes::folds::folds;
+use kato_microbes::folds::{folds, shares};
 use kato_microbes::metadata::{Metadata, TargetKind, TargetValues};
 use kato_microbes::synth::{SynthOptions, synth};
 use proptest::prelude::*;
@@ -93,6 +93,26 @@ proptest! {
                 let held = count(&fold.test);
                 // One dealt round over all classes shifts a class's share by at most one.
                 prop_assert!(held + 1 >= total / n_folds && held <= total / n_folds + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn every_sample_is_in_one_part_and_classes_keep_their_shares(of in prop::collection::vec(0_usize..3, 10..90), seed: u64) {
+        let names = vec!["a".into(), "b".into(), "c".into()];
+        let values = TargetValues::Classes { names, of: of.clone() };
+        let wanted = [0.15, 0.2, 0.0, 0.65];
+        let parts = shares(&values, wanted, seed);
+        let mut all = parts.concat();
+        all.sort_unstable();
+        prop_assert_eq!(all, (0..of.len()).collect::<Vec<_>>());
+        prop_assert!(parts[2].is_empty());
+        for (part, share) in parts.iter().zip(wanted) {
+            prop_assert!((part.len() as f64 - share * of.len() as f64).abs() < 1.5);
+            for class in 0..3 {
+                let total = of.iter().filter(|&&other| other == class).count() as f64;
+                let held = part.iter().filter(|&&at| of[at] == class).count() as f64;
+                prop_assert!((held - share * total).abs() < 2.5, "{held} of {total}");
             }
         }
     }

@@ -2,19 +2,25 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 type Done = Result<(), Box<dyn Error>>;
 
-fn run(folder: &Path, arguments: &[&str]) -> Result<Output, Box<dyn Error>> {
+fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kato-microbes"));
     // The user's own cache is none of a test's.
     command
         .current_dir(folder)
         .env("XDG_CACHE_HOME", folder.join("cache"));
-    Ok(command.args(arguments).output()?)
+    command.args(arguments);
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Result<Output, Box<dyn Error>> {
+    Ok(program(folder, arguments).output()?)
 }
 
 fn json(output: &Output) -> Result<Value, Box<dyn Error>> {
@@ -221,5 +227,207 @@ fn what_does_not_fit_is_told_with_flags_and_an_exit_code() -> Done {
             stderr(&output)
         );
     }
+    Ok(())
+}
+
+/// Flags of a model that trains in a moment.
+const SMALL: [&str; 20] = [
+    "--depth",
+    "200",
+    "--max-bp",
+    "40",
+    "--width",
+    "8",
+    "--max-sequences",
+    "8",
+    "--batch",
+    "4",
+    "--epochs",
+    "2",
+    "--set",
+    "model.heads=2",
+    "--set",
+    "model.nucleotide_layers=1",
+    "--set",
+    "model.sample_layers=1",
+    "--threads",
+    "1",
+];
+
+fn with_small<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [arguments, &SMALL].concat()
+}
+
+#[test]
+fn a_model_is_pretrained_tuned_asked_and_explained() -> Done {
+    let folder = made()?;
+    let at = folder.path();
+    let pretrain = with_small(&["pretrain", "c/table.biom", "--tree", "c/tree.nwk"]);
+    let dry = json(&run(
+        at,
+        &[&pretrain[..], &["--dry-run", "--json"]].concat(),
+    )?)?;
+    assert!(dry["n_steps"].as_u64() > Some(1) && !at.join("pre").exists());
+    let outcome = json(&run(
+        at,
+        &[&pretrain[..], &["--out", "pre", "--json"]].concat(),
+    )?)?;
+    assert_eq!(
+        (&outcome["ending"], &outcome["n_epochs"]),
+        (&"complete".into(), &2.into())
+    );
+    let page = std::fs::read_to_string(at.join("pre/report.html"))?;
+    assert!(page.contains("Distances of test samples"));
+
+    let target = [
+        "--metadata",
+        "c/metadata.tsv",
+        "--column",
+        "deep",
+        "--pretrained",
+        "pre",
+        "--freeze",
+    ];
+    let train = with_small(
+        &[
+            &["train", "c/table.biom", "--out", "tuned", "--json"][..],
+            &target,
+        ]
+        .concat(),
+    );
+    let outcome = json(&run(
+        at,
+        &[&train[..], &["--set", "split.calibration=0.4"]].concat(),
+    )?)?;
+    assert_eq!(outcome["test"][0]["name"], "r2");
+    assert_eq!(outcome["conformal"]["n_calibration"], 10);
+
+    let predict = [
+        "predict",
+        "tuned",
+        "c/table.biom",
+        "--passes",
+        "2",
+        "--out",
+        "p.tsv",
+    ];
+    assert!(run(at, &predict)?.status.success());
+    let text = std::fs::read_to_string(at.join("p.tsv"))?;
+    assert!(
+        text.starts_with("sample_id\tpredicted\tlow\thigh\tdeviation\nsample_0000\t"),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 25);
+    let explain = [
+        "explain",
+        "tuned",
+        "c/table.biom",
+        "--sample",
+        "sample_0003",
+        "--limit",
+        "3",
+        "--json",
+    ];
+    let found = json(&run(at, &explain)?)?;
+    assert_eq!(found["parts"].as_array().map(Vec::len), Some(3));
+
+    for (arguments, code, wanted) in [
+        (&["resume", "c"][..], 2, "holds no run"),
+        (&["predict", "pre", "c/table.biom"], 2, "pre-trained alone"),
+        (
+            &["explain", "tuned", "c/table.biom", "--sample", "x"],
+            2,
+            "`x`",
+        ),
+        (
+            &[
+                "pretrain",
+                "c/table.biom",
+                "--tree",
+                "c/tree.nwk",
+                "--out",
+                "pre",
+                "--depth",
+                "200",
+            ],
+            6,
+            "resume",
+        ),
+        (
+            &[
+                "pretrain",
+                "c/table.biom",
+                "--tree",
+                "c/tree.nwk",
+                "--out",
+                "y",
+                "--set",
+                "model.size=3",
+            ],
+            2,
+            "size",
+        ),
+    ] {
+        let output = run(at, arguments)?;
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{arguments:?} {}",
+            stderr(&output)
+        );
+        assert!(
+            stderr(&output).contains(wanted),
+            "{arguments:?} {}",
+            stderr(&output)
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn killed_at_any_moment_a_run_goes_on_with_the_same_bits() -> Done {
+    let folder = made()?;
+    let at = folder.path();
+    let train = |out: &'static str| {
+        let flags = [
+            "train",
+            "c/table.biom",
+            "--metadata",
+            "c/metadata.tsv",
+            "--column",
+            "single_class",
+            "--out",
+            out,
+        ];
+        with_small(&[&flags[..], &["--set", "training.save_steps=1"]].concat())
+    };
+    let history = |out: &str| -> Result<Vec<Value>, Box<dyn Error>> {
+        let text = std::fs::read_to_string(at.join(out).join("history.jsonl"))?;
+        let timeless = |line: &str| -> Result<Value, serde_json::Error> {
+            let record: Value = serde_json::from_str(line)?;
+            Ok(serde_json::json!([
+                record["epoch"],
+                record["step"],
+                record["train_loss"],
+                record["validation"]
+            ]))
+        };
+        Ok(text.lines().map(timeless).collect::<Result<_, _>>()?)
+    };
+    assert!(run(at, &train("whole"))?.status.success());
+    let quiet = |command: &mut Command| command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut child = quiet(&mut program(at, &train("killed")))?;
+    // Not before there is a run that can be gone on with; then sooner and later.
+    while !at.join("killed/run.json").exists() {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    for milliseconds in [10, 60, 5, 120] {
+        std::thread::park_timeout(Duration::from_millis(milliseconds));
+        child.kill()?;
+        child.wait()?;
+        child = quiet(&mut program(at, &["resume", "killed", "--threads", "2"]))?;
+    }
+    assert!(child.wait()?.success());
+    assert_eq!(history("killed")?, history("whole")?);
     Ok(())
 }

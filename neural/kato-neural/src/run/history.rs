@@ -101,7 +101,8 @@ mod tests {
     }
 
     #[test]
-    fn epochs_that_were_not_saved_are_forgotten_and_torn_lines_passed_over() -> Result<(), RunError> {
+    fn epochs_that_were_not_saved_are_forgotten_and_torn_lines_passed_over() -> Result<(), RunError>
+    {
         let folder = tempfile::tempdir().map_err(RunError::file("create", "a folder"))?;
         let path = folder.path().join("history.jsonl");
         let mut history = History::open::<Epoch>(&path, 0)?;

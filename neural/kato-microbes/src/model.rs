@@ -1,0 +1,101 @@
+//! The model: nucleotides to sequences, sequences to samples, samples to predictions.
+
+mod encoder;
+mod predictor;
+
+use kato_neural::burn;
+use kato_neural::burn::module::Module;
+use kato_neural::burn::tensor::{Device, Tensor, TensorData};
+use kato_neural::{Initializer, Pass};
+
+use crate::batch::SampleBatch;
+use crate::settings::ModelOptions;
+
+pub use encoder::{Encoded, Encoder};
+pub use predictor::Predictor;
+
+/// The whole model. Without a predictor it makes rows that stand for samples, whose distances are
+/// those of the samples.
+///
+/// Parameters have PyTorch's names and shapes where PyTorch has the layer.
+#[derive(Module, Debug)]
+pub struct Microformer {
+    encoder: Encoder,
+    predictor: Option<Predictor>,
+}
+
+impl Microformer {
+    /// Makes a model of fresh weights for sequences of up to `max_bp` nucleotides, with `n_outputs`
+    /// predicted numbers or none: a function of shape and seed.
+    ///
+    /// # Panics
+    ///
+    /// When the shape is impossible: [`ModelOptions::check`] says so beforehand.
+    #[must_use]
+    pub fn new(
+        options: &ModelOptions,
+        max_bp: usize,
+        n_outputs: Option<usize>,
+        seed: u64,
+        device: &Device,
+    ) -> Self {
+        let mut initializer = Initializer::from_seed(seed);
+        let encoder = Encoder::new(options, max_bp, &mut initializer, device);
+        let predictor = n_outputs.map(|n| Predictor::new(options, n, &mut initializer, device));
+        Self { encoder, predictor }
+    }
+
+    /// Takes the encoder of another model, pre-trained, in the place of its own.
+    #[must_use]
+    pub fn with_encoder_of(mut self, other: Self) -> Self {
+        self.encoder = other.encoder;
+        self
+    }
+
+    /// Returns the encoder.
+    #[must_use]
+    pub const fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// Predicts from what the encoder made of a batch, `[samples, outputs]`.
+    ///
+    /// # Panics
+    ///
+    /// When the model has no predictor.
+    #[must_use]
+    pub fn predict(&self, encoded: Tensor<3>, batch: &SampleBatch, pass: &Pass) -> Tensor<2> {
+        let predictor = self.predictor.as_ref();
+        let predictor = predictor.expect("a model that was made to predict");
+        predictor.forward(encoded, &batch.lengths, pass)
+    }
+
+    /// Says how much each sequence of a batch counts for the prediction, by the attention of the last
+    /// pooling: `[samples, n_rows]`, 0 at padding, each sample's sum 1.
+    ///
+    /// # Panics
+    ///
+    /// When the model has no predictor.
+    #[must_use]
+    pub fn attention(&self, encoded: Tensor<3>, batch: &SampleBatch, pass: &Pass) -> Tensor<2> {
+        let predictor = self.predictor.as_ref();
+        let predictor = predictor.expect("a model that was made to predict");
+        predictor.attention(encoded, &batch.lengths, pass)
+    }
+}
+
+/// Returns the numbers of a tensor, row by row.
+pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    let data = tensor.into_data().convert::<f32>();
+    data.try_into_vec()
+        .expect("converted to this type just now")
+}
+
+/// Makes a tensor of numbers.
+pub(crate) fn tensor<const D: usize>(
+    values: Vec<f32>,
+    shape: [usize; D],
+    device: &Device,
+) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(values, shape), device)
+}

@@ -1,0 +1,133 @@
+//! `predict` and `explain`: what a trained model says of samples.
+
+use std::fmt::Write;
+
+use kato_microbes::explain::explain as explained;
+use kato_microbes::{Answer, Microbes, MicrobesError, Trained};
+use kato_unifrac::UnifracError;
+
+use super::Failure;
+use super::cli_training::{AskArguments, ExplainArguments, PredictArguments};
+use super::data::tell_report;
+use super::output::{say, say_json, tell};
+
+/// Reads a table as the run's was.
+fn microbes(trained: &Trained, arguments: &AskArguments) -> Result<Microbes, Failure> {
+    let mut options = trained.settings().data.clone();
+    options.fasta.clone_from(&arguments.fasta);
+    if let Some(depth) = arguments.depth {
+        options.depth = depth;
+    }
+    let (microbes, _) = Microbes::read(&arguments.table, &options, None)?;
+    tell_report(&microbes.report);
+    Ok(microbes)
+}
+
+/// Predicts the samples of a table.
+pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), Failure> {
+    let trained = Trained::load(&arguments.ask.run)?;
+    let microbes = microbes(&trained, &arguments.ask)?;
+    let answers = trained.predict(&microbes, arguments.passes.get());
+    match trained.conformal() {
+        Some(conformal) => tell(format_args!(
+            "intervals hold what is true {:.0} times of a hundred, for samples like those of the run",
+            (1.0 - conformal.miss) * 100.0
+        )),
+        None => {
+            tell("there are no intervals: fewer than nine samples were held back for calibration")
+        }
+    }
+    let ids = microbes.table.sample_ids();
+    if arguments.ask.output.json {
+        return say_json(&serde_json::json!({
+            "column": trained.column(), "classes": trained.classes(),
+            "conformal": trained.conformal(), "samples": ids, "answers": answers,
+        }));
+    }
+    let text = table(&trained, ids, &answers);
+    match &arguments.out {
+        Some(path) => {
+            std::fs::write(path, text).map_err(|source| MicrobesError::File {
+                action: "write",
+                path: path.clone(),
+                source,
+            })?;
+            say(format_args!(
+                "{} predictions in {}",
+                answers.len(),
+                path.display()
+            ))
+        }
+        None => say(text.trim_end()),
+    }
+}
+
+/// Returns predictions as text with tabs.
+fn table(trained: &Trained, ids: &[String], answers: &[Answer]) -> String {
+    let width = trained.conformal().map(|conformal| conformal.width);
+    let classes = trained.classes();
+    let mut text = "sample_id\tpredicted".to_owned();
+    let head = if classes.is_empty() {
+        "\tlow\thigh\tdeviation\n"
+    } else {
+        "\tprobability\tset\tdeviation\n"
+    };
+    text.push_str(head);
+    for (id, answer) in ids.iter().zip(answers) {
+        // Writing into a text does not fail.
+        let _ = if classes.is_empty() {
+            let (value, width) = (answer.value(), width.unwrap_or(f64::NAN));
+            let (low, high) = (value - width, value + width);
+            write!(text, "{id}\t{value:.6}\t{low:.6}\t{high:.6}")
+        } else {
+            let best = answer.class();
+            let least = 1.0 - width.unwrap_or(f64::NAN);
+            let set: Vec<&str> = classes
+                .iter()
+                .zip(&answer.outputs)
+                .filter(|(_, probability)| **probability >= least)
+                .map(|(name, _)| name.as_str())
+                .collect();
+            write!(
+                text,
+                "{id}\t{}\t{:.6}\t{}",
+                classes[best],
+                answer.outputs[best],
+                set.join(",")
+            )
+        };
+        let _ = writeln!(text, "\t{:.6}", answer.deviation);
+    }
+    text
+}
+
+/// Says what a sample's prediction rests on.
+pub(crate) fn explain(arguments: &ExplainArguments) -> Result<(), Failure> {
+    let trained = Trained::load(&arguments.ask.run)?;
+    let microbes = microbes(&trained, &arguments.ask)?;
+    let mut ids = microbes.table.sample_ids().iter();
+    let Some(sample) = ids.position(|id| *id == arguments.sample) else {
+        let sample = arguments.sample.clone();
+        return Err(UnifracError::UnknownSample { sample }.into());
+    };
+    let found = explained(&trained, &microbes, sample, arguments.limit);
+    if arguments.ask.output.json {
+        return say_json(&found);
+    }
+    let unit = trained.classes().get(found.output).map_or_else(
+        || format!("`{}` is {:.4}", trained.column(), found.value),
+        |class| format!("`{class}` has the probability {:.4}", found.value),
+    );
+    say(format_args!(
+        "{}: {unit}; without a sequence it changes by",
+        arguments.sample
+    ))?;
+    for part in &found.parts {
+        let name: String = part.feature.chars().take(60).collect();
+        let (change, attention, share) = (part.change, part.attention, part.share);
+        say(format_args!(
+            "{change:>+10.4}  attention {attention:.4}  abundance {share:.4}  {name}"
+        ))?;
+    }
+    Ok(())
+}

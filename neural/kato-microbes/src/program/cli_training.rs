@@ -1,0 +1,151 @@
+//! Flags of the commands that train a model and ask it.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::cli::{CacheArguments, MatchArguments, MetricName, OutputArguments, TargetArguments};
+
+/// Settings of a run.
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// Folder of the run, which is made
+    #[arg(long, value_name = "RUN", required_unless_present = "dry_run")]
+    pub(crate) out: Option<PathBuf>,
+    /// TOML file of settings; flags count more
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+    /// Any setting by its name in the file, such as `--set model.selection=random`
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Counts drawn from each sample; those that hold less are left out. 0 takes all as they are
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<u64>,
+    /// Sequences of the features, where their names are none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fasta: Option<PathBuf>,
+    /// Nucleotides of a sequence that are read at most
+    #[arg(long, value_name = "N")]
+    pub(crate) max_bp: Option<usize>,
+    /// Numbers of a row
+    #[arg(long, value_name = "N")]
+    pub(crate) width: Option<usize>,
+    /// Sequences of a sample that are read at most
+    #[arg(long, value_name = "N")]
+    pub(crate) max_sequences: Option<usize>,
+    /// Epochs at most
+    #[arg(long, value_name = "N")]
+    pub(crate) epochs: Option<u64>,
+    /// Samples of a batch
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<usize>,
+    /// The highest learning rate
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<f64>,
+    /// Metric that chooses the best epoch: `val_loss`, `r2`, `mae`, `accuracy` or `f1`
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) best: Option<String>,
+    /// Number format of products: `f32` or `bf16`
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) precision: Option<String>,
+    /// Seed of the samples' draw, of weights, order and masks
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Measures three steps, prints what the run will take, and writes nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) cache: CacheArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PretrainArguments {
+    /// Table: BIOM 2.1, BIOM 1.0, or text with tabs
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: PathBuf,
+    /// Tree in Newick, over which distances are computed
+    #[arg(long, value_name = "FILE", required_unless_present = "distances")]
+    pub(crate) tree: Option<PathBuf>,
+    /// Distance that is computed: `unweighted` or `normalized`
+    #[arg(long, value_name = "METRIC", value_enum, default_value_t = MetricName::Unweighted)]
+    pub(crate) metric: MetricName,
+    /// Distances that were computed before: `.npy`, `.h5` or `.tsv`, at most 1
+    #[arg(long, value_name = "FILE", conflicts_with = "tree")]
+    pub(crate) distances: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fit: MatchArguments,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrainArguments {
+    /// Table: BIOM 2.1, BIOM 1.0, or text with tabs
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: PathBuf,
+    #[command(flatten)]
+    pub(crate) target: TargetArguments,
+    /// Run of `pretrain` whose model this one begins as
+    #[arg(long, value_name = "RUN")]
+    pub(crate) pretrained: Option<PathBuf>,
+    /// Leaves the pre-trained part as it is
+    #[arg(long, requires = "pretrained")]
+    pub(crate) freeze: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArguments {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// Samples that a run is asked about.
+#[derive(Debug, Args)]
+pub(crate) struct AskArguments {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Table: BIOM 2.1, BIOM 1.0, or text with tabs
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: PathBuf,
+    /// Sequences of the features, where their names are none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fasta: Option<PathBuf>,
+    /// Counts drawn from each sample, if not as many as in the run
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PredictArguments {
+    #[command(flatten)]
+    pub(crate) ask: AskArguments,
+    /// File for the predictions, with tabs; standard output without it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Passes over other sequences of samples that hold more than are read at once
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) passes: NonZeroUsize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    #[command(flatten)]
+    pub(crate) ask: AskArguments,
+    /// Sample to explain
+    #[arg(long, value_name = "ID")]
+    pub(crate) sample: String,
+    /// Sequences that are shown at most; as many are left out one by one
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+}

@@ -1,0 +1,254 @@
+//! `pretrain`, `train` and `resume`.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use kato_microbes::cache::Key;
+use kato_microbes::distances::align;
+use kato_microbes::run::{Measured, Outcome, RunEnding, measure};
+use kato_microbes::work::Work;
+use kato_microbes::{Microbes, MicrobesError, Run, Settings};
+use kato_unifrac::newick::NewickOptions;
+use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
+
+use super::baseline::say_scores;
+use super::cli::MetricName;
+use super::cli_training::{PretrainArguments, ResumeArguments, RunArguments, TrainArguments};
+use super::data::{target, tell_report, tell_saved};
+use super::output::{names, say, say_json, tell};
+use super::progress::Progress;
+use super::settings::settings_of;
+use super::{Ended, Failure, report};
+
+/// Teaches a model distances.
+pub(crate) fn pretrain(arguments: &PretrainArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
+    let settings = settings_of(&arguments.run, false)?;
+    let microbes = microbes(&arguments.table, &settings, &arguments.run)?;
+    let matrix = match &arguments.distances {
+        Some(path) => DistanceMatrix::read(path)?,
+        None => computed(arguments, &microbes, &settings)?,
+    };
+    let aligned = align(&matrix, microbes.table.sample_ids());
+    for (what, missing) in [
+        (
+            "samples have no distances and are left out",
+            &aligned.absent,
+        ),
+        (
+            "samples of the distances are not in the table",
+            &aligned.surplus,
+        ),
+    ] {
+        if let Some(line) = names(what, missing) {
+            tell(line);
+        }
+    }
+    let work = Work::from_distances(microbes, aligned)?;
+    begin(&arguments.run, settings, work, None, stop)
+}
+
+/// Teaches a model a column.
+pub(crate) fn train(arguments: &TrainArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
+    let mut settings = settings_of(&arguments.run, arguments.freeze)?;
+    if let Some(run) = &arguments.pretrained {
+        // Read before the table, whose sequences are cut by it.
+        settings.data.tokens = Settings::read(&run.join("settings.toml"))?.data.tokens;
+    }
+    let microbes = microbes(&arguments.table, &settings, &arguments.run)?;
+    let target = target(&arguments.target, microbes.table.sample_ids())?;
+    let work = Work::from_target(microbes, target);
+    begin(
+        &arguments.run,
+        settings,
+        work,
+        arguments.pretrained.as_deref(),
+        stop,
+    )
+}
+
+/// Goes on with a run.
+pub(crate) fn resume(arguments: &ResumeArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
+    go(Run::open(&arguments.run)?, stop, arguments.output.json)
+}
+
+/// Reads a table and makes it ready.
+fn microbes(
+    table: &Path,
+    settings: &Settings,
+    arguments: &RunArguments,
+) -> Result<Microbes, Failure> {
+    let cache = arguments.cache.open();
+    let (microbes, saved) = Microbes::read(table, &settings.data, cache.as_ref())?;
+    if let Some(saved) = saved {
+        tell_saved("tokens", &saved);
+    }
+    tell_report(&microbes.report);
+    Ok(microbes)
+}
+
+/// Computes the distances of the samples as they were drawn.
+fn computed(
+    arguments: &PretrainArguments,
+    microbes: &Microbes,
+    settings: &Settings,
+) -> Result<DistanceMatrix, Failure> {
+    let metric = match arguments.metric {
+        MetricName::Unweighted => Metric::Unweighted,
+        MetricName::Normalized => Metric::NormalizedWeighted,
+        _ => {
+            let text = "`pretrain` learns distances up to 1: `--metric unweighted` or `normalized`";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+    };
+    // Clap asks for one where no distances are given.
+    let Some(path) = &arguments.tree else {
+        return Err(Failure::Usage(
+            "give `--tree FILE` or `--distances FILE`".to_owned(),
+        ));
+    };
+    let compute = || -> Result<DistanceMatrix, MicrobesError> {
+        let tree = Tree::read(path, NewickOptions::default())?;
+        let community = Community::new(&microbes.table, &tree, arguments.fit.options())?;
+        for finding in &community.check().findings {
+            tell(finding);
+        }
+        Ok(community.distances(metric, ComputeOptions::default())?)
+    };
+    let Some(cache) = arguments.run.cache.open() else {
+        return Ok(compute()?);
+    };
+    let key = Key::new("distances")
+        // Of samples that hold something: `unifrac` refuses the others, and must not find these.
+        .with("of", "samples made ready")
+        .with_file(&arguments.table)?
+        .with_file(path)?
+        .with("metric", format_args!("{metric:?}"))
+        .with("depth", settings.data.depth)
+        .with("seed", settings.data.seed)
+        .with("fit", format_args!("{:?}", arguments.fit.options()));
+    let (distances, saved) = cache.distances(&key, compute)?;
+    tell_saved("distances", &saved);
+    Ok(distances)
+}
+
+/// Begins a run, or measures what it would take.
+fn begin(
+    arguments: &RunArguments,
+    settings: Settings,
+    work: Work,
+    pretrained: Option<&Path>,
+    stop: &AtomicBool,
+) -> Result<Ended, Failure> {
+    let is_json = arguments.output.json;
+    // A dry run needs no folder, and clap asks for one otherwise.
+    let (false, Some(out)) = (arguments.dry_run, &arguments.out) else {
+        let measured = measure(&settings, &work)?;
+        if is_json {
+            say_json(&measured)?;
+        } else {
+            say_measured(&measured)?;
+        }
+        return Ok(Ended::Done);
+    };
+    let run = Run::create(out, settings, work, pretrained)?;
+    let parts = run.parts();
+    tell(format_args!(
+        "samples: {} train, {} validation, {} calibration, {} test",
+        parts.train.len(),
+        parts.validation.len(),
+        parts.calibration.len(),
+        parts.test.len()
+    ));
+    go(run, stop, is_json)
+}
+
+/// Trains a run until it ends or is stopped.
+fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, Failure> {
+    let folder = run.folder().to_owned();
+    let mut progress = Progress::new(run.n_steps()?, stop);
+    let outcome = run.train(&mut |event| progress.on_event(event));
+    progress.finish();
+    let outcome = outcome?;
+    report::write(&folder, &outcome)?;
+    if is_json {
+        say_json(&outcome)?;
+    } else {
+        say_outcome(&folder, &outcome)?;
+    }
+    if outcome.ending == RunEnding::Interrupted {
+        tell(format_args!(
+            "stopped after {} steps; go on with `kato-microbes resume {}`",
+            outcome.n_steps,
+            folder.display()
+        ));
+        return Ok(Ended::Interrupted);
+    }
+    Ok(Ended::Done)
+}
+
+/// Prints what a run will take.
+fn say_measured(measured: &Measured) -> Result<(), Failure> {
+    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    say(format_args!("parameters  {:>12}", measured.n_parameters))?;
+    say(format_args!("samples     {:>12}", measured.n_samples))?;
+    say(format_args!("steps       {:>12}", measured.n_steps))?;
+    say(format_args!(
+        "tokens      {:>12} a batch, each distinct sequence once",
+        measured.n_tokens
+    ))?;
+    say(format_args!("a step      {:>10.2} s", measured.step_s))?;
+    say(format_args!(
+        "validation  {:>10.2} s an epoch",
+        measured.judge_s
+    ))?;
+    match measured.peak_bytes {
+        Some(bytes) => say(format_args!("memory      {:>10.0} MiB", mebibytes(bytes)))?,
+        None => say("memory           unknown: this system does not tell")?,
+    }
+    say(format_args!(
+        "checkpoint  {:>10.1} MiB each, up to four",
+        mebibytes(measured.checkpoint_bytes)
+    ))?;
+    say(format_args!(
+        "time        {:>10.2} hours, if nothing stops it early",
+        measured.hours
+    ))
+}
+
+/// Prints what came of a run.
+fn say_outcome(folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
+    let why = match outcome.ending {
+        RunEnding::Complete => "all epochs are trained",
+        RunEnding::NoImprovement => "validation no longer gets better",
+        _ => "interrupted",
+    };
+    say(format_args!(
+        "{why}: {} epochs, {} steps",
+        outcome.n_epochs, outcome.n_steps
+    ))?;
+    if let Some(best) = &outcome.best {
+        let (epoch, loss) = (best.epoch + 1, best.validation.loss);
+        say(format_args!(
+            "best epoch {epoch}: validation loss {loss:.4}"
+        ))?;
+    }
+    if !outcome.test.is_empty() {
+        say("on test samples, of which nothing was learned or chosen:")?;
+        say_scores(&outcome.test)?;
+    }
+    if let Some(conformal) = &outcome.conformal {
+        let (level, n) = ((1.0 - conformal.miss) * 100.0, conformal.n_calibration);
+        say(format_args!(
+            "intervals of {level:.0} %: width ± {:.4} from {n} calibration samples",
+            conformal.width
+        ))?;
+        if let Some(coverage) = conformal.coverage {
+            let (percent, n) = (coverage * 100.0, conformal.n_test);
+            say(format_args!("they hold {percent:.0} % of {n} test samples"))?;
+        }
+    }
+    say(format_args!(
+        "the page is {}",
+        folder.join(report::NAME).display()
+    ))
+}

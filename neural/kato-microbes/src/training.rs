@@ -1,0 +1,10 @@
+//! Between model and trainer: the task, its batches, its judgement.
+
+mod judging;
+mod source;
+mod task;
+
+pub use judging::{Judgement, judge};
+pub(crate) use judging::{distance_pairs, judge_with, outputs};
+pub(crate) use source::Batches;
+pub(crate) use task::{Learning, Objective};

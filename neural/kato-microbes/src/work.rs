@@ -1,0 +1,201 @@
+//! What a run learns: samples with their truth, and which part each is in.
+
+use kato_unifrac::DistanceMatrix;
+use serde::{Deserialize, Serialize};
+
+use crate::community::Microbes;
+use crate::distances::Aligned;
+use crate::error::MicrobesError;
+use crate::folds::shares;
+use crate::metadata::{Target, TargetValues};
+use crate::settings::{BestBy, SplitOptions};
+
+/// What is true of the samples.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Truth {
+    /// How far any two are apart, from 0 to 1: what pre-training learns.
+    Distances(DistanceMatrix),
+    /// What is to be predicted of each.
+    Target {
+        /// The column.
+        column: String,
+        /// The values.
+        values: TargetValues,
+    },
+}
+
+/// A community with what is true of some of its samples.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Work {
+    /// The community.
+    pub microbes: Microbes,
+    /// Which samples of it are learned from or judged by, ascending.
+    pub samples: Vec<usize>,
+    /// What is true of them, in their order.
+    pub truth: Truth,
+}
+
+impl Work {
+    /// Learns the distances of the samples that have some.
+    ///
+    /// # Errors
+    ///
+    /// When a distance is above 1, which the model cannot say: unnormalised weighted ones are.
+    pub fn from_distances(microbes: Microbes, aligned: Aligned) -> Result<Self, MicrobesError> {
+        let greatest = aligned
+            .matrix
+            .condensed()
+            .iter()
+            .copied()
+            .fold(0.0, f64::max);
+        if greatest > 1.0 {
+            let expected = "at most 1; compute them with `--metric unweighted` or `normalized`";
+            return Err(MicrobesError::setting("distances", &greatest, expected));
+        }
+        Ok(Self {
+            microbes,
+            samples: aligned.samples,
+            truth: Truth::Distances(aligned.matrix),
+        })
+    }
+
+    /// Learns to predict a column.
+    #[must_use]
+    pub fn from_target(microbes: Microbes, target: Target) -> Self {
+        Self {
+            microbes,
+            samples: target.samples,
+            truth: Truth::Target {
+                column: target.column,
+                values: target.values,
+            },
+        }
+    }
+
+    /// Returns how many numbers the model predicts of a sample; `None` while pre-training.
+    #[must_use]
+    pub fn n_outputs(&self) -> Option<usize> {
+        match &self.truth {
+            Truth::Distances(_) => None,
+            Truth::Target { values, .. } => Some(match values {
+                TargetValues::Numbers(_) => 1,
+                TargetValues::Classes { names, .. } => names.len(),
+            }),
+        }
+    }
+
+    /// Returns whether there is such a metric for what is learned.
+    pub(crate) fn check_metric(&self, best: BestBy) -> Result<(), MicrobesError> {
+        let (fits, expected) = match &self.truth {
+            Truth::Distances(_) => (
+                matches!(best, BestBy::ValLoss | BestBy::R2 | BestBy::Accuracy),
+                "`val_loss`, `r2` or `accuracy` while pre-training",
+            ),
+            Truth::Target {
+                values: TargetValues::Numbers(_),
+                ..
+            } => (
+                matches!(best, BestBy::ValLoss | BestBy::R2 | BestBy::Mae),
+                "`val_loss`, `r2` or `mae` for numbers",
+            ),
+            Truth::Target { .. } => (
+                matches!(best, BestBy::ValLoss | BestBy::Accuracy | BestBy::F1),
+                "`val_loss`, `accuracy` or `f1` for classes",
+            ),
+        };
+        if fits {
+            return Ok(());
+        }
+        let value = format!("{best:?}").to_lowercase();
+        Err(MicrobesError::setting("training.best", &value, expected))
+    }
+
+    /// Parts the samples.
+    ///
+    /// # Errors
+    ///
+    /// When there are too few for the parts asked for.
+    pub fn parts(&self, options: &SplitOptions) -> Result<Parts, MicrobesError> {
+        let n = self.samples.len();
+        let even = TargetValues::Numbers(vec![0.0; n]);
+        let (values, calibration) = match &self.truth {
+            Truth::Distances(_) => (&even, 0.0),
+            Truth::Target { values, .. } => (values, options.calibration),
+        };
+        let train = 1.0 - options.validation - calibration - options.test;
+        let wanted = [options.validation, calibration, options.test, train];
+        let [validation, calibration, test, train] = shares(values, wanted, options.seed);
+        let parts = Parts {
+            train,
+            validation,
+            calibration,
+            test,
+        };
+        // Two, as pairs are compared.
+        let least = parts.train.len().min(parts.validation.len());
+        if least < 2 {
+            return Err(MicrobesError::TooFewSamples {
+                what: "samples are parted for training and validation",
+                n,
+                least: 20,
+                advice: "lower `--depth` so that more samples are deep enough, or enlarge `split.validation`",
+            });
+        }
+        Ok(parts)
+    }
+}
+
+/// Places among the samples of a [`Work`], ascending.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Parts {
+    /// Learned from.
+    pub train: Vec<usize>,
+    /// Choose the best epoch.
+    pub validation: Vec<usize>,
+    /// Say how wide intervals are.
+    pub calibration: Vec<usize>,
+    /// Judge the result.
+    pub test: Vec<usize>,
+}
+
+/// How numbers are scaled for the model: in standard deviations of the training samples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Scale {
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation; 1 where all are equal.
+    pub deviation: f64,
+}
+
+impl Scale {
+    /// Takes the scale of some of the numbers.
+    #[must_use]
+    pub fn new(numbers: &[f64], places: &[usize]) -> Self {
+        let n = places.len().max(1) as f64;
+        let mean = places.iter().map(|&at| numbers[at]).sum::<f64>() / n;
+        let squares = places
+            .iter()
+            .map(|&at| (numbers[at] - mean) * (numbers[at] - mean));
+        let deviation = (squares.sum::<f64>() / n).sqrt();
+        Self {
+            mean,
+            deviation: if deviation > 0.0 { deviation } else { 1.0 },
+        }
+    }
+
+    /// Brings a number to the scale.
+    #[must_use]
+    pub fn apply(&self, number: f64) -> f32 {
+        ((number - self.mean) / self.deviation) as f32
+    }
+
+    /// Takes a number back from the scale.
+    #[must_use]
+    pub fn undo(&self, scaled: f32) -> f64 {
+        f64::from(scaled).mul_add(self.deviation, self.mean)
+    }
+}
