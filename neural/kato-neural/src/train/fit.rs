@@ -126,7 +126,7 @@ impl<T: Task> Trainer<T> {
                 computed,
             };
             // Asked after the position has moved: a stop here is a place to go on from.
-            let go_on = run.observer.on_event(event);
+            let go_on = self.all_agree(run.observer.on_event(event))?;
             let due = run.options.save_every.is_some_and(|every| {
                 // The end of the epoch saves anyway.
                 self.progress.step.is_multiple_of(every.max(1)) && self.progress.batch < n_batches
@@ -169,12 +169,12 @@ impl<T: Task> Trainer<T> {
         if improved {
             self.save(run, true)?;
         }
-        let go_on = run.observer.on_event(Event::Judged {
+        let go_on = self.all_agree(run.observer.on_event(Event::Judged {
             epoch,
             loss,
             metric,
             improved,
-        });
+        }))?;
         Ok(match verdict.filter(|verdict| verdict.is_stop()) {
             Some(verdict) => Judgement::Stop(verdict),
             None if go_on => Judgement::GoOn,

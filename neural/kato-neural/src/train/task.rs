@@ -5,6 +5,7 @@ use std::ops::Range;
 use burn::module::Module;
 use burn::tensor::Tensor;
 
+use super::Gather;
 use crate::Pass;
 
 /// Something that is trained: a model, its batches and its loss.
@@ -38,6 +39,13 @@ pub trait Task {
     /// told, where a batch cannot be cut, as its loss depends on pairs of rows, say.
     fn part(&self, batch: &Self::Batch, rows: Range<usize>) -> Option<Self::Batch> {
         let _ = (batch, rows);
+        None
+    }
+
+    /// The task as one whose loss is over all rows of a step together; `None`, unless told, where each
+    /// row's loss is its own. Then [`loss`](Self::loss) is what a step over one batch at once would take,
+    /// and the trainer does not ask for it.
+    fn gather(&self) -> Option<&dyn Gather<Self::Model, Self::Batch>> {
         None
     }
 
