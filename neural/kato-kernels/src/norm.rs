@@ -65,12 +65,18 @@ impl LayerNorm {
         rows("gain", x, gain)?;
         check("bias", "width", bias.len(), gain.len())?;
         check("y", "as x", y.len(), x.len())?;
-        self.rows(x, gain, bias, y);
+        self.rows(x, gain, bias, (y, gain.len()));
         Ok(())
     }
 
-    /// Does so for slices that fit.
-    pub(crate) fn rows(&self, x: &[f32], gain: &[f32], bias: &[f32], y: &mut [f32]) {
+    /// Does so for slices that fit; results are `stride` apart.
+    pub(crate) fn rows(
+        &self,
+        x: &[f32],
+        gain: &[f32],
+        bias: &[f32],
+        (y, stride): (&mut [f32], usize),
+    ) {
         simd::run(
             self.instructions,
             Forward {
@@ -79,6 +85,7 @@ impl LayerNorm {
                 gain,
                 bias,
                 y,
+                stride,
             },
         );
     }
@@ -178,6 +185,7 @@ struct Forward<'a> {
     gain: &'a [f32],
     bias: &'a [f32],
     y: &'a mut [f32],
+    stride: usize,
 }
 
 impl Kernel for Forward<'_> {
@@ -187,8 +195,9 @@ impl Kernel for Forward<'_> {
     fn run(self) {
         let n = self.gain.len();
         let (gain, bias) = (&self.gain[..n], &self.bias[..n]);
-        for (x, y) in self.x.chunks_exact(n).zip(self.y.chunks_exact_mut(n)) {
+        for (x, y) in self.x.chunks_exact(n).zip(self.y.chunks_mut(self.stride)) {
             let (mean, scale) = moments(x, self.epsilon);
+            let y = &mut y[..n];
             for j in 0..n {
                 y[j] = ((x[j] - mean) * scale).mul_add(gain[j], bias[j]);
             }

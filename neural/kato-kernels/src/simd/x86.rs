@@ -1,15 +1,19 @@
 //! Holds the micro-kernels of x86-64: AVX-512, AVX-512-BF16, and AVX2 with FMA.
 
 use std::arch::x86_64::{
-    __m512bh, __m512i, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_set1_ps,
-    _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
-    _mm512_and_si512, _mm512_castps_si512, _mm512_castsi512_ps, _mm512_dpbf16_ps, _mm512_fmadd_ps,
-    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps,
-    _mm512_slli_epi32, _mm512_storeu_ps,
+    __m256i, __m512, __m512bh, __m512i, __mmask16, _MM_HINT_T0, _mm_prefetch, _mm256_fmadd_ps,
+    _mm256_loadu_ps, _mm256_loadu_si256, _mm256_maskload_ps, _mm256_maskstore_ps,
+    _mm256_permute2f128_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
+    _mm256_unpackhi_ps, _mm256_unpacklo_ps, _mm512_and_si512, _mm512_castps_si512,
+    _mm512_castsi512_ps, _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
+    _mm512_maskz_loadu_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_slli_epi32,
+    _mm512_storeu_ps,
 };
 use std::mem::transmute;
 
-use super::{COLUMNS, Kernel, ROWS, Strides};
+use super::plain;
+use super::product::Tile;
+use super::{Kernel, ROWS};
 
 /// Runs a kernel compiled with AVX-512.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2")]
@@ -23,179 +27,208 @@ pub(super) fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
 
-/// Calls a micro-kernel with its number of rows as a constant, so that its sums stay in registers.
+/// Calls a micro-kernel with its number of rows as a constant, so that its sums stay in registers,
+/// and whether its 32 columns are whole, so that only others are masked.
 macro_rules! by_rows {
-    ($kernel:ident, $n_rows:expr, $($argument:expr),*) => {
+    ($kernel:ident, $tile:expr) => {
         // SAFETY: passed on from the caller, which vouches for pointers and instructions.
         unsafe {
-            match $n_rows {
-                1 => $kernel::<1>($($argument),*),
-                2 => $kernel::<2>($($argument),*),
-                3 => $kernel::<3>($($argument),*),
-                4 => $kernel::<4>($($argument),*),
-                5 => $kernel::<5>($($argument),*),
-                6 => $kernel::<6>($($argument),*),
-                7 => $kernel::<7>($($argument),*),
-                _ => $kernel::<8>($($argument),*),
+            match ($tile.n_rows, $tile.width == 32) {
+                (1, true) => $kernel::<1, true>($tile),
+                (2, true) => $kernel::<2, true>($tile),
+                (3, true) => $kernel::<3, true>($tile),
+                (4, true) => $kernel::<4, true>($tile),
+                (5, true) => $kernel::<5, true>($tile),
+                (6, true) => $kernel::<6, true>($tile),
+                (7, true) => $kernel::<7, true>($tile),
+                (_, true) => $kernel::<8, true>($tile),
+                (1, false) => $kernel::<1, false>($tile),
+                (2, false) => $kernel::<2, false>($tile),
+                (3, false) => $kernel::<3, false>($tile),
+                (4, false) => $kernel::<4, false>($tile),
+                (5, false) => $kernel::<5, false>($tile),
+                (6, false) => $kernel::<6, false>($tile),
+                (7, false) => $kernel::<7, false>($tile),
+                (_, false) => $kernel::<8, false>($tile),
             }
         }
     };
 }
 
+/// Reads 32 values, or those below a width, which `masks` tell.
+///
 /// # Safety
 ///
-/// `strip` has `8·n` and `panel` `32·n` readable values; `start` and `out` have `n_rows` (1 to 8)
-/// rows of 32, readable and writable, at their strides.
+/// They can be read.
+#[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn tile_f32_avx512(
-    n_rows: usize,
-    shape: Strides,
-    strip: *const f32,
-    panel: *const f32,
-    start: *const f32,
-    out: *mut f32,
-) {
-    by_rows!(rows_f32_avx512, n_rows, shape, strip, panel, start, out);
+unsafe fn read<const WHOLE: bool>(from: *const f32, masks: [__mmask16; 2]) -> [__m512; 2] {
+    // SAFETY: the caller vouches for what is read; a masked load touches nothing else, and the
+    // address of what it does not touch is formed without a bound.
+    unsafe {
+        if WHOLE {
+            [_mm512_loadu_ps(from), _mm512_loadu_ps(from.add(16))]
+        } else {
+            [
+                _mm512_maskz_loadu_ps(masks[0], from),
+                _mm512_maskz_loadu_ps(masks[1], from.wrapping_add(16)),
+            ]
+        }
+    }
+}
+
+/// Returns the masks of two vectors for this many columns.
+const fn masks(width: usize) -> [__mmask16; 2] {
+    let bits = ((1_u64 << width) - 1) as u32;
+    [bits as u16, (bits >> 16) as u16]
+}
+
+/// Reads what the sums of `R` rows begin with, and sends for what those of the next tile do.
+///
+/// # Safety
+///
+/// As the tile's fields say.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn begin<const R: usize, const WHOLE: bool, T>(tile: &Tile<T>) -> [[__m512; 2]; R] {
+    let mut sums = [[_mm512_setzero_ps(); 2]; R];
+    if tile.start.is_null() {
+        return sums;
+    }
+    let masks = masks(tile.width);
+    for (i, sum) in sums.iter_mut().enumerate() {
+        // SAFETY: row `i` of the start can be read.
+        *sum = unsafe { read::<WHOLE>(tile.start.add(i * tile.start_stride), masks) };
+    }
+    if tile.more {
+        // Sums are read before anything hides their way from the cache: that is begun a tile ahead.
+        for i in 0..R {
+            let row = tile.out.wrapping_add((i + ROWS) * tile.out_stride);
+            _mm_prefetch::<_MM_HINT_T0>(row.cast());
+            _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(16).cast());
+        }
+    }
+    sums
+}
+
+/// Writes the sums of `R` rows.
+///
+/// # Safety
+///
+/// As the tile's fields say.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn finish<const R: usize, const WHOLE: bool, T>(tile: &Tile<T>, sums: [[__m512; 2]; R]) {
+    let masks = masks(tile.width);
+    for (i, sum) in sums.into_iter().enumerate() {
+        // SAFETY: row `i` of the output can be written, as far as the masks go.
+        unsafe {
+            let row = tile.out.add(i * tile.out_stride);
+            if WHOLE {
+                _mm512_storeu_ps(row, sum[0]);
+                _mm512_storeu_ps(row.add(16), sum[1]);
+            } else {
+                _mm512_mask_storeu_ps(row, masks[0], sum[0]);
+                _mm512_mask_storeu_ps(row.wrapping_add(16), masks[1], sum[1]);
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// The processor has the instructions, and the places are as the tile's fields say: `n_rows` rows
+/// (1 to 8) and `width` columns (1 to 32) of factors, start and output, over `depth` elements.
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn tile_f32_avx512(tile: Tile<f32>) {
+    by_rows!(rows_f32_avx512, tile);
 }
 
 /// # Safety
 ///
 /// As [`tile_f32_avx512`], with `R` rows.
 #[target_feature(enable = "avx512f")]
-unsafe fn rows_f32_avx512<const R: usize>(
-    shape: Strides,
-    strip: *const f32,
-    panel: *const f32,
-    start: *const f32,
-    out: *mut f32,
-) {
-    let mut sums = [[_mm512_setzero_ps(); 2]; R];
-    // SAFETY: the caller vouches for every address that is formed here: row `i < R` of start and
-    // out, depth `k < n` of strip and panel.
+unsafe fn rows_f32_avx512<const R: usize, const WHOLE: bool>(tile: Tile<f32>) {
+    let masks = masks(tile.width);
+    // SAFETY: the caller vouches for every place that is formed here: row `i < R` and depth
+    // `k < depth` of the left factor, that depth of the right one.
     unsafe {
-        for (i, sum) in sums.iter_mut().enumerate() {
-            let row = start.add(i * shape.start_stride);
-            *sum = [_mm512_loadu_ps(row), _mm512_loadu_ps(row.add(16))];
-        }
-        for k in 0..shape.n {
-            let columns = panel.add(k * COLUMNS);
-            let b = [_mm512_loadu_ps(columns), _mm512_loadu_ps(columns.add(16))];
-            let rows = strip.add(k * ROWS);
-            for (i, sum) in sums.iter_mut().enumerate() {
-                let a = _mm512_set1_ps(*rows.add(i));
+        let mut sums = begin::<R, WHOLE, _>(&tile);
+        let rows: [_; R] = std::array::from_fn(|i| tile.left.wrapping_add(i * tile.row));
+        for k in 0..tile.depth {
+            let b = read::<WHOLE>(tile.right.add(k * tile.right_depth), masks);
+            let at = k * tile.left_depth;
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                let a = _mm512_set1_ps(*row.add(at));
                 sum[0] = _mm512_fmadd_ps(a, b[0], sum[0]);
                 sum[1] = _mm512_fmadd_ps(a, b[1], sum[1]);
             }
         }
-        for (i, sum) in sums.iter().enumerate() {
-            let row = out.add(i * shape.out_stride);
-            _mm512_storeu_ps(row, sum[0]);
-            _mm512_storeu_ps(row.add(16), sum[1]);
-        }
+        finish::<R, WHOLE, _>(&tile, sums);
     }
 }
 
 /// # Safety
 ///
-/// As [`tile_f32_avx512`], with pairs of bf16 in strip and panel.
+/// As [`tile_f32_avx512`], with pairs of bf16 as elements of the factors.
 #[target_feature(enable = "avx512f,avx512bf16")]
-pub(super) unsafe fn tile_bf16_avx512(
-    n_rows: usize,
-    shape: Strides,
-    strip: *const u32,
-    panel: *const u32,
-    start: *const f32,
-    out: *mut f32,
-) {
-    by_rows!(rows_bf16_avx512, n_rows, shape, strip, panel, start, out);
+pub(super) unsafe fn tile_bf16_avx512(tile: Tile<u32>) {
+    by_rows!(rows_bf16_avx512, tile);
 }
 
 /// # Safety
 ///
 /// As [`tile_bf16_avx512`], with `R` rows.
 #[target_feature(enable = "avx512f,avx512bf16")]
-unsafe fn rows_bf16_avx512<const R: usize>(
-    shape: Strides,
-    strip: *const u32,
-    panel: *const u32,
-    start: *const f32,
-    out: *mut f32,
-) {
-    let mut sums = [[_mm512_setzero_ps(); 2]; R];
-    // SAFETY: addresses as in `rows_f32_avx512`. A vector of 32 bf16 has the size and the bits of
-    // one of 16 pairs, and every pattern of bits is a value of both.
+unsafe fn rows_bf16_avx512<const R: usize, const WHOLE: bool>(tile: Tile<u32>) {
+    let masks = masks(tile.width);
+    // SAFETY: places as in `rows_f32_avx512`. A vector of 32 bf16 has the size and the bits of one
+    // of 16 values, and every pattern of bits is a value of both.
     unsafe {
-        for (i, sum) in sums.iter_mut().enumerate() {
-            let row = start.add(i * shape.start_stride);
-            *sum = [_mm512_loadu_ps(row), _mm512_loadu_ps(row.add(16))];
-        }
-        for k in 0..shape.n {
-            let columns = panel.add(k * COLUMNS);
-            let b = [
-                transmute::<__m512i, __m512bh>(_mm512_loadu_si512(columns.cast())),
-                transmute::<__m512i, __m512bh>(_mm512_loadu_si512(columns.add(16).cast())),
-            ];
-            let rows = strip.add(k * ROWS);
-            for (i, sum) in sums.iter_mut().enumerate() {
-                let a = _mm512_set1_epi32((*rows.add(i)).cast_signed());
+        let mut sums = begin::<R, WHOLE, _>(&tile);
+        let rows: [_; R] = std::array::from_fn(|i| tile.left.wrapping_add(i * tile.row));
+        for k in 0..tile.depth {
+            let b = read::<WHOLE>(tile.right.add(k * tile.right_depth).cast(), masks);
+            let b = b.map(|b| transmute::<__m512, __m512bh>(b));
+            let at = k * tile.left_depth;
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                let a = _mm512_set1_epi32((*row.add(at)).cast_signed());
                 let a = transmute::<__m512i, __m512bh>(a);
                 sum[0] = _mm512_dpbf16_ps(sum[0], a, b[0]);
                 sum[1] = _mm512_dpbf16_ps(sum[1], a, b[1]);
             }
         }
-        for (i, sum) in sums.iter().enumerate() {
-            let row = out.add(i * shape.out_stride);
-            _mm512_storeu_ps(row, sum[0]);
-            _mm512_storeu_ps(row.add(16), sum[1]);
-        }
+        finish::<R, WHOLE, _>(&tile, sums);
     }
 }
 
 /// # Safety
 ///
-/// As [`tile_f32_avx512`], with pairs of bf16 in strip and panel.
+/// As [`tile_f32_avx512`], with pairs of bf16 as elements of the factors.
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn tile_pairs_avx512(
-    n_rows: usize,
-    shape: Strides,
-    strip: *const u32,
-    panel: *const u32,
-    start: *const f32,
-    out: *mut f32,
-) {
-    by_rows!(rows_pairs_avx512, n_rows, shape, strip, panel, start, out);
+pub(super) unsafe fn tile_pairs_avx512(tile: Tile<u32>) {
+    by_rows!(rows_pairs_avx512, tile);
 }
 
 /// # Safety
 ///
 /// As [`tile_pairs_avx512`], with `R` rows.
 #[target_feature(enable = "avx512f")]
-unsafe fn rows_pairs_avx512<const R: usize>(
-    shape: Strides,
-    strip: *const u32,
-    panel: *const u32,
-    start: *const f32,
-    out: *mut f32,
-) {
+unsafe fn rows_pairs_avx512<const R: usize, const WHOLE: bool>(tile: Tile<u32>) {
     let high = _mm512_set1_epi32(0xffff_0000_u32.cast_signed());
-    let mut sums = [[_mm512_setzero_ps(); 2]; R];
-    // SAFETY: addresses as in `rows_f32_avx512`.
+    let masks = masks(tile.width);
+    // SAFETY: places as in `rows_f32_avx512`.
     unsafe {
-        for (i, sum) in sums.iter_mut().enumerate() {
-            let row = start.add(i * shape.start_stride);
-            *sum = [_mm512_loadu_ps(row), _mm512_loadu_ps(row.add(16))];
-        }
-        for k in 0..shape.n {
-            let columns = panel.add(k * COLUMNS);
-            let b = [
-                _mm512_loadu_si512(columns.cast()),
-                _mm512_loadu_si512(columns.add(16).cast()),
-            ];
+        let mut sums = begin::<R, WHOLE, _>(&tile);
+        let rows: [_; R] = std::array::from_fn(|i| tile.left.wrapping_add(i * tile.row));
+        for k in 0..tile.depth {
+            let b = read::<WHOLE>(tile.right.add(k * tile.right_depth).cast(), masks);
+            let b = b.map(|b| _mm512_castps_si512(b));
             let odd = b.map(|b| _mm512_castsi512_ps(_mm512_and_si512(b, high)));
             let even = b.map(|b| _mm512_castsi512_ps(_mm512_slli_epi32::<16>(b)));
-            let rows = strip.add(k * ROWS);
-            for (i, sum) in sums.iter_mut().enumerate() {
-                let a = _mm512_castps_si512(_mm512_set1_ps(f32::from_bits(*rows.add(i))));
+            let at = k * tile.left_depth;
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                let a = _mm512_set1_epi32((*row.add(at)).cast_signed());
                 let a_odd = _mm512_castsi512_ps(_mm512_and_si512(a, high));
                 let a_even = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(a));
                 for j in 0..2 {
@@ -205,11 +238,7 @@ unsafe fn rows_pairs_avx512<const R: usize>(
                 }
             }
         }
-        for (i, sum) in sums.iter().enumerate() {
-            let row = out.add(i * shape.out_stride);
-            _mm512_storeu_ps(row, sum[0]);
-            _mm512_storeu_ps(row.add(16), sum[1]);
-        }
+        finish::<R, WHOLE, _>(&tile, sums);
     }
 }
 
@@ -217,30 +246,95 @@ unsafe fn rows_pairs_avx512<const R: usize>(
 ///
 /// As [`tile_f32_avx512`], on a processor with AVX2 and FMA.
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn tile_f32_avx2(
-    n_rows: usize,
-    shape: Strides,
-    strip: *const f32,
-    panel: *const f32,
-    start: *const f32,
-    out: *mut f32,
-) {
+pub(super) unsafe fn tile_f32_avx2(tile: Tile<f32>) {
     // Sixteen registers hold 4 rows × 16 columns: a tile is up to 2 × 2 of these.
-    for first in (0..n_rows).step_by(4) {
-        for column in [0, 16] {
-            // SAFETY: rows `first..first + 4` below `n_rows` and columns below 32, as the caller
-            // vouches for.
+    for first in (0..tile.n_rows).step_by(4) {
+        for column in (0..tile.width).step_by(16) {
+            // SAFETY: rows from `first` below `n_rows` and columns from `column` below `width`, as
+            // the caller vouches for.
             unsafe {
-                let strip = strip.add(first);
-                let panel = panel.add(column);
-                let start = start.add(first * shape.start_stride + column);
-                let out = out.add(first * shape.out_stride + column);
-                match n_rows - first {
-                    1 => rows_f32_avx2::<1>(shape, strip, panel, start, out),
-                    2 => rows_f32_avx2::<2>(shape, strip, panel, start, out),
-                    3 => rows_f32_avx2::<3>(shape, strip, panel, start, out),
-                    _ => rows_f32_avx2::<4>(shape, strip, panel, start, out),
+                let part = Tile {
+                    left: tile.left.wrapping_add(first * tile.row),
+                    right: tile.right.wrapping_add(column),
+                    start: if tile.start.is_null() {
+                        tile.start
+                    } else {
+                        tile.start.add(first * tile.start_stride + column)
+                    },
+                    out: tile.out.add(first * tile.out_stride + column),
+                    n_rows: 4.min(tile.n_rows - first),
+                    width: 16.min(tile.width - column),
+                    ..tile
+                };
+                match (part.n_rows, part.width == 16) {
+                    (1, true) => rows_f32_avx2::<1, true>(part),
+                    (2, true) => rows_f32_avx2::<2, true>(part),
+                    (3, true) => rows_f32_avx2::<3, true>(part),
+                    (_, true) => rows_f32_avx2::<4, true>(part),
+                    (1, false) => rows_f32_avx2::<1, false>(part),
+                    (2, false) => rows_f32_avx2::<2, false>(part),
+                    (3, false) => rows_f32_avx2::<3, false>(part),
+                    (_, false) => rows_f32_avx2::<4, false>(part),
                 }
+            }
+        }
+    }
+}
+
+/// Sixteen columns, of which the first `width` have the sign bit set from `16 − width` on.
+static MASKS: [i32; 32] = {
+    let mut masks = [0; 32];
+    let mut i = 0;
+    while i < 16 {
+        masks[i] = -1;
+        i += 1;
+    }
+    masks
+};
+
+/// # Safety
+///
+/// As [`tile_f32_avx2`], with `R` rows and up to 16 columns.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn rows_f32_avx2<const R: usize, const WHOLE: bool>(tile: Tile<f32>) {
+    let mut sums = [[_mm256_setzero_ps(); 2]; R];
+    // SAFETY: the caller vouches for rows below `R`, `width` columns and depths below `depth`; what
+    // is masked is not touched. `width` is at most 16, and the masks have 32 values.
+    unsafe {
+        let masks = MASKS.as_ptr().add(16 - tile.width);
+        let masks = [0, 8].map(|j| _mm256_loadu_si256(masks.add(j).cast::<__m256i>()));
+        let read = |from: *const f32| {
+            if WHOLE {
+                [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))]
+            } else {
+                [
+                    _mm256_maskload_ps(from, masks[0]),
+                    _mm256_maskload_ps(from.wrapping_add(8), masks[1]),
+                ]
+            }
+        };
+        if !tile.start.is_null() {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = read(tile.start.add(i * tile.start_stride));
+            }
+        }
+        for k in 0..tile.depth {
+            let b = read(tile.right.add(k * tile.right_depth));
+            let rows = tile.left.add(k * tile.left_depth);
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let a = _mm256_set1_ps(*rows.add(i * tile.row));
+                sum[0] = _mm256_fmadd_ps(a, b[0], sum[0]);
+                sum[1] = _mm256_fmadd_ps(a, b[1], sum[1]);
+            }
+        }
+        for (i, sum) in sums.iter().enumerate() {
+            let row = tile.out.add(i * tile.out_stride);
+            if WHOLE {
+                _mm256_storeu_ps(row, sum[0]);
+                _mm256_storeu_ps(row.add(8), sum[1]);
+            } else {
+                _mm256_maskstore_ps(row, masks[0], sum[0]);
+                _mm256_maskstore_ps(row.wrapping_add(8), masks[1], sum[1]);
             }
         }
     }
@@ -248,38 +342,11 @@ pub(super) unsafe fn tile_f32_avx2(
 
 /// # Safety
 ///
-/// As [`tile_f32_avx2`], with `R` rows and 16 columns.
+/// As [`tile_f32_avx2`], with pairs of bf16 as elements of the factors.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn rows_f32_avx2<const R: usize>(
-    shape: Strides,
-    strip: *const f32,
-    panel: *const f32,
-    start: *const f32,
-    out: *mut f32,
-) {
-    let mut sums = [[_mm256_setzero_ps(); 2]; R];
-    // SAFETY: the caller vouches for rows below `R`, 16 columns and depths below `n`.
-    unsafe {
-        for (i, sum) in sums.iter_mut().enumerate() {
-            let row = start.add(i * shape.start_stride);
-            *sum = [_mm256_loadu_ps(row), _mm256_loadu_ps(row.add(8))];
-        }
-        for k in 0..shape.n {
-            let columns = panel.add(k * COLUMNS);
-            let b = [_mm256_loadu_ps(columns), _mm256_loadu_ps(columns.add(8))];
-            let rows = strip.add(k * ROWS);
-            for (i, sum) in sums.iter_mut().enumerate() {
-                let a = _mm256_set1_ps(*rows.add(i));
-                sum[0] = _mm256_fmadd_ps(a, b[0], sum[0]);
-                sum[1] = _mm256_fmadd_ps(a, b[1], sum[1]);
-            }
-        }
-        for (i, sum) in sums.iter().enumerate() {
-            let row = out.add(i * shape.out_stride);
-            _mm256_storeu_ps(row, sum[0]);
-            _mm256_storeu_ps(row.add(8), sum[1]);
-        }
-    }
+pub(super) unsafe fn tile_pairs_avx2(tile: Tile<u32>) {
+    // SAFETY: passed on.
+    unsafe { plain::tile(tile, plain::pairs) }
 }
 
 /// Writes a block of 8 × 8 as columns.
