@@ -4,21 +4,16 @@ use rayon::prelude::*;
 
 use crate::instructions::Instructions;
 use crate::precision::{Precision, pair};
-use crate::rows::{RowPairs, Rows, grow};
+use crate::rows::{Buffer, RowPairs, Rows};
 use crate::simd::{self, Begin, COLUMNS, Left, Right, Size, Target};
-
-/// Values of four bytes in a line of the cache.
-const LINE: usize = 16;
 
 /// Right factor of a product, packed: `depth` × `n_columns`, columns in panels of 32.
 #[derive(Debug)]
 pub(crate) struct Panels {
     instructions: Instructions,
     precision: Precision,
-    values: Vec<f32>,
-    pairs: Vec<u32>,
-    /// Where the panels begin in their buffer.
-    first: usize,
+    values: Buffer<f32>,
+    pairs: Buffer<u32>,
     depth: usize,
     n_columns: usize,
 }
@@ -29,9 +24,8 @@ impl Panels {
         Self {
             instructions,
             precision,
-            values: Vec::new(),
-            pairs: Vec::new(),
-            first: 0,
+            values: Buffer::new(),
+            pairs: Buffer::new(),
             depth: 0,
             n_columns: 0,
         }
@@ -86,8 +80,8 @@ impl Panels {
         match self.precision {
             Precision::F32 => {
                 let length = depth * COLUMNS;
-                self.first = aligned(&mut self.values, n_panels * length);
-                let panels = &mut self.values[self.first..][..n_panels * length];
+                self.values.grow(n_panels * length);
+                let panels = &mut self.values[..n_panels * length];
                 let panels = panels.par_chunks_exact_mut(length);
                 panels.enumerate().for_each(|(p, panel)| {
                     let (rows, _) = panel.as_chunks_mut::<COLUMNS>();
@@ -99,8 +93,8 @@ impl Panels {
             }
             Precision::Bf16 => {
                 let length = depth.div_ceil(2) * COLUMNS;
-                self.first = aligned(&mut self.pairs, n_panels * length);
-                let panels = &mut self.pairs[self.first..][..n_panels * length];
+                self.pairs.grow(n_panels * length);
+                let panels = &mut self.pairs[..n_panels * length];
                 let panels = panels.par_chunks_exact_mut(length);
                 panels.enumerate().for_each(|(p, panel)| {
                     let mut two = [[0.0; COLUMNS]; 2];
@@ -152,22 +146,15 @@ impl Panels {
         match self.precision {
             Precision::F32 => {
                 let left = Left::rows(rows.values, rows.stride);
-                let right = Right::bands(&self.values[self.first..], depth * COLUMNS);
+                let right = Right::bands(&self.values, depth * COLUMNS);
                 simd::product_f32(self.instructions, size, left, right, &mut target);
             }
             Precision::Bf16 => {
                 pairs.fill(self.instructions, rows, self.depth);
                 let left = Left::rows(pairs.pairs(), depth);
-                let right = Right::bands(&self.pairs[self.first..], depth * COLUMNS);
+                let right = Right::bands(&self.pairs, depth * COLUMNS);
                 simd::product_bf16(self.instructions, size, left, right, &mut target);
             }
         }
     }
-}
-
-/// Makes room for `length` values that begin a line of the cache, and returns where they begin.
-fn aligned<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) -> usize {
-    grow(buffer, length + LINE);
-    // A vector is then read from one line; an allocation alone begins in the middle of one.
-    buffer.as_ptr().align_offset(64).min(LINE)
 }

@@ -1,8 +1,13 @@
 //! Holds rows of the left factor of a product, and rounds them to pairs of bf16.
 
+use std::ops::{Deref, DerefMut};
+
 use crate::instructions::Instructions;
 use crate::precision::{Precision, pair};
 use crate::simd::{self, Kernel};
+
+/// Values of four bytes in a line of the cache.
+const LINE: usize = 16;
 
 /// Rows of a matrix: row `i` begins at `i · stride`.
 #[derive(Clone, Copy)]
@@ -53,10 +58,49 @@ pub(crate) fn grow<T: Copy + Default>(buffer: &mut Vec<T>, length: usize) {
     }
 }
 
+/// Buffer that begins a line of the cache, so that a vector is read from one line and not from two:
+/// an allocation alone begins in the middle of one.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer<T> {
+    values: Vec<T>,
+    first: usize,
+}
+
+impl<T: Copy + Default> Buffer<T> {
+    /// Begins empty.
+    pub(crate) const fn new() -> Self {
+        Self {
+            values: Vec::new(),
+            first: 0,
+        }
+    }
+
+    /// Makes room for `length` values, as [`grow`] does; what it held may be lost.
+    pub(crate) fn grow(&mut self, length: usize) {
+        if self.len() < length {
+            self.values.resize(length + LINE, T::default());
+            self.first = self.values.as_ptr().align_offset(4 * LINE).min(LINE);
+        }
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.values[self.first..]
+    }
+}
+
+impl<T> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.values[self.first..]
+    }
+}
+
 /// Returns a distance between rows of `n` values at which neighbouring rows lie in different sets
 /// of the cache: an odd number of its lines. At a power of two a column would fill a few sets only.
 pub(crate) const fn padded(n: usize) -> usize {
-    const LINE: usize = 16;
     let lines = n.div_ceil(LINE);
     (lines + 1 - lines % 2) * LINE
 }

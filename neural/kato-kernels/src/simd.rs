@@ -5,11 +5,13 @@
 mod neon;
 mod plain;
 mod product;
+mod reduce;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use crate::instructions::{InstructionSet, Instructions};
 pub(crate) use product::{Begin, Left, Right, Size, Target, product_bf16, product_f32};
+pub(crate) use reduce::{largest, sum};
 
 /// Rows that a micro-kernel computes at most.
 pub(crate) const ROWS: usize = 8;

@@ -6,7 +6,7 @@ use crate::gather::{GAP, Gather};
 use crate::instructions::Instructions;
 use crate::pool::Pool;
 use crate::precision::Precision;
-use crate::rows::grow;
+use crate::rows::Buffer;
 use crate::simd::{self, Begin, COLUMNS, Kernel, Left, ROWS, Right, Size, Target};
 
 /// Rows that are summed at a time: their panel (32 KiB) and strip stay in the nearest caches.
@@ -51,16 +51,16 @@ pub(crate) struct Scratches {
 
 #[derive(Debug, Default)]
 struct Scratch {
-    values: Vec<f32>,
-    pairs: Vec<u32>,
+    values: Buffer<f32>,
+    pairs: Buffer<u32>,
 }
 
 impl Scratch {
     /// Makes room.
     fn grow(&mut self, precision: Precision, length: usize) {
         match precision {
-            Precision::F32 => grow(&mut self.values, length),
-            Precision::Bf16 => grow(&mut self.pairs, length),
+            Precision::F32 => self.values.grow(length),
+            Precision::Bf16 => self.pairs.grow(length),
         }
     }
 }
@@ -69,8 +69,8 @@ impl Scratches {
     /// Begins without buffers.
     pub(crate) const fn new() -> Self {
         let inputs = Scratch {
-            values: Vec::new(),
-            pairs: Vec::new(),
+            values: Buffer::new(),
+            pairs: Buffer::new(),
         };
         Self {
             inputs,

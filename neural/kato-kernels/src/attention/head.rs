@@ -9,7 +9,7 @@ mod softmax;
 use std::ops::Range;
 
 use crate::instructions::Instructions;
-use crate::rows::{grow, padded};
+use crate::rows::{Buffer, padded};
 use crate::simd::{self, Begin, COLUMNS, Left, ROWS, Right, Size, Target};
 use layout::turned;
 pub(crate) use layout::{Columns, ColumnsMut, Targets};
@@ -36,11 +36,11 @@ pub(crate) struct Head<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     /// Keys, or values, turned: panels of 32 of them.
-    turned_keys: Vec<f32>,
-    turned_values: Vec<f32>,
+    turned_keys: Buffer<f32>,
+    turned_values: Buffer<f32>,
     /// Scores, then probabilities; and gradients of them.
-    scores: Vec<f32>,
-    d_scores: Vec<f32>,
+    scores: Buffer<f32>,
+    d_scores: Buffer<f32>,
 }
 
 /// Returns the values from a row of scores to the next.
@@ -69,7 +69,9 @@ impl Head<'_> {
     /// Makes room for the scores of a block.
     fn grow(&self, work: &mut Work) {
         let rows = self.blocks().map(|block| block.len()).max().unwrap_or(0);
-        grow(&mut work.scores, rows * score_stride(self.n_keys));
+        for buffer in [&mut work.scores, &mut work.d_scores] {
+            buffer.grow(rows * score_stride(self.n_keys));
+        }
     }
 
     /// Multiplies into a matrix whose rows are those of the left factor.
@@ -107,7 +109,7 @@ impl Head<'_> {
         for block in self.blocks() {
             let scores = match &mut kept {
                 Some(kept) => &mut kept[block.start * stride..],
-                None => &mut work.scores,
+                None => &mut *work.scores,
             };
             let scores = &mut scores[..block.len() * stride];
             self.probabilities(&work.turned_keys, &block, scores);
@@ -134,6 +136,7 @@ impl Head<'_> {
             Begin::Zero,
         );
         let kernel = Softmax {
+            instructions: self.instructions,
             scores,
             stride,
             n_keys: self.n_keys,
@@ -158,7 +161,6 @@ impl Head<'_> {
             turned(self.keys, self, &mut work.turned_keys);
         }
         turned(self.values, self, &mut work.turned_values);
-        grow(&mut work.d_scores, work.scores.len());
         for block in self.blocks() {
             let length = block.len() * stride;
             let probabilities = match kept {
@@ -193,6 +195,7 @@ impl Head<'_> {
                 Begin::Zero,
             );
             let kernel = SoftmaxBack {
+                instructions: self.instructions,
                 probabilities,
                 gradients: d_scores,
                 stride,

@@ -212,6 +212,7 @@ impl Attend {
         for r in 0..at.active {
             let row = at.t * at.n_rows + r;
             let kernel = Look {
+                instructions: self.options.instructions,
                 n_heads: self.n_heads,
                 memory: Part::of(memory, plan.rows[r], n),
                 query: &tape.query[row * n..][..n],
@@ -252,6 +253,7 @@ impl Attend {
         for r in 0..at.active {
             let row = at.t * at.n_rows + r;
             let kernel = LookBack {
+                instructions: self.options.instructions,
                 n_heads: self.n_heads,
                 memory: Part::of(memory, plan.rows[r], n),
                 query: &mut tape.query[row * n..][..n],

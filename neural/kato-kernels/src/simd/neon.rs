@@ -7,12 +7,15 @@ use super::product::Tile;
 
 /// # Safety
 ///
-/// The processor has NEON, and the places are as the tile's fields say: `n_rows` rows (1 to 8) and
+/// The processor has NEON, and the places are as the tile's fields say: `n_rows` rows and
 /// `width` columns (1 to 32) of factors, start and output, over `depth` elements.
 #[target_feature(enable = "neon")]
-pub(super) unsafe fn tile_f32(tile: Tile<f32>) {
+pub(super) unsafe fn tile_f32(tiles: Tile<f32>) {
     // Thirty-two registers hold 4 rows × 16 columns with room for the factors.
-    for first in (0..tile.n_rows).step_by(4) {
+    let halves = tiles
+        .strips()
+        .flat_map(|tile| [0, 4].map(|first| (tile, first)));
+    for (tile, first) in halves.filter(|(tile, first)| *first < tile.n_rows) {
         for column in (0..tile.width).step_by(16) {
             // SAFETY: rows from `first` below `n_rows` and columns from `column` below `width`, as
             // the caller vouches for.

@@ -10,8 +10,11 @@ use super::product::Tile;
 /// As the tile's fields say: `n_rows` rows and `width` columns of both factors, over `depth`
 /// elements, and of start and output, can be read or written.
 #[inline(always)]
-pub(super) unsafe fn tile<T: Copy>(tile: Tile<T>, term: impl Fn(T, T, f32) -> f32) {
-    for i in 0..tile.n_rows {
+pub(super) unsafe fn tile<T: Copy>(tiles: Tile<T>, term: impl Fn(T, T, f32) -> f32) {
+    let rows = tiles
+        .strips()
+        .flat_map(|tile| (0..tile.n_rows).map(move |i| (tile, i)));
+    for (tile, i) in rows {
         let mut sums = [0.0; COLUMNS];
         let sums = &mut sums[..tile.width];
         // SAFETY: row `i`, columns below `width` and depths below `depth`, as the caller vouches.

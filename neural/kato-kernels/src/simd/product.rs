@@ -107,11 +107,12 @@ pub(crate) struct Size {
     pub(crate) depth: usize,
 }
 
-/// One tile of a product: up to 8 rows and 32 columns, over some depths.
+/// Tiles of a product, one below the other: up to 32 columns, over some depths.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<T> {
-    /// First element of the left factor, and the ways from a row and from a depth to the next.
+    /// First element of the left factor, and the ways from a strip, a row and a depth to the next.
     pub(super) left: *const T,
+    pub(super) strip: usize,
     pub(super) row: usize,
     pub(super) left_depth: usize,
     pub(super) right: *const T,
@@ -124,8 +125,29 @@ pub(super) struct Tile<T> {
     pub(super) n_rows: usize,
     pub(super) width: usize,
     pub(super) depth: usize,
-    /// Tells whether the tile 8 rows further down begins with what is in its place.
+    /// Tells whether the tile 8 rows further down is whole and begins with what is in its place.
     pub(super) more: bool,
+}
+
+impl<T: Copy> Tile<T> {
+    /// Returns tiles of up to 8 rows.
+    #[inline(always)]
+    pub(super) fn strips(self) -> impl Iterator<Item = Self> {
+        let begun = std::ptr::eq(self.start, self.out);
+        (0..self.n_rows).step_by(ROWS).map(move |first| Self {
+            // Places are formed without a bound here, and used where the caller vouches for them.
+            left: self.left.wrapping_add(first / ROWS * self.strip),
+            start: if self.start.is_null() {
+                self.start
+            } else {
+                self.start.wrapping_add(first * self.start_stride)
+            },
+            out: self.out.wrapping_add(first * self.out_stride),
+            n_rows: ROWS.min(self.n_rows - first),
+            more: begun && first + 2 * ROWS <= self.n_rows,
+            ..self
+        })
+    }
 }
 
 /// Computes `out[i][j] = begin + Σ_k left[i][k] · right[k][j]` in f32.
@@ -190,12 +212,37 @@ const fn end(counts: [usize; 2], strides: [usize; 2]) -> usize {
     (counts[0] - 1) * strides[0] + (counts[1] - 1) * strides[1] + 1
 }
 
+/// Checks that factors have every place that a product of a depth of at least 1 reads.
+fn check_factors<T>(size: Size, left: &Left<'_, T>, right: &Right<'_, T>) {
+    let Size {
+        n_rows,
+        n_columns,
+        depth,
+    } = size;
+    let (strips, last) = (n_rows.div_ceil(ROWS), (n_rows - 1) % ROWS);
+    let strip = ROWS.min(n_rows) - 1;
+    // The last strip may be shorter; the one before it is whole and may reach further.
+    let before = (strips.max(2) - 2) * left.strip + strip * left.row;
+    let at = ((strips - 1) * left.strip + last * left.row).max(before);
+    assert!(
+        at + (depth - 1) * left.depth < left.values.len(),
+        "the left factor has its rows"
+    );
+    let (panels, last) = (n_columns.div_ceil(COLUMNS), (n_columns - 1) % COLUMNS);
+    let before = (panels.max(2) - 2) * right.panel + COLUMNS.min(n_columns) - 1;
+    let at = ((panels - 1) * right.panel + last).max(before);
+    assert!(
+        at + (depth - 1) * right.depth < right.values.len(),
+        "the right factor has its columns"
+    );
+}
+
 /// Checks lengths, then computes tile after tile.
 ///
 /// # Safety
 ///
 /// The processor has the instructions of `tile`.
-unsafe fn over_tiles<T>(
+unsafe fn over_tiles<T: Copy>(
     size: Size,
     left: Left<'_, T>,
     right: Right<'_, T>,
@@ -216,22 +263,7 @@ unsafe fn over_tiles<T>(
         "a product lies inside its output"
     );
     if depth > 0 {
-        let (strips, last) = (n_rows.div_ceil(ROWS), (n_rows - 1) % ROWS);
-        let strip = ROWS.min(n_rows) - 1;
-        // The last strip may be shorter; the one before it is whole and may reach further.
-        let before = (strips.max(2) - 2) * left.strip + strip * left.row;
-        let at = ((strips - 1) * left.strip + last * left.row).max(before);
-        assert!(
-            at + (depth - 1) * left.depth < left.values.len(),
-            "the left factor has its rows"
-        );
-        let (panels, last) = (n_columns.div_ceil(COLUMNS), (n_columns - 1) % COLUMNS);
-        let before = (panels.max(2) - 2) * right.panel + COLUMNS.min(n_columns) - 1;
-        let at = ((panels - 1) * right.panel + last).max(before);
-        assert!(
-            at + (depth - 1) * right.depth < right.values.len(),
-            "the right factor has its columns"
-        );
+        check_factors(size, &left, &right);
     }
     if let Begin::Bias(bias) = target.begin {
         assert!(n_columns <= bias.len(), "a bias has a value a column");
@@ -242,40 +274,40 @@ unsafe fn over_tiles<T>(
     for column in (0..n_columns).step_by(COLUMNS) {
         for c in 0..n_chunks {
             let first_depth = c * chunk;
-            for first in (0..n_rows).step_by(ROWS) {
-                // Factors of depth 0 may be empty, and no place of theirs is read then.
-                let at = (first / ROWS) * left.strip + first_depth * left.depth;
-                let place = a.get(at..).map_or(a.as_ptr(), <[T]>::as_ptr);
-                let at = (column / COLUMNS) * right.panel + first_depth * right.depth;
-                let panel = b.get(at..).map_or(b.as_ptr(), <[T]>::as_ptr);
-                // SAFETY: by the first assertion, rows and columns of the tile lie inside.
-                let out = unsafe { out.add(first * stride + column) };
-                let begun = c > 0 || matches!(target.begin, Begin::Add);
-                let (start, start_stride) = match target.begin {
-                    _ if begun => (out.cast_const(), stride),
-                    Begin::Bias(bias) => (bias[column..].as_ptr(), 0),
-                    _ => (std::ptr::null(), 0),
-                };
-                let one = Tile {
-                    left: place,
-                    row: left.row,
-                    left_depth: left.depth,
-                    right: panel,
-                    right_depth: right.depth,
-                    start,
-                    start_stride,
-                    out,
-                    out_stride: stride,
-                    n_rows: ROWS.min(n_rows - first),
-                    width: COLUMNS.min(n_columns - column),
-                    depth: chunk.min(depth - first_depth),
-                    more: begun && first + 2 * ROWS <= n_rows,
-                };
-                // SAFETY: the caller vouches for the instructions. The assertions keep every place
-                // inside: `n_rows` rows and `width` columns of the factors and of the output, and
-                // of a bias as many as there are columns.
-                unsafe { tile(one) }
-            }
+            // Factors of depth 0 may be empty, and no place of theirs is read then.
+            let place = a
+                .get(first_depth * left.depth..)
+                .map_or(a.as_ptr(), <[T]>::as_ptr);
+            let at = (column / COLUMNS) * right.panel + first_depth * right.depth;
+            let panel = b.get(at..).map_or(b.as_ptr(), <[T]>::as_ptr);
+            // SAFETY: by the first assertion, this column lies inside.
+            let out = unsafe { out.add(column) };
+            let (start, start_stride) = match target.begin {
+                _ if c > 0 => (out.cast_const(), stride),
+                Begin::Add => (out.cast_const(), stride),
+                Begin::Bias(bias) => (bias[column..].as_ptr(), 0),
+                Begin::Zero => (std::ptr::null(), 0),
+            };
+            let tiles = Tile {
+                left: place,
+                strip: left.strip,
+                row: left.row,
+                left_depth: left.depth,
+                right: panel,
+                right_depth: right.depth,
+                start,
+                start_stride,
+                out,
+                out_stride: stride,
+                n_rows,
+                width: COLUMNS.min(n_columns - column),
+                depth: chunk.min(depth - first_depth),
+                more: false,
+            };
+            // SAFETY: the caller vouches for the instructions. The assertions keep every place
+            // inside: `n_rows` rows and `width` columns of the factors and of the output, and of a
+            // bias as many as there are columns.
+            unsafe { tile(tiles) }
         }
     }
 }

@@ -8,7 +8,7 @@ use super::weights::{BlockGradients, BlockWeights, PackedBlock, check_lengths, l
 use crate::error::{Error, check};
 use crate::pool::Pool;
 use crate::recurrent::Pass;
-use crate::rows::grow;
+use crate::rows::Buffer;
 
 /// Groups of sequences at most: each has sums of its own, and these are added in order.
 const MAX_GROUPS: usize = 8;
@@ -51,7 +51,7 @@ pub struct TransformerBlock {
     pass: Option<Pass>,
     works: Pool<Work>,
     /// Sums of each group, all tensors one behind the other.
-    sums: Vec<f32>,
+    sums: Buffer<f32>,
 }
 
 impl TransformerBlock {
@@ -68,7 +68,7 @@ impl TransformerBlock {
             packed,
             pass: None,
             works: Pool::new(),
-            sums: Vec::new(),
+            sums: Buffer::new(),
         })
     }
 
@@ -176,7 +176,7 @@ impl TransformerBlock {
         let n_groups = input.batch.div_ceil(per_group);
         let n = (input.rows * self.options.width).max(1);
         let mut sums = std::mem::take(&mut self.sums);
-        grow(&mut sums, n_groups * n_sums);
+        sums.grow(n_groups * n_sums);
         self.works
             .prepare(|work| work.grow(&self.options, input.rows));
         let groups = input

@@ -13,7 +13,7 @@ use crate::attention::head::{self, Columns, ColumnsMut, Head, score_stride};
 use crate::dropout::{Draw, Dropout};
 use crate::norm::LayerNorm;
 use crate::recurrent::Pass;
-use crate::rows::{RowPairs, Rows, grow, padded};
+use crate::rows::{Buffer, RowPairs, Rows, grow, padded};
 use crate::simd;
 
 /// Place of the first block's dropout; recurrent nets have the places below.
@@ -45,7 +45,7 @@ impl Place {
 /// Matrix of a sequence, whose rows are further apart than they are wide.
 #[derive(Debug, Default)]
 struct Matrix {
-    values: Vec<f32>,
+    values: Buffer<f32>,
     stride: usize,
 }
 
@@ -53,7 +53,7 @@ impl Matrix {
     /// Makes room for `n` rows.
     fn grow(&mut self, n: usize, width: usize) {
         self.stride = padded(width);
-        grow(&mut self.values, n * self.stride);
+        self.values.grow(n * self.stride);
     }
 
     /// Returns the first `n` rows.
@@ -82,8 +82,10 @@ pub(super) struct Work {
     /// Units of the net: before their activation, on the way back its derivative; and after it.
     up: Matrix,
     active: Matrix,
-    /// Gradients of what a branch gave, of the units before activation, and of the projections.
+    /// Gradients of what a branch gave, of outputs of attention, of the units before activation, and
+    /// of the projections.
     d_branch: Matrix,
+    d_attended: Matrix,
     d_up: Matrix,
     d_qkv: Matrix,
     /// Rows between the two branches, and their gradients.
@@ -96,7 +98,7 @@ pub(super) struct Work {
     across: Across,
     head: head::Work,
     /// Probabilities of all heads, where they are few.
-    kept: Vec<f32>,
+    kept: Buffer<f32>,
 }
 
 impl Work {
@@ -104,7 +106,8 @@ impl Work {
     pub(super) fn grow(&mut self, options: &BlockOptions, n: usize) {
         let (d, f) = (options.width, options.n_hidden);
         let [normal_1, normal_2] = &mut self.normal;
-        for matrix in [normal_1, normal_2, &mut self.attended, &mut self.d_branch] {
+        let narrow = [normal_1, normal_2, &mut self.attended, &mut self.d_attended];
+        for matrix in narrow.into_iter().chain([&mut self.d_branch]) {
             matrix.grow(n, d);
         }
         for matrix in [&mut self.qkv, &mut self.d_qkv] {
@@ -122,7 +125,7 @@ impl Work {
         self.across.grow(options.precision, n, f.max(3 * d));
         // Fewer rows may keep more than all: every length up to `n` must find room.
         let kept = (0..=n).filter_map(|n| kept_of(options, n, d - d / options.n_heads));
-        grow(&mut self.kept, kept.map(|kept| kept.end).max().unwrap_or(0));
+        self.kept.grow(kept.map(|kept| kept.end).max().unwrap_or(0));
     }
 
     /// Computes everything up to the net's last layer. For training it keeps probabilities, as long

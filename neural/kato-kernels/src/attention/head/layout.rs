@@ -1,7 +1,7 @@
 //! Says where queries, keys and values of a head lie, and turns keys and values.
 
 use super::Head;
-use crate::rows::{Rows, grow};
+use crate::rows::{Buffer, Rows};
 use crate::simd::{self, COLUMNS, Left, ROWS, Right};
 
 /// Columns of a matrix that belong to a head: row `i` begins at `i · stride`.
@@ -88,7 +88,7 @@ impl Targets<'_> {
 }
 
 /// Writes keys, or values, as columns in panels of 32; columns behind the last are zero.
-pub(super) fn turned(from: Columns<'_>, head: &Head<'_>, out: &mut Vec<f32>) {
+pub(super) fn turned(from: Columns<'_>, head: &Head<'_>, out: &mut Buffer<f32>) {
     let (n, width) = (head.n_keys, head.width);
     let rows = Rows {
         values: from.from(0),
@@ -96,7 +96,7 @@ pub(super) fn turned(from: Columns<'_>, head: &Head<'_>, out: &mut Vec<f32>) {
         n_rows: n,
     };
     let length = n.next_multiple_of(COLUMNS) * width;
-    grow(out, length);
+    out.grow(length);
     // Eight rows of zeros stand for those that lack.
     let zeros = &[0.0; 64][..width.min(64)];
     for first in (0..n.next_multiple_of(COLUMNS)).step_by(ROWS) {

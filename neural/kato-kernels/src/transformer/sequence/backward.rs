@@ -101,11 +101,12 @@ impl Work {
         drop_rows(options, place, dropout, d_middle, self.d_branch.target());
         let d_branch = self.d_branch.rows(n);
         gradients.add(&packed.out, d_branch, self.attended.rows(n), out, out_bias);
-        back(&packed.out.back, d_branch, pairs, (&mut self.d_normal, d));
+        let target = self.d_attended.target();
+        back(&packed.out.back, d_branch, pairs, target);
         for first in (0..d).step_by(d / options.n_heads) {
             let d_out = Columns {
-                values: &self.d_normal,
-                stride: d,
+                values: &self.d_attended.values,
+                stride: self.d_attended.stride,
                 first,
             };
             let (values, stride) = self.d_qkv.target();
