@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
-use crate::math::{gelu, gelu_slope, sigmoid, tanh};
+use crate::math::{gelu, gelu_both, gelu_slope, sigmoid, tanh};
 use crate::simd::{self, Kernel};
 
 /// Numbers that one thread takes at a time.
@@ -130,6 +130,23 @@ impl Kernel for Backward<'_> {
             Activation::Tanh => slope(x, dy, dx, |x| (1.0 - tanh(x)) * (1.0 + tanh(x))),
             Activation::Sigmoid => slope(x, dy, dx, |x| sigmoid(x) * sigmoid(-x)),
             Activation::Gelu => slope(x, dy, dx, gelu_slope),
+        }
+    }
+}
+
+/// Writes GELU, and its derivative in place of the numbers: both come from one exponential.
+pub(crate) struct GeluBoth<'a> {
+    pub(crate) x: &'a mut [f32],
+    pub(crate) y: &'a mut [f32],
+}
+
+impl Kernel for GeluBoth<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (x, y) in self.x.iter_mut().zip(self.y) {
+            (*y, *x) = gelu_both(*x);
         }
     }
 }

@@ -9,15 +9,14 @@ use rayon::prelude::*;
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
 use crate::pool::Pool;
-use crate::simd::COLUMNS;
-use crate::strips::grow;
-use head::{Columns, ColumnsMut, Head, Targets, Work};
+use crate::rows::grow;
+use head::{Columns, ColumnsMut, Head, Targets, Work, score_stride};
 
 /// What attention keeps between forward and backward. Both forms give the same bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AttentionForm {
-    /// Nothing: probabilities are computed again, 32 queries at a time. Memory is linear in the
+    /// Nothing: probabilities are computed again, a block of queries at a time. Memory is linear in the
     /// number of keys.
     #[default]
     Tiled,
@@ -188,7 +187,7 @@ impl Attention {
     /// Values that are kept for one head of one sequence.
     const fn kept_length(&self, input: &AttentionInput<'_>) -> usize {
         match self.form {
-            AttentionForm::Plain => input.n_queries.div_ceil(COLUMNS) * input.n_keys * COLUMNS,
+            AttentionForm::Plain => input.n_queries * score_stride(input.n_keys),
             AttentionForm::Tiled => 0,
         }
     }

@@ -29,8 +29,9 @@ mod panels;
 mod pool;
 mod precision;
 mod recurrent;
+mod rows;
 mod simd;
-mod strips;
+
 #[cfg(test)]
 mod testing;
 mod transformer;

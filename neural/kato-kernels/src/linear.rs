@@ -4,14 +4,15 @@ use rayon::prelude::*;
 
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
-use crate::panels::{Begin, Panels};
+use crate::panels::Panels;
 use crate::pool::Pool;
 use crate::precision::Precision;
 use crate::recurrent::Pass;
-use crate::strips::{Rows, Strips};
+use crate::rows::{RowPairs, Rows};
+use crate::simd::Begin;
 use crate::weight_gradient::{Scratches, Segment, WeightGradient};
 
-/// Rows that one thread multiplies at a time: two strips, between which a panel stays near.
+/// Rows that one thread multiplies at a time: two pairs, between which a panel stays near.
 const PART: usize = 16;
 
 /// Linear layer with packed weights: `y = x · Wᵀ + b`, and its gradients.
@@ -46,7 +47,7 @@ pub struct Linear {
     back: Panels,
     bias: Vec<f32>,
     packed: Option<Pass>,
-    strips: Pool<Strips>,
+    pairs: Pool<RowPairs>,
     scratches: Scratches,
     rows: Vec<u32>,
 }
@@ -69,7 +70,7 @@ impl Linear {
             back: Panels::new(instructions, precision),
             bias: Vec::new(),
             packed: None,
-            strips: Pool::new(),
+            pairs: Pool::new(),
             scratches: Scratches::new(),
             rows: Vec::new(),
         }
@@ -95,8 +96,8 @@ impl Linear {
         self.bias.extend_from_slice(bias);
         self.bias.resize(n, 0.0);
         let (precision, depth) = (self.precision, n.max(k));
-        self.strips
-            .prepare(|strips| strips.grow(precision, PART, depth));
+        self.pairs
+            .prepare(|pairs| pairs.grow(precision, PART, depth));
         self.packed = Some(pass);
         Ok(())
     }
@@ -161,14 +162,14 @@ impl Linear {
             .par_chunks(PART * from_width)
             .zip(to.par_chunks_mut(PART * to_width));
         parts.for_each(|(from, to)| {
-            self.strips.with(|strips| {
+            self.pairs.with(|pairs| {
                 let n_rows = from.len() / from_width;
                 let rows = Rows {
                     values: from,
                     stride: from_width,
                     n_rows,
                 };
-                panels.multiply(rows, strips, to, to_width, begin);
+                panels.multiply(rows, pairs, to, to_width, begin);
             });
         });
         Ok(())

@@ -100,6 +100,13 @@ pub(crate) fn gelu_slope(x: f32) -> f32 {
     x.mul_add(density, below)
 }
 
+/// Returns [`gelu`] and [`gelu_slope`].
+#[inline(always)]
+pub(crate) fn gelu_both(x: f32) -> (f32, f32) {
+    let (below, density) = normal(x);
+    (x * below, x.mul_add(density, below))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 mod block;
 mod branch;
 mod options;
+mod product;
 mod sequence;
 #[cfg(test)]
 mod tests;

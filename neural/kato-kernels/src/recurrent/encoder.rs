@@ -11,7 +11,7 @@ use super::stack::Stack;
 use super::tape::Task;
 use crate::dropout::Draw;
 use crate::error::{Error, check};
-use crate::strips::grow;
+use crate::rows::grow;
 
 pub use input::{EncoderGradients, EncoderInput, EncoderUpstream};
 

@@ -5,9 +5,9 @@ use super::options::{Cell, Pass, RecurrentOptions};
 use super::tape::LayerTape;
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
-use crate::panels::{Begin, Panels};
-use crate::simd;
-use crate::strips::{Rows, Strips};
+use crate::panels::Panels;
+use crate::rows::{RowPairs, Rows};
+use crate::simd::{self, Begin};
 
 /// Weights of a layer, in the layout and with the names' order of PyTorch.
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +161,7 @@ impl Layer {
     }
 
     /// Begins gates with bias and inputs, of any rows of the tape that lie together.
-    pub(super) fn read(&self, tape: &mut LayerTape, at: At, strips: &mut Strips) {
+    pub(super) fn read(&self, tape: &mut LayerTape, at: At, pairs: &mut RowPairs) {
         let (k, width) = (self.n_inputs, self.width());
         let gates = &mut tape.gates[at.rows(width)];
         let inputs = Rows {
@@ -170,11 +170,11 @@ impl Layer {
             n_rows: at.active,
         };
         self.input
-            .multiply(inputs, strips, gates, width, Begin::Bias(&self.bias));
+            .multiply(inputs, pairs, gates, width, Begin::Bias(&self.bias));
     }
 
     /// Computes one step from such gates and the states on the tape.
-    pub(super) fn forward(&self, tape: &mut LayerTape, at: At, strips: &mut Strips) {
+    pub(super) fn forward(&self, tape: &mut LayerTape, at: At, pairs: &mut RowPairs) {
         let (n, width) = (self.n_hidden, self.width());
         let gates = &mut tape.gates[at.rows(width)];
         let states = self.cell.first_state_block() * n;
@@ -190,7 +190,7 @@ impl Layer {
             n_rows: at.active,
         };
         self.recurrent
-            .multiply(before, strips, &mut gates[states..], width, Begin::Add);
+            .multiply(before, pairs, &mut gates[states..], width, Begin::Add);
         let boundary = at.next().rows(n).start;
         let (before, after) = tape.h.split_at_mut(boundary);
         let has_cell = self.cell.has_cell_state();
@@ -218,7 +218,7 @@ impl Layer {
 
     /// Goes one step back: turns gates into their gradients, and the gradient of the state after
     /// the step into that of the one before.
-    pub(super) fn backward(&self, tape: &mut LayerTape, at: At, strips: &mut Strips) {
+    pub(super) fn backward(&self, tape: &mut LayerTape, at: At, pairs: &mut RowPairs) {
         let (n, width) = (self.n_hidden, self.width());
         let has_cell = self.cell.has_cell_state();
         let used = at.active * n;
@@ -256,12 +256,18 @@ impl Layer {
             n_rows: at.active,
         };
         self.recurrent_back
-            .multiply(d_gates, strips, &mut tape.d_state, n, begin);
+            .multiply(d_gates, pairs, &mut tape.d_state, n, begin);
     }
 
     /// Writes the gradients of inputs from those of gates, of any rows of the tape that lie
     /// together.
-    pub(super) fn read_back(&self, tape: &LayerTape, at: At, strips: &mut Strips, out: &mut [f32]) {
+    pub(super) fn read_back(
+        &self,
+        tape: &LayerTape,
+        at: At,
+        pairs: &mut RowPairs,
+        out: &mut [f32],
+    ) {
         let width = self.width();
         let d_gates = &tape.gates[at.rows(width)];
         let d_gates = Rows {
@@ -270,6 +276,6 @@ impl Layer {
             n_rows: at.active,
         };
         self.input_back
-            .multiply(d_gates, strips, out, self.n_inputs, Begin::Zero);
+            .multiply(d_gates, pairs, out, self.n_inputs, Begin::Zero);
     }
 }

@@ -3,7 +3,7 @@
 use super::layer::At;
 use crate::error::{Error, check};
 
-/// Rows of a task at most: two strips, between which a panel stays in the cache.
+/// Rows of a task at most: two pairs, between which a panel stays in the cache.
 const MAX_ROWS: usize = 16;
 /// Rows of a run at most.
 const RUN: usize = 128;

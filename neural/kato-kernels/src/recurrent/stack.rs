@@ -48,8 +48,8 @@ impl Stack {
     /// Runs a step through all layers; the inputs of the first are on the tape.
     pub(super) fn step(&self, task: &mut Task, at: At, draw: Option<Draw>) {
         for (l, layer) in self.layers.iter().enumerate() {
-            layer.read(&mut task.layers[l], at, &mut task.strips);
-            layer.forward(&mut task.layers[l], at, &mut task.strips);
+            layer.read(&mut task.layers[l], at, &mut task.pairs);
+            layer.forward(&mut task.layers[l], at, &mut task.pairs);
             self.hand_up(task, l, at, draw);
         }
     }
@@ -59,11 +59,11 @@ impl Stack {
     pub(super) fn all_steps(&self, task: &mut Task, draw: Option<Draw>) {
         for (l, layer) in self.layers.iter().enumerate() {
             for run in task.plan.runs() {
-                layer.read(&mut task.layers[l], run, &mut task.strips);
+                layer.read(&mut task.layers[l], run, &mut task.pairs);
             }
             for t in 0..task.plan.n_steps() {
                 let at = task.at(t);
-                layer.forward(&mut task.layers[l], at, &mut task.strips);
+                layer.forward(&mut task.layers[l], at, &mut task.pairs);
                 self.hand_up(task, l, at, draw);
             }
         }
@@ -92,9 +92,9 @@ impl Stack {
     pub(super) fn step_back(&self, task: &mut Task, at: At, draw: Option<Draw>, inputs: bool) {
         let n = self.options.n_hidden;
         for (l, layer) in self.layers.iter().enumerate().rev() {
-            layer.backward(&mut task.layers[l], at, &mut task.strips);
+            layer.backward(&mut task.layers[l], at, &mut task.pairs);
             if l > 0 || inputs {
-                layer.read_back(&task.layers[l], at, &mut task.strips, &mut task.dx);
+                layer.read_back(&task.layers[l], at, &mut task.pairs, &mut task.dx);
             }
             if l > 0 {
                 let to = &mut task.layers[l - 1].d_state[..at.active * n];
@@ -126,7 +126,7 @@ impl Stack {
                 } else if outputs {
                     add(d_state, from);
                 }
-                layer.backward(&mut task.layers[l], at, &mut task.strips);
+                layer.backward(&mut task.layers[l], at, &mut task.pairs);
             }
             // The layer above has been through, so what it read may be overwritten.
             let (out, k) = match l {
@@ -135,12 +135,7 @@ impl Stack {
                 _ => (&mut task.between, n),
             };
             for run in task.plan.runs() {
-                layer.read_back(
-                    &task.layers[l],
-                    run,
-                    &mut task.strips,
-                    &mut out[run.rows(k)],
-                );
+                layer.read_back(&task.layers[l], run, &mut task.pairs, &mut out[run.rows(k)]);
             }
         }
     }
@@ -149,7 +144,7 @@ impl Stack {
     pub(super) fn first_inputs_back(&self, task: &mut Task) {
         if task.plan.n_steps() > 0 {
             let at = task.at(0);
-            self.layers[0].read_back(&task.layers[0], at, &mut task.strips, &mut task.dx);
+            self.layers[0].read_back(&task.layers[0], at, &mut task.pairs, &mut task.dx);
         }
     }
 

@@ -4,7 +4,7 @@ use super::attend::AttendTape;
 use super::layer::At;
 use super::options::{RecurrentOptions, State};
 use super::plan::Plan;
-use crate::strips::{Strips, grow};
+use crate::rows::{RowPairs, grow};
 
 /// What one layer leaves: a step after another, each with a row for every sequence of the task.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct LayerTape {
 pub(super) struct Task {
     pub(super) plan: Plan,
     pub(super) layers: Vec<LayerTape>,
-    pub(super) strips: Strips,
+    pub(super) pairs: RowPairs,
     /// Gradient of the inputs of a layer, at the step that the way back has reached.
     pub(super) dx: Vec<f32>,
     /// Outputs as a decoder's projection sees them, where some are dropped.

@@ -8,7 +8,7 @@ use super::weights::{BlockGradients, BlockWeights, PackedBlock, check_lengths, l
 use crate::error::{Error, check};
 use crate::pool::Pool;
 use crate::recurrent::Pass;
-use crate::strips::grow;
+use crate::rows::Buffer;
 
 /// Groups of sequences at most: each has sums of its own, and these are added in order.
 const MAX_GROUPS: usize = 8;
@@ -51,7 +51,7 @@ pub struct TransformerBlock {
     pass: Option<Pass>,
     works: Pool<Work>,
     /// Sums of each group, all tensors one behind the other.
-    sums: Vec<f32>,
+    sums: Buffer<f32>,
 }
 
 impl TransformerBlock {
@@ -68,7 +68,7 @@ impl TransformerBlock {
             packed,
             pass: None,
             works: Pool::new(),
-            sums: Vec::new(),
+            sums: Buffer::new(),
         })
     }
 
@@ -129,7 +129,8 @@ impl TransformerBlock {
             let place = input.place(sequence);
             let (valid, rest) = y.split_at_mut(place.length * width);
             self.works.with(|work| {
-                work.forward(&self.options, &self.packed, place, &x[..valid.len()]);
+                let x = &x[..valid.len()];
+                work.forward(&self.options, &self.packed, place, x, Pass::Inference);
                 work.finish(&self.options, &self.packed, place, valid);
             });
             rest.fill(0.0);
@@ -171,10 +172,11 @@ impl TransformerBlock {
             .min(input.batch.max(1));
         // Sequences of a group: a function of options and batch alone, so that sums have one order.
         let per_group = input.batch.div_ceil(n_groups).max(1);
+        // The last groups may get none.
+        let n_groups = input.batch.div_ceil(per_group);
         let n = (input.rows * self.options.width).max(1);
         let mut sums = std::mem::take(&mut self.sums);
-        grow(&mut sums, n_groups * n_sums);
-        sums[..n_groups * n_sums].fill(0.0);
+        sums.grow(n_groups * n_sums);
         self.works
             .prepare(|work| work.grow(&self.options, input.rows));
         let groups = input
@@ -191,7 +193,8 @@ impl TransformerBlock {
                         let place = input.place(group * per_group + i);
                         let (valid, rest) = dx.split_at_mut(place.length * self.options.width);
                         let (x, dy) = (&x[..valid.len()], &dy[..valid.len()]);
-                        work.forward(&self.options, &self.packed, place, x);
+                        work.forward(&self.options, &self.packed, place, x, Pass::Training);
+                        let sums = (&mut *sums, i == 0);
                         work.backward(&self.options, &self.packed, place, (x, dy), valid, sums);
                         rest.fill(0.0);
                     }

@@ -6,8 +6,8 @@ use super::super::stack::{OUTPUT_PLACE, add};
 use super::super::tape::Task;
 use super::{DecoderInput, RecurrentDecoder, Shape};
 use crate::dropout::Dropout;
-use crate::panels::Begin;
-use crate::strips::{Rows, grow};
+use crate::rows::{Rows, grow};
+use crate::simd::Begin;
 
 impl RecurrentDecoder {
     /// Runs one task through all steps.
@@ -59,8 +59,8 @@ impl RecurrentDecoder {
         let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
         let mut after = &task.layers[top].h[at.next().rows(n)];
         if let Some((attend, memory)) = attend {
-            let (tape, strips) = (&mut task.attend, &mut task.strips);
-            attend.forward(tape, (&task.plan, at), after, memory, strips);
+            let (tape, pairs) = (&mut task.attend, &mut task.pairs);
+            attend.forward(tape, (&task.plan, at), after, memory, pairs);
             after = &task.attend.merged[at.rows(n)];
         }
         if let Some(dropout) = dropout {
@@ -76,7 +76,7 @@ impl RecurrentDecoder {
         };
         let out = &mut task.wide[at.rows(k)];
         self.projection
-            .multiply(rows, &mut task.strips, out, k, Begin::Bias(&self.bias));
+            .multiply(rows, &mut task.pairs, out, k, Begin::Bias(&self.bias));
     }
 
     /// Puts the inputs of a step on the tape.
@@ -172,20 +172,20 @@ impl RecurrentDecoder {
             Some(_) => (&mut task.attend.d_merged[at.rows(n)], Begin::Zero),
             None => (&mut *sum, Begin::Add),
         };
-        let strips = &mut task.strips;
+        let pairs = &mut task.pairs;
         match dropout {
             Some(dropout) => {
                 let dropped = &mut task.dx[..at.active * n];
                 self.projection_back
-                    .multiply(rows, strips, dropped, n, Begin::Zero);
+                    .multiply(rows, pairs, dropped, n, Begin::Zero);
                 let number = |r| task.plan.number(at.t, r);
                 self.stack
                     .drop_rows(dropout, number, dropped, out, attend.is_none());
             }
-            None => self.projection_back.multiply(rows, strips, out, n, begin),
+            None => self.projection_back.multiply(rows, pairs, out, n, begin),
         }
         if let Some((attend, memory)) = attend {
-            attend.backward(&mut task.attend, (&task.plan, at), memory, strips, sum);
+            attend.backward(&mut task.attend, (&task.plan, at), memory, pairs, sum);
         }
     }
 }
