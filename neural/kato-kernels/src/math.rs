@@ -10,19 +10,18 @@ const LN_2_LOW: f32 = -2.121_944_4e-4;
 
 /// Splits `x` into `n · ln 2 + r`; returns `2ⁿ` and `eʳ − 1`, |r| ≤ ln 2 / 2.
 ///
-/// The Taylor polynomial of degree 8 leaves a relative gap below 3e-9.
+/// The polynomial of degree 6 is a least-squares fit of relative gaps, reweighted towards the
+/// largest, which is below 4e-9.
 #[inline(always)]
 const fn split(x: f32) -> (f32, f32) {
     let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUNDER);
     let n = shifted - ROUNDER;
     let r = n.mul_add(-LN_2_LOW, n.mul_add(-LN_2_HIGH, x));
-    let mut sum = 1.0 / 40_320.0;
-    sum = r.mul_add(sum, 1.0 / 5_040.0);
-    sum = r.mul_add(sum, 1.0 / 720.0);
-    sum = r.mul_add(sum, 1.0 / 120.0);
-    sum = r.mul_add(sum, 1.0 / 24.0);
-    sum = r.mul_add(sum, 1.0 / 6.0);
-    sum = r.mul_add(sum, 0.5);
+    let mut sum = 0.001_381_46;
+    sum = r.mul_add(sum, 0.008_368_717);
+    sum = r.mul_add(sum, 0.041_668_39);
+    sum = r.mul_add(sum, 0.166_665_21);
+    sum = r.mul_add(sum, 0.499_999_94);
     let less_one = r.mul_add(sum * r, r);
     // The integer's bits, moved to the place of the exponent; what stands above falls out.
     let scale = f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000));
