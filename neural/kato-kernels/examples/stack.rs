@@ -73,7 +73,13 @@ fn train(precision: Precision, limit: f64, kept: usize) -> Result<(), Error> {
         if step == 2 {
             (start, processor) = (Instant::now(), processor_seconds());
         }
-        for (b, block) in blocks.iter_mut().enumerate() {
+        for b in 0..N_BLOCKS {
+            // One set of buffers goes up through the blocks and down again.
+            let (below, rest) = blocks.split_at_mut(b);
+            let block = &mut rest[0];
+            if let Some(below) = below.last_mut() {
+                block.exchange_buffers(below);
+            }
             block.pack(&weights(&p[12 * b..12 * b + 12]), Pass::Training)?;
             let (from, to) = x.split_at_mut(b + 1);
             block.forward(BlockInput::new(&from[b], BATCH, ROWS), &mut to[0])?;
@@ -83,7 +89,12 @@ fn train(precision: Precision, limit: f64, kept: usize) -> Result<(), Error> {
         dy.iter_mut()
             .zip(&x[N_BLOCKS])
             .for_each(|(dy, y)| *dy = 2.0 * y / n);
-        for (b, block) in blocks.iter_mut().enumerate().rev() {
+        for b in (0..N_BLOCKS).rev() {
+            let (rest, above) = blocks.split_at_mut(b + 1);
+            let block = &mut rest[b];
+            if let Some(above) = above.first_mut() {
+                block.exchange_buffers(above);
+            }
             let input = BlockInput::new(&x[b], BATCH, ROWS);
             block.backward(
                 input,

@@ -15,7 +15,9 @@ const LN_2_LOW: f32 = -2.121_944_4e-4;
 #[inline(always)]
 const fn split(x: f32) -> (f32, f32) {
     let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUNDER);
+    // Rounding by addition: a conversion to integers would need instructions of its own.
     let n = shifted - ROUNDER;
+    // In two steps, as n · ln 2 alone has more places than an f32.
     let r = n.mul_add(-LN_2_LOW, n.mul_add(-LN_2_HIGH, x));
     let mut sum = 0.001_381_46;
     sum = r.mul_add(sum, 0.008_368_717);
@@ -35,6 +37,7 @@ pub(crate) const fn exp(x: f32) -> f32 {
     let x = if x < -87.0 { -87.0 } else { x };
     let x = if x > 88.0 { 88.0 } else { x };
     let (scale, less_one) = split(x);
+    // 2ⁿ + 2ⁿ(eʳ − 1): the large part is exact and the small one rounded once.
     scale.mul_add(less_one, scale)
 }
 
@@ -51,6 +54,7 @@ pub(crate) const fn tanh(x: f32) -> f32 {
     let twice = 2.0 * x.abs();
     let twice = if twice > 20.0 { 20.0 } else { twice };
     let (scale, less_one) = split(twice);
+    // eˣ − 1 without cancellation: near zero it keeps the places that tanh needs.
     let less_one = scale.mul_add(less_one, scale - 1.0);
     (less_one / (less_one + 2.0)).copysign(x)
 }
@@ -75,6 +79,7 @@ const TAIL: [f32; 9] = [
 pub(crate) fn normal(x: f32) -> (f32, f32) {
     const ROOT_HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
     const DENSITY: f32 = 0.398_942_3;
+    // One exponential serves the share and the density.
     let power = exp(-0.5 * x * x);
     let t = 1.0 / (0.3 * ROOT_HALF).mul_add(x.abs(), 1.0);
     let mut sum = TAIL[8];
@@ -82,6 +87,7 @@ pub(crate) fn normal(x: f32) -> (f32, f32) {
         sum = sum.mul_add(t, TAIL[i]);
     }
     let tail = 0.5 * power * t * sum;
+    // The tail is the small one of the two shares: the other is its rest.
     let below = if x < 0.0 { tail } else { 1.0 - tail };
     (below, power * DENSITY)
 }

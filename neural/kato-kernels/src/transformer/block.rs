@@ -97,11 +97,19 @@ impl TransformerBlock {
         Ok(())
     }
 
+    /// Exchanges the buffers that a pass works with for those of another block. Blocks that run one
+    /// after another then need one set of them, of which the sums of gradients are the largest part.
+    pub fn exchange_buffers(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.works, &mut other.works);
+        std::mem::swap(&mut self.sums, &mut other.sums);
+    }
+
     fn check(&self, input: &BlockInput<'_>) -> Result<(), Error> {
         let n = input.batch * input.rows * self.options.width;
         check("x", "batch × rows × width", input.x.len(), n)?;
         if let Some(lengths) = input.lengths {
             check("lengths", "batch", lengths.len(), input.batch)?;
+            // A longer one would read its neighbour's rows.
             if lengths.iter().any(|&length| length > input.rows) {
                 return Err(Error::Option {
                     option: "lengths",
@@ -127,9 +135,11 @@ impl TransformerBlock {
         }
         self.check(&input)?;
         check("y", "as x", y.len(), input.x.len())?;
+        // Chunks of length 0 cannot be made; a batch without rows has none.
         let n = (input.rows * self.options.width).max(1);
         let width = self.options.width;
         self.prepare(&input);
+        // Nothing goes back through weights that are packed for inference.
         let limit = match self.pass {
             Some(Pass::Training) => Kept::limit(&self.options, input.rows),
             _ => 0,
@@ -150,6 +160,7 @@ impl TransformerBlock {
                 }
             });
             kept.key = (sequence < limit).then(|| Key::new(place, x));
+            // What lies behind a sequence's end must not look like a result.
             rest.fill(0.0);
         });
         Ok(())
@@ -201,6 +212,7 @@ impl TransformerBlock {
         let per_group = input.batch.div_ceil(n_groups).max(1);
         // The last groups may get none.
         let n_groups = input.batch.div_ceil(per_group);
+        // Sums are not cleared: the first sequence of a group begins them.
         self.sums.grow(n_groups * n_sums);
         let n = (input.rows * self.options.width).max(1) * per_group;
         let (options, packed, works) = (&self.options, &self.packed, &self.works);
@@ -268,6 +280,7 @@ fn add_up(sums: &[f32], n_sums: usize, gradients: &mut BlockGradients<'_>) {
         let length = tensor.len();
         let parts = tensor.par_chunks_mut(PART).enumerate();
         parts.for_each(|(part, out)| {
+            // Group after group, so that the order is that of the batch.
             out.fill(0.0);
             for sums in sums.chunks_exact(n_sums) {
                 for (out, sum) in out.iter_mut().zip(&sums[first + part * PART..]) {

@@ -75,8 +75,10 @@ impl Kernel for Branch<'_> {
         let rows = self.branch.chunks_exact(n);
         for (i, (branch, out)) in rows.zip(self.out.chunks_mut(self.stride)).enumerate() {
             let out = &mut out[..n];
+            // The masks follow on values that are in the nearest cache.
             out.copy_from_slice(branch);
             if let Some(dropout) = self.dropout {
+                // A row's number is a function of its place, so backward draws the same mask.
                 let mask = dropout.row(self.number | i as u64);
                 for (j, out) in out.iter_mut().enumerate() {
                     *out *= mask.factor(j);

@@ -37,6 +37,7 @@ impl Kept {
     pub(super) const fn limit(options: &BlockOptions, rows: usize) -> usize {
         let (d, f) = (options.width, options.n_hidden);
         let row = padded(3 * d) + padded(d) + d + padded(f);
+        // One more, so that rows of no length divide nothing by zero.
         options.kept / (4 * (row * rows + 1))
     }
 

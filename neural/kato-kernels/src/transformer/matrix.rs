@@ -2,8 +2,8 @@
 
 use crate::rows::{Buffer, Rows, padded};
 
-/// Matrix of a sequence. Its rows are as far apart as keeps columns in different sets of the cache,
-/// and what lies between is zero.
+/// Matrix of a sequence. Its rows are as far apart as keeps columns in different sets of the cache;
+/// what lies between means nothing.
 #[derive(Debug, Default)]
 pub(super) struct Matrix {
     pub(super) values: Buffer<f32>,

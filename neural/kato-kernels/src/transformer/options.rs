@@ -86,6 +86,7 @@ impl BlockOptions {
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {
+        // Heads are columns side by side: each has as many as the next.
         if self.n_heads == 0 || self.width == 0 || !self.width.is_multiple_of(self.n_heads) {
             let reason = "a multiple of the number of heads, at least 1";
             return Err(Error::Option {
@@ -128,6 +129,7 @@ pub struct BlockInput<'a> {
 impl<'a> BlockInput<'a> {
     /// Describes one sequence.
     pub(super) fn place(&self, sequence: usize) -> Place {
+        // Without lengths every row is valid.
         let length = self.lengths.map_or(self.rows, |lengths| lengths[sequence]);
         Place {
             sequence,

@@ -90,11 +90,13 @@ impl Work {
         for matrix in [&mut self.up, &mut self.active, &mut self.d_up] {
             matrix.grow(n, f);
         }
+        // Only walked along, never across: these need no gaps between rows.
         let plain = [&mut self.middle, &mut self.d_middle];
         let plain = plain
             .into_iter()
             .chain([&mut self.branch, &mut self.d_normal]);
         plain.for_each(|buffer| grow(buffer, n * d));
+        // The widest factor of either direction.
         self.pairs.grow(options.precision, n, f.max(3 * d));
         self.across.grow(options.precision, n, f.max(3 * d));
         // Fewer rows may keep more than all: every length up to `n` must find room.
@@ -123,6 +125,7 @@ impl Work {
         linear(&packed.qkv, normal_1.rows(n), &mut self.pairs, target);
         for first in (0..d).step_by(d / options.n_heads) {
             let (values, stride) = self.attended.target();
+            // A head writes its own columns of the rows that the projection reads.
             let out = ColumnsMut {
                 values,
                 stride,
@@ -165,7 +168,9 @@ impl Work {
         let [[gain, bias], [gain_2, bias_2]] = &packed.norms;
         let [normal_1, normal_2] = &mut self.normal;
         norm.rows(x, gain, bias, normal_1.target());
+        // Norms are cheaper to compute again than to keep.
         norm.rows(&self.middle[..x.len()], gain_2, bias_2, normal_2.target());
+        // Heads compute their own then, one at a time in the cache.
         self.has_probabilities = false;
         self.activate(options, n, Pass::Training);
     }
@@ -200,6 +205,7 @@ impl Work {
         linear(&packed.down, rows, &mut self.pairs, target);
         let dropout = place.dropout(options, 1);
         let n = y.len();
+        // The residual is added last, to rows that are still in the cache.
         let (middle, branch) = (&self.middle[..n], &self.branch[..n]);
         add_branch(options, place, dropout, middle, branch, y);
     }

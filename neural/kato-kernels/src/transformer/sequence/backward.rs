@@ -55,11 +55,13 @@ impl Work {
             first,
         };
         let dropout = place.dropout(options, 1);
+        // A copy with gaps between rows even without dropout: it is read across below.
         drop_rows(options, place, dropout, dy, self.d_branch.target());
         let d_branch = self.d_branch.rows(n);
         gradients.add(&packed.down, d_branch, self.active.rows(n), down, down_bias);
         back(&packed.down.back, d_branch, pairs, self.d_up.target());
         let length = n * self.up.stride;
+        // The activation's derivative was left there by the way forward.
         let kernel = Scale {
             values: &mut self.d_up.values[..length],
             factors: &self.up.values[..length],
@@ -76,6 +78,7 @@ impl Work {
             to,
             (norm, norm_bias),
         );
+        // The residual carries the gradient past the net.
         simd::run(set, Add { to, from: dy });
     }
 
@@ -110,6 +113,7 @@ impl Work {
                 first,
             };
             let (values, stride) = self.d_qkv.target();
+            // Gradients go where projections lay, so that one product takes all three back.
             let to = Targets::Together {
                 values,
                 stride,
@@ -125,6 +129,7 @@ impl Work {
         let d_normal = &self.d_normal[..n * d];
         let gain = &packed.norms[0][0];
         LayerNorm::new(set).rows_back(x, gain, d_normal, dx, (norm, norm_bias));
+        // And past attention.
         simd::run(
             set,
             Add {
