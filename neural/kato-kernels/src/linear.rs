@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
 use crate::panels::Panels;
-use crate::pool::Pool;
+use crate::pool::{PRODUCTS, Pool, at_least};
 use crate::precision::Precision;
 use crate::recurrent::Pass;
 use crate::rows::{RowPairs, Rows};
@@ -88,13 +88,16 @@ impl Linear {
         if !bias.is_empty() {
             check("bias", "outputs", bias.len(), n)?;
         }
+        // Both directions have their own layout: a product reads weights from end to end.
         self.forward.pack_rows(weights, n, k, |row| row);
         if pass == Pass::Training {
             self.back.pack_columns(weights, n, k, |row| row);
         }
         self.bias.clear();
         self.bias.extend_from_slice(bias);
+        // No bias is one of zeros: sums then begin alike in both cases.
         self.bias.resize(n, 0.0);
+        // Both directions share the buffers, so they hold the wider of the two.
         let (precision, depth) = (self.precision, n.max(k));
         self.pairs
             .prepare(|pairs| pairs.grow(precision, PART, depth));
@@ -158,10 +161,12 @@ impl Linear {
         let n_rows = from.len() / from_width;
         check("rows", "rows × width", from.len(), n_rows * from_width)?;
         check("result", "rows × width", to.len(), n_rows * to_width)?;
+        // Rows are independent: parts are cut for the cache and not for the threads.
         let parts = from
             .par_chunks(PART * from_width)
             .zip(to.par_chunks_mut(PART * to_width));
-        parts.for_each(|(from, to)| {
+        let work = PART * from_width * to_width / PRODUCTS;
+        parts.with_min_len(at_least(work)).for_each(|(from, to)| {
             self.pairs.with(|pairs| {
                 let n_rows = from.len() / from_width;
                 let rows = Rows {
@@ -201,6 +206,7 @@ impl Linear {
             });
         }
         self.rows.clear();
+        // The general product takes any rows; here all count.
         self.rows.extend((0..n_rows).map(|row| row as u32));
         let rows = &self.rows;
         let product = WeightGradient {

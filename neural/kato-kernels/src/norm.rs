@@ -148,6 +148,7 @@ const fn rows(name: &'static str, x: &[f32], width: &[f32]) -> Result<(), Error>
 #[inline(always)]
 fn centre(set: Instructions, x: &[f32], epsilon: f32, out: &mut [f32]) -> f32 {
     let n = x.len() as f32;
+    // Sums in vectors, in an order that all instructions share.
     let mean = simd::sum(set, [x]) / n;
     for (out, x) in out.iter_mut().zip(x) {
         *out = x - mean;
@@ -177,6 +178,7 @@ impl Kernel for Forward<'_> {
             let y = &mut y[..n];
             let scale = centre(self.norm.instructions, x, self.norm.epsilon, y);
             for ((y, gain), bias) in y.iter_mut().zip(gain).zip(bias) {
+                // The row's place held its differences from the mean, so nothing is read twice.
                 *y = (*y * scale).mul_add(*gain, *bias);
             }
         }
@@ -227,6 +229,7 @@ fn backward_row(
         d_gain[j] = dy[j].mul_add(dx[j], d_gain[j]);
         d_bias[j] += dy[j];
     }
+    // The gradient loses its mean and its part along the row: a norm ignores both.
     let level = simd::sum(set, [dy, gain]) / n as f32;
     let slope = simd::sum(set, [dy, gain, dx]) / n as f32;
     for j in 0..n {

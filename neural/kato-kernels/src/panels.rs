@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::instructions::Instructions;
+use crate::pool::at_least;
 use crate::precision::{Precision, pair};
 use crate::rows::{Buffer, RowPairs, Rows};
 use crate::simd::{self, Begin, COLUMNS, Left, Right, Size, Target};
@@ -72,8 +73,10 @@ impl Panels {
         read: impl Fn(usize, usize, usize, &mut [f32; COLUMNS]) + Sync,
     ) {
         (self.depth, self.n_columns) = (depth, n_columns);
+        // The last panel is filled up with zeros, which a wide load may read.
         let n_panels = n_columns.div_ceil(COLUMNS);
         let width = |panel: usize| COLUMNS.min(n_columns - panel * COLUMNS);
+        // Chunks of length 0 cannot be made, and there is nothing to pack.
         if depth == 0 {
             return;
         }
@@ -83,9 +86,11 @@ impl Panels {
                 self.values.grow(n_panels * length);
                 let panels = &mut self.values[..n_panels * length];
                 let panels = panels.par_chunks_exact_mut(length);
+                let panels = panels.with_min_len(at_least(length));
                 panels.enumerate().for_each(|(p, panel)| {
                     let (rows, _) = panel.as_chunks_mut::<COLUMNS>();
                     for (k, row) in rows.iter_mut().enumerate() {
+                        // The buffer may hold another matrix's values there.
                         row[width(p)..].fill(0.0);
                         read(k, p * COLUMNS, width(p), row);
                     }
@@ -96,6 +101,7 @@ impl Panels {
                 self.pairs.grow(n_panels * length);
                 let panels = &mut self.pairs[..n_panels * length];
                 let panels = panels.par_chunks_exact_mut(length);
+                let panels = panels.with_min_len(at_least(length));
                 panels.enumerate().for_each(|(p, panel)| {
                     let mut two = [[0.0; COLUMNS]; 2];
                     for (k, row) in panel.chunks_exact_mut(COLUMNS).enumerate() {
@@ -103,6 +109,7 @@ impl Panels {
                         if 2 * k + 1 < depth {
                             read(2 * k + 1, p * COLUMNS, width(p), &mut two[1]);
                         } else {
+                            // The depth may be odd: zeros add nothing to a sum.
                             two[1].fill(0.0);
                         }
                         for (j, out) in row.iter_mut().enumerate() {
@@ -129,6 +136,7 @@ impl Panels {
         if rows.n_rows == 0 {
             return;
         }
+        // Micro-kernels count pairs of depths in bf16.
         let depth = match self.precision {
             Precision::F32 => self.depth,
             Precision::Bf16 => self.depth.div_ceil(2),

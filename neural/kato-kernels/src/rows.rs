@@ -40,6 +40,7 @@ impl RowPairs {
 
     /// Makes room for rows of this depth.
     pub(crate) fn grow(&mut self, precision: Precision, n_rows: usize, depth: usize) {
+        // Products in f32 read rows in place and need no buffer.
         if precision == Precision::Bf16 {
             grow(&mut self.0, n_rows * depth.div_ceil(2));
         }
@@ -79,6 +80,7 @@ impl<T: Copy + Default> Buffer<T> {
     pub(crate) fn grow(&mut self, length: usize) {
         if self.len() < length {
             self.values.resize(length + LINE, T::default());
+            // A vector that grew may have moved, so the place is looked for anew.
             self.first = self.values.as_ptr().align_offset(4 * LINE).min(LINE);
         }
     }
@@ -124,6 +126,7 @@ impl Kernel for FillPairs<'_> {
                 *out = pair(two[0], two[1]);
             }
             if let ([value], Some(out)) = (last, out.last_mut()) {
+                // An odd depth: the weights are padded alike, so the pair adds one product.
                 *out = pair(*value, 0.0);
             }
         }

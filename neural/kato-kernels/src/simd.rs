@@ -1,16 +1,20 @@
 //! Runs code with the instructions of the processor: the one module of the crate with `unsafe`.
 #![expect(unsafe_code, reason = "instructions that not every processor has are")]
 
+mod factors;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod plain;
 mod product;
 mod reduce;
+#[cfg(test)]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use crate::instructions::{InstructionSet, Instructions};
-pub(crate) use product::{Begin, Left, Right, Size, Target, product_bf16, product_f32};
+pub(crate) use factors::{Begin, Left, Right, Size, Target};
+pub(crate) use product::{product_bf16, product_f32};
 pub(crate) use reduce::{largest, sum};
 
 /// Rows that a micro-kernel computes at most.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::gather::{GAP, Gather};
 use crate::instructions::Instructions;
-use crate::pool::Pool;
+use crate::pool::{PRODUCTS, Pool, at_least};
 use crate::precision::Precision;
 use crate::rows::Buffer;
 use crate::simd::{self, Begin, COLUMNS, Kernel, Left, ROWS, Right, Size, Target};
@@ -100,17 +100,23 @@ impl WeightGradient {
         weights: &mut [f32],
         bias: Option<&mut [f32]>,
     ) {
+        // Chunks of length 0 cannot be made.
         if self.n == 0 || self.k == 0 {
             return;
         }
         let Scratches { inputs, strips } = scratches;
+        // Inputs serve every part, so they are packed before parts are handed out.
         self.pack_inputs(&segment, inputs);
         // More than one part lets threads share the work; large ones read inputs less often.
         let part = (self.n / 4).clamp(64, 256) / ROWS * ROWS;
         let length = (self.depth(BLOCK) * ROWS + GAP) * (part / ROWS);
         strips.prepare(|strips| strips.grow(self.precision, length));
         let buffers = (&*inputs, &*strips);
+        // A part owns its outputs: no two threads add to one sum.
+        let n_rows: usize = (0..self.n_segments).map(|s| segment(s).rows.len()).sum();
+        let least = at_least(part * self.k * n_rows / PRODUCTS);
         let parts = weights.par_chunks_mut(part * self.k).enumerate();
+        let parts = parts.with_min_len(least);
         match bias {
             Some(bias) => parts
                 .zip(bias.par_chunks_mut(part))
@@ -140,6 +146,7 @@ impl WeightGradient {
     fn pack_inputs<'s>(&self, segment: &(impl Fn(usize) -> Segment<'s> + Sync), to: &mut Scratch) {
         let length = self.block_length();
         let n_blocks: usize = (0..self.n_segments).map(|s| segment(s).n_blocks()).sum();
+        // Blocks are numbered over all segments, as each thread packs some of them.
         let gather = |mut block: usize| {
             let mut s = 0;
             while block >= segment(s).n_blocks() {
@@ -152,12 +159,14 @@ impl WeightGradient {
         match self.precision {
             Precision::F32 => {
                 let blocks = to.values[..n_blocks * length].par_chunks_exact_mut(length);
+                let blocks = blocks.with_min_len(at_least(length));
                 blocks.enumerate().for_each(|(i, out)| {
                     gather(i).values::<COLUMNS>(self.instructions, out);
                 });
             }
             Precision::Bf16 => {
                 let blocks = to.pairs[..n_blocks * length].par_chunks_exact_mut(length);
+                let blocks = blocks.with_min_len(at_least(length));
                 blocks.enumerate().for_each(|(i, out)| {
                     gather(i).pairs::<COLUMNS>(self.instructions, out);
                 });
@@ -192,6 +201,7 @@ impl WeightGradient {
         }
         let mut done = 0;
         strips.with(|scratch| {
+            // In order, so that a sum over many sequences is always the same one.
             for segment in (0..self.n_segments).map(segment) {
                 for rows in (0..segment.n_blocks()).map(|i| segment.block(i)) {
                     let (from, stride) = (segment.dy, segment.dy_stride);
@@ -210,6 +220,7 @@ impl WeightGradient {
                 }
             }
         });
+        // No row at all: nobody began the sums.
         if done == 0 {
             weights.fill(0.0);
         }
@@ -275,6 +286,7 @@ impl Kernel for BiasSum<'_, '_> {
 
     #[inline(always)]
     fn run(self) {
+        // Row by row: columns are sums of their own, and the loop over them is a vector.
         for &row in self.gather.rows {
             for (sum, &dy) in self.bias.iter_mut().zip(self.gather.row(row)) {
                 *sum += dy;

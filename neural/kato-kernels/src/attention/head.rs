@@ -50,13 +50,16 @@ pub(crate) const fn score_stride(n_keys: usize) -> usize {
 
 impl Head<'_> {
     fn scale(&self) -> f32 {
+        // The scale is applied by the softmax: queries are then read where they are.
         1.0 / (self.width as f32).sqrt()
     }
 
     /// Returns the queries in blocks: a function of shapes alone, so that sums have one order.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        // Whole strips, and 32 queries at least: with fewer, keys would be read too often.
         let most = (MAX_SCORES / score_stride(self.n_keys) / ROWS * ROWS).max(COLUMNS);
         let n = self.n_queries;
+        // Blocks of like length: a short last one would waste its passes over the keys.
         let length = n
             .div_ceil(n.div_ceil(most).max(1))
             .next_multiple_of(ROWS)
@@ -68,6 +71,7 @@ impl Head<'_> {
 
     /// Makes room for the scores of a block.
     fn grow(&self, work: &mut Work) {
+        // Both at once, so that the way back after a way forward allocates nothing.
         let rows = self.blocks().map(|block| block.len()).max().unwrap_or(0);
         for buffer in [&mut work.scores, &mut work.d_scores] {
             buffer.grow(rows * score_stride(self.n_keys));
@@ -107,6 +111,7 @@ impl Head<'_> {
         self.grow(work);
         let stride = score_stride(self.n_keys);
         for block in self.blocks() {
+            // Probabilities are computed where they stay, and never copied.
             let scores = match &mut kept {
                 Some(kept) => &mut kept[block.start * stride..],
                 None => &mut *work.scores,
@@ -157,12 +162,14 @@ impl Head<'_> {
     ) {
         let (n, width, stride) = (self.n_keys, self.width, score_stride(self.n_keys));
         self.grow(work);
+        // Scores are computed again, and only they need keys that are turned.
         if kept.is_none() {
             turned(self.keys, self, &mut work.turned_keys);
         }
         turned(self.values, self, &mut work.turned_values);
         for block in self.blocks() {
             let length = block.len() * stride;
+            // What is kept was computed by the same calls, so its bits are those of a second time.
             let probabilities = match kept {
                 Some(kept) => &kept[block.start * stride..][..length],
                 None => {
@@ -171,13 +178,8 @@ impl Head<'_> {
                     &*scores
                 }
             };
-            let begin = || {
-                if block.start == 0 {
-                    Begin::Zero
-                } else {
-                    Begin::Add
-                }
-            };
+            let begin = begin(&block);
+            // The block's scores are still in the cache for the four products that follow.
             let d_scores = &mut work.d_scores[..length];
             // Gradients of values are probabilities, turned, times gradients of outputs.
             self.product(
@@ -185,7 +187,7 @@ impl Head<'_> {
                 Left::columns(probabilities, stride),
                 d_out.right(block.start),
                 to.part(2).target(0),
-                begin(),
+                begin,
             );
             self.product(
                 (block.len(), n.next_multiple_of(COLUMNS), width),
@@ -203,20 +205,35 @@ impl Head<'_> {
                 scale: self.scale(),
             };
             simd::run(self.instructions, kernel);
-            self.product(
-                (block.len(), width, n),
-                Left::rows(d_scores, stride),
-                self.keys.right(0),
-                to.part(0).target(block.start),
-                Begin::Zero,
-            );
-            self.product(
-                (n, width, block.len()),
-                Left::columns(d_scores, stride),
-                self.queries.right(block.start),
-                to.part(1).target(0),
-                begin(),
-            );
+            self.scores_back(&block, d_scores, &mut to);
         }
+    }
+
+    /// Computes gradients of a block of queries, and adds what it gives to those of the keys.
+    fn scores_back(&self, block: &Range<usize>, d_scores: &[f32], to: &mut Targets<'_>) {
+        let (n, width, stride) = (self.n_keys, self.width, score_stride(self.n_keys));
+        self.product(
+            (block.len(), width, n),
+            Left::rows(d_scores, stride),
+            self.keys.right(0),
+            to.part(0).target(block.start),
+            Begin::Zero,
+        );
+        self.product(
+            (n, width, block.len()),
+            Left::columns(d_scores, stride),
+            self.queries.right(block.start),
+            to.part(1).target(0),
+            begin(block),
+        );
+    }
+}
+
+/// Returns what gradients of keys and values begin with: the first block finds nothing there.
+const fn begin(block: &Range<usize>) -> Begin<'static> {
+    if block.start == 0 {
+        Begin::Zero
+    } else {
+        Begin::Add
     }
 }

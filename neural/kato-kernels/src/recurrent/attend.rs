@@ -124,6 +124,7 @@ impl AttendTape {
         grow(&mut self.d_scores, n_keys);
         for sums in [&mut self.d_keys, &mut self.d_values] {
             sums.clear();
+            // Steps add to these, so they begin with zeros each time.
             sums.resize(plan.n_rows() * n_keys * n, 0.0);
         }
     }
@@ -161,6 +162,7 @@ impl Attend {
         check("out", "hidden × hidden", weights.out.len(), n * n)?;
         check("out_bias", "hidden", weights.out_bias.len(), n)?;
         let panels = || [0; 2].map(|_| Panels::new(options.instructions, options.precision));
+        // Buffers of the packing before are used again: this runs once a step.
         let mut packed = former.unwrap_or_else(|| Self {
             options: *options,
             n_heads: 0,
@@ -209,6 +211,7 @@ impl Attend {
         let query = &mut tape.query[at.rows(n)];
         self.query[0].multiply(rows(h), pairs, query, n, Begin::Bias(&self.biases[0]));
         let n_scores = self.n_heads * memory.n_keys;
+        // Every sequence has a memory of its own, so queries do not share products.
         for r in 0..at.active {
             let row = at.t * at.n_rows + r;
             let kernel = Look {
@@ -225,6 +228,7 @@ impl Attend {
         let context = rows(&tape.context[at.rows(n)]);
         self.out[0].multiply(context, pairs, merged, n, Begin::Bias(&self.biases[1]));
         for (merged, h) in merged.iter_mut().zip(h) {
+            // What was attended to is added to the output, so that it can be nothing.
             *merged += h;
         }
     }
@@ -246,6 +250,7 @@ impl Attend {
         };
         let d_merged = &tape.d_merged[at.rows(n)];
         for (d_state, d_merged) in d_state.iter_mut().zip(d_merged) {
+            // The residual's gradient, past attention.
             *d_state += d_merged;
         }
         self.out[1].multiply(rows(d_merged), pairs, &mut tape.d_context, n, Begin::Zero);

@@ -133,6 +133,7 @@ impl Layer {
     pub(super) fn pack(&mut self, weights: LayerWeights<'_>, pass: Pass) {
         let (cell, n, k) = (self.cell, self.n_hidden, self.n_inputs);
         let rows = cell.n_gates() * n;
+        // A GRU's new gate comes first on the tape, so that blocks of states lie together.
         let input_row = |row: usize| cell.input_gate(row / n) * n + row % n;
         self.input.pack_rows(weights.input, rows, k, input_row);
         self.recurrent
@@ -144,6 +145,7 @@ impl Layer {
                 .pack_columns(weights.recurrent, rows, n, |row| row);
         }
         self.bias.fill(0.0);
+        // Both biases are added here once, instead of at every step.
         for (row, bias) in self.bias[..rows].iter_mut().enumerate() {
             *bias = weights.input_bias[input_row(row)];
         }
@@ -179,6 +181,7 @@ impl Layer {
         let gates = &mut tape.gates[at.rows(width)];
         let states = self.cell.first_state_block() * n;
         let only_states = self.cell.n_gates() * n;
+        // A GRU's last block has no inputs: it begins with its bias alone.
         if only_states < width {
             for row in gates.chunks_exact_mut(width) {
                 row[only_states..].copy_from_slice(&self.bias[only_states..]);
@@ -191,6 +194,7 @@ impl Layer {
         };
         self.recurrent
             .multiply(before, pairs, &mut gates[states..], width, Begin::Add);
+        // States after a step lie behind those before it on one tape.
         let boundary = at.next().rows(n).start;
         let (before, after) = tape.h.split_at_mut(boundary);
         let has_cell = self.cell.has_cell_state();
@@ -202,6 +206,7 @@ impl Layer {
             gates,
             before: &before[at.rows(n)],
             after: &mut after[..used],
+            // Cells without such a state have an empty tape, which has no such rows.
             cell_before: if has_cell {
                 &cell_before[at.rows(n)]
             } else {

@@ -68,9 +68,11 @@ impl Task {
         let hidden = options.n_hidden;
         self.layers
             .resize_with(options.n_layers, LayerTape::default);
+        // Gradients of inputs of any layer pass through it, one layer at a time.
         grow(&mut self.dx, n * options.n_inputs.max(hidden));
         for (l, tape) in self.layers.iter_mut().enumerate() {
             grow(&mut tape.x, steps * n * options.layer_inputs(l));
+            // One more: the states at the start come first.
             grow(&mut tape.h, (steps + 1) * n * hidden);
             grow(
                 &mut tape.gates,
@@ -85,6 +87,7 @@ impl Task {
                     let state = &mut states[to..][..hidden];
                     match given {
                         Some(given) => state.copy_from_slice(&given[from..][..hidden]),
+                        // The buffer may hold the states of another batch.
                         None => state.fill(0.0),
                     }
                 };
@@ -113,6 +116,7 @@ impl Task {
             for (r, &row) in self.plan.rows.iter().enumerate() {
                 let put = |to: &mut [f32], given: Option<&[f32]>| match given {
                     Some(given) => to.copy_from_slice(&given[(l * batch + row) * n..][..n]),
+                    // The same buffers served the way back before.
                     None => to.fill(0.0),
                 };
                 put(&mut tape.d_state[r * n..][..n], hidden);

@@ -1,5 +1,6 @@
 //! Multiplies matrices where they lie: neither factor needs a layout of its own.
 
+use super::factors::{Begin, Left, Right, Size, Target, check};
 #[cfg(target_arch = "aarch64")]
 use super::neon;
 use super::plain;
@@ -11,101 +12,6 @@ use crate::instructions::{InstructionSet, Instructions};
 /// Depths that are summed at a time: a panel of them (24 KiB) stays in the nearest cache while
 /// strip after strip passes.
 const CHUNK: usize = 192;
-
-/// Left factor. Element (i, k) is at `(i / 8) · strip + (i % 8) · row + k · depth`.
-#[derive(Clone, Copy)]
-pub(crate) struct Left<'a, T> {
-    values: &'a [T],
-    strip: usize,
-    row: usize,
-    depth: usize,
-}
-
-impl<'a, T> Left<'a, T> {
-    /// Takes the rows of a matrix, `stride` apart.
-    pub(crate) const fn rows(values: &'a [T], stride: usize) -> Self {
-        Self {
-            values,
-            strip: ROWS * stride,
-            row: stride,
-            depth: 1,
-        }
-    }
-
-    /// Takes the columns of a matrix whose rows are `stride` apart: the matrix transposed.
-    pub(crate) const fn columns(values: &'a [T], stride: usize) -> Self {
-        Self {
-            values,
-            strip: ROWS,
-            row: 1,
-            depth: stride,
-        }
-    }
-
-    /// Takes strips of 8 rows, depth by depth, `band` apart.
-    pub(crate) const fn bands(values: &'a [T], band: usize) -> Self {
-        Self {
-            values,
-            strip: band,
-            row: 1,
-            depth: ROWS,
-        }
-    }
-}
-
-/// Right factor. Element (k, j) is at `(j / 32) · panel + j % 32 + k · depth`.
-#[derive(Clone, Copy)]
-pub(crate) struct Right<'a, T> {
-    values: &'a [T],
-    panel: usize,
-    depth: usize,
-}
-
-impl<'a, T> Right<'a, T> {
-    /// Takes the rows of a matrix, `stride` apart.
-    pub(crate) const fn rows(values: &'a [T], stride: usize) -> Self {
-        Self {
-            values,
-            panel: COLUMNS,
-            depth: stride,
-        }
-    }
-
-    /// Takes panels of 32 columns, depth by depth, `band` apart.
-    pub(crate) const fn bands(values: &'a [T], band: usize) -> Self {
-        Self {
-            values,
-            panel: band,
-            depth: COLUMNS,
-        }
-    }
-}
-
-/// What sums begin with.
-#[derive(Clone, Copy)]
-pub(crate) enum Begin<'a> {
-    /// Nothing.
-    Zero,
-    /// This row, one value a column.
-    Bias(&'a [f32]),
-    /// What the output holds.
-    Add,
-}
-
-/// Where a product goes: rows `stride` apart.
-pub(crate) struct Target<'a> {
-    pub(crate) values: &'a mut [f32],
-    pub(crate) stride: usize,
-    pub(crate) begin: Begin<'a>,
-}
-
-/// Rows, columns and depth of a product.
-#[derive(Clone, Copy)]
-pub(crate) struct Size {
-    pub(crate) n_rows: usize,
-    pub(crate) n_columns: usize,
-    pub(crate) depth: usize,
-}
 
 /// Tiles of a product, one below the other: up to 32 columns, over some depths.
 #[derive(Clone, Copy)]
@@ -133,6 +39,7 @@ impl<T: Copy> Tile<T> {
     /// Returns tiles of up to 8 rows.
     #[inline(always)]
     pub(super) fn strips(self) -> impl Iterator<Item = Self> {
+        // Sums that begin with what the output holds are the ones worth fetching early.
         let begun = std::ptr::eq(self.start, self.out);
         (0..self.n_rows).step_by(ROWS).map(move |first| Self {
             // Places are formed without a bound here, and used where the caller vouches for them.
@@ -207,36 +114,6 @@ pub(crate) fn product_bf16(
     unsafe { over_tiles(size, left, right, target, tile) }
 }
 
-/// Returns the last place of a grid plus one.
-const fn end(counts: [usize; 2], strides: [usize; 2]) -> usize {
-    (counts[0] - 1) * strides[0] + (counts[1] - 1) * strides[1] + 1
-}
-
-/// Checks that factors have every place that a product of a depth of at least 1 reads.
-fn check_factors<T>(size: Size, left: &Left<'_, T>, right: &Right<'_, T>) {
-    let Size {
-        n_rows,
-        n_columns,
-        depth,
-    } = size;
-    let (strips, last) = (n_rows.div_ceil(ROWS), (n_rows - 1) % ROWS);
-    let strip = ROWS.min(n_rows) - 1;
-    // The last strip may be shorter; the one before it is whole and may reach further.
-    let before = (strips.max(2) - 2) * left.strip + strip * left.row;
-    let at = ((strips - 1) * left.strip + last * left.row).max(before);
-    assert!(
-        at + (depth - 1) * left.depth < left.values.len(),
-        "the left factor has its rows"
-    );
-    let (panels, last) = (n_columns.div_ceil(COLUMNS), (n_columns - 1) % COLUMNS);
-    let before = (panels.max(2) - 2) * right.panel + COLUMNS.min(n_columns) - 1;
-    let at = ((panels - 1) * right.panel + last).max(before);
-    assert!(
-        at + (depth - 1) * right.depth < right.values.len(),
-        "the right factor has its columns"
-    );
-}
-
 /// Checks lengths, then computes tile after tile.
 ///
 /// # Safety
@@ -257,21 +134,14 @@ unsafe fn over_tiles<T: Copy>(
     if n_rows == 0 || n_columns == 0 {
         return;
     }
+    check(size, &left, &right, target);
     let stride = target.stride;
-    assert!(
-        end([n_rows, n_columns], [stride, 1]) <= target.values.len(),
-        "a product lies inside its output"
-    );
-    if depth > 0 {
-        check_factors(size, &left, &right);
-    }
-    if let Begin::Bias(bias) = target.begin {
-        assert!(n_columns <= bias.len(), "a bias has a value a column");
-    }
+    // Chunks of like length; one without depth still writes what sums begin with.
     let n_chunks = depth.div_ceil(CHUNK).max(1);
     let chunk = depth.div_ceil(n_chunks);
     let (a, b, out) = (left.values, right.values, target.values.as_mut_ptr());
     for column in (0..n_columns).step_by(COLUMNS) {
+        // Depths in order: each sum goes on from where the chunk before left it.
         for c in 0..n_chunks {
             let first_depth = c * chunk;
             // Factors of depth 0 may be empty, and no place of theirs is read then.
@@ -283,10 +153,10 @@ unsafe fn over_tiles<T: Copy>(
             // SAFETY: by the first assertion, this column lies inside.
             let out = unsafe { out.add(column) };
             let (start, start_stride) = match target.begin {
-                _ if c > 0 => (out.cast_const(), stride),
-                Begin::Add => (out.cast_const(), stride),
-                Begin::Bias(bias) => (bias[column..].as_ptr(), 0),
-                Begin::Zero => (std::ptr::null(), 0),
+                Begin::Zero if c == 0 => (std::ptr::null(), 0),
+                Begin::Bias(bias) if c == 0 => (bias[column..].as_ptr(), 0),
+                // Later depths go on where earlier ones ended.
+                _ => (out.cast_const(), stride),
             };
             let tiles = Tile {
                 left: place,
@@ -300,6 +170,7 @@ unsafe fn over_tiles<T: Copy>(
                 out,
                 out_stride: stride,
                 n_rows,
+                // Only the last panel is narrower, and only it is masked.
                 width: COLUMNS.min(n_columns - column),
                 depth: chunk.min(depth - first_depth),
                 more: false,

@@ -17,6 +17,7 @@ pub(super) const LANES: usize = 16;
 pub(super) fn common_length<const N: usize>(rows: [&[f32]; N]) -> usize {
     let n = rows[0].len();
     assert!(
+        // Checked once a row: the loops below read by pointer.
         rows.iter().all(|row| row.len() == n),
         "rows have one length"
     );

@@ -75,9 +75,11 @@ impl Kernel for Branch<'_> {
         let rows = self.branch.chunks_exact(n);
         for (i, (branch, out)) in rows.zip(self.out.chunks_mut(self.stride)).enumerate() {
             let out = &mut out[..n];
+            // The masks follow on values that are in the nearest cache.
             out.copy_from_slice(branch);
             if let Some(dropout) = self.dropout {
-                // Numbered as in recurrent nets, so that sequences of a part are those of the whole.
+                // Numbered as in recurrent nets: backward draws the same mask, and sequences of a
+                // part have those of the whole.
                 let mask = dropout.row(number(i, self.sequence));
                 for (j, out) in out.iter_mut().enumerate() {
                     *out *= mask.factor(j);

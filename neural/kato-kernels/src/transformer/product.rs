@@ -79,11 +79,14 @@ impl Gradients<'_> {
         };
         match self.precision {
             Precision::F32 => {
+                // The transposed factor is read across its rows: padding keeps that out of one
+                // cache set.
                 let left = Left::columns(dy.values, dy.stride);
                 let right = Right::rows(x.values, x.stride);
                 simd::product_f32(set, size, left, right, &mut target);
             }
             Precision::Bf16 => {
+                // Two rows are one step of the sum in bf16.
                 size.depth = dy.n_rows.div_ceil(2);
                 self.across.grow(self.precision, dy.n_rows, n.max(k));
                 across(set, dy, n, &mut self.across.dy);
@@ -93,6 +96,7 @@ impl Gradients<'_> {
                 simd::product_bf16(set, size, left, right, &mut target);
             }
         }
+        // The bias is added to, and must begin with nothing.
         if self.first {
             bias.fill(0.0);
         }
@@ -168,6 +172,7 @@ impl Kernel for Sums<'_, '_> {
             for i in 0..self.rows.n_rows {
                 let row = &self.rows.row(i, column + n)[column..];
                 if let Some(row) = row.first_chunk::<PART>() {
+                    // Known length: the sums stay in registers over all rows.
                     for (sum, value) in local.iter_mut().zip(row) {
                         *sum += value;
                     }

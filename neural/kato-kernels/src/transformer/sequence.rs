@@ -5,6 +5,8 @@ mod backward;
 use std::ops::Range;
 
 use super::branch::add_branch;
+use super::kept::Kept;
+use super::matrix::Matrix;
 use super::options::BlockOptions;
 use super::product::{Across, linear};
 use super::weights::PackedBlock;
@@ -13,14 +15,14 @@ use crate::attention::head::{self, Columns, ColumnsMut, Head, score_stride};
 use crate::dropout::{Draw, Dropout};
 use crate::norm::LayerNorm;
 use crate::recurrent::Pass;
-use crate::rows::{Buffer, RowPairs, Rows, grow, padded};
+use crate::rows::{Buffer, RowPairs, Rows, grow};
 use crate::simd;
 
 /// Probabilities that are kept at most: half a megabyte.
 const MAX_KEPT: usize = 1 << 17;
 
 /// Sequence of a batch.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) sequence: usize,
     pub(super) length: usize,
@@ -32,35 +34,6 @@ impl Place {
     fn dropout(self, options: &BlockOptions, branch: u64) -> Option<Dropout> {
         let (draw, block) = self.draw?;
         Dropout::new(Some(draw), options.dropout, Draw::block(block, branch))
-    }
-}
-
-/// Matrix of a sequence, whose rows are further apart than they are wide.
-#[derive(Debug, Default)]
-struct Matrix {
-    values: Buffer<f32>,
-    stride: usize,
-}
-
-impl Matrix {
-    /// Makes room for `n` rows.
-    fn grow(&mut self, n: usize, width: usize) {
-        self.stride = padded(width);
-        self.values.grow(n * self.stride);
-    }
-
-    /// Returns the first `n` rows.
-    fn rows(&self, n: usize) -> Rows<'_> {
-        Rows {
-            values: &self.values,
-            stride: self.stride,
-            n_rows: n,
-        }
-    }
-
-    /// Returns the values and the way from a row to the next.
-    fn target(&mut self) -> (&mut [f32], usize) {
-        (&mut self.values, self.stride)
     }
 }
 
@@ -90,8 +63,9 @@ pub(super) struct Work {
     pairs: RowPairs,
     across: Across,
     head: head::Work,
-    /// Probabilities of all heads, where they are few.
-    kept: Buffer<f32>,
+    /// Probabilities of all heads, where they are few, and whether they are those of the sequence.
+    probabilities: Buffer<f32>,
+    has_probabilities: bool,
 }
 
 impl Work {
@@ -109,16 +83,19 @@ impl Work {
         for matrix in [&mut self.up, &mut self.active, &mut self.d_up] {
             matrix.grow(n, f);
         }
+        // Only walked along, never across: these need no gaps between rows.
         let plain = [&mut self.middle, &mut self.d_middle];
         let plain = plain
             .into_iter()
             .chain([&mut self.branch, &mut self.d_normal]);
         plain.for_each(|buffer| grow(buffer, n * d));
+        // The widest factor of either direction.
         self.pairs.grow(options.precision, n, f.max(3 * d));
         self.across.grow(options.precision, n, f.max(3 * d));
         // Fewer rows may keep more than all: every length up to `n` must find room.
         let kept = (0..=n).filter_map(|n| kept_of(options, n, d - d / options.n_heads));
-        self.kept.grow(kept.map(|kept| kept.end).max().unwrap_or(0));
+        self.probabilities
+            .grow(kept.map(|kept| kept.end).max().unwrap_or(0));
     }
 
     /// Computes everything up to the net's last layer. For training it keeps probabilities, as long
@@ -132,6 +109,7 @@ impl Work {
         pass: Pass,
     ) {
         let (n, d) = (place.length, options.width);
+        self.has_probabilities = pass == Pass::Training;
         let norm = LayerNorm::new(options.instructions);
         let [[gain, bias], [gain_2, bias_2]] = &packed.norms;
         let [normal_1, normal_2] = &mut self.normal;
@@ -140,6 +118,7 @@ impl Work {
         linear(&packed.qkv, normal_1.rows(n), &mut self.pairs, target);
         for first in (0..d).step_by(d / options.n_heads) {
             let (values, stride) = self.attended.target();
+            // A head writes its own columns of the rows that the projection reads.
             let out = ColumnsMut {
                 values,
                 stride,
@@ -147,7 +126,7 @@ impl Work {
             };
             // Only the way back reads what is kept.
             let kept = kept_of(options, n, first).filter(|_| pass == Pass::Training);
-            let kept = kept.map(|kept| &mut self.kept[kept]);
+            let kept = kept.map(|kept| &mut self.probabilities[kept]);
             head(options, self.qkv.rows(n), first).forward(&mut self.head, kept, out);
         }
         let target = (&mut *self.branch, d);
@@ -159,6 +138,34 @@ impl Work {
         let target = self.up.target();
         linear(&packed.up, normal_2.rows(n), &mut self.pairs, target);
         self.activate(options, n, pass);
+    }
+
+    /// Changes what `forward` left and has to be computed at a price for what is kept.
+    pub(super) const fn swap(&mut self, kept: &mut Kept) {
+        std::mem::swap(&mut self.qkv, &mut kept.qkv);
+        std::mem::swap(&mut self.attended, &mut kept.attended);
+        std::mem::swap(&mut self.middle, &mut kept.middle);
+        std::mem::swap(&mut self.up, &mut kept.up);
+    }
+
+    /// Computes the rest of what `forward` for training leaves from what was kept.
+    pub(super) fn resume(
+        &mut self,
+        options: &BlockOptions,
+        packed: &PackedBlock,
+        place: Place,
+        x: &[f32],
+    ) {
+        let n = place.length;
+        let norm = LayerNorm::new(options.instructions);
+        let [[gain, bias], [gain_2, bias_2]] = &packed.norms;
+        let [normal_1, normal_2] = &mut self.normal;
+        norm.rows(x, gain, bias, normal_1.target());
+        // Norms are cheaper to compute again than to keep.
+        norm.rows(&self.middle[..x.len()], gain_2, bias_2, normal_2.target());
+        // Heads compute their own then, one at a time in the cache.
+        self.has_probabilities = false;
+        self.activate(options, n, Pass::Training);
     }
 
     /// Applies the net's activation.
@@ -191,6 +198,7 @@ impl Work {
         linear(&packed.down, rows, &mut self.pairs, target);
         let dropout = place.dropout(options, 1);
         let n = y.len();
+        // The residual is added last, to rows that are still in the cache.
         let (middle, branch) = (&self.middle[..n], &self.branch[..n]);
         add_branch(options, place, dropout, middle, branch, y);
     }

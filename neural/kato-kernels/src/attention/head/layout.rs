@@ -16,6 +16,7 @@ impl<'a> Columns<'a> {
     /// Returns what lies from a row on.
     fn from(&self, row: usize) -> &'a [f32] {
         self.values
+            // A sequence without rows has no first column either.
             .get(row * self.stride + self.first..)
             .unwrap_or_default()
     }
@@ -41,6 +42,7 @@ pub(crate) struct ColumnsMut<'a> {
 impl ColumnsMut<'_> {
     /// Returns what lies from a row on, and the way from a row to the next.
     pub(super) fn target(&mut self, row: usize) -> (&mut [f32], usize) {
+        // Columns of other heads lie behind: a product writes no further than its width.
         let at = row * self.stride + self.first;
         (self.values.get_mut(at..).unwrap_or_default(), self.stride)
     }
@@ -63,6 +65,7 @@ impl Targets<'_> {
     pub(super) fn part(&mut self, part: usize) -> ColumnsMut<'_> {
         match self {
             Self::Apart(parts) => {
+                // A shorter borrow: the three are written one after another.
                 let ColumnsMut {
                     values,
                     stride,
@@ -98,10 +101,12 @@ pub(super) fn turned(from: Columns<'_>, head: &Head<'_>, out: &mut Buffer<f32>) 
     let length = n.next_multiple_of(COLUMNS) * width;
     out.grow(length);
     // Eight rows of zeros stand for those that lack.
+    // Sixty-four at a time, so that no width needs an allocation.
     let zeros = &[0.0; 64][..width.min(64)];
     for first in (0..n.next_multiple_of(COLUMNS)).step_by(ROWS) {
         let at = first / COLUMNS * COLUMNS * width + first % COLUMNS;
         let out = &mut out[at..length];
+        // Most rows come in eights; only the last ones need zeros beside them.
         if first + ROWS <= n {
             let eight = std::array::from_fn(|i| rows.row(first + i, width));
             simd::transpose(head.instructions, &eight, out, COLUMNS);

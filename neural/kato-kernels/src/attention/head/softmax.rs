@@ -22,6 +22,7 @@ impl Kernel for Softmax<'_> {
     fn run(self) {
         for row in self.scores.chunks_exact_mut(self.stride) {
             let row = &mut row[..self.n_keys.next_multiple_of(COLUMNS)];
+            // Columns that fill up the panel take part as masked ones: the loops need no remainder.
             row[self.n_keys..].fill(f32::NEG_INFINITY);
             if let Some(mask) = self.mask {
                 for (score, _) in row.iter_mut().zip(mask).filter(|(_, counts)| !**counts) {
@@ -39,7 +40,9 @@ fn softmax(set: Instructions, row: &mut [f32], scale: f32) {
     // Whatever this is where a score is NaN, the sum becomes NaN, and every probability.
     let largest = simd::largest(set, row);
     for score in row.iter_mut() {
+        // Differences first: they are exact where it matters, and no power overflows.
         let power = exp((*score - largest) * scale);
+        // The power of −∞ would be e⁻⁸⁷ here, and NaN in a row that is masked all over.
         *score = if *score == f32::NEG_INFINITY {
             0.0
         } else {
@@ -47,6 +50,7 @@ fn softmax(set: Instructions, row: &mut [f32], scale: f32) {
         };
     }
     let sum = simd::sum(set, [row]);
+    // A row without keys: its probabilities are zero, and so are their gradients.
     let share = if sum == 0.0 { 0.0 } else { 1.0 / sum };
     for probability in row {
         *probability *= share;
@@ -81,8 +85,10 @@ impl Kernel for SoftmaxBack<'_> {
 /// Goes back through one row.
 #[inline(always)]
 fn backward(set: Instructions, probabilities: &[f32], gradients: &mut [f32], scale: f32) {
+    // Columns behind the last key have probability 0 and add nothing.
     let mean = simd::sum(set, [probabilities, gradients]);
     for (d, p) in gradients.iter_mut().zip(probabilities) {
+        // The scale of the scores is applied here once, instead of to both their gradients.
         *d = p * scale * (*d - mean);
     }
 }

@@ -48,6 +48,7 @@ impl Kernel for Look<'_> {
         let (n, n_keys) = (self.query.len(), self.memory.n_keys);
         let width = n / self.n_heads;
         let scale = 1.0 / (width as f32).sqrt();
+        // Keys add to it one by one.
         self.context.fill(0.0);
         for head in 0..self.n_heads {
             let first = head * width;
@@ -66,6 +67,7 @@ impl Kernel for Look<'_> {
             }
             let mut total = 0.0;
             for (key, score) in scores.iter_mut().enumerate() {
+                // A masked key was never scored: what stands there is an earlier pass's.
                 *score = if self.memory.counts(key) {
                     exp(*score - largest)
                 } else {
@@ -73,6 +75,7 @@ impl Kernel for Look<'_> {
                 };
                 total += *score;
             }
+            // No key counts: nothing is attended to.
             let share = if total == 0.0 { 0.0 } else { 1.0 / total };
             let context = &mut self.context[first..][..width];
             for (key, score) in scores.iter_mut().enumerate() {
@@ -129,6 +132,7 @@ impl Kernel for LookBack<'_> {
                 self.d_scores[key] = d_score;
                 multiply_add(&mut self.d_keys[key * n + first..][..width], d_score, query);
             }
+            // The query was read for the last time, and its place takes its gradient.
             query.fill(0.0);
             for key in 0..n_keys {
                 let keys = &self.memory.keys[key * n + first..][..width];

@@ -26,6 +26,7 @@ impl RecurrentDecoder {
             task.attend.begin(length, n, attend.n_heads * memory.n_keys);
         }
         let attend = attend.as_ref().map(|(attend, memory)| (*attend, memory));
+        // All inputs are known: layers run one after another, which reads weights less often.
         if self.taught() {
             for t in 0..task.plan.n_steps() {
                 self.read(task, task.at(t), input);
@@ -57,6 +58,7 @@ impl RecurrentDecoder {
     ) {
         let options = &self.stack.options;
         let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
+        // States after a step are kept one step further on.
         let mut after = &task.layers[top].h[at.next().rows(n)];
         if let Some((attend, memory)) = attend {
             let (tape, pairs) = (&mut task.attend, &mut task.pairs);
@@ -83,6 +85,7 @@ impl RecurrentDecoder {
     fn read(&self, task: &mut Task, at: At, input: &DecoderInput<'_>) {
         let k = self.stack.options.n_inputs;
         let x = &mut task.layers[0].x[at.rows(k)];
+        // There is no value before the first: a learnt one stands for it.
         if at.t == 0 {
             x.chunks_exact_mut(k)
                 .for_each(|x| x.copy_from_slice(input.start));
@@ -137,6 +140,7 @@ impl RecurrentDecoder {
             if taught {
                 continue;
             }
+            // True values have no gradient; the learnt first input has.
             let own = t > 0 && !self.truth[t];
             self.stack.step_back(task, at, shape.draw, own || t == 0);
             read_later = if own { at.active } else { 0 };
@@ -163,6 +167,7 @@ impl RecurrentDecoder {
             stride: k,
             n_rows: at.active,
         };
+        // Layer after layer, gradients of all steps are needed before the first layer runs.
         let sum = if self.taught() {
             &mut task.between[at.rows(n)]
         } else {

@@ -65,6 +65,7 @@ unsafe fn read<const WHOLE: bool>(from: *const f32, masks: [__mmask16; 2]) -> [_
 
 /// Returns the masks of two vectors for this many columns.
 const fn masks(width: usize) -> [__mmask16; 2] {
+    // In 64 bits, as a shift by 32 would not fit into 32.
     let bits = ((1_u64 << width) - 1) as u32;
     [bits as u16, (bits >> 16) as u16]
 }
@@ -140,11 +141,13 @@ unsafe fn rows_f32<const R: usize, const WHOLE: bool>(tile: Tile<f32>) {
     // `k < depth` of the left factor, that depth of the right one.
     unsafe {
         let mut sums = begin::<R, WHOLE, _>(&tile);
+        // A pointer a row: any layout of the left factor costs the same then.
         let rows: [_; R] = std::array::from_fn(|i| tile.left.wrapping_add(i * tile.row));
         for k in 0..tile.depth {
             let b = read::<WHOLE>(tile.right.add(k * tile.right_depth), masks);
             let at = k * tile.left_depth;
             for (sum, row) in sums.iter_mut().zip(rows) {
+                // One value against 32 columns: sixteen sums in flight hide each other's latency.
                 let a = _mm512_set1_ps(*row.add(at));
                 sum[0] = _mm512_fmadd_ps(a, b[0], sum[0]);
                 sum[1] = _mm512_fmadd_ps(a, b[1], sum[1]);

@@ -29,6 +29,7 @@ pub(in super::super) fn sum_avx512<const N: usize>(rows: [&[f32]; N]) -> f32 {
     let n = common_length(rows);
     let mut sums = _mm512_setzero_ps();
     for first in (0..n).step_by(LANES) {
+        // Lanes behind the end read as zero, which changes no sum.
         let mask = 0xffff_u16 >> LANES.saturating_sub(n - first);
         // SAFETY: every row has `n` values, and the mask ends with the last.
         let at = |i: usize| unsafe { _mm512_maskz_loadu_ps(mask, rows[i].as_ptr().add(first)) };
@@ -53,6 +54,7 @@ pub(in super::super) fn largest_avx512(row: &[f32]) -> f32 {
     for first in (0..row.len()).step_by(LANES) {
         let mask = 0xffff_u16 >> LANES.saturating_sub(row.len() - first);
         // SAFETY: the mask ends with the last value.
+        // Lanes behind the end read as −∞, which is never the largest.
         let values: __m512 = unsafe { _mm512_mask_loadu_ps(least, mask, row.as_ptr().add(first)) };
         largest = _mm512_max_ps(largest, values);
     }
@@ -69,6 +71,7 @@ pub(in super::super) fn sum_avx2<const N: usize>(rows: [&[f32]; N]) -> f32 {
     let n = common_length(rows);
     let mut sums = [_mm256_setzero_ps(); 2];
     for first in (0..n).step_by(LANES) {
+        // Without masks, the last values are copied beside zeros.
         let parts = rows.map(|row| lanes(&row[first..n], 0.0));
         for (half, sum) in sums.iter_mut().enumerate() {
             // SAFETY: each part has 16 values.

@@ -55,11 +55,13 @@ impl Work {
             first,
         };
         let dropout = place.dropout(options, 1);
+        // A copy with gaps between rows even without dropout: it is read across below.
         drop_rows(options, place, dropout, dy, self.d_branch.target());
         let d_branch = self.d_branch.rows(n);
         gradients.add(&packed.down, d_branch, self.active.rows(n), down, down_bias);
         back(&packed.down.back, d_branch, pairs, self.d_up.target());
         let length = n * self.up.stride;
+        // The activation's derivative was left there by the way forward.
         let kernel = Scale {
             values: &mut self.d_up.values[..length],
             factors: &self.up.values[..length],
@@ -76,6 +78,7 @@ impl Work {
             to,
             (norm, norm_bias),
         );
+        // The residual carries the gradient past the net.
         simd::run(set, Add { to, from: dy });
     }
 
@@ -110,12 +113,14 @@ impl Work {
                 first,
             };
             let (values, stride) = self.d_qkv.target();
+            // Gradients go where projections lay, so that one product takes all three back.
             let to = Targets::Together {
                 values,
                 stride,
                 firsts: [0, d, 2 * d].map(|part| part + first),
             };
-            let kept = kept_of(options, n, first).map(|kept| &self.kept[kept]);
+            let kept = kept_of(options, n, first).filter(|_| self.has_probabilities);
+            let kept = kept.map(|kept| &self.probabilities[kept]);
             head(options, self.qkv.rows(n), first).backward(&mut self.head, kept, d_out, to);
         }
         let d_qkv = self.d_qkv.rows(n);
@@ -124,6 +129,7 @@ impl Work {
         let d_normal = &self.d_normal[..n * d];
         let gain = &packed.norms[0][0];
         LayerNorm::new(set).rows_back(x, gain, d_normal, dx, (norm, norm_bias));
+        // And past attention.
         simd::run(
             set,
             Add {
