@@ -111,8 +111,10 @@ pub(crate) fn sum_f32(
     values: &mut [f32],
 ) -> Result<(), CollectiveError> {
     let all = gather_f32(collective, values)?;
+    // From zero and in the order of ranks: the own share waits for its turn, as everywhere.
     values.fill(0.0);
     for other in all {
+        // Another model would be added in part without a word.
         if other.len() != values.len() {
             let reason = format!("{} numbers to be added to {}", other.len(), values.len());
             return Err(CollectiveError::Mismatch { reason });

@@ -123,6 +123,7 @@ impl Error {
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> Self {
+        // Only on failure is the text made; the path is copied in any case.
         let path = path.into();
         move |source| Self::File {
             action,

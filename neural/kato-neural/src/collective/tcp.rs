@@ -71,6 +71,7 @@ impl TcpGroup {
             let reason = format!("rank {} of {}", options.rank, options.n_ranks);
             return Err(CollectiveError::Mismatch { reason });
         }
+        // A star: with two replicas no way is shorter, and one listener is enough.
         let peers = match options.rank {
             0 => wait_for_all(&options)?,
             _ => vec![go_to_first(&options)?],
@@ -163,6 +164,7 @@ fn wait_for_all(options: &TcpOptions) -> Result<Vec<TcpStream>, CollectiveError>
     let listener = TcpListener::bind(options.address).map_err(failed)?;
     // Looked at again and again, as there is no other way to stop waiting.
     listener.set_nonblocking(true).map_err(failed)?;
+    // By rank and not by arrival: sums have the order of ranks.
     let mut peers: Vec<Option<TcpStream>> = (1..options.n_ranks).map(|_| None).collect();
     let begin = Instant::now();
     while peers.iter().any(Option::is_none) {
@@ -214,6 +216,7 @@ fn go_to_first(options: &TcpOptions) -> Result<TcpStream, CollectiveError> {
     let mut stream = loop {
         match TcpStream::connect(options.address) {
             Ok(stream) => break stream,
+            // Refused until rank 0 listens, whichever process the system started first.
             Err(_) => pause(begin, options, 1)?,
         }
     };

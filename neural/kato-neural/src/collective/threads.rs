@@ -87,6 +87,7 @@ impl Collective for ThreadGroup {
             return Err(CollectiveError::Gone);
         }
         let number = round.number;
+        // A copy, as this replica may go on and change its own before others have read it.
         round.given[self.rank] = Some(mine.to_vec());
         if round.given.iter().all(Option::is_some) {
             // The last one ends the round; the place is free for the next at once, as each of the

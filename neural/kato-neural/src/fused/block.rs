@@ -40,6 +40,7 @@ pub(crate) fn block(
     let run = |rows: Values, weights: Vec<Values>| Run {
         pool: call.pool.clone(),
         options: call.options,
+        // The graph outlives the call's borrow.
         lengths: call.lengths.to_vec(),
         draw: call.draw,
         shape,
@@ -55,6 +56,7 @@ pub(crate) fn block(
     let parents: Vec<Tracked> = parents.collect();
     let guards: Vec<_> = parents.iter().map(Tracked::node).collect();
     let guards: [_; N_PARENTS] = guards.try_into().expect("the rows and the block's tensors");
+    // Laid out once; tensors that are so already are shared and not copied.
     let mut numbers = parents
         .into_iter()
         .map(|parent| contiguous(parent.into_primitive()));
@@ -109,6 +111,7 @@ impl Run {
 
     /// Computes the gradients of the rows, and of the weights in their order.
     fn backward(&self, upstream: &[f32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+        // Written whole, padding too, which has no gradient.
         let mut rows = vec![0.0; self.shape.iter().product()];
         let lengths = self.weights.iter().map(|weight| slice(weight).len());
         let mut buffers: Vec<Vec<f32>> = lengths.map(|n| vec![0.0; n]).collect();
@@ -215,6 +218,7 @@ impl Backward<Flex, N_PARENTS> for BlockBackward {
         let upstream = contiguous(grads.consume::<Flex>(&ops.node));
         let run = ops.state;
         let (rows, buffers) = run.backward(slice(&upstream));
+        // The first block of a model may stand on a constant.
         if let Some(node) = &ops.parents[0] {
             grads.register::<Flex>(node.id, tensor(rows, run.shape));
         }

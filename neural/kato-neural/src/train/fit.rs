@@ -89,9 +89,11 @@ impl<T: Task> Trainer<T> {
         let n_accumulated = run.options.n_accumulated.max(1);
         // Optimiser steps and not batches: a schedule by batches would end too early.
         let steps_in_epoch = n_batches.div_ceil(n_accumulated as u64);
+        // From where the run stands: an epoch that was interrupted goes on inside.
         let mut source = batches.batches(epoch, self.progress.batch);
         loop {
             let begin = Instant::now();
+            // Taken at once: the totals of a step are known before its first forward pass.
             let mut group = Vec::with_capacity(n_accumulated);
             for batch in source.by_ref().take(n_accumulated) {
                 let place = self.progress.batch + group.len() as u64;
@@ -102,6 +104,7 @@ impl<T: Task> Trainer<T> {
                 };
                 group.push(batch.map_err(failed)?);
             }
+            // The last group of an epoch may be smaller, and is a step like all others.
             if group.is_empty() {
                 return Ok(true);
             }

@@ -32,6 +32,7 @@ pub trait Task {
     /// [`max_tokens_at_once`](super::TrainerOptions::max_tokens_at_once): its length, say. A row is one
     /// token unless told.
     fn sizes(&self, batch: &Self::Batch) -> Vec<usize> {
+        // A budget in rows, then, for tasks whose rows are all alike.
         vec![1; self.n_rows(batch)]
     }
 
@@ -81,6 +82,7 @@ impl<'a> Share<'a> {
     #[must_use]
     pub fn of<const D: usize>(&self, term: usize, sum: Tensor<D>) -> Tensor<D> {
         // Nothing is a mean over nothing.
+        // A factor and no division of tensors: one pass over one number.
         sum.mul_scalar(if self.totals[term] > 0.0 {
             1.0 / self.totals[term]
         } else {

@@ -98,6 +98,7 @@ impl<T: Task> Trainer<T> {
         options: TrainerOptions,
         checkpoint: &Checkpoint,
     ) -> Result<Self, Error> {
+        // Moments go where the weights are.
         let device = model.devices().into_iter().next().unwrap_or_default();
         let mut trainer = Self::new(task, checkpoint.load_model(model)?, options)?;
         trainer.adam = checkpoint.load_adam(&device)?;
@@ -198,6 +199,7 @@ impl<T: Task> Trainer<T> {
             .scaler
             .as_ref()
             .map_or(1.0, |scaler| f64::from(scaler.inverse_scale()));
+        // Handed over whole: a second handle would make the update copy all weights.
         let model = self
             .model
             .take()
@@ -205,6 +207,7 @@ impl<T: Task> Trainer<T> {
         let (model, taken) = self.adam.step(rate, model, gradients, scale);
         self.model = Some(model);
 
+        // Told of good steps too, which let the scale grow.
         let verdict = self
             .scaler
             .as_mut()

@@ -37,9 +37,12 @@ impl TransformerOptions {
             width,
             n_heads,
             n_layers,
+            // The share of the paper and of nearly all models since.
             hidden_size: 4 * width,
+            // Asked for by name together with its stream, which no default can know.
             dropout: 0.0,
             stream: 0,
+            // Pooling and heads mostly bring their own.
             final_norm: false,
             kept: 0,
         }

@@ -41,6 +41,7 @@ impl<T: Task> Trainer<T> {
         &self,
         group: &'a [T::Batch],
     ) -> Result<Vec<Part<'a, T::Batch>>, Error> {
+        // Counted in the whole step: replicas share tokens, not batches.
         let sizes: Vec<_> = group.iter().map(|batch| self.task.sizes(batch)).collect();
         let total = sizes.iter().flatten().sum();
         let (mut all, mut first_row, mut before) = (Vec::new(), 0, 0);

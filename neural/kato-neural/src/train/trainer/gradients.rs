@@ -137,6 +137,7 @@ impl<T: Task> Trainer<T> {
             let encoded = encode(part)?;
             let n_rows = encoded.codes.dims()[0];
             let upstream = upstream.clone().narrow(0, part.first_row as usize, n_rows);
+            // Scaled already, as the loss was that the gradient comes from.
             // The gradient of this product is the one that the codes got.
             let mut value = (encoded.codes * upstream).sum();
             if let Some(own) = encoded.loss {
@@ -170,6 +171,7 @@ impl<T: Task> Trainer<T> {
         }
         let (width, device) = (codes.len() / n_rows, self.device());
         let codes = Tensor::<2>::from_data(TensorData::new(codes, [n_rows, width]), &device);
+        // A leaf of a graph of its own: the way back ends here, and goes on in the parts.
         let codes = codes.require_grad();
         let loss = gather.loss(sum.model, group, codes.clone(), share, &self.pass(0));
         if self.rank() > 0 {
@@ -182,6 +184,7 @@ impl<T: Task> Trainer<T> {
         }
         let mut all = sum.scaled(loss).backward();
         let upstream = upstream(&codes, &mut all, &device);
+        // What the loss itself learns: layers behind the codes.
         let gradients = GradientsParams::from_grads(all, sum.model);
         sum.accumulator.accumulate(sum.model, gradients);
         Ok(upstream)

@@ -27,6 +27,7 @@ impl<T: Task> Trainer<T> {
     pub fn with_collective(mut self, collective: Arc<dyn Collective>) -> Result<Self, Error> {
         self.collective = Some(collective);
         let mut hasher = blake3::Hasher::new();
+        // Seed and place decide every draw, weights all else.
         hasher.update(format!("{:?}", self.progress).as_bytes());
         for tensor in collect(self.model()) {
             hasher.update(&safetensors::View::data(&&tensor));
@@ -74,6 +75,7 @@ impl<T: Task> Trainer<T> {
 
     /// Whether all replicas want to go on.
     pub(crate) fn all_agree(&self, go_on: bool) -> Result<bool, Error> {
+        // One that ends alone would leave the others waiting in the next step.
         let votes = self.exchange(|collective| collective.gather(&[u8::from(go_on)]))?;
         Ok(go_on && votes.iter().all(|vote| vote == &[1]))
     }
@@ -83,6 +85,7 @@ impl<T: Task> Trainer<T> {
         if self.collective.is_none() {
             return Ok(mine);
         }
+        // Few numbers first: a replica at another step is found before gradients travel.
         let mut said = vec![self.progress.step as f64, totals[0], mine.loss];
         said.extend(&mine.sums);
         let all = self.exchange(|collective| gather_f64(collective, &said))?;
