@@ -1,5 +1,6 @@
 //! Trains a stack of transformer blocks on random rows and prints tokens per processor second:
-//! `stack f32|bf16 THREADS SECONDS`.
+//! `stack f32|bf16 THREADS SECONDS MEGABYTES`, of which the last may be kept of the last block's
+//! forward pass.
 
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 
@@ -42,7 +43,7 @@ fn gradients(p: &mut [Vec<f32>]) -> BlockGradients<'_> {
     BlockGradients { norm_1, norm_1_bias, qkv, qkv_bias, out, out_bias, norm_2, norm_2_bias, up, up_bias, down, down_bias }
 }
 
-fn train(precision: Precision, limit: f64) -> Result<(), Error> {
+fn train(precision: Precision, limit: f64, kept: usize) -> Result<(), Error> {
     let best = Instructions::detect();
     let mut seed = 1_u64;
     let mut number = || {
@@ -60,7 +61,11 @@ fn train(precision: Precision, limit: f64) -> Result<(), Error> {
     let (mut m, mut v) = (g.clone(), g.clone());
     let options = BlockOptions::new(WIDTH, 4).with_precision(precision);
     let mut blocks = (0..N_BLOCKS)
-        .map(|_| TransformerBlock::new(options))
+        .map(|b| {
+            // The last block goes back at once: what it keeps is kept for the shortest time.
+            let kept = if b + 1 == N_BLOCKS { kept } else { 0 };
+            TransformerBlock::new(options.with_kept(kept))
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let (mut dy, mut dx) = (x[0].clone(), x[0].clone());
     let (mut start, mut processor) = (Instant::now(), processor_seconds());
@@ -68,7 +73,13 @@ fn train(precision: Precision, limit: f64) -> Result<(), Error> {
         if step == 2 {
             (start, processor) = (Instant::now(), processor_seconds());
         }
-        for (b, block) in blocks.iter_mut().enumerate() {
+        for b in 0..N_BLOCKS {
+            // One set of buffers goes up through the blocks and down again.
+            let (below, rest) = blocks.split_at_mut(b);
+            let block = &mut rest[0];
+            if let Some(below) = below.last_mut() {
+                block.exchange_buffers(below);
+            }
             block.pack(&weights(&p[12 * b..12 * b + 12]), Pass::Training)?;
             let (from, to) = x.split_at_mut(b + 1);
             block.forward(BlockInput::new(&from[b], BATCH, ROWS), &mut to[0])?;
@@ -78,7 +89,12 @@ fn train(precision: Precision, limit: f64) -> Result<(), Error> {
         dy.iter_mut()
             .zip(&x[N_BLOCKS])
             .for_each(|(dy, y)| *dy = 2.0 * y / n);
-        for (b, block) in blocks.iter_mut().enumerate().rev() {
+        for b in (0..N_BLOCKS).rev() {
+            let (rest, above) = blocks.split_at_mut(b + 1);
+            let block = &mut rest[b];
+            if let Some(above) = above.first_mut() {
+                block.exchange_buffers(above);
+            }
             let input = BlockInput::new(&x[b], BATCH, ROWS);
             block.backward(
                 input,
@@ -120,9 +136,10 @@ fn main() -> Result<(), Error> {
     };
     let n_threads = word(2, "1").parse().expect("threads");
     let limit = word(3, "5").parse().expect("seconds");
+    let kept = 1_000_000 * word(4, "0").parse::<usize>().expect("megabytes");
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(n_threads)
         .build()
         .expect("threads");
-    pool.install(|| train(precision, limit))
+    pool.install(|| train(precision, limit, kept))
 }

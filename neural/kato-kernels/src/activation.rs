@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
-use crate::math::{gelu, gelu_slope, sigmoid, tanh};
+use crate::math::{gelu, gelu_both, gelu_slope, sigmoid, tanh};
 use crate::simd::{self, Kernel};
 
 /// Numbers that one thread takes at a time.
@@ -46,6 +46,7 @@ impl Activation {
         y: &mut [f32],
     ) -> Result<(), Error> {
         check("y", "as x", y.len(), x.len())?;
+        // Each number is worked on alone, so how they are divided changes no bit.
         x.par_chunks(PART)
             .zip(y.par_chunks_mut(PART))
             .for_each(|(x, y)| {
@@ -127,13 +128,34 @@ impl Kernel for Backward<'_> {
     fn run(self) {
         let (x, dy, dx) = (self.x, self.dy, self.dx);
         match self.activation {
+            // 1 − tanh² as a product: the difference of squares would lose places near ±1.
             Activation::Tanh => slope(x, dy, dx, |x| (1.0 - tanh(x)) * (1.0 + tanh(x))),
+            // σ(−x) instead of 1 − σ(x), which loses every place where σ is near 1.
             Activation::Sigmoid => slope(x, dy, dx, |x| sigmoid(x) * sigmoid(-x)),
             Activation::Gelu => slope(x, dy, dx, gelu_slope),
         }
     }
 }
 
+/// Writes GELU, and its derivative in place of the numbers: both come from one exponential.
+pub(crate) struct GeluBoth<'a> {
+    pub(crate) x: &'a mut [f32],
+    pub(crate) y: &'a mut [f32],
+}
+
+impl Kernel for GeluBoth<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (x, y) in self.x.iter_mut().zip(self.y) {
+            // The derivative takes the number's place: nothing reads the number any more.
+            (*y, *x) = gelu_both(*x);
+        }
+    }
+}
+
+// Closures are inlined with their caller's instructions; a table of functions would not be.
 #[inline(always)]
 fn map(x: &[f32], y: &mut [f32], f: impl Fn(f32) -> f32) {
     for (y, &x) in y.iter_mut().zip(x) {

@@ -81,8 +81,10 @@ impl Adam {
         check("square", "as parameters", square.len(), parameters.len())?;
         // In f64, as 1 − βⁿ loses most digits of an f32 in the first steps.
         let correction = |beta: f32| 1.0 - f64::from(beta).powf(step as f64);
+        // Corrections of bias move into rate and root, so that the loop needs no division for them.
         let rate = (f64::from(self.rate) / correction(self.beta_1)) as f32;
         let root = correction(self.beta_2).sqrt().recip() as f32;
+        // Parts of one size, whatever the threads: an element's result depends on nothing else.
         let moments = mean.par_chunks_mut(PART).zip(square.par_chunks_mut(PART));
         let numbers = parameters
             .par_chunks_mut(PART)
@@ -149,6 +151,7 @@ fn update(
 ) {
     let n = parameters.len();
     let (gradients, mean, square) = (&gradients[..n], &mut mean[..n], &mut square[..n]);
+    // Decay works on the parameter itself (AdamW) and not through the moments.
     let keep = 1.0 - adam.rate * adam.decay;
     for i in 0..n {
         let gradient = gradients[i] * scale;
@@ -156,6 +159,7 @@ fn update(
         square[i] = adam
             .beta_2
             .mul_add(square[i], (1.0 - adam.beta_2) * gradient * gradient);
+        // ε is added after the root, as in the paper and in PyTorch.
         let change = mean[i] / square[i].sqrt().mul_add(root, adam.epsilon);
         parameters[i] = parameters[i].mul_add(keep, -rate * change);
     }
@@ -179,6 +183,7 @@ pub fn sum_of_squares(instructions: Instructions, values: &[f32]) -> f64 {
             .for_each(|(sum, values)| {
                 *sum = simd::run(instructions, Squares { values });
             });
+        // Partial sums are added in order, whichever thread was first.
         total += sums.iter().sum::<f64>();
     }
     total
@@ -201,6 +206,7 @@ impl Kernel for Squares<'_> {
                 *sum += f64::from(value) * f64::from(value);
             }
         }
+        // Fewer than eight are left: they are added last, by all instructions alike.
         let rest: f64 = rest
             .iter()
             .map(|&value| f64::from(value) * f64::from(value))

@@ -1,6 +1,7 @@
 //! Attends: softmax of scaled products of queries and keys, times values, over several heads.
 
 pub(crate) mod head;
+mod input;
 #[cfg(test)]
 mod tests;
 
@@ -9,15 +10,16 @@ use rayon::prelude::*;
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
 use crate::pool::Pool;
-use crate::simd::COLUMNS;
-use crate::strips::grow;
-use head::{Columns, ColumnsMut, Head, Targets, Work};
+use crate::rows::grow;
+use head::{Columns, ColumnsMut, Head, Targets, Work, score_stride};
+
+pub use input::{AttentionGradients, AttentionInput};
 
 /// What attention keeps between forward and backward. Both forms give the same bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AttentionForm {
-    /// Nothing: probabilities are computed again, 32 queries at a time. Memory is linear in the
+    /// Nothing: probabilities are computed again, a block of queries at a time. Memory is linear in the
     /// number of keys.
     #[default]
     Tiled,
@@ -52,65 +54,6 @@ pub struct Attention {
     works: Pool<Work>,
     kept: Vec<f32>,
     kept_values: usize,
-}
-
-/// Queries, keys and values of a batch.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct AttentionInput<'a> {
-    /// Queries, `[batch, n_queries, heads · width]`.
-    pub queries: &'a [f32],
-    /// Queries of a sequence.
-    pub n_queries: usize,
-    /// Keys, `[batch, n_keys, heads · width]`.
-    pub keys: &'a [f32],
-    /// Keys of a sequence.
-    pub n_keys: usize,
-    /// Values, shaped as the keys.
-    pub values: &'a [f32],
-    /// Number of sequences.
-    pub batch: usize,
-    /// Keys that count, `[batch, n_keys]`; all where there is none.
-    pub mask: Option<&'a [bool]>,
-}
-
-impl<'a> AttentionInput<'a> {
-    /// Begins without a mask; queries and keys with their number in a sequence.
-    #[must_use]
-    pub const fn new(
-        (queries, n_queries): (&'a [f32], usize),
-        (keys, n_keys): (&'a [f32], usize),
-        values: &'a [f32],
-        batch: usize,
-    ) -> Self {
-        Self {
-            queries,
-            n_queries,
-            keys,
-            n_keys,
-            values,
-            batch,
-            mask: None,
-        }
-    }
-
-    /// Sets the keys that count.
-    #[must_use]
-    pub const fn with_mask(mut self, mask: &'a [bool]) -> Self {
-        self.mask = Some(mask);
-        self
-    }
-}
-
-/// Where gradients of an [`AttentionInput`] go; what was there is overwritten.
-#[derive(Debug)]
-pub struct AttentionGradients<'a> {
-    /// Of the queries.
-    pub queries: &'a mut [f32],
-    /// Of the keys.
-    pub keys: &'a mut [f32],
-    /// Of the values.
-    pub values: &'a mut [f32],
 }
 
 impl Attention {
@@ -188,7 +131,7 @@ impl Attention {
     /// Values that are kept for one head of one sequence.
     const fn kept_length(&self, input: &AttentionInput<'_>) -> usize {
         match self.form {
-            AttentionForm::Plain => input.n_queries.div_ceil(COLUMNS) * input.n_keys * COLUMNS,
+            AttentionForm::Plain => input.n_queries * score_stride(input.n_keys),
             AttentionForm::Tiled => 0,
         }
     }
@@ -201,10 +144,12 @@ impl Attention {
     pub fn forward(&mut self, input: AttentionInput<'_>, out: &mut [f32]) -> Result<(), Error> {
         self.check(&input)?;
         check("out", "as the queries", out.len(), input.queries.len())?;
+        // The buffer leaves `self` for the pass, since threads borrow both.
         let length = self.kept_length(&input);
         let mut kept = std::mem::take(&mut self.kept);
         self.kept_values = input.batch * self.n_heads * length;
         grow(&mut kept, self.kept_values);
+        // Heads make room themselves: how much depends on the longest row of keys alone.
         self.works.prepare(|_| ());
         let row = self.n_heads * self.width;
         let attend = |sequence: usize, out: &mut [f32], kept: &mut [f32]| {
@@ -223,6 +168,7 @@ impl Attention {
         let outputs = out
             .par_chunks_mut((input.n_queries * row).max(1))
             .enumerate();
+        // Without anything kept there would be nothing to divide among sequences.
         if length > 0 {
             let kept = kept[..self.kept_values].par_chunks_mut(length * self.n_heads);
             outputs
@@ -249,25 +195,9 @@ impl Attention {
     ) -> Result<(), Error> {
         self.check(&input)?;
         check("d_out", "as the queries", d_out.len(), input.queries.len())?;
-        check(
-            "d_queries",
-            "as the queries",
-            gradients.queries.len(),
-            input.queries.len(),
-        )?;
-        check(
-            "d_keys",
-            "as the keys",
-            gradients.keys.len(),
-            input.keys.len(),
-        )?;
-        check(
-            "d_values",
-            "as the values",
-            gradients.values.len(),
-            input.values.len(),
-        )?;
+        gradients.check(&input)?;
         let length = self.kept_length(&input);
+        // A pass of another shape left probabilities that mean something else.
         if self.kept_values != input.batch * self.n_heads * length {
             return Err(Error::Order {
                 call: "backward",
@@ -277,6 +207,7 @@ impl Attention {
         let (row, width) = (self.n_heads * self.width, self.width);
         self.works.prepare(|_| ());
         let (n_queries, n_keys) = ((input.n_queries * row).max(1), (input.n_keys * row).max(1));
+        // Keys and values belong to a sequence as queries do: no thread meets another.
         let of_keys = gradients
             .keys
             .par_chunks_mut(n_keys)
@@ -307,6 +238,7 @@ impl Attention {
                     }
                 });
             });
+        // Without queries or keys no product runs, and nobody would write the gradients.
         if input.n_queries == 0 || input.n_keys == 0 {
             gradients.queries.fill(0.0);
             gradients.keys.fill(0.0);

@@ -50,6 +50,7 @@ impl Draw {
             factors.fill(1.0);
             return;
         };
+        // The same numbers as the recurrent nets use, so that this is their mask.
         let mask = dropout.row(number(t, row));
         for (j, factor) in factors.iter_mut().enumerate() {
             *factor = mask.factor(j);
@@ -75,7 +76,9 @@ pub(crate) struct Dropout {
 impl Dropout {
     /// Makes the mask of one place (a layer, say); `None` where nothing is dropped.
     pub(crate) fn new(draw: Option<Draw>, rate: f32, place: u64) -> Option<Self> {
+        // No draw and no rate mean one thing: callers then skip the work altogether.
         let draw = draw.filter(|_| rate > 0.0)?;
+        // One mixing a number: seed 1 at step 2 must not be seed 2 at step 1.
         let key = mix(mix(mix(draw.seed).wrapping_add(draw.step)).wrapping_add(place));
         // Rates are below 1 (options are checked), so the product fits.
         let threshold = (f64::from(rate) * 4_294_967_296.0) as u32;
@@ -89,6 +92,7 @@ impl Dropout {
 
     /// Returns the mask of one row, which `row` numbers.
     pub(crate) const fn row(self, row: u64) -> RowMask {
+        // Rows are numbered over the whole batch, however it was divided.
         let key = mix(self.key.wrapping_add(row).wrapping_add(self.first_row));
         RowMask {
             key: (key >> 32) as u32,
@@ -115,6 +119,7 @@ impl RowMask {
         hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
         hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
         hash ^= hash >> 16;
+        // A comparison of integers: the share that is kept is exact to 2⁻³².
         if hash >= self.threshold {
             self.scale
         } else {

@@ -40,6 +40,7 @@ impl<'a> Gather<'a> {
 /// Returns the first `W` values, zeros behind them where there are fewer.
 #[inline(always)]
 fn padded<const W: usize>(values: &[f32]) -> [f32; W] {
+    // A whole chunk is one copy of known length; only the last one of a row is filled up.
     values.first_chunk().copied().unwrap_or_else(|| {
         let mut padded = [0.0; W];
         padded[..values.len()].copy_from_slice(values);
@@ -57,6 +58,7 @@ impl<const W: usize> Kernel for Values<'_, '_, W> {
 
     #[inline(always)]
     fn run(self) {
+        // Rows come first, bands second: each scattered row is read once, from end to end.
         let band = self.gather.rows.len() * W + GAP;
         for (i, &row) in self.gather.rows.iter().enumerate() {
             let row = self.gather.row(row).chunks(W);
@@ -80,6 +82,7 @@ impl<const W: usize> Kernel for Pairs<'_, '_, W> {
         let band = self.gather.rows.len().div_ceil(2) * W + GAP;
         for (i, rows) in self.gather.rows.chunks(2).enumerate() {
             let first = self.gather.row(rows[0]);
+            // The number of rows may be odd: zeros add nothing to a sum.
             let second = rows.get(1).map_or(&[][..], |&row| self.gather.row(row));
             let mut second = second.chunks(W);
             for (out, values) in self.out.chunks_exact_mut(band).zip(first.chunks(W)) {

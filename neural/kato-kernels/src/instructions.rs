@@ -49,6 +49,7 @@ impl InstructionSet {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512Bf16 => {
+                // Each set needs those below it, because kernels of one call those of another.
                 Self::Avx512.is_available() && is_x86_feature_detected!("avx512bf16")
             }
             #[cfg(target_arch = "x86_64")]
@@ -69,6 +70,7 @@ impl InstructionSet {
             #[cfg(target_arch = "aarch64")]
             Self::Neon => std::arch::is_aarch64_feature_detected!("neon"),
             Self::Plain => true,
+            // Sets of other architectures do not exist here.
             #[cfg(not(all(target_arch = "x86_64", target_arch = "aarch64")))]
             _ => false,
         }
@@ -95,10 +97,12 @@ impl Instructions {
     /// Returns the best instructions of this processor; it is looked at once.
     #[must_use]
     pub fn detect() -> Self {
+        // Asking the processor takes longer than a small kernel.
         static BEST: OnceLock<InstructionSet> = OnceLock::new();
         Self(*BEST.get_or_init(|| {
             let mut all = InstructionSet::ALL.into_iter();
             all.find(|set| set.is_available())
+                // Plain Rust runs everywhere, so that there is always an answer.
                 .unwrap_or(InstructionSet::Plain)
         }))
     }

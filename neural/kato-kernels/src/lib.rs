@@ -9,9 +9,11 @@
 //!
 //! # How it works
 //!
-//! A product's right factor lies in panels of 32 columns, its left one in strips of 8 rows; a
-//! micro-kernel adds a strip times a panel to a tile of 8 × 32 sums that stay in registers. Every
-//! sum runs over its terms in one order, one rounding a step, whatever the instructions. A batch is
+//! A micro-kernel adds 8 rows of the left factor of a product times 32 columns of the right one to
+//! a tile of sums that stay in registers. Both are read where they lie, in rows or across them; only
+//! weights are packed, into panels of 32 columns. Every sum runs over its terms in one order, one
+//! rounding a step, whatever the instructions. A transformer block runs one sequence at a time,
+//! whose rows stay in the cache, and computes forward again on the way back. A recurrent batch is
 //! divided into tasks of up to 16 sequences, a function of its size alone, which run through all
 //! steps apart from one another; gradients of weights are one product over all steps at the end.
 
@@ -29,8 +31,8 @@ mod panels;
 mod pool;
 mod precision;
 mod recurrent;
+mod rows;
 mod simd;
-mod strips;
 #[cfg(test)]
 mod testing;
 mod transformer;

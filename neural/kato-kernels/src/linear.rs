@@ -4,14 +4,15 @@ use rayon::prelude::*;
 
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
-use crate::panels::{Begin, Panels};
-use crate::pool::Pool;
+use crate::panels::Panels;
+use crate::pool::{PRODUCTS, Pool, at_least};
 use crate::precision::Precision;
 use crate::recurrent::Pass;
-use crate::strips::{Rows, Strips};
+use crate::rows::{RowPairs, Rows};
+use crate::simd::Begin;
 use crate::weight_gradient::{Scratches, Segment, WeightGradient};
 
-/// Rows that one thread multiplies at a time: two strips, between which a panel stays near.
+/// Rows that one thread multiplies at a time: two pairs, between which a panel stays near.
 const PART: usize = 16;
 
 /// Linear layer with packed weights: `y = x · Wᵀ + b`, and its gradients.
@@ -46,7 +47,7 @@ pub struct Linear {
     back: Panels,
     bias: Vec<f32>,
     packed: Option<Pass>,
-    strips: Pool<Strips>,
+    pairs: Pool<RowPairs>,
     scratches: Scratches,
     rows: Vec<u32>,
 }
@@ -69,7 +70,7 @@ impl Linear {
             back: Panels::new(instructions, precision),
             bias: Vec::new(),
             packed: None,
-            strips: Pool::new(),
+            pairs: Pool::new(),
             scratches: Scratches::new(),
             rows: Vec::new(),
         }
@@ -87,16 +88,19 @@ impl Linear {
         if !bias.is_empty() {
             check("bias", "outputs", bias.len(), n)?;
         }
+        // Both directions have their own layout: a product reads weights from end to end.
         self.forward.pack_rows(weights, n, k, |row| row);
         if pass == Pass::Training {
             self.back.pack_columns(weights, n, k, |row| row);
         }
         self.bias.clear();
         self.bias.extend_from_slice(bias);
+        // No bias is one of zeros: sums then begin alike in both cases.
         self.bias.resize(n, 0.0);
+        // Both directions share the buffers, so they hold the wider of the two.
         let (precision, depth) = (self.precision, n.max(k));
-        self.strips
-            .prepare(|strips| strips.grow(precision, PART, depth));
+        self.pairs
+            .prepare(|pairs| pairs.grow(precision, PART, depth));
         self.packed = Some(pass);
         Ok(())
     }
@@ -157,18 +161,20 @@ impl Linear {
         let n_rows = from.len() / from_width;
         check("rows", "rows × width", from.len(), n_rows * from_width)?;
         check("result", "rows × width", to.len(), n_rows * to_width)?;
+        // Rows are independent: parts are cut for the cache and not for the threads.
         let parts = from
             .par_chunks(PART * from_width)
             .zip(to.par_chunks_mut(PART * to_width));
-        parts.for_each(|(from, to)| {
-            self.strips.with(|strips| {
+        let work = PART * from_width * to_width / PRODUCTS;
+        parts.with_min_len(at_least(work)).for_each(|(from, to)| {
+            self.pairs.with(|pairs| {
                 let n_rows = from.len() / from_width;
                 let rows = Rows {
                     values: from,
                     stride: from_width,
                     n_rows,
                 };
-                panels.multiply(rows, strips, to, to_width, begin);
+                panels.multiply(rows, pairs, to, to_width, begin);
             });
         });
         Ok(())
@@ -200,6 +206,7 @@ impl Linear {
             });
         }
         self.rows.clear();
+        // The general product takes any rows; here all count.
         self.rows.extend((0..n_rows).map(|row| row as u32));
         let rows = &self.rows;
         let product = WeightGradient {

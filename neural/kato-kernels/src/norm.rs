@@ -9,9 +9,6 @@ use crate::instructions::Instructions;
 use crate::simd::{self, Kernel};
 pub use batch::BatchNorm;
 
-/// Sums that run side by side along a row, so that the loop is a vector and its order is fixed.
-const LANES: usize = 16;
-
 /// Layer norm (Ba, Kiros and Hinton, 2016): `(x − mean) / √(variance + ε) · gain + bias` along each
 /// row. It runs on the caller's thread, and backward recomputes mean and variance.
 ///
@@ -65,20 +62,27 @@ impl LayerNorm {
         rows("gain", x, gain)?;
         check("bias", "width", bias.len(), gain.len())?;
         check("y", "as x", y.len(), x.len())?;
-        self.rows(x, gain, bias, y);
+        self.rows(x, gain, bias, (y, gain.len()));
         Ok(())
     }
 
-    /// Does so for slices that fit.
-    pub(crate) fn rows(&self, x: &[f32], gain: &[f32], bias: &[f32], y: &mut [f32]) {
+    /// Does so for slices that fit; results are `stride` apart.
+    pub(crate) fn rows(
+        &self,
+        x: &[f32],
+        gain: &[f32],
+        bias: &[f32],
+        (y, stride): (&mut [f32], usize),
+    ) {
         simd::run(
             self.instructions,
             Forward {
-                epsilon: self.epsilon,
+                norm: *self,
                 x,
                 gain,
                 bias,
                 y,
+                stride,
             },
         );
     }
@@ -114,11 +118,10 @@ impl LayerNorm {
         dx: &mut [f32],
         (d_gain, d_bias): (&mut [f32], &mut [f32]),
     ) {
-        let epsilon = self.epsilon;
         simd::run(
             self.instructions,
             Backward {
-                epsilon,
+                norm: *self,
                 x,
                 gain,
                 dy,
@@ -141,43 +144,27 @@ const fn rows(name: &'static str, x: &[f32], width: &[f32]) -> Result<(), Error>
     check("x", "rows × width", x.len() % width.len(), 0)
 }
 
-/// Sums what `f` makes of each place, in an order that is the same for all instructions.
+/// Writes the differences of a row from its mean; returns one over the root of its variance and ε.
 #[inline(always)]
-pub(crate) fn sum(n: usize, f: impl Fn(usize) -> f32) -> f32 {
-    let mut lanes = [0.0_f32; LANES];
-    let whole = n / LANES * LANES;
-    for first in (0..whole).step_by(LANES) {
-        for (j, lane) in lanes.iter_mut().enumerate() {
-            *lane += f(first + j);
-        }
+fn centre(set: Instructions, x: &[f32], epsilon: f32, out: &mut [f32]) -> f32 {
+    let n = x.len() as f32;
+    // Sums in vectors, in an order that all instructions share.
+    let mean = simd::sum(set, [x]) / n;
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = x - mean;
     }
-    for j in whole..n {
-        lanes[j - whole] += f(j);
-    }
-    for half in [8, 4, 2, 1] {
-        for j in 0..half {
-            lanes[j] += lanes[j + half];
-        }
-    }
-    lanes[0]
-}
-
-/// Returns the mean of a row, and one over the root of its variance and ε.
-#[inline(always)]
-fn moments(x: &[f32], epsilon: f32) -> (f32, f32) {
-    let n = x.len();
-    let mean = sum(n, |j| x[j]) / n as f32;
     // Differences first: squares of large values would lose what matters.
-    let variance = sum(n, |j| (x[j] - mean) * (x[j] - mean)) / n as f32;
-    (mean, 1.0 / (variance + epsilon).sqrt())
+    let variance = simd::sum(set, [out, out]) / n;
+    1.0 / (variance + epsilon).sqrt()
 }
 
 struct Forward<'a> {
-    epsilon: f32,
+    norm: LayerNorm,
     x: &'a [f32],
     gain: &'a [f32],
     bias: &'a [f32],
     y: &'a mut [f32],
+    stride: usize,
 }
 
 impl Kernel for Forward<'_> {
@@ -187,17 +174,19 @@ impl Kernel for Forward<'_> {
     fn run(self) {
         let n = self.gain.len();
         let (gain, bias) = (&self.gain[..n], &self.bias[..n]);
-        for (x, y) in self.x.chunks_exact(n).zip(self.y.chunks_exact_mut(n)) {
-            let (mean, scale) = moments(x, self.epsilon);
-            for j in 0..n {
-                y[j] = ((x[j] - mean) * scale).mul_add(gain[j], bias[j]);
+        for (x, y) in self.x.chunks_exact(n).zip(self.y.chunks_mut(self.stride)) {
+            let y = &mut y[..n];
+            let scale = centre(self.norm.instructions, x, self.norm.epsilon, y);
+            for ((y, gain), bias) in y.iter_mut().zip(gain).zip(bias) {
+                // The row's place held its differences from the mean, so nothing is read twice.
+                *y = (*y * scale).mul_add(*gain, *bias);
             }
         }
     }
 }
 
 struct Backward<'a> {
-    epsilon: f32,
+    norm: LayerNorm,
     x: &'a [f32],
     gain: &'a [f32],
     dy: &'a [f32],
@@ -214,7 +203,7 @@ impl Kernel for Backward<'_> {
         let n = self.gain.len();
         let rows = self.x.chunks_exact(n).zip(self.dy.chunks_exact(n));
         for ((x, dy), dx) in rows.zip(self.dx.chunks_exact_mut(n)) {
-            backward_row(self.epsilon, x, self.gain, dy, dx, self.d_gain, self.d_bias);
+            backward_row(self.norm, x, self.gain, dy, dx, self.d_gain, self.d_bias);
         }
     }
 }
@@ -222,7 +211,7 @@ impl Kernel for Backward<'_> {
 // Slices are arguments, since arguments are known not to overlap.
 #[inline(always)]
 fn backward_row(
-    epsilon: f32,
+    norm: LayerNorm,
     x: &[f32],
     gain: &[f32],
     dy: &[f32],
@@ -230,17 +219,20 @@ fn backward_row(
     d_gain: &mut [f32],
     d_bias: &mut [f32],
 ) {
-    let n = x.len();
+    let (n, set) = (x.len(), norm.instructions);
     let (gain, dy, dx) = (&gain[..n], &dy[..n], &mut dx[..n]);
     let (d_gain, d_bias) = (&mut d_gain[..n], &mut d_bias[..n]);
-    let (mean, scale) = moments(x, epsilon);
-    let normal = |j: usize| (x[j] - mean) * scale;
-    let level = sum(n, |j| dy[j] * gain[j]) / n as f32;
-    let slope = sum(n, |j| dy[j] * gain[j] * normal(j)) / n as f32;
+    // Until its gradient is known, the row's place holds it normalised.
+    let scale = centre(set, x, norm.epsilon, dx);
     for j in 0..n {
-        let normal = normal(j);
-        dx[j] = scale * (dy[j] * gain[j] - level - normal * slope);
-        d_gain[j] = dy[j].mul_add(normal, d_gain[j]);
+        dx[j] *= scale;
+        d_gain[j] = dy[j].mul_add(dx[j], d_gain[j]);
         d_bias[j] += dy[j];
+    }
+    // The gradient loses its mean and its part along the row: a norm ignores both.
+    let level = simd::sum(set, [dy, gain]) / n as f32;
+    let slope = simd::sum(set, [dy, gain, dx]) / n as f32;
+    for j in 0..n {
+        dx[j] = scale * (dy[j] * gain[j] - level - dx[j] * slope);
     }
 }

@@ -3,30 +3,20 @@
 use rayon::prelude::*;
 
 use crate::instructions::Instructions;
+use crate::pool::at_least;
 use crate::precision::{Precision, pair};
-use crate::simd::{self, COLUMNS, ROWS, Start, Tile};
-use crate::strips::{Rows, Strips, grow};
+use crate::rows::{Buffer, RowPairs, Rows};
+use crate::simd::{self, Begin, COLUMNS, Left, Right, Size, Target};
 
 /// Right factor of a product, packed: `depth` × `n_columns`, columns in panels of 32.
 #[derive(Debug)]
 pub(crate) struct Panels {
     instructions: Instructions,
     precision: Precision,
-    values: Vec<f32>,
-    pairs: Vec<u32>,
+    values: Buffer<f32>,
+    pairs: Buffer<u32>,
     depth: usize,
     n_columns: usize,
-}
-
-/// What a product begins its sums with.
-#[derive(Clone, Copy)]
-pub(crate) enum Begin<'a> {
-    /// Nothing.
-    Zero,
-    /// This row, one value a column.
-    Bias(&'a [f32]),
-    /// What the output holds.
-    Add,
 }
 
 impl Panels {
@@ -35,16 +25,11 @@ impl Panels {
         Self {
             instructions,
             precision,
-            values: Vec::new(),
-            pairs: Vec::new(),
+            values: Buffer::new(),
+            pairs: Buffer::new(),
             depth: 0,
             n_columns: 0,
         }
-    }
-
-    /// Returns the number of columns.
-    pub(crate) const fn n_columns(&self) -> usize {
-        self.n_columns
     }
 
     /// Packs the rows of `weights` (`n` × `k`) as columns: a product by it is `x · Wᵀ`.
@@ -88,19 +73,24 @@ impl Panels {
         read: impl Fn(usize, usize, usize, &mut [f32; COLUMNS]) + Sync,
     ) {
         (self.depth, self.n_columns) = (depth, n_columns);
+        // The last panel is filled up with zeros, which a wide load may read.
         let n_panels = n_columns.div_ceil(COLUMNS);
         let width = |panel: usize| COLUMNS.min(n_columns - panel * COLUMNS);
+        // Chunks of length 0 cannot be made, and there is nothing to pack.
         if depth == 0 {
             return;
         }
         match self.precision {
             Precision::F32 => {
                 let length = depth * COLUMNS;
-                grow(&mut self.values, n_panels * length);
-                let panels = self.values[..n_panels * length].par_chunks_exact_mut(length);
+                self.values.grow(n_panels * length);
+                let panels = &mut self.values[..n_panels * length];
+                let panels = panels.par_chunks_exact_mut(length);
+                let panels = panels.with_min_len(at_least(length));
                 panels.enumerate().for_each(|(p, panel)| {
                     let (rows, _) = panel.as_chunks_mut::<COLUMNS>();
                     for (k, row) in rows.iter_mut().enumerate() {
+                        // The buffer may hold another matrix's values there.
                         row[width(p)..].fill(0.0);
                         read(k, p * COLUMNS, width(p), row);
                     }
@@ -108,8 +98,10 @@ impl Panels {
             }
             Precision::Bf16 => {
                 let length = depth.div_ceil(2) * COLUMNS;
-                grow(&mut self.pairs, n_panels * length);
-                let panels = self.pairs[..n_panels * length].par_chunks_exact_mut(length);
+                self.pairs.grow(n_panels * length);
+                let panels = &mut self.pairs[..n_panels * length];
+                let panels = panels.par_chunks_exact_mut(length);
+                let panels = panels.with_min_len(at_least(length));
                 panels.enumerate().for_each(|(p, panel)| {
                     let mut two = [[0.0; COLUMNS]; 2];
                     for (k, row) in panel.chunks_exact_mut(COLUMNS).enumerate() {
@@ -117,6 +109,7 @@ impl Panels {
                         if 2 * k + 1 < depth {
                             read(2 * k + 1, p * COLUMNS, width(p), &mut two[1]);
                         } else {
+                            // The depth may be odd: zeros add nothing to a sum.
                             two[1].fill(0.0);
                         }
                         for (j, out) in row.iter_mut().enumerate() {
@@ -131,11 +124,11 @@ impl Panels {
     /// Multiplies rows by the panels: `out[i][j] = begin + Σ_k rows[i][k] · panel[k][j]`.
     ///
     /// Row `i` of `out` begins at `i · out_stride`. Each element is computed by one thread, in
-    /// order of `k`.
+    /// order of `k`. `pairs` is a buffer.
     pub(crate) fn multiply(
         &self,
         rows: Rows<'_>,
-        strips: &mut Strips,
+        pairs: &mut RowPairs,
         out: &mut [f32],
         out_stride: usize,
         begin: Begin<'_>,
@@ -143,78 +136,32 @@ impl Panels {
         if rows.n_rows == 0 {
             return;
         }
-        strips.fill(self.instructions, self.precision, rows, self.depth);
-        for column in (0..self.n_columns).step_by(COLUMNS) {
-            let width = COLUMNS.min(self.n_columns - column);
-            for first in (0..rows.n_rows).step_by(ROWS) {
-                let n_rows = ROWS.min(rows.n_rows - first);
-                let out = &mut out[first * out_stride + column..];
-                if width == COLUMNS {
-                    let start = match begin {
-                        Begin::Zero => Start::Row(&[0.0; COLUMNS]),
-                        Begin::Bias(bias) => {
-                            Start::Row(bias[column..].first_chunk().expect("a whole panel"))
-                        }
-                        Begin::Add => Start::Out,
-                    };
-                    let tile = Tile {
-                        start,
-                        out,
-                        out_stride,
-                        n_rows,
-                    };
-                    self.tile(strips, first / ROWS, column / COLUMNS, tile);
-                } else {
-                    // The last panel is computed aside, as its zeros must not be written.
-                    let mut aside = [0.0; ROWS * COLUMNS];
-                    for (i, row) in aside.chunks_exact_mut(COLUMNS).take(n_rows).enumerate() {
-                        match begin {
-                            Begin::Zero => {}
-                            Begin::Bias(bias) => {
-                                row[..width].copy_from_slice(&bias[column..][..width])
-                            }
-                            Begin::Add => {
-                                row[..width].copy_from_slice(&out[i * out_stride..][..width])
-                            }
-                        }
-                    }
-                    let tile = Tile {
-                        start: Start::Out,
-                        out: &mut aside,
-                        out_stride: COLUMNS,
-                        n_rows,
-                    };
-                    self.tile(strips, first / ROWS, column / COLUMNS, tile);
-                    for (i, row) in aside.chunks_exact(COLUMNS).take(n_rows).enumerate() {
-                        out[i * out_stride..][..width].copy_from_slice(&row[..width]);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Computes one tile.
-    fn tile(&self, strips: &Strips, strip: usize, panel: usize, tile: Tile<'_>) {
+        // Micro-kernels count pairs of depths in bf16.
+        let depth = match self.precision {
+            Precision::F32 => self.depth,
+            Precision::Bf16 => self.depth.div_ceil(2),
+        };
+        let size = Size {
+            n_rows: rows.n_rows,
+            n_columns: self.n_columns,
+            depth,
+        };
+        let mut target = Target {
+            values: out,
+            stride: out_stride,
+            begin,
+        };
         match self.precision {
             Precision::F32 => {
-                let length = self.depth * COLUMNS;
-                let panel = &self.values[panel * length..][..length];
-                simd::tile_f32(
-                    self.instructions,
-                    strips.values(strip, self.depth),
-                    panel,
-                    tile,
-                );
+                let left = Left::rows(rows.values, rows.stride);
+                let right = Right::bands(&self.values, depth * COLUMNS);
+                simd::product_f32(self.instructions, size, left, right, &mut target);
             }
             Precision::Bf16 => {
-                let length = self.depth.div_ceil(2) * COLUMNS;
-                let panel = &self.pairs[panel * length..][..length];
-                simd::tile_bf16(
-                    self.instructions,
-                    strips.pairs(strip, self.depth),
-                    panel,
-                    tile,
-                );
+                pairs.fill(self.instructions, rows, self.depth);
+                let left = Left::rows(pairs.pairs(), depth);
+                let right = Right::bands(&self.pairs, depth * COLUMNS);
+                simd::product_bf16(self.instructions, size, left, right, &mut target);
             }
         }
     }

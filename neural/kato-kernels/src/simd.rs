@@ -1,13 +1,21 @@
 //! Runs code with the instructions of the processor: the one module of the crate with `unsafe`.
 #![expect(unsafe_code, reason = "instructions that not every processor has are")]
 
+mod factors;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod plain;
+mod product;
+mod reduce;
+#[cfg(test)]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use crate::instructions::{InstructionSet, Instructions};
+pub(crate) use factors::{Begin, Left, Right, Size, Target};
+pub(crate) use product::{product_bf16, product_f32};
+pub(crate) use reduce::{largest, sum};
 
 /// Rows that a micro-kernel computes at most.
 pub(crate) const ROWS: usize = 8;
@@ -35,169 +43,6 @@ pub(crate) fn run<K: Kernel>(instructions: Instructions, kernel: K) -> K::Output
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx2 => unsafe { x86::run_avx2(kernel) },
         _ => kernel.run(),
-    }
-}
-
-/// Tile of a product: `n_rows` rows of up to 8, and 32 columns.
-///
-/// `start` is what the sums begin with, row by row `start_stride` apart (0 repeats one row), and
-/// `out` is written row by row `out_stride` apart.
-pub(crate) struct Tile<'a> {
-    /// Values that the sums begin with.
-    pub(crate) start: Start<'a>,
-    /// Where the sums go.
-    pub(crate) out: &'a mut [f32],
-    /// Elements from a row of `out` to the next.
-    pub(crate) out_stride: usize,
-    /// Rows to compute, 1 to 8.
-    pub(crate) n_rows: usize,
-}
-
-/// What the sums of a tile begin with.
-#[derive(Clone, Copy)]
-pub(crate) enum Start<'a> {
-    /// These 32 values in every row.
-    Row(&'a [f32; COLUMNS]),
-    /// What `out` holds.
-    Out,
-}
-
-impl Tile<'_> {
-    /// Checks what the micro-kernels take for granted, and returns pointer and stride of the start.
-    fn checked(&mut self) -> (*const f32, usize, *mut f32) {
-        assert!((1..=ROWS).contains(&self.n_rows), "a tile has 1 to 8 rows");
-        let end = (self.n_rows - 1) * self.out_stride + COLUMNS;
-        assert!(end <= self.out.len(), "a tile lies inside its output");
-        let out = self.out.as_mut_ptr();
-        match self.start {
-            Start::Row(row) => (row.as_ptr(), 0, out),
-            Start::Out => (out.cast_const(), self.out_stride, out),
-        }
-    }
-}
-
-/// Adds a strip times a panel to a tile, in f32: `out[i][j] = start[i][j] + Σ_k strip[k][i] · panel[k][j]`.
-///
-/// Every sum runs over `k` in order with one rounding a step, so all instruction sets give the
-/// same bits.
-///
-/// # Panics
-///
-/// Panics where lengths do not fit: `panel` has 32 columns for each 8 rows of `strip`.
-pub(crate) fn tile_f32(set: Instructions, strip: &[f32], panel: &[f32], mut tile: Tile<'_>) {
-    let n = strip.len() / ROWS;
-    assert_eq!(strip.len(), n * ROWS, "a strip has 8 rows");
-    assert_eq!(panel.len(), n * COLUMNS, "strip and panel have one depth");
-    let (start, start_stride, out) = tile.checked();
-    let shape = Strides {
-        n,
-        start_stride,
-        out_stride: tile.out_stride,
-    };
-    match set.set() {
-        #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512Bf16 | InstructionSet::Avx512 => {
-            // SAFETY: the processor has AVX-512 (see `run`). The asserts above and `checked` keep
-            // every access inside: `n` depths of 8 and 32 values, `n_rows` rows of 32 columns.
-            unsafe {
-                x86::tile_f32_avx512(
-                    tile.n_rows,
-                    shape,
-                    strip.as_ptr(),
-                    panel.as_ptr(),
-                    start,
-                    out,
-                )
-            }
-        }
-        #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx2 => {
-            // SAFETY: the processor has AVX2 and FMA; accesses as above.
-            unsafe {
-                x86::tile_f32_avx2(
-                    tile.n_rows,
-                    shape,
-                    strip.as_ptr(),
-                    panel.as_ptr(),
-                    start,
-                    out,
-                )
-            }
-        }
-        #[cfg(target_arch = "aarch64")]
-        InstructionSet::Neon => {
-            // SAFETY: the processor has NEON; accesses as above.
-            unsafe {
-                neon::tile_f32(
-                    tile.n_rows,
-                    shape,
-                    strip.as_ptr(),
-                    panel.as_ptr(),
-                    start,
-                    out,
-                )
-            }
-        }
-        _ => plain::tile_f32(strip, panel, &mut tile),
-    }
-}
-
-/// Adds a strip times a panel to a tile, bf16 factors and f32 sums.
-///
-/// `strip` holds for each pair of depths 8 pairs, `panel` 32 pairs; a pair is the even depth in
-/// the low half and the odd one in the high half. The odd product is added first, then the even
-/// one, each with one rounding: what the instruction of AVX-512-BF16 does.
-///
-/// # Panics
-///
-/// Panics where lengths do not fit, as [`tile_f32`] does.
-pub(crate) fn tile_bf16(set: Instructions, strip: &[u32], panel: &[u32], mut tile: Tile<'_>) {
-    let n = strip.len() / ROWS;
-    assert_eq!(strip.len(), n * ROWS, "a strip has 8 rows");
-    assert_eq!(panel.len(), n * COLUMNS, "strip and panel have one depth");
-    let (start, start_stride, out) = tile.checked();
-    let shape = Strides {
-        n,
-        start_stride,
-        out_stride: tile.out_stride,
-    };
-    match set.set() {
-        #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512Bf16 => {
-            // SAFETY: the processor has AVX-512-BF16; accesses as in `tile_f32`, of 4-byte pairs.
-            unsafe {
-                x86::tile_bf16_avx512(
-                    tile.n_rows,
-                    shape,
-                    strip.as_ptr(),
-                    panel.as_ptr(),
-                    start,
-                    out,
-                )
-            }
-        }
-        #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512 => {
-            // SAFETY: the processor has AVX-512; accesses as in `tile_f32`.
-            unsafe {
-                x86::tile_pairs_avx512(
-                    tile.n_rows,
-                    shape,
-                    strip.as_ptr(),
-                    panel.as_ptr(),
-                    start,
-                    out,
-                )
-            }
-        }
-        _ => run(
-            set,
-            plain::PairsTile {
-                strip,
-                panel,
-                tile: &mut tile,
-            },
-        ),
     }
 }
 
@@ -235,12 +80,4 @@ pub(crate) fn transpose(set: Instructions, rows: &[&[f32]; ROWS], out: &mut [f32
             out[k * stride + i] = row[k];
         }
     }
-}
-
-/// Depths and strides of a tile, as the micro-kernels take them.
-#[derive(Clone, Copy)]
-struct Strides {
-    n: usize,
-    start_stride: usize,
-    out_stride: usize,
 }

@@ -1,8 +1,11 @@
-//! Runs transformer blocks that keep nothing but their inputs.
+//! Runs transformer blocks that keep nothing but their inputs, or as much as they may.
 
 mod block;
 mod branch;
+mod kept;
+mod matrix;
 mod options;
+mod product;
 mod sequence;
 #[cfg(test)]
 mod tests;

@@ -4,10 +4,10 @@ use rayon::prelude::*;
 
 use crate::gather::{GAP, Gather};
 use crate::instructions::Instructions;
-use crate::pool::Pool;
+use crate::pool::{PRODUCTS, Pool, at_least};
 use crate::precision::Precision;
-use crate::simd::{self, COLUMNS, Kernel, ROWS, Start, Tile};
-use crate::strips::grow;
+use crate::rows::Buffer;
+use crate::simd::{self, Begin, COLUMNS, Kernel, Left, ROWS, Right, Size, Target};
 
 /// Rows that are summed at a time: their panel (32 KiB) and strip stay in the nearest caches.
 const BLOCK: usize = 256;
@@ -51,16 +51,16 @@ pub(crate) struct Scratches {
 
 #[derive(Debug, Default)]
 struct Scratch {
-    values: Vec<f32>,
-    pairs: Vec<u32>,
+    values: Buffer<f32>,
+    pairs: Buffer<u32>,
 }
 
 impl Scratch {
     /// Makes room.
     fn grow(&mut self, precision: Precision, length: usize) {
         match precision {
-            Precision::F32 => grow(&mut self.values, length),
-            Precision::Bf16 => grow(&mut self.pairs, length),
+            Precision::F32 => self.values.grow(length),
+            Precision::Bf16 => self.pairs.grow(length),
         }
     }
 }
@@ -69,21 +69,14 @@ impl Scratches {
     /// Begins without buffers.
     pub(crate) const fn new() -> Self {
         let inputs = Scratch {
-            values: Vec::new(),
-            pairs: Vec::new(),
+            values: Buffer::new(),
+            pairs: Buffer::new(),
         };
         Self {
             inputs,
             strips: Pool::new(),
         }
     }
-}
-
-/// Buffers of a thread that adds up gradients alone.
-#[derive(Debug, Default)]
-pub(crate) struct Alone {
-    inputs: Scratch,
-    strips: Scratch,
 }
 
 /// Weight gradient to compute: `n` outputs by `k` inputs.
@@ -107,17 +100,23 @@ impl WeightGradient {
         weights: &mut [f32],
         bias: Option<&mut [f32]>,
     ) {
+        // Chunks of length 0 cannot be made.
         if self.n == 0 || self.k == 0 {
             return;
         }
         let Scratches { inputs, strips } = scratches;
+        // Inputs serve every part, so they are packed before parts are handed out.
         self.pack_inputs(&segment, inputs);
         // More than one part lets threads share the work; large ones read inputs less often.
         let part = (self.n / 4).clamp(64, 256) / ROWS * ROWS;
         let length = (self.depth(BLOCK) * ROWS + GAP) * (part / ROWS);
         strips.prepare(|strips| strips.grow(self.precision, length));
         let buffers = (&*inputs, &*strips);
+        // A part owns its outputs: no two threads add to one sum.
+        let n_rows: usize = (0..self.n_segments).map(|s| segment(s).rows.len()).sum();
+        let least = at_least(part * self.k * n_rows / PRODUCTS);
         let parts = weights.par_chunks_mut(part * self.k).enumerate();
+        let parts = parts.with_min_len(least);
         match bias {
             Some(bias) => parts
                 .zip(bias.par_chunks_mut(part))
@@ -147,6 +146,7 @@ impl WeightGradient {
     fn pack_inputs<'s>(&self, segment: &(impl Fn(usize) -> Segment<'s> + Sync), to: &mut Scratch) {
         let length = self.block_length();
         let n_blocks: usize = (0..self.n_segments).map(|s| segment(s).n_blocks()).sum();
+        // Blocks are numbered over all segments, as each thread packs some of them.
         let gather = |mut block: usize| {
             let mut s = 0;
             while block >= segment(s).n_blocks() {
@@ -159,12 +159,14 @@ impl WeightGradient {
         match self.precision {
             Precision::F32 => {
                 let blocks = to.values[..n_blocks * length].par_chunks_exact_mut(length);
+                let blocks = blocks.with_min_len(at_least(length));
                 blocks.enumerate().for_each(|(i, out)| {
                     gather(i).values::<COLUMNS>(self.instructions, out);
                 });
             }
             Precision::Bf16 => {
                 let blocks = to.pairs[..n_blocks * length].par_chunks_exact_mut(length);
+                let blocks = blocks.with_min_len(at_least(length));
                 blocks.enumerate().for_each(|(i, out)| {
                     gather(i).pairs::<COLUMNS>(self.instructions, out);
                 });
@@ -184,35 +186,6 @@ impl WeightGradient {
         }
     }
 
-    /// Adds the gradient over one segment to what is there, on the caller's thread.
-    pub(crate) fn add(
-        &self,
-        scratches: &mut Alone,
-        segment: &Segment<'_>,
-        weights: &mut [f32],
-        bias: &mut [f32],
-    ) {
-        let Alone { inputs, strips } = scratches;
-        inputs.grow(self.precision, self.block_length());
-        for i in 0..segment.n_blocks() {
-            let gather = self.inputs(segment, i);
-            match self.precision {
-                Precision::F32 => gather.values::<COLUMNS>(self.instructions, &mut inputs.values),
-                Precision::Bf16 => gather.pairs::<COLUMNS>(self.instructions, &mut inputs.pairs),
-            }
-            let (from, stride, rows) = (segment.dy, segment.dy_stride, segment.block(i));
-            let gather = Gather {
-                from,
-                stride,
-                rows,
-                column: 0,
-                n_columns: self.n,
-            };
-            simd::run(self.instructions, BiasSum { gather, bias });
-            self.block(gather, (inputs, 0), true, strips, weights);
-        }
-    }
-
     /// Computes the outputs from `first` on.
     fn part<'s>(
         &self,
@@ -228,6 +201,7 @@ impl WeightGradient {
         }
         let mut done = 0;
         strips.with(|scratch| {
+            // In order, so that a sum over many sequences is always the same one.
             for segment in (0..self.n_segments).map(segment) {
                 for rows in (0..segment.n_blocks()).map(|i| segment.block(i)) {
                     let (from, stride) = (segment.dy, segment.dy_stride);
@@ -246,6 +220,7 @@ impl WeightGradient {
                 }
             }
         });
+        // No row at all: nobody began the sums.
         if done == 0 {
             weights.fill(0.0);
         }
@@ -273,77 +248,28 @@ impl WeightGradient {
                 gather.pairs::<ROWS>(self.instructions, &mut scratch.pairs[..length]);
             }
         }
-        for panel in 0..self.k.div_ceil(COLUMNS) {
-            let column = panel * COLUMNS;
-            let width = COLUMNS.min(self.k - column);
-            let panel = index * self.block_length() + panel * (depth * COLUMNS + GAP);
-            for strip in 0..n_strips {
-                let n_rows = ROWS.min(gather.n_columns - strip * ROWS);
-                let out = &mut weights[strip * ROWS * self.k + column..];
-                let start = if begun {
-                    Start::Out
-                } else {
-                    Start::Row(&[0.0; COLUMNS])
-                };
-                let strip = strip * (depth * ROWS + GAP);
-                let tile = |tile: Tile<'_>| self.tile(scratch, strip, inputs, panel, depth, tile);
-                if width == COLUMNS {
-                    tile(Tile {
-                        start,
-                        out,
-                        out_stride: self.k,
-                        n_rows,
-                    });
-                    continue;
-                }
-                // The last panel is computed aside, as its zeros must not be written.
-                let mut aside = [0.0; ROWS * COLUMNS];
-                let rows = aside.chunks_exact_mut(COLUMNS).take(n_rows).enumerate();
-                rows.filter(|_| begun).for_each(|(i, row)| {
-                    row[..width].copy_from_slice(&out[i * self.k..][..width]);
-                });
-                tile(Tile {
-                    start: Start::Out,
-                    out: &mut aside,
-                    out_stride: COLUMNS,
-                    n_rows,
-                });
-                for (i, row) in aside.chunks_exact(COLUMNS).take(n_rows).enumerate() {
-                    out[i * self.k..][..width].copy_from_slice(&row[..width]);
-                }
-            }
-        }
-    }
-
-    /// Computes one tile from a strip and a panel that begin at these places.
-    fn tile(
-        &self,
-        strips: &Scratch,
-        strip: usize,
-        panels: &Scratch,
-        panel: usize,
-        depth: usize,
-        tile: Tile<'_>,
-    ) {
-        let (n_strip, n_panel) = (depth * ROWS, depth * COLUMNS);
+        let size = Size {
+            n_rows: gather.n_columns,
+            n_columns: self.k,
+            depth,
+        };
+        let mut target = Target {
+            values: weights,
+            stride: self.k,
+            begin: if begun { Begin::Add } else { Begin::Zero },
+        };
+        let (strip, panel) = (depth * ROWS + GAP, depth * COLUMNS + GAP);
+        let first = index * self.block_length();
         match self.precision {
             Precision::F32 => {
-                let (strips, panels) = (&strips.values[strip..], &panels.values[panel..]);
-                simd::tile_f32(
-                    self.instructions,
-                    &strips[..n_strip],
-                    &panels[..n_panel],
-                    tile,
-                );
+                let left = Left::bands(&scratch.values, strip);
+                let right = Right::bands(&inputs.values[first..], panel);
+                simd::product_f32(self.instructions, size, left, right, &mut target);
             }
             Precision::Bf16 => {
-                let (strips, panels) = (&strips.pairs[strip..], &panels.pairs[panel..]);
-                simd::tile_bf16(
-                    self.instructions,
-                    &strips[..n_strip],
-                    &panels[..n_panel],
-                    tile,
-                );
+                let left = Left::bands(&scratch.pairs, strip);
+                let right = Right::bands(&inputs.pairs[first..], panel);
+                simd::product_bf16(self.instructions, size, left, right, &mut target);
             }
         }
     }
@@ -360,6 +286,7 @@ impl Kernel for BiasSum<'_, '_> {
 
     #[inline(always)]
     fn run(self) {
+        // Row by row: columns are sums of their own, and the loop over them is a vector.
         for &row in self.gather.rows {
             for (sum, &dy) in self.bias.iter_mut().zip(self.gather.row(row)) {
                 *sum += dy;

@@ -4,6 +4,8 @@
 
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
 
+mod support;
+
 use std::time::Instant;
 
 use kato_neural::burn;
@@ -14,6 +16,7 @@ use kato_neural::layers::{
 };
 use kato_neural::train::{Loss, Share, Task, Trainer, TrainerOptions};
 use kato_neural::{AdamOptions, Initializer, Pass, Precision};
+use support::{peak, processor_s};
 
 const N_ROWS: usize = 32;
 const N_STEPS: usize = 50;
@@ -77,28 +80,6 @@ fn trainer(size: [usize; 4], forced: f64, plain: bool, precision: Precision) -> 
         .with_adam(adam)
         .with_precision(precision);
     Trainer::new(Rebuild(forced, plain), model, options).expect("options that fit")
-}
-
-/// Processor seconds of all threads so far.
-fn processor_s() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields: Vec<&str> = text
-        .rsplit(')')
-        .next()
-        .unwrap_or("")
-        .split_whitespace()
-        .collect();
-    fields[11..13]
-        .iter()
-        .map(|ticks| ticks.parse::<f64>().expect("ticks") / 100.0)
-        .sum()
-}
-
-/// The largest resident memory so far.
-fn peak() -> String {
-    let text = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.unwrap_or("unknown").trim().to_owned()
 }
 
 fn main() {

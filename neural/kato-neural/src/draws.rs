@@ -24,6 +24,7 @@ impl Draws {
     /// Names the draws of `stream` (a layer, say) in `step` of the run that `seed` decides.
     #[must_use]
     pub const fn new(seed: u64, step: u64, stream: u64) -> Self {
+        // A constant of our own first, so that seed 0 is no special case.
         Self {
             key: mix(mix(mix(0x6b61_746f, seed), step), stream),
         }

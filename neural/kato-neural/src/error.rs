@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::collective::CollectiveError;
+
 /// An error of training or of a checkpoint.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -23,18 +25,17 @@ pub enum Error {
         /// The optimiser step, from 0.
         step: u64,
     },
-    /// A batch is too large to be computed at once, and cannot be cut.
+    /// A batch has to be cut, and cannot be.
     #[error(
-        "step {step}: a batch of {n_tokens} tokens is more than the {max} that are computed at once, and \
-         its rows depend on one another; make smaller batches, or raise max_tokens_at_once"
+        "step {step}: a batch of {n_tokens} tokens has to be cut, as it is more than is computed at \
+         once or is shared by replicas, and the task cannot cut it; make smaller batches, raise \
+         max_tokens_at_once, or write Task::part"
     )]
     Uncut {
         /// The optimiser step, from 0.
         step: u64,
         /// What the batch takes, padding included.
         n_tokens: usize,
-        /// The bound.
-        max: usize,
     },
     /// Batch norm would have the statistics of parts of a step.
     #[error(
@@ -47,6 +48,15 @@ pub enum Error {
         step: u64,
         /// In how many parts the step would be computed.
         n_parts: usize,
+    },
+    /// Replicas could not talk, or are not at the same place.
+    #[error("step {step}: the replicas' step failed")]
+    Collective {
+        /// The optimiser step, from 0.
+        step: u64,
+        /// Why.
+        #[source]
+        source: CollectiveError,
     },
     /// The source of batches failed.
     #[error("epoch {epoch}, batch {batch}: the batch could not be made")]
@@ -113,6 +123,7 @@ impl Error {
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> Self {
+        // Only on failure is the text made; the path is copied in any case.
         let path = path.into();
         move |source| Self::File {
             action,

@@ -41,6 +41,7 @@ pub(crate) fn form<const D: usize>(weight: &Tensor<D>, pass: &Pass) -> Option<Fo
     if !pass.is_fused() || pass.precision() == Precision::F16 {
         return None;
     }
+    // Asked of a tensor, as a device says only its kind and not whether a graph lies above.
     if weight.clone().try_into_primitive::<Flex>().is_ok() {
         return Some(Form::Plain);
     }

@@ -85,6 +85,7 @@ impl Initializer {
             return vectors.concat();
         }
         (0..n_rows * n_columns)
+            // The vectors are columns: written row by row they are read across.
             .map(|at| vectors[at % n_columns][at / n_columns])
             .collect()
     }
@@ -128,6 +129,7 @@ pub fn parameter<const D: usize>(
     device: &Device,
 ) -> Param<Tensor<D>> {
     let tensor = Tensor::from_data(TensorData::new(values, shape), device);
+    // A parameter of a device without gradients is a constant, as for judging.
     let tensor = if device.is_autodiff() {
         tensor.require_grad()
     } else {

@@ -98,6 +98,7 @@ fn check_lengths(lengths: &[usize], n_rows: usize, n_steps: usize) {
 
 /// One where a sequence has a step, else zero: `[batch, time, 1]`.
 fn valid_steps(lengths: &[usize], n_steps: usize, device: &Device) -> Tensor<3> {
+    // Made on the host: it is small, and lengths are there anyway.
     let steps = lengths
         .iter()
         .flat_map(|&length| (0..n_steps).map(move |step| step < length));

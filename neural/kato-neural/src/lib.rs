@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod checkpoint;
+pub mod collective;
 pub mod layers;
 pub mod run;
 pub mod train;

@@ -30,12 +30,14 @@ impl Names {
             .path
             .last()
             .map_or("", |(_, container)| container.as_str());
+        // The last part is the parameter itself, and the last container the module that holds it.
         let field = parts.pop().unwrap_or("");
         match container {
             // PyTorch has no object a layer: `encoder.weight_ih_l0`.
             "Struct:RecurrentLayer" if parts.len() >= 2 => {
                 let layer = parts.pop().unwrap_or("0");
                 let suffixed = format!("{field}_l{layer}");
+                // The list of layers is a field of ours; PyTorch's names do not have it.
                 parts.pop();
                 parts.push(&suffixed);
                 Name {

@@ -89,9 +89,11 @@ impl Default for AdamOptions {
         Self {
             beta_1: 0.9,
             beta_2: 0.999,
+            // Burn's default, 10⁻⁵, is another optimiser where gradients are small.
             epsilon: 1e-8,
             decay: Decay::None,
             groups: Vec::new(),
+            // Off, as a limit that fits one loss is far too low for another.
             max_norm: None,
         }
     }
@@ -124,6 +126,7 @@ impl AdamOptions {
         let group = self
             .groups
             .iter()
+            // From the last: an exception may narrow one that was added before.
             .rev()
             .find(|group| crate::names::matches(&group.pattern, name));
         group.map_or((self.decay, 1.0), |group| (group.decay, group.rate_factor))

@@ -168,6 +168,7 @@ impl ModuleMapper for Assigner {
             values = transpose(&values, *n_rows, *n_columns);
             shape.reverse();
         }
+        // Kept: an optimiser of Burn's own finds its state by the parameter's id.
         let (id, tensor, mapper) = param.consume();
         if shape != tensor.shape().to_vec() {
             let expected = tensor.shape().to_vec();

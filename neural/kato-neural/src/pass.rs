@@ -32,6 +32,7 @@ impl Precision {
             Self::F16 => FloatDType::F16,
         };
         debug_assert_eq!(factor.dtype(), DType::F32, "masters are f32");
+        // There and back: the product then sums in f32, as the instructions of a GPU do.
         factor.cast(format).cast(FloatDType::F32)
     }
 }
@@ -54,6 +55,7 @@ impl Pass {
         Self {
             seed,
             step,
+            // Whole unless told: a part says where it begins.
             first_row: 0,
             training: true,
             fused: true,
@@ -65,6 +67,7 @@ impl Pass {
     #[must_use]
     pub const fn evaluation() -> Self {
         Self {
+            // Nothing is drawn, so that every evaluation is the same.
             seed: 0,
             step: 0,
             first_row: 0,

@@ -2,12 +2,14 @@
 
 mod event;
 mod fit;
+mod gather;
 mod options;
 mod parts;
 mod task;
 mod trainer;
 
 pub use event::{Batches, Ending, Event, FitReport, Observer};
+pub use gather::{Encoded, Gather};
 pub use options::{FitOptions, Place, TrainerOptions};
 pub use task::{Loss, Share, Task};
 pub use trainer::{StepReport, Trainer};

@@ -1,18 +1,22 @@
-//! Computes one head of attention, 32 queries at a time, forward and backward.
+//! Computes one head of attention, some queries at a time, forward and backward.
 //!
-//! Scores are kept as keys × 32 queries: the layout of a panel, so that the next product reads
-//! them where they are, and the softmax runs down the columns, 32 at a time.
+//! Scores are queries × keys, a row for each query, so that every product but those by transposed
+//! keys and values reads its factors where they are.
 
 mod layout;
 mod softmax;
 
+use std::ops::Range;
+
 use crate::instructions::Instructions;
-use crate::precision::Precision;
-use crate::simd::{self, COLUMNS, ROWS, Start, Tile};
-use crate::strips::{Strips, grow};
+use crate::rows::{Buffer, padded};
+use crate::simd::{self, Begin, COLUMNS, Left, ROWS, Right, Size, Target};
+use layout::turned;
 pub(crate) use layout::{Columns, ColumnsMut, Targets};
-use layout::{as_columns, as_rows, columns_in_strips, turn};
 use softmax::{Softmax, SoftmaxBack};
+
+/// Scores that are computed at a time, as long as that is 32 queries: 128 KiB.
+const MAX_SCORES: usize = 1 << 15;
 
 /// Queries, keys and values of one head of one sequence.
 #[derive(Clone, Copy)]
@@ -31,124 +35,120 @@ pub(crate) struct Head<'a> {
 /// Buffers of one head; they grow with the number of keys, not with its square.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
-    /// Keys, and values, in strips of 8 rows.
-    key_rows: Strips,
-    value_rows: Strips,
-    /// Keys, and values, in strips of 8 columns.
-    key_columns: Vec<f32>,
-    value_columns: Vec<f32>,
-    /// 32 queries, and gradients of outputs, as columns.
-    queries: Vec<f32>,
-    d_outputs: Vec<f32>,
-    /// The same as rows of whole panels.
-    query_rows: Vec<f32>,
-    d_output_rows: Vec<f32>,
-    /// Scores, then probabilities: keys × 32 queries; and gradients of them.
-    scores: Vec<f32>,
-    d_scores: Vec<f32>,
-    /// Outputs, or gradients of queries: width × 32 queries.
-    across: Vec<f32>,
-    /// Gradients of keys and of values.
-    d_keys: Vec<f32>,
-    d_values: Vec<f32>,
-    strip: Vec<f32>,
+    /// Keys, or values, turned: panels of 32 of them.
+    turned_keys: Buffer<f32>,
+    turned_values: Buffer<f32>,
+    /// Scores, then probabilities; and gradients of them.
+    scores: Buffer<f32>,
+    d_scores: Buffer<f32>,
+}
+
+/// Returns the values from a row of scores to the next.
+pub(crate) const fn score_stride(n_keys: usize) -> usize {
+    padded(n_keys.next_multiple_of(COLUMNS))
 }
 
 impl Head<'_> {
     fn scale(&self) -> f32 {
+        // The scale is applied by the softmax: queries are then read where they are.
         1.0 / (self.width as f32).sqrt()
     }
 
-    /// Computes outputs. With `kept`, it also stores the probabilities there, block by block.
+    /// Returns the queries in blocks: a function of shapes alone, so that sums have one order.
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        // Whole strips, and 32 queries at least: with fewer, keys would be read too often.
+        let most = (MAX_SCORES / score_stride(self.n_keys) / ROWS * ROWS).max(COLUMNS);
+        let n = self.n_queries;
+        // Blocks of like length: a short last one would waste its passes over the keys.
+        let length = n
+            .div_ceil(n.div_ceil(most).max(1))
+            .next_multiple_of(ROWS)
+            .max(ROWS);
+        (0..n)
+            .step_by(length)
+            .map(move |first| first..n.min(first + length))
+    }
+
+    /// Makes room for the scores of a block.
+    fn grow(&self, work: &mut Work) {
+        // Both at once, so that the way back after a way forward allocates nothing.
+        let rows = self.blocks().map(|block| block.len()).max().unwrap_or(0);
+        for buffer in [&mut work.scores, &mut work.d_scores] {
+            buffer.grow(rows * score_stride(self.n_keys));
+        }
+    }
+
+    /// Multiplies into a matrix whose rows are those of the left factor.
+    fn product(
+        &self,
+        (n_rows, n_columns, depth): (usize, usize, usize),
+        left: Left<'_, f32>,
+        right: Right<'_, f32>,
+        (values, stride): (&mut [f32], usize),
+        begin: Begin<'_>,
+    ) {
+        let size = Size {
+            n_rows,
+            n_columns,
+            depth,
+        };
+        let mut target = Target {
+            values,
+            stride,
+            begin,
+        };
+        simd::product_f32(self.instructions, size, left, right, &mut target);
+    }
+
+    /// Computes outputs. With `kept`, it also leaves the probabilities there.
     pub(crate) fn forward(
         &self,
         work: &mut Work,
         mut kept: Option<&mut [f32]>,
         mut out: ColumnsMut<'_>,
     ) {
-        let (n, width) = (self.n_keys, self.width);
-        work.key_rows.fill(
-            self.instructions,
-            Precision::F32,
-            self.keys.rows(0, n),
-            width,
-        );
-        columns_in_strips(self.values.rows(0, n), width, &mut work.value_columns);
-        for (block, first) in (0..self.n_queries).step_by(COLUMNS).enumerate() {
-            let used = COLUMNS.min(self.n_queries - first);
-            self.probabilities(work, first, used);
-            if let Some(kept) = &mut kept {
-                let length = n * COLUMNS;
-                kept[block * length..][..length].copy_from_slice(&work.scores[..length]);
-            }
-            grow(&mut work.across, width.next_multiple_of(ROWS) * COLUMNS);
-            self.across(&work.value_columns, &work.scores, &mut work.across);
-            turn(self, &mut work.across, 1.0, &mut out, (first, used));
-        }
-    }
-
-    /// Computes the probabilities of `used` queries from `first` on, as keys × 32.
-    fn probabilities(&self, work: &mut Work, first: usize, used: usize) {
-        let rows = self.queries.rows(first, used);
-        as_columns(
-            self.instructions,
-            rows,
-            self.width,
-            self.scale(),
-            &mut work.queries,
-        );
-        grow(
-            &mut work.scores,
-            self.n_keys.next_multiple_of(ROWS) * COLUMNS,
-        );
-        self.down(&work.key_rows, &work.queries, &mut work.scores);
-        let scores = &mut work.scores[..self.n_keys * COLUMNS];
-        simd::run(
-            self.instructions,
-            Softmax {
-                scores,
-                mask: self.mask,
-            },
-        );
-    }
-
-    /// Multiplies rows in strips by 32 columns: keys × 32.
-    fn down(&self, rows: &Strips, columns: &[f32], out: &mut [f32]) {
-        for strip in 0..self.n_keys.div_ceil(ROWS) {
-            let out = &mut out[strip * ROWS * COLUMNS..];
-            let n_rows = ROWS.min(self.n_keys - strip * ROWS);
-            let start = Start::Row(&[0.0; COLUMNS]);
-            let tile = Tile {
-                start,
-                out,
-                out_stride: COLUMNS,
-                n_rows,
+        turned(self.keys, self, &mut work.turned_keys);
+        self.grow(work);
+        let stride = score_stride(self.n_keys);
+        for block in self.blocks() {
+            // Probabilities are computed where they stay, and never copied.
+            let scores = match &mut kept {
+                Some(kept) => &mut kept[block.start * stride..],
+                None => &mut *work.scores,
             };
-            let panel = &columns[..self.width * COLUMNS];
-            simd::tile_f32(
-                self.instructions,
-                rows.values(strip, self.width),
-                panel,
-                tile,
+            let scores = &mut scores[..block.len() * stride];
+            self.probabilities(&work.turned_keys, &block, scores);
+            self.product(
+                (block.len(), self.width, self.n_keys),
+                Left::rows(scores, stride),
+                self.values.right(0),
+                out.target(block.start),
+                Begin::Zero,
             );
         }
     }
 
-    /// Multiplies columns in strips by scores: width × 32.
-    fn across(&self, columns: &[f32], scores: &[f32], out: &mut [f32]) {
-        let length = self.n_keys * ROWS;
-        for strip in 0..self.width.div_ceil(ROWS) {
-            let out = &mut out[strip * ROWS * COLUMNS..];
-            let start = Start::Row(&[0.0; COLUMNS]);
-            let tile = Tile {
-                start,
-                out,
-                out_stride: COLUMNS,
-                n_rows: ROWS,
-            };
-            let (strip, panel) = (&columns[strip * length..][..length], self.n_keys * COLUMNS);
-            simd::tile_f32(self.instructions, strip, &scores[..panel], tile);
-        }
+    /// Computes the probabilities of a block of queries.
+    fn probabilities(&self, turned_keys: &[f32], block: &Range<usize>, scores: &mut [f32]) {
+        let stride = score_stride(self.n_keys);
+        // Columns behind the last key are computed too: they cost nothing and need no mask.
+        let columns = self.n_keys.next_multiple_of(COLUMNS);
+        self.product(
+            (block.len(), columns, self.width),
+            self.queries.left(block.start),
+            Right::bands(turned_keys, self.width * COLUMNS),
+            (scores, stride),
+            Begin::Zero,
+        );
+        let kernel = Softmax {
+            instructions: self.instructions,
+            scores,
+            stride,
+            n_keys: self.n_keys,
+            scale: self.scale(),
+            mask: self.mask,
+        };
+        simd::run(self.instructions, kernel);
     }
 
     /// Computes gradients; `kept` has the probabilities, which are computed again where there are
@@ -160,111 +160,80 @@ impl Head<'_> {
         d_out: Columns<'_>,
         mut to: Targets<'_>,
     ) {
-        let (n, width) = (self.n_keys, self.width);
-        let panels = width.next_multiple_of(COLUMNS);
-        work.key_rows.fill(
-            self.instructions,
-            Precision::F32,
-            self.keys.rows(0, n),
-            width,
-        );
-        work.value_rows.fill(
-            self.instructions,
-            Precision::F32,
-            self.values.rows(0, n),
-            width,
-        );
-        columns_in_strips(self.keys.rows(0, n), width, &mut work.key_columns);
-        for sums in [&mut work.d_keys, &mut work.d_values] {
-            sums.clear();
-            sums.resize(n.next_multiple_of(ROWS) * panels, 0.0);
+        let (n, width, stride) = (self.n_keys, self.width, score_stride(self.n_keys));
+        self.grow(work);
+        // Scores are computed again, and only they need keys that are turned.
+        if kept.is_none() {
+            turned(self.keys, self, &mut work.turned_keys);
         }
-        for (block, first) in (0..self.n_queries).step_by(COLUMNS).enumerate() {
-            let used = COLUMNS.min(self.n_queries - first);
-            match kept {
-                None => self.probabilities(work, first, used),
-                Some(kept) => {
-                    let rows = self.queries.rows(first, used);
-                    as_columns(
-                        self.instructions,
-                        rows,
-                        width,
-                        self.scale(),
-                        &mut work.queries,
-                    );
-                    grow(&mut work.scores, n.next_multiple_of(ROWS) * COLUMNS);
-                    let length = n * COLUMNS;
-                    work.scores[..length].copy_from_slice(&kept[block * length..][..length]);
+        turned(self.values, self, &mut work.turned_values);
+        for block in self.blocks() {
+            let length = block.len() * stride;
+            // What is kept was computed by the same calls, so its bits are those of a second time.
+            let probabilities = match kept {
+                Some(kept) => &kept[block.start * stride..][..length],
+                None => {
+                    let scores = &mut work.scores[..length];
+                    self.probabilities(&work.turned_keys, &block, scores);
+                    &*scores
                 }
-            }
-            as_columns(
-                self.instructions,
-                d_out.rows(first, used),
-                width,
-                1.0,
-                &mut work.d_outputs,
+            };
+            let begin = begin(&block);
+            // The block's scores are still in the cache for the four products that follow.
+            let d_scores = &mut work.d_scores[..length];
+            // Gradients of values are probabilities, turned, times gradients of outputs.
+            self.product(
+                (n, width, block.len()),
+                Left::columns(probabilities, stride),
+                d_out.right(block.start),
+                to.part(2).target(0),
+                begin,
             );
-            grow(&mut work.d_scores, n.next_multiple_of(ROWS) * COLUMNS);
-            self.down(&work.value_rows, &work.d_outputs, &mut work.d_scores);
-            as_rows(d_out.rows(first, used), width, &mut work.d_output_rows);
-            self.add_up(
-                &work.scores,
-                &work.d_output_rows,
-                &mut work.strip,
-                &mut work.d_values,
+            self.product(
+                (block.len(), n.next_multiple_of(COLUMNS), width),
+                d_out.left(block.start),
+                Right::bands(&work.turned_values, width * COLUMNS),
+                (d_scores, stride),
+                Begin::Zero,
             );
             let kernel = SoftmaxBack {
-                probabilities: &work.scores[..n * COLUMNS],
-                gradients: &mut work.d_scores[..n * COLUMNS],
+                instructions: self.instructions,
+                probabilities,
+                gradients: d_scores,
+                stride,
+                n_keys: n,
+                scale: self.scale(),
             };
             simd::run(self.instructions, kernel);
-            grow(&mut work.across, width.next_multiple_of(ROWS) * COLUMNS);
-            self.across(&work.key_columns, &work.d_scores, &mut work.across);
-            turn(
-                self,
-                &mut work.across,
-                self.scale(),
-                &mut to.part(0),
-                (first, used),
-            );
-            as_rows(self.queries.rows(first, used), width, &mut work.query_rows);
-            self.add_up(
-                &work.d_scores,
-                &work.query_rows,
-                &mut work.strip,
-                &mut work.d_keys,
-            );
-        }
-        for key in 0..n {
-            let from = &work.d_keys[key * panels..][..width];
-            for (out, sum) in to.part(1).row(key, width).iter_mut().zip(from) {
-                *out = sum * self.scale();
-            }
-            let from = &work.d_values[key * panels..][..width];
-            to.part(2).row(key, width).copy_from_slice(from);
+            self.scores_back(&block, d_scores, &mut to);
         }
     }
 
-    /// Adds scores times rows of 32 queries to sums of every key.
-    fn add_up(&self, scores: &[f32], rows: &[f32], strip: &mut Vec<f32>, sums: &mut [f32]) {
-        let stride = self.width.next_multiple_of(COLUMNS);
-        grow(strip, COLUMNS * ROWS);
-        for first in (0..self.n_keys).step_by(ROWS) {
-            let n_rows = ROWS.min(self.n_keys - first);
-            // Rows behind the last key may hold anything: their sums are not computed.
-            let row = |i: usize| &scores[(first + i.min(n_rows - 1)) * COLUMNS..][..COLUMNS];
-            simd::transpose(self.instructions, &std::array::from_fn(row), strip, ROWS);
-            for panel in 0..stride / COLUMNS {
-                let out = &mut sums[first * stride + panel * COLUMNS..];
-                let tile = Tile {
-                    start: Start::Out,
-                    out,
-                    out_stride: stride,
-                    n_rows,
-                };
-                let panel = &rows[panel * COLUMNS * COLUMNS..][..COLUMNS * COLUMNS];
-                simd::tile_f32(self.instructions, &strip[..COLUMNS * ROWS], panel, tile);
-            }
-        }
+    /// Computes gradients of a block of queries, and adds what it gives to those of the keys.
+    fn scores_back(&self, block: &Range<usize>, d_scores: &[f32], to: &mut Targets<'_>) {
+        let (n, width, stride) = (self.n_keys, self.width, score_stride(self.n_keys));
+        self.product(
+            (block.len(), width, n),
+            Left::rows(d_scores, stride),
+            self.keys.right(0),
+            to.part(0).target(block.start),
+            Begin::Zero,
+        );
+        self.product(
+            (n, width, block.len()),
+            Left::columns(d_scores, stride),
+            self.queries.right(block.start),
+            to.part(1).target(0),
+            begin(block),
+        );
+    }
+}
+
+/// Returns what gradients of keys and values begin with: the first block finds nothing there.
+const fn begin(block: &Range<usize>) -> Begin<'static> {
+    if block.start == 0 {
+        Begin::Zero
+    } else {
+        Begin::Add
     }
 }

@@ -44,6 +44,7 @@ impl BatchNorm {
                 .step_by(width)
                 .map(|&value| f64::from(value))
         };
+        // In f64: batches are small, and columns of one value must give no negative variance.
         let n = (x.len() / width) as f64;
         let mean = column().sum::<f64>() / n;
         (
@@ -89,6 +90,7 @@ impl BatchNorm {
             for i in (j..x.len()).step_by(width) {
                 y[i] = ((f64::from(x[i]) - level) * scale + f64::from(bias[j])) as f32;
             }
+            // Running values estimate the whole, hence n − 1, as PyTorch has it.
             let unbiased = spread * n as f64 / (n - 1) as f64;
             mean[j] += self.momentum * (level as f32 - mean[j]);
             variance[j] += self.momentum * (unbiased as f32 - variance[j]);
@@ -117,6 +119,7 @@ impl BatchNorm {
         check("y", "as x", y.len(), x.len())?;
         for (i, (y, &x)) in y.iter_mut().zip(x).enumerate() {
             let j = i % width;
+            // Running values do not change here, so rows are independent.
             let scale = gain[j] / (variance[j] + self.epsilon).sqrt();
             *y = (x - mean[j]).mul_add(scale, bias[j]);
         }
@@ -152,6 +155,7 @@ impl BatchNorm {
             let level: f64 = places().map(|i| f64::from(dy[i])).sum();
             let slope: f64 = places().map(|i| f64::from(dy[i]) * normal(i)).sum();
             for i in places() {
+                // A shift of the column, or a stretch, changes no output: both parts are taken out.
                 let rest = f64::from(dy[i]) - (level + normal(i) * slope) / n;
                 dx[i] = (f64::from(gain[j]) * scale * rest) as f32;
             }

@@ -6,9 +6,9 @@ use super::layer::At;
 use super::options::{Pass, RecurrentOptions};
 use super::plan::Plan;
 use crate::error::{Error, check};
-use crate::panels::{Begin, Panels};
-use crate::simd;
-use crate::strips::{Rows, Strips, grow};
+use crate::panels::Panels;
+use crate::rows::{RowPairs, Rows, grow};
+use crate::simd::{self, Begin};
 use look::{Look, LookBack, Part};
 
 /// Weights by which a decoder attends: its output becomes `h + out(attention(query(h)))`.
@@ -124,6 +124,7 @@ impl AttendTape {
         grow(&mut self.d_scores, n_keys);
         for sums in [&mut self.d_keys, &mut self.d_values] {
             sums.clear();
+            // Steps add to these, so they begin with zeros each time.
             sums.resize(plan.n_rows() * n_keys * n, 0.0);
         }
     }
@@ -161,6 +162,7 @@ impl Attend {
         check("out", "hidden × hidden", weights.out.len(), n * n)?;
         check("out_bias", "hidden", weights.out_bias.len(), n)?;
         let panels = || [0; 2].map(|_| Panels::new(options.instructions, options.precision));
+        // Buffers of the packing before are used again: this runs once a step.
         let mut packed = former.unwrap_or_else(|| Self {
             options: *options,
             n_heads: 0,
@@ -198,7 +200,7 @@ impl Attend {
         (plan, at): (&Plan, At),
         h: &[f32],
         memory: &Memory<'_>,
-        strips: &mut Strips,
+        pairs: &mut RowPairs,
     ) {
         let n = self.options.n_hidden;
         let rows = |values| Rows {
@@ -207,11 +209,13 @@ impl Attend {
             n_rows: at.active,
         };
         let query = &mut tape.query[at.rows(n)];
-        self.query[0].multiply(rows(h), strips, query, n, Begin::Bias(&self.biases[0]));
+        self.query[0].multiply(rows(h), pairs, query, n, Begin::Bias(&self.biases[0]));
         let n_scores = self.n_heads * memory.n_keys;
+        // Every sequence has a memory of its own, so queries do not share products.
         for r in 0..at.active {
             let row = at.t * at.n_rows + r;
             let kernel = Look {
+                instructions: self.options.instructions,
                 n_heads: self.n_heads,
                 memory: Part::of(memory, plan.rows[r], n),
                 query: &tape.query[row * n..][..n],
@@ -222,8 +226,9 @@ impl Attend {
         }
         let merged = &mut tape.merged[at.rows(n)];
         let context = rows(&tape.context[at.rows(n)]);
-        self.out[0].multiply(context, strips, merged, n, Begin::Bias(&self.biases[1]));
+        self.out[0].multiply(context, pairs, merged, n, Begin::Bias(&self.biases[1]));
         for (merged, h) in merged.iter_mut().zip(h) {
+            // What was attended to is added to the output, so that it can be nothing.
             *merged += h;
         }
     }
@@ -234,7 +239,7 @@ impl Attend {
         tape: &mut AttendTape,
         (plan, at): (&Plan, At),
         memory: &Memory<'_>,
-        strips: &mut Strips,
+        pairs: &mut RowPairs,
         d_state: &mut [f32],
     ) {
         let n = self.options.n_hidden;
@@ -245,13 +250,15 @@ impl Attend {
         };
         let d_merged = &tape.d_merged[at.rows(n)];
         for (d_state, d_merged) in d_state.iter_mut().zip(d_merged) {
+            // The residual's gradient, past attention.
             *d_state += d_merged;
         }
-        self.out[1].multiply(rows(d_merged), strips, &mut tape.d_context, n, Begin::Zero);
+        self.out[1].multiply(rows(d_merged), pairs, &mut tape.d_context, n, Begin::Zero);
         let (n_scores, own) = (self.n_heads * memory.n_keys, memory.n_keys * n);
         for r in 0..at.active {
             let row = at.t * at.n_rows + r;
             let kernel = LookBack {
+                instructions: self.options.instructions,
                 n_heads: self.n_heads,
                 memory: Part::of(memory, plan.rows[r], n),
                 query: &mut tape.query[row * n..][..n],
@@ -264,6 +271,6 @@ impl Attend {
             simd::run(self.options.instructions, kernel);
         }
         let d_query = rows(&tape.query[at.rows(n)]);
-        self.query[1].multiply(d_query, strips, d_state, n, Begin::Add);
+        self.query[1].multiply(d_query, pairs, d_state, n, Begin::Add);
     }
 }

@@ -24,6 +24,7 @@ impl Kernel for Forward<'_> {
     #[inline(always)]
     fn run(self) {
         let n = self.n_hidden;
+        // Gates of a row lie side by side, in the order in which the weights have them.
         let gates = self.gates.chunks_exact_mut(n * self.cell.n_blocks());
         let states = self
             .before
@@ -65,6 +66,7 @@ impl Kernel for Forward<'_> {
 #[inline(always)]
 fn tanh_forward(gate: &mut [f32], after: &mut [f32]) {
     for (gate, after) in gate.iter_mut().zip(after) {
+        // The activation stays for the way back, whose slope is a function of it.
         *gate = tanh(*gate);
         *after = *gate;
     }
@@ -85,7 +87,9 @@ fn gru_forward(
     for j in 0..n {
         r[j] = sigmoid(r[j]);
         z[j] = sigmoid(z[j]);
+        // The reset works on the product by the state, after its bias, as PyTorch does it.
         candidate[j] = tanh(r[j].mul_add(recurrent[j], candidate[j]));
+        // One product instead of two: z · h + (1 − z) · n, rearranged.
         after[j] = z[j].mul_add(before[j] - candidate[j], candidate[j]);
     }
 }
@@ -196,7 +200,9 @@ fn gru_backward(
         candidate[j] = d_new;
         r[j] = d_new * recurrent[j] * reset * (1.0 - reset);
         z[j] = dh * (before[j] - new) * keep * (1.0 - keep);
+        // The bias inside the reset's product needs a gradient of its own.
         recurrent[j] = d_new * reset;
+        // What reaches the state before past the gates; the product back is added to it.
         d_state[j] = dh * keep;
     }
 }
@@ -221,12 +227,14 @@ fn lstm_backward(
     let (before, after, d_state) = (&before[..n], &after[..n], &d_state[..n]);
     for j in 0..n {
         let (input, forget, new, output) = (i[j], f[j], g[j], o[j]);
+        // Computed again: to keep it would be one more tape as large as the states.
         let (dh, squashed) = (d_state[j], tanh(after[j]));
         let dc = (dh * output).mul_add(1.0 - squashed * squashed, d_cell[j]);
         i[j] = dc * new * input * (1.0 - input);
         f[j] = dc * before[j] * forget * (1.0 - forget);
         g[j] = dc * input * (1.0 - new * new);
         o[j] = dh * squashed * output * (1.0 - output);
+        // The cell's own way back in time, which no product takes part in.
         d_cell[j] = dc * forget;
     }
 }

@@ -1,5 +1,6 @@
 //! Runs a recurrent net that reads its own predictions, or the true values, step by step.
 
+mod back;
 mod input;
 mod steps;
 
@@ -9,12 +10,11 @@ use super::attend::{Attend, CrossAttention, CrossGradients, Memory};
 use super::layer::LayerWeights;
 use super::options::{Pass, RecurrentOptions};
 use super::plan::divide;
-use super::stack::{OUTPUT_PLACE, Stack, add};
+use super::stack::Stack;
 use super::tape::Task;
-use crate::dropout::{Draw, Dropout};
+use crate::dropout::Draw;
 use crate::error::{Error, check};
 use crate::panels::Panels;
-use crate::weight_gradient::Segment;
 
 pub use input::{DecoderGradients, DecoderInput, Projection};
 
@@ -137,6 +137,7 @@ impl RecurrentDecoder {
     /// [`Error::Length`] where a weight has another shape, [`Error::Option`] where the number of
     /// heads does not divide that of hidden units.
     pub fn pack_attention(&mut self, weights: CrossAttention<'_>, pass: Pass) -> Result<(), Error> {
+        // Its buffers serve again.
         let former = self.attend.take();
         self.attend = Some(Attend::pack(&self.stack.options, former, &weights, pass)?);
         Ok(())
@@ -161,6 +162,7 @@ impl RecurrentDecoder {
             });
         }
         input.check(&self.stack.options)?;
+        // A memory without weights would be passed over in silence.
         if input.memory.is_some() && self.attend.is_none() {
             return Err(Error::Order {
                 call: "forward",
@@ -187,11 +189,28 @@ impl RecurrentDecoder {
         self.truth.clear();
         match input.truth {
             Some((_, steps)) => self.truth.extend_from_slice(steps),
+            // Without true values, every input is a prediction.
             None => self.truth.resize(steps, false),
         }
+        // Tasks are written while the weights beside them are read.
         let mut tasks = std::mem::take(&mut self.tasks);
         tasks.par_iter_mut().for_each(|task| self.run(task, &input));
         self.tasks = tasks;
+        self.hand_out(steps, predictions);
+        self.last = Some(Shape {
+            batch,
+            steps,
+            draw,
+            n_keys: input.memory.map(|memory| memory.n_keys),
+            whole: true,
+        });
+        Ok(())
+    }
+
+    /// Copies the predictions out of the tapes.
+    fn hand_out(&self, steps: usize, predictions: &mut [f32]) {
+        let k = self.stack.options.n_inputs;
+        // Nothing is predicted behind a sequence's end.
         predictions.fill(0.0);
         for task in &self.tasks {
             for t in 0..task.plan.n_steps() {
@@ -201,14 +220,6 @@ impl RecurrentDecoder {
                 }
             }
         }
-        self.last = Some(Shape {
-            batch,
-            steps,
-            draw,
-            n_keys: input.memory.map(|memory| memory.n_keys),
-            whole: true,
-        });
-        Ok(())
     }
 
     /// Goes the last pass back from the gradient of its predictions, `[batch, steps, inputs]`; what
@@ -239,192 +250,5 @@ impl RecurrentDecoder {
         attention: &mut CrossGradients<'_>,
     ) -> Result<(), Error> {
         self.go_back(predictions, gradients, Some((memory, attention)))
-    }
-
-    fn go_back(
-        &mut self,
-        predictions: &[f32],
-        gradients: &mut DecoderGradients<'_, '_>,
-        attention: Option<(Memory<'_>, &mut CrossGradients<'_>)>,
-    ) -> Result<(), Error> {
-        let memory = attention.as_ref().map(|(memory, _)| *memory);
-        if let Some((memory, gradients)) = &attention {
-            let batch = self.last.map_or(0, |shape| shape.batch);
-            memory.check(&self.stack.options, batch)?;
-            gradients.check(self.stack.options.n_hidden, memory)?;
-        }
-        let shape = self.checked(predictions, gradients, memory)?;
-        let (n, k) = (self.stack.options.n_hidden, self.stack.options.n_inputs);
-        let top = self.stack.options.n_layers - 1;
-        let mut tasks = std::mem::take(&mut self.tasks);
-        tasks
-            .par_iter_mut()
-            .for_each(|task| self.run_back(task, shape, predictions, memory));
-        self.tasks = tasks;
-        self.stack.weight_gradients(&self.tasks, gradients.layers);
-        let dropped = Dropout::new(shape.draw, self.stack.options.output_dropout, OUTPUT_PLACE);
-        let segment = |task: usize| {
-            let task = &self.tasks[task];
-            let after = match memory {
-                Some(_) => &task.attend.merged,
-                None => task.layers[top]
-                    .h
-                    .get(task.plan.n_rows() * n..)
-                    .unwrap_or_default(),
-            };
-            let x = if dropped.is_some() {
-                &task.dropped
-            } else {
-                after
-            };
-            Segment {
-                dy: &task.wide,
-                dy_stride: k,
-                x,
-                x_stride: n,
-                rows: &task.plan.valid,
-            }
-        };
-        let product = self.stack.product(k, n, self.tasks.len());
-        product.compute(
-            &mut self.stack.scratches,
-            segment,
-            gradients.projection,
-            Some(gradients.projection_bias),
-        );
-        self.stack
-            .initial_gradients(&self.tasks, shape.batch, &mut gradients.initial);
-        if let Some((memory, attention)) = attention {
-            self.attention_gradients(memory, attention);
-        }
-        gradients.start.fill(0.0);
-        for task in &self.tasks {
-            // The first step is the last on the way back, so its gradients are still there.
-            let n_rows = task.plan.active.first().copied().unwrap_or(0);
-            for dx in task.dx.chunks_exact(k).take(n_rows) {
-                add(gradients.start, dx);
-            }
-        }
-        Ok(())
-    }
-
-    /// Computes the gradients of attention's weights, and copies those of the memory.
-    fn attention_gradients(&mut self, memory: Memory<'_>, gradients: &mut CrossGradients<'_>) {
-        let n = self.stack.options.n_hidden;
-        let (top, own) = (self.stack.options.n_layers - 1, memory.n_keys * n);
-        let product = self.stack.product(n, n, self.tasks.len());
-        let segment = |task: usize| {
-            let task = &self.tasks[task];
-            let (dy, rows) = (&task.attend.query, &task.plan.valid);
-            let x = task.layers[top]
-                .h
-                .get(task.plan.n_rows() * n..)
-                .unwrap_or_default();
-            Segment {
-                dy,
-                dy_stride: n,
-                x,
-                x_stride: n,
-                rows,
-            }
-        };
-        let scratches = &mut self.stack.scratches;
-        product.compute(
-            scratches,
-            segment,
-            gradients.query,
-            Some(gradients.query_bias),
-        );
-        let segment = |task: usize| {
-            let task = &self.tasks[task];
-            let (dy, x, rows) = (
-                &task.attend.d_merged,
-                &task.attend.context,
-                &task.plan.valid,
-            );
-            Segment {
-                dy,
-                dy_stride: n,
-                x,
-                x_stride: n,
-                rows,
-            }
-        };
-        product.compute(scratches, segment, gradients.out, Some(gradients.out_bias));
-        for task in &self.tasks {
-            for (r, &row) in task.plan.rows.iter().enumerate() {
-                let (from, to) = (r * own..(r + 1) * own, row * own..(row + 1) * own);
-                gradients.keys[to.clone()].copy_from_slice(&task.attend.d_keys[from.clone()]);
-                gradients.values[to].copy_from_slice(&task.attend.d_values[from]);
-            }
-        }
-    }
-
-    /// Checks the arguments of a way back, and notes that the tapes are used up.
-    fn checked(
-        &mut self,
-        predictions: &[f32],
-        gradients: &DecoderGradients<'_, '_>,
-        memory: Option<Memory<'_>>,
-    ) -> Result<Shape, Error> {
-        let shape = self.last.filter(|shape| shape.whole);
-        let shape = shape.ok_or(Error::Order {
-            call: "backward",
-            before: "forward",
-        })?;
-        if self.packed != Some(Pass::Training) {
-            return Err(Error::Order {
-                call: "backward",
-                before: "pack for training",
-            });
-        }
-        if memory.map(|memory| memory.n_keys) != shape.n_keys {
-            return Err(Error::Order {
-                call: "backward",
-                before: "forward with this memory",
-            });
-        }
-        let packed = self
-            .attend
-            .as_ref()
-            .is_none_or(|attend| attend.pass == Pass::Training);
-        if memory.is_some() && !packed {
-            return Err(Error::Order {
-                call: "backward",
-                before: "pack_attention for training",
-            });
-        }
-        let options = &self.stack.options;
-        let (n, k) = (options.n_hidden, options.n_inputs);
-        let length = shape.batch * shape.steps * k;
-        check(
-            "predictions",
-            "batch × steps × inputs",
-            predictions.len(),
-            length,
-        )?;
-        check("layers", "layers", gradients.layers.len(), options.n_layers)?;
-        for (l, layer) in gradients.layers.iter().enumerate() {
-            layer.as_weights().check(options, l)?;
-        }
-        check(
-            "projection",
-            "inputs × hidden",
-            gradients.projection.len(),
-            k * n,
-        )?;
-        check(
-            "projection_bias",
-            "inputs",
-            gradients.projection_bias.len(),
-            k,
-        )?;
-        check("start", "inputs", gradients.start.len(), k)?;
-        gradients.initial.as_state().check(options, shape.batch)?;
-        self.last = Some(Shape {
-            whole: false,
-            ..shape
-        });
-        Ok(shape)
     }
 }

@@ -1,5 +1,6 @@
 //! Runs a recurrent net over given inputs.
 
+mod back;
 mod input;
 
 use rayon::prelude::*;
@@ -11,7 +12,6 @@ use super::stack::Stack;
 use super::tape::Task;
 use crate::dropout::Draw;
 use crate::error::{Error, check};
-use crate::strips::grow;
 
 pub use input::{EncoderGradients, EncoderInput, EncoderUpstream};
 
@@ -129,6 +129,7 @@ impl RecurrentEncoder {
         let stack = &self.stack;
         self.tasks.par_iter_mut().for_each(|task| {
             task.begin(&stack.options, initial, batch);
+            // Inputs are put in the order of steps, so that a step's rows lie together.
             for t in 0..task.plan.n_steps() {
                 let at = task.at(t);
                 let x = &mut task.layers[0].x[at.rows(k)];
@@ -138,6 +139,7 @@ impl RecurrentEncoder {
             }
             stack.all_steps(task, draw);
         });
+        // Only now: where an argument did not fit, the tapes are still those of the pass before.
         self.last = Some(Shape {
             batch,
             steps,
@@ -198,6 +200,7 @@ impl RecurrentEncoder {
             let rows = task.plan.rows.iter().zip(&task.plan.lengths);
             for (r, (&row, &length)) in rows.enumerate() {
                 for l in 0..layers {
+                    // A sequence's last state lies at its own length, not at that of the longest.
                     let from = &states(task, l)[(length * task.plan.n_rows() + r) * n..][..n];
                     out[(l * batch + row) * n..][..n].copy_from_slice(from);
                 }
@@ -230,120 +233,5 @@ impl RecurrentEncoder {
             }
         }
         Ok(())
-    }
-
-    /// Goes the last pass back. It uses up what the pass left: the next way back needs a pass of
-    /// its own.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Length`] where a gradient has another shape, [`Error::Order`] without a pass
-    /// before it, or where weights were packed for inference.
-    pub fn backward(
-        &mut self,
-        upstream: EncoderUpstream<'_>,
-        gradients: &mut EncoderGradients<'_, '_>,
-    ) -> Result<(), Error> {
-        let Shape {
-            batch, steps, draw, ..
-        } = self.checked(&upstream, gradients)?;
-        let stack = &self.stack;
-        let (n, k) = (stack.options.n_hidden, stack.options.n_inputs);
-        let wants_inputs = gradients.inputs.is_some();
-        self.tasks.par_iter_mut().for_each(|task| {
-            task.begin_back(&stack.options, upstream.hidden, upstream.cell, batch);
-            let length = task.plan.n_steps() * task.plan.n_rows();
-            grow(&mut task.between, length * n);
-            if wants_inputs {
-                grow(&mut task.wide, length * k);
-            }
-            if let Some(outputs) = upstream.outputs {
-                for t in 0..task.plan.n_steps() {
-                    let rows = task.at(t).rows(n);
-                    let rows = task.between[rows].chunks_exact_mut(n).zip(&task.plan.rows);
-                    for (to, &row) in rows {
-                        to.copy_from_slice(&outputs[(row * steps + t) * n..][..n]);
-                    }
-                }
-            }
-            stack.all_steps_back(task, draw, wants_inputs, upstream.outputs.is_some());
-        });
-        self.stack.weight_gradients(&self.tasks, gradients.layers);
-        let stack = &self.stack;
-        if let Some(initial) = &mut gradients.initial {
-            stack.initial_gradients(&self.tasks, batch, initial);
-        }
-        if let Some(inputs) = &mut gradients.inputs {
-            inputs.fill(0.0);
-            for task in &self.tasks {
-                for t in 0..task.plan.n_steps() {
-                    let rows = task.wide[task.at(t).rows(k)].chunks_exact(k);
-                    for (dx, &row) in rows.zip(&task.plan.rows) {
-                        inputs[(row * steps + t) * k..][..k].copy_from_slice(dx);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks the arguments of a way back, and notes that the tapes are used up.
-    fn checked(
-        &mut self,
-        upstream: &EncoderUpstream<'_>,
-        gradients: &EncoderGradients<'_, '_>,
-    ) -> Result<Shape, Error> {
-        let shape = self.shape("backward")?;
-        if !shape.whole {
-            return Err(Error::Order {
-                call: "backward",
-                before: "forward",
-            });
-        }
-        if self.packed != Some(Pass::Training) {
-            return Err(Error::Order {
-                call: "backward",
-                before: "pack for training",
-            });
-        }
-        let options = &self.stack.options;
-        let Shape { batch, steps, .. } = shape;
-        let states = options.n_layers * batch * options.n_hidden;
-        if let Some(hidden) = upstream.hidden {
-            check("hidden", "layers × batch × hidden", hidden.len(), states)?;
-        }
-        if let Some(cell) = upstream.cell {
-            let n = if options.cell.has_cell_state() {
-                states
-            } else {
-                0
-            };
-            check(
-                "cell",
-                "layers × batch × hidden for an LSTM, else 0",
-                cell.len(),
-                n,
-            )?;
-        }
-        if let Some(outputs) = upstream.outputs {
-            let n = batch * steps * options.n_hidden;
-            check("outputs", "batch × steps × hidden", outputs.len(), n)?;
-        }
-        if let Some(inputs) = &gradients.inputs {
-            let n = batch * steps * options.n_inputs;
-            check("inputs", "batch × steps × inputs", inputs.len(), n)?;
-        }
-        check("layers", "layers", gradients.layers.len(), options.n_layers)?;
-        for (l, layer) in gradients.layers.iter().enumerate() {
-            layer.as_weights().check(options, l)?;
-        }
-        if let Some(initial) = &gradients.initial {
-            initial.as_state().check(options, batch)?;
-        }
-        self.last = Some(Shape {
-            whole: false,
-            ..shape
-        });
-        Ok(shape)
     }
 }

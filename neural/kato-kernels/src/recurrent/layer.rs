@@ -5,9 +5,9 @@ use super::options::{Cell, Pass, RecurrentOptions};
 use super::tape::LayerTape;
 use crate::error::{Error, check};
 use crate::instructions::Instructions;
-use crate::panels::{Begin, Panels};
-use crate::simd;
-use crate::strips::{Rows, Strips};
+use crate::panels::Panels;
+use crate::rows::{RowPairs, Rows};
+use crate::simd::{self, Begin};
 
 /// Weights of a layer, in the layout and with the names' order of PyTorch.
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +133,7 @@ impl Layer {
     pub(super) fn pack(&mut self, weights: LayerWeights<'_>, pass: Pass) {
         let (cell, n, k) = (self.cell, self.n_hidden, self.n_inputs);
         let rows = cell.n_gates() * n;
+        // A GRU's new gate comes first on the tape, so that blocks of states lie together.
         let input_row = |row: usize| cell.input_gate(row / n) * n + row % n;
         self.input.pack_rows(weights.input, rows, k, input_row);
         self.recurrent
@@ -144,6 +145,7 @@ impl Layer {
                 .pack_columns(weights.recurrent, rows, n, |row| row);
         }
         self.bias.fill(0.0);
+        // Both biases are added here once, instead of at every step.
         for (row, bias) in self.bias[..rows].iter_mut().enumerate() {
             *bias = weights.input_bias[input_row(row)];
         }
@@ -161,7 +163,7 @@ impl Layer {
     }
 
     /// Begins gates with bias and inputs, of any rows of the tape that lie together.
-    pub(super) fn read(&self, tape: &mut LayerTape, at: At, strips: &mut Strips) {
+    pub(super) fn read(&self, tape: &mut LayerTape, at: At, pairs: &mut RowPairs) {
         let (k, width) = (self.n_inputs, self.width());
         let gates = &mut tape.gates[at.rows(width)];
         let inputs = Rows {
@@ -170,15 +172,16 @@ impl Layer {
             n_rows: at.active,
         };
         self.input
-            .multiply(inputs, strips, gates, width, Begin::Bias(&self.bias));
+            .multiply(inputs, pairs, gates, width, Begin::Bias(&self.bias));
     }
 
     /// Computes one step from such gates and the states on the tape.
-    pub(super) fn forward(&self, tape: &mut LayerTape, at: At, strips: &mut Strips) {
+    pub(super) fn forward(&self, tape: &mut LayerTape, at: At, pairs: &mut RowPairs) {
         let (n, width) = (self.n_hidden, self.width());
         let gates = &mut tape.gates[at.rows(width)];
         let states = self.cell.first_state_block() * n;
         let only_states = self.cell.n_gates() * n;
+        // A GRU's last block has no inputs: it begins with its bias alone.
         if only_states < width {
             for row in gates.chunks_exact_mut(width) {
                 row[only_states..].copy_from_slice(&self.bias[only_states..]);
@@ -190,7 +193,8 @@ impl Layer {
             n_rows: at.active,
         };
         self.recurrent
-            .multiply(before, strips, &mut gates[states..], width, Begin::Add);
+            .multiply(before, pairs, &mut gates[states..], width, Begin::Add);
+        // States after a step lie behind those before it on one tape.
         let boundary = at.next().rows(n).start;
         let (before, after) = tape.h.split_at_mut(boundary);
         let has_cell = self.cell.has_cell_state();
@@ -202,6 +206,7 @@ impl Layer {
             gates,
             before: &before[at.rows(n)],
             after: &mut after[..used],
+            // Cells without such a state have an empty tape, which has no such rows.
             cell_before: if has_cell {
                 &cell_before[at.rows(n)]
             } else {
@@ -218,7 +223,7 @@ impl Layer {
 
     /// Goes one step back: turns gates into their gradients, and the gradient of the state after
     /// the step into that of the one before.
-    pub(super) fn backward(&self, tape: &mut LayerTape, at: At, strips: &mut Strips) {
+    pub(super) fn backward(&self, tape: &mut LayerTape, at: At, pairs: &mut RowPairs) {
         let (n, width) = (self.n_hidden, self.width());
         let has_cell = self.cell.has_cell_state();
         let used = at.active * n;
@@ -256,12 +261,18 @@ impl Layer {
             n_rows: at.active,
         };
         self.recurrent_back
-            .multiply(d_gates, strips, &mut tape.d_state, n, begin);
+            .multiply(d_gates, pairs, &mut tape.d_state, n, begin);
     }
 
     /// Writes the gradients of inputs from those of gates, of any rows of the tape that lie
     /// together.
-    pub(super) fn read_back(&self, tape: &LayerTape, at: At, strips: &mut Strips, out: &mut [f32]) {
+    pub(super) fn read_back(
+        &self,
+        tape: &LayerTape,
+        at: At,
+        pairs: &mut RowPairs,
+        out: &mut [f32],
+    ) {
         let width = self.width();
         let d_gates = &tape.gates[at.rows(width)];
         let d_gates = Rows {
@@ -270,6 +281,6 @@ impl Layer {
             n_rows: at.active,
         };
         self.input_back
-            .multiply(d_gates, strips, out, self.n_inputs, Begin::Zero);
+            .multiply(d_gates, pairs, out, self.n_inputs, Begin::Zero);
     }
 }

@@ -60,6 +60,7 @@ impl Cell {
     /// Gate of the weights of inputs that the block `block` belongs to.
     pub(super) const fn input_gate(self, block: usize) -> usize {
         match self {
+            // On the tape the new gate comes first, in PyTorch's weights last.
             Self::Gru => (block + 2) % 3,
             Self::Tanh | Self::Lstm => block,
         }
@@ -211,6 +212,7 @@ impl State<'_> {
     pub(super) fn check(&self, options: &RecurrentOptions, batch: usize) -> Result<(), Error> {
         let n = options.n_layers * batch * options.n_hidden;
         check("hidden", "layers × batch × hidden", self.hidden.len(), n)?;
+        // A state that is not there has no values.
         let n = if options.cell.has_cell_state() { n } else { 0 };
         check(
             "cell",

@@ -3,7 +3,7 @@
 use super::layer::At;
 use crate::error::{Error, check};
 
-/// Rows of a task at most: two strips, between which a panel stays in the cache.
+/// Rows of a task at most: two pairs, between which a panel stays in the cache.
 const MAX_ROWS: usize = 16;
 /// Rows of a run at most.
 const RUN: usize = 128;
@@ -51,6 +51,7 @@ impl Plan {
                 .iter()
                 .take(most)
                 .take_while(|&&active| active == n_rows);
+            // Where some have ended, a step stands alone: rows between would hold nothing valid.
             let steps = whole.count().max(1);
             let active = if steps > 1 { steps * n_rows } else { active };
             let run = At { t, n_rows, active };
@@ -69,6 +70,7 @@ impl Plan {
         self.active.clear();
         self.valid.clear();
         for t in 0..steps {
+            // Lengths fall along the rows, so those that go on are the first ones.
             let active = self.lengths.partition_point(|&length| length > t);
             self.active.push(active);
             let first = t * self.rows.len();
@@ -92,6 +94,7 @@ pub(super) fn divide<T: Default + AsMut<Plan>>(
             reason: "at most 2³² rows over all steps",
         });
     }
+    // Kept from call to call, as everything that a pass needs.
     order.clear();
     order.extend(0..batch);
     if let Some(lengths) = lengths {
@@ -112,6 +115,7 @@ pub(super) fn divide<T: Default + AsMut<Plan>>(
         .next_multiple_of(STRIP)
         .clamp(STRIP, MAX_ROWS);
     let n_tasks = batch.div_ceil(rows);
+    // Tasks that stay keep their buffers.
     tasks.truncate(n_tasks);
     tasks.resize_with(n_tasks, T::default);
     for (task, rows) in tasks.iter_mut().zip(order.chunks(rows)) {

@@ -1,12 +1,14 @@
 //! Runs all layers of a recurrent net, a step at a time or a layer at a time.
 
-use super::layer::{At, Layer, LayerGradients, LayerWeights};
-use super::options::{Pass, RecurrentOptions, StateGradients};
+mod gradients;
+
+use super::layer::{At, Layer, LayerWeights};
+use super::options::{Pass, RecurrentOptions};
 use super::tape::Task;
 use crate::dropout::{Draw, Dropout};
 use crate::error::{Error, check};
 use crate::simd::{self, Kernel};
-use crate::weight_gradient::{Scratches, Segment, WeightGradient};
+use crate::weight_gradient::Scratches;
 
 /// All layers of a net, packed.
 #[derive(Debug)]
@@ -48,8 +50,9 @@ impl Stack {
     /// Runs a step through all layers; the inputs of the first are on the tape.
     pub(super) fn step(&self, task: &mut Task, at: At, draw: Option<Draw>) {
         for (l, layer) in self.layers.iter().enumerate() {
-            layer.read(&mut task.layers[l], at, &mut task.strips);
-            layer.forward(&mut task.layers[l], at, &mut task.strips);
+            // Step by step only where the next input is not known before.
+            layer.read(&mut task.layers[l], at, &mut task.pairs);
+            layer.forward(&mut task.layers[l], at, &mut task.pairs);
             self.hand_up(task, l, at, draw);
         }
     }
@@ -59,11 +62,11 @@ impl Stack {
     pub(super) fn all_steps(&self, task: &mut Task, draw: Option<Draw>) {
         for (l, layer) in self.layers.iter().enumerate() {
             for run in task.plan.runs() {
-                layer.read(&mut task.layers[l], run, &mut task.strips);
+                layer.read(&mut task.layers[l], run, &mut task.pairs);
             }
             for t in 0..task.plan.n_steps() {
                 let at = task.at(t);
-                layer.forward(&mut task.layers[l], at, &mut task.strips);
+                layer.forward(&mut task.layers[l], at, &mut task.pairs);
                 self.hand_up(task, l, at, draw);
             }
         }
@@ -72,6 +75,7 @@ impl Stack {
     /// Makes the outputs of a layer the inputs of the next one, if there is one.
     fn hand_up(&self, task: &mut Task, l: usize, at: At, draw: Option<Draw>) {
         let n = self.options.n_hidden;
+        // The last layer hands up nothing.
         let (below, above) = task.layers.split_at_mut(l + 1);
         let Some(above) = above.first_mut() else {
             return;
@@ -83,6 +87,7 @@ impl Stack {
                 let number = |r| task.plan.number(at.t, r);
                 self.drop_rows(dropout, number, from, to, false);
             }
+            // A copy: the states stay where the next step reads them.
             None => to.copy_from_slice(from),
         }
     }
@@ -92,9 +97,9 @@ impl Stack {
     pub(super) fn step_back(&self, task: &mut Task, at: At, draw: Option<Draw>, inputs: bool) {
         let n = self.options.n_hidden;
         for (l, layer) in self.layers.iter().enumerate().rev() {
-            layer.backward(&mut task.layers[l], at, &mut task.strips);
+            layer.backward(&mut task.layers[l], at, &mut task.pairs);
             if l > 0 || inputs {
-                layer.read_back(&task.layers[l], at, &mut task.strips, &mut task.dx);
+                layer.read_back(&task.layers[l], at, &mut task.pairs, &mut task.dx);
             }
             if l > 0 {
                 let to = &mut task.layers[l - 1].d_state[..at.active * n];
@@ -120,13 +125,14 @@ impl Stack {
                 let at = task.at(t);
                 let d_state = &mut task.layers[l].d_state[..at.active * n];
                 let from = &task.between[at.rows(n)];
+                // Only the last layer's outputs have gradients from outside.
                 if l + 1 < self.layers.len() {
                     let number = |r| task.plan.number(at.t, r);
                     self.hand_down(l + 1, number, from, d_state, draw);
                 } else if outputs {
                     add(d_state, from);
                 }
-                layer.backward(&mut task.layers[l], at, &mut task.strips);
+                layer.backward(&mut task.layers[l], at, &mut task.pairs);
             }
             // The layer above has been through, so what it read may be overwritten.
             let (out, k) = match l {
@@ -135,12 +141,7 @@ impl Stack {
                 _ => (&mut task.between, n),
             };
             for run in task.plan.runs() {
-                layer.read_back(
-                    &task.layers[l],
-                    run,
-                    &mut task.strips,
-                    &mut out[run.rows(k)],
-                );
+                layer.read_back(&task.layers[l], run, &mut task.pairs, &mut out[run.rows(k)]);
             }
         }
     }
@@ -149,7 +150,7 @@ impl Stack {
     pub(super) fn first_inputs_back(&self, task: &mut Task) {
         if task.plan.n_steps() > 0 {
             let at = task.at(0);
-            self.layers[0].read_back(&task.layers[0], at, &mut task.strips, &mut task.dx);
+            self.layers[0].read_back(&task.layers[0], at, &mut task.pairs, &mut task.dx);
         }
     }
 
@@ -187,94 +188,6 @@ impl Stack {
             adds,
         };
         simd::run(self.options.instructions, kernel);
-    }
-
-    /// Computes the gradients of all weights from the tapes of a whole way back.
-    pub(super) fn weight_gradients(
-        &mut self,
-        tasks: &[Task],
-        gradients: &mut [LayerGradients<'_>],
-    ) {
-        let (cell, n) = (self.options.cell, self.options.n_hidden);
-        let width = cell.n_blocks() * n;
-        for (l, gradients) in gradients.iter_mut().enumerate() {
-            let k = self.options.layer_inputs(l);
-            for &(block, gate, n_blocks) in cell.input_runs() {
-                let rows = gate * n..(gate + n_blocks) * n;
-                let segment = |task: usize| {
-                    let tape = &tasks[task].layers[l];
-                    let dy = tape.gates.get(block * n..).unwrap_or_default();
-                    Segment {
-                        dy,
-                        dy_stride: width,
-                        x: &tape.x,
-                        x_stride: k,
-                        rows: &tasks[task].plan.valid,
-                    }
-                };
-                let weights = &mut gradients.input[rows.start * k..rows.end * k];
-                let bias = Some(&mut gradients.input_bias[rows.clone()]);
-                self.product(rows.len(), k, tasks.len()).compute(
-                    &mut self.scratches,
-                    segment,
-                    weights,
-                    bias,
-                );
-            }
-            let segment = |task: usize| {
-                let tape = &tasks[task].layers[l];
-                let dy = tape
-                    .gates
-                    .get(cell.first_state_block() * n..)
-                    .unwrap_or_default();
-                Segment {
-                    dy,
-                    dy_stride: width,
-                    x: &tape.h,
-                    x_stride: n,
-                    rows: &tasks[task].plan.valid,
-                }
-            };
-            let product = self.product(cell.n_gates() * n, n, tasks.len());
-            product.compute(
-                &mut self.scratches,
-                segment,
-                gradients.recurrent,
-                Some(gradients.recurrent_bias),
-            );
-        }
-    }
-
-    /// Prepares a weight gradient over the tasks.
-    pub(super) const fn product(&self, n: usize, k: usize, n_segments: usize) -> WeightGradient {
-        WeightGradient {
-            instructions: self.options.instructions,
-            precision: self.options.precision,
-            n,
-            k,
-            n_segments,
-        }
-    }
-
-    /// Copies the gradients of the states at the start out of the tapes.
-    pub(super) fn initial_gradients(
-        &self,
-        tasks: &[Task],
-        batch: usize,
-        out: &mut StateGradients<'_>,
-    ) {
-        let n = self.options.n_hidden;
-        for task in tasks {
-            for (l, tape) in task.layers.iter().enumerate() {
-                for (r, &row) in task.plan.rows.iter().enumerate() {
-                    let to = (l * batch + row) * n..(l * batch + row + 1) * n;
-                    out.hidden[to.clone()].copy_from_slice(&tape.d_state[r * n..][..n]);
-                    if self.options.cell.has_cell_state() {
-                        out.cell[to].copy_from_slice(&tape.d_cell[r * n..][..n]);
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::attend::AttendTape;
 use super::layer::At;
 use super::options::{RecurrentOptions, State};
 use super::plan::Plan;
-use crate::strips::{Strips, grow};
+use crate::rows::{RowPairs, grow};
 
 /// What one layer leaves: a step after another, each with a row for every sequence of the task.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct LayerTape {
 pub(super) struct Task {
     pub(super) plan: Plan,
     pub(super) layers: Vec<LayerTape>,
-    pub(super) strips: Strips,
+    pub(super) pairs: RowPairs,
     /// Gradient of the inputs of a layer, at the step that the way back has reached.
     pub(super) dx: Vec<f32>,
     /// Outputs as a decoder's projection sees them, where some are dropped.
@@ -68,9 +68,11 @@ impl Task {
         let hidden = options.n_hidden;
         self.layers
             .resize_with(options.n_layers, LayerTape::default);
+        // Gradients of inputs of any layer pass through it, one layer at a time.
         grow(&mut self.dx, n * options.n_inputs.max(hidden));
         for (l, tape) in self.layers.iter_mut().enumerate() {
             grow(&mut tape.x, steps * n * options.layer_inputs(l));
+            // One more: the states at the start come first.
             grow(&mut tape.h, (steps + 1) * n * hidden);
             grow(
                 &mut tape.gates,
@@ -85,6 +87,7 @@ impl Task {
                     let state = &mut states[to..][..hidden];
                     match given {
                         Some(given) => state.copy_from_slice(&given[from..][..hidden]),
+                        // The buffer may hold the states of another batch.
                         None => state.fill(0.0),
                     }
                 };
@@ -113,6 +116,7 @@ impl Task {
             for (r, &row) in self.plan.rows.iter().enumerate() {
                 let put = |to: &mut [f32], given: Option<&[f32]>| match given {
                     Some(given) => to.copy_from_slice(&given[(l * batch + row) * n..][..n]),
+                    // The same buffers served the way back before.
                     None => to.fill(0.0),
                 };
                 put(&mut tape.d_state[r * n..][..n], hidden);

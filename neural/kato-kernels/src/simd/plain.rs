@@ -1,74 +1,70 @@
 //! Computes tiles in plain Rust: what runs where there is nothing better, and the tests' oracle.
 
-use super::{COLUMNS, Kernel, ROWS, Start, Tile};
+use super::COLUMNS;
+use super::product::Tile;
 
-/// Returns row `i` of what a tile's sums begin with.
+/// Computes a tile; `term` adds the products of one element of each factor to a sum.
+///
+/// # Safety
+///
+/// As the tile's fields say: `n_rows` rows and `width` columns of both factors, over `depth`
+/// elements, and of start and output, can be read or written.
 #[inline(always)]
-fn start_row(tile: &Tile<'_>, i: usize) -> [f32; COLUMNS] {
-    match tile.start {
-        Start::Row(row) => *row,
-        Start::Out => {
-            let at = i * tile.out_stride;
-            std::array::from_fn(|j| tile.out[at + j])
+pub(super) unsafe fn tile<T: Copy>(tiles: Tile<T>, term: impl Fn(T, T, f32) -> f32) {
+    let rows = tiles
+        .strips()
+        .flat_map(|tile| (0..tile.n_rows).map(move |i| (tile, i)));
+    for (tile, i) in rows {
+        let mut sums = [0.0; COLUMNS];
+        let sums = &mut sums[..tile.width];
+        // SAFETY: row `i`, columns below `width` and depths below `depth`, as the caller vouches.
+        unsafe {
+            if !tile.start.is_null() {
+                let start = tile.start.add(i * tile.start_stride);
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    *sum = *start.add(j);
+                }
+            }
+            for k in 0..tile.depth {
+                let a = *tile.left.add(i * tile.row + k * tile.left_depth);
+                let b = tile.right.add(k * tile.right_depth);
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    *sum = term(a, *b.add(j), *sum);
+                }
+            }
+            let out = tile.out.add(i * tile.out_stride);
+            for (j, &sum) in sums.iter().enumerate() {
+                *out.add(j) = sum;
+            }
         }
     }
 }
 
 /// Computes an f32 tile; a fused multiplication keeps the bits of the wide forms.
-pub(super) fn tile_f32(strip: &[f32], panel: &[f32], tile: &mut Tile<'_>) {
-    for i in 0..tile.n_rows {
-        let mut sums = start_row(tile, i);
-        for (a, b) in strip.chunks_exact(ROWS).zip(panel.chunks_exact(COLUMNS)) {
-            for (sum, &b) in sums.iter_mut().zip(b) {
-                *sum = a[i].mul_add(b, *sum);
-            }
-        }
-        let at = i * tile.out_stride;
-        tile.out[at..at + COLUMNS].copy_from_slice(&sums);
-    }
+///
+/// # Safety
+///
+/// As [`tile`].
+pub(super) unsafe fn tile_f32(all: Tile<f32>) {
+    // SAFETY: passed on.
+    unsafe { tile(all, f32::mul_add) }
 }
 
-/// Tile of pairs of bf16.
-pub(super) struct PairsTile<'a, 'b> {
-    pub(super) strip: &'a [u32],
-    pub(super) panel: &'a [u32],
-    pub(super) tile: &'a mut Tile<'b>,
-}
-
-/// Value of the upper half of a pair.
+/// Adds the products of two pairs of bf16.
 #[inline(always)]
-const fn high(pair: u32) -> f32 {
-    f32::from_bits(pair & 0xffff_0000)
+pub(super) fn pairs(a: u32, b: u32, sum: f32) -> f32 {
+    let high = |pair: u32| f32::from_bits(pair & 0xffff_0000);
+    let low = |pair: u32| f32::from_bits(pair << 16);
+    // A product of two bf16 is exact in f32, so this rounds as a fused one does.
+    sum + high(a) * high(b) + low(a) * low(b)
 }
 
-/// Value of the lower half of a pair.
-#[inline(always)]
-const fn low(pair: u32) -> f32 {
-    f32::from_bits(pair << 16)
-}
-
-impl Kernel for PairsTile<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let tile = self.tile;
-        for i in 0..tile.n_rows {
-            let mut sums = start_row(tile, i);
-            for (a, b) in self
-                .strip
-                .chunks_exact(ROWS)
-                .zip(self.panel.chunks_exact(COLUMNS))
-            {
-                let (odd, even) = (high(a[i]), low(a[i]));
-                for (sum, &b) in sums.iter_mut().zip(b) {
-                    // A product of two bf16 is exact in f32, so this rounds as a fused one does.
-                    *sum += odd * high(b);
-                    *sum += even * low(b);
-                }
-            }
-            let at = i * tile.out_stride;
-            tile.out[at..at + COLUMNS].copy_from_slice(&sums);
-        }
-    }
+/// Computes a tile of pairs of bf16.
+///
+/// # Safety
+///
+/// As [`tile`].
+pub(super) unsafe fn tile_pairs(all: Tile<u32>) {
+    // SAFETY: passed on.
+    unsafe { tile(all, pairs) }
 }

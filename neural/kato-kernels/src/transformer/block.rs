@@ -2,13 +2,14 @@
 
 use rayon::prelude::*;
 
+use super::kept::{Kept, Key};
 use super::options::{BlockInput, BlockOptions};
 use super::sequence::Work;
 use super::weights::{BlockGradients, BlockWeights, PackedBlock, check_lengths, lengths};
 use crate::error::{Error, check};
 use crate::pool::Pool;
 use crate::recurrent::Pass;
-use crate::strips::grow;
+use crate::rows::Buffer;
 
 /// Groups of sequences at most: each has sums of its own, and these are added in order.
 const MAX_GROUPS: usize = 8;
@@ -20,8 +21,9 @@ const PART: usize = 1 << 13;
 /// Transformer block: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net (pre-norm,
 /// Xiong and others, 2020).
 ///
-/// It keeps nothing from forward to backward: backward takes the input again and computes one
-/// sequence at a time anew, so that everything between stays in the cache. Results have the same
+/// It keeps nothing from forward to backward, unless [`BlockOptions::kept`] allows it: backward takes
+/// the input again and computes one sequence at a time anew, so that everything between stays in
+/// the cache. Results have the same
 /// bits for any number of threads.
 ///
 /// ```
@@ -50,8 +52,10 @@ pub struct TransformerBlock {
     packed: PackedBlock,
     pass: Option<Pass>,
     works: Pool<Work>,
+    /// What sequences of the last forward pass left.
+    kept: Vec<Kept>,
     /// Sums of each group, all tensors one behind the other.
-    sums: Vec<f32>,
+    sums: Buffer<f32>,
 }
 
 impl TransformerBlock {
@@ -68,7 +72,8 @@ impl TransformerBlock {
             packed,
             pass: None,
             works: Pool::new(),
-            sums: Vec::new(),
+            kept: Vec::new(),
+            sums: Buffer::new(),
         })
     }
 
@@ -86,8 +91,17 @@ impl TransformerBlock {
     pub fn pack(&mut self, weights: &BlockWeights<'_>, pass: Pass) -> Result<(), Error> {
         check_lengths(&self.options, weights.tensors().map(<[f32]>::len))?;
         self.packed.pack(weights, pass);
+        // What was computed with other weights is worth nothing.
+        self.kept.iter_mut().for_each(|kept| kept.key = None);
         self.pass = Some(pass);
         Ok(())
+    }
+
+    /// Exchanges the buffers that a pass works with for those of another block. Blocks that run one
+    /// after another then need one set of them, of which the sums of gradients are the largest part.
+    pub fn exchange_buffers(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.works, &mut other.works);
+        std::mem::swap(&mut self.sums, &mut other.sums);
     }
 
     fn check(&self, input: &BlockInput<'_>) -> Result<(), Error> {
@@ -95,6 +109,7 @@ impl TransformerBlock {
         check("x", "batch × rows × width", input.x.len(), n)?;
         if let Some(lengths) = input.lengths {
             check("lengths", "batch", lengths.len(), input.batch)?;
+            // A longer one would read its neighbour's rows.
             if lengths.iter().any(|&length| length > input.rows) {
                 return Err(Error::Option {
                     option: "lengths",
@@ -120,21 +135,44 @@ impl TransformerBlock {
         }
         self.check(&input)?;
         check("y", "as x", y.len(), input.x.len())?;
+        // Chunks of length 0 cannot be made; a batch without rows has none.
         let n = (input.rows * self.options.width).max(1);
         let width = self.options.width;
-        self.works
-            .prepare(|work| work.grow(&self.options, input.rows));
-        let sequences = input.x.par_chunks(n).zip(y.par_chunks_mut(n)).enumerate();
-        sequences.for_each(|(sequence, (x, y))| {
+        self.prepare(&input);
+        // Nothing goes back through weights that are packed for inference.
+        let limit = match self.pass {
+            Some(Pass::Training) => Kept::limit(&self.options, input.rows),
+            _ => 0,
+        };
+        let (options, packed, works) = (&self.options, &self.packed, &self.works);
+        let sequences = input.x.par_chunks(n).zip(y.par_chunks_mut(n));
+        let sequences = sequences.zip(&mut self.kept).enumerate();
+        sequences.for_each(|(sequence, ((x, y), kept))| {
             let place = input.place(sequence);
             let (valid, rest) = y.split_at_mut(place.length * width);
-            self.works.with(|work| {
-                work.forward(&self.options, &self.packed, place, &x[..valid.len()]);
-                work.finish(&self.options, &self.packed, place, valid);
+            let x = &x[..valid.len()];
+            works.with(|work| {
+                work.forward(options, packed, place, x, Pass::Inference);
+                work.finish(options, packed, place, valid);
+                if sequence < limit {
+                    kept.grow(options, input.rows);
+                    work.swap(kept);
+                }
             });
+            kept.key = (sequence < limit).then(|| Key::new(place, x));
+            // What lies behind a sequence's end must not look like a result.
             rest.fill(0.0);
         });
         Ok(())
+    }
+
+    /// Makes room for a batch.
+    fn prepare(&mut self, input: &BlockInput<'_>) {
+        self.works
+            .prepare(|work| work.grow(&self.options, input.rows));
+        if self.kept.len() < input.batch {
+            self.kept.resize_with(input.batch, Kept::default);
+        }
     }
 
     /// Writes the gradients of input and weights. `input` is that of the forward pass, whose
@@ -164,6 +202,7 @@ impl TransformerBlock {
             &self.options,
             gradients.tensors().map(|tensor| tensor.len()),
         )?;
+        self.prepare(&input);
         let n_sums: usize = lengths(&self.options).iter().sum();
         let n_groups = MAX_GROUPS
             .min(MAX_SUMS / n_sums)
@@ -171,49 +210,84 @@ impl TransformerBlock {
             .min(input.batch.max(1));
         // Sequences of a group: a function of options and batch alone, so that sums have one order.
         let per_group = input.batch.div_ceil(n_groups).max(1);
-        let n = (input.rows * self.options.width).max(1);
-        let mut sums = std::mem::take(&mut self.sums);
-        grow(&mut sums, n_groups * n_sums);
-        sums[..n_groups * n_sums].fill(0.0);
-        self.works
-            .prepare(|work| work.grow(&self.options, input.rows));
-        let groups = input
-            .x
-            .par_chunks(n * per_group)
-            .zip(dy.par_chunks(n * per_group));
-        let groups = groups.zip(dx.par_chunks_mut(n * per_group)).enumerate();
-        groups
-            .zip(sums.par_chunks_mut(n_sums))
-            .for_each(|((group, ((x, dy), dx)), sums)| {
-                self.works.with(|work| {
-                    let rows = x.chunks(n).zip(dy.chunks(n)).zip(dx.chunks_mut(n));
-                    for (i, ((x, dy), dx)) in rows.enumerate() {
-                        let place = input.place(group * per_group + i);
-                        let (valid, rest) = dx.split_at_mut(place.length * self.options.width);
-                        let (x, dy) = (&x[..valid.len()], &dy[..valid.len()]);
-                        work.forward(&self.options, &self.packed, place, x);
-                        work.backward(&self.options, &self.packed, place, (x, dy), valid, sums);
-                        rest.fill(0.0);
-                    }
-                });
-            });
-        let mut first = 0;
-        for tensor in gradients.tensors() {
-            let length = tensor.len();
-            tensor
-                .par_chunks_mut(PART)
-                .enumerate()
-                .for_each(|(part, out)| {
-                    out.fill(0.0);
-                    for sums in sums[..n_groups * n_sums].chunks_exact(n_sums) {
-                        for (out, sum) in out.iter_mut().zip(&sums[first + part * PART..]) {
-                            *out += sum;
-                        }
-                    }
-                });
-            first += length;
-        }
-        self.sums = sums;
+        // The last groups may get none.
+        let n_groups = input.batch.div_ceil(per_group);
+        // Sums are not cleared: the first sequence of a group begins them.
+        self.sums.grow(n_groups * n_sums);
+        let n = (input.rows * self.options.width).max(1) * per_group;
+        let (options, packed, works) = (&self.options, &self.packed, &self.works);
+        let groups = input.x.par_chunks(n).zip(dy.par_chunks(n));
+        let groups = groups.zip(dx.par_chunks_mut(n));
+        let groups = groups.zip(self.kept[..input.batch].par_chunks_mut(per_group));
+        let groups = groups.zip(self.sums.par_chunks_mut(n_sums)).enumerate();
+        groups.for_each(|(group, ((((x, dy), dx), kept), sums))| {
+            let group = Group {
+                input: &input,
+                first: group * per_group,
+                x,
+                dy,
+                dx,
+                kept,
+                sums,
+            };
+            works.with(|work| group.backward(options, packed, work));
+        });
+        add_up(&self.sums[..n_groups * n_sums], n_sums, gradients);
         Ok(())
+    }
+}
+
+/// Sequences whose gradients one thread adds up.
+struct Group<'a> {
+    input: &'a BlockInput<'a>,
+    /// Number of the first of them in the batch.
+    first: usize,
+    x: &'a [f32],
+    dy: &'a [f32],
+    dx: &'a mut [f32],
+    kept: &'a mut [Kept],
+    sums: &'a mut [f32],
+}
+
+impl Group<'_> {
+    /// Goes back through one sequence after another.
+    fn backward(self, options: &BlockOptions, packed: &PackedBlock, work: &mut Work) {
+        let n = (self.input.rows * options.width).max(1);
+        let rows = self.x.chunks(n).zip(self.dy.chunks(n));
+        let rows = rows.zip(self.dx.chunks_mut(n)).zip(self.kept);
+        for (i, (((x, dy), dx), kept)) in rows.enumerate() {
+            let place = self.input.place(self.first + i);
+            let (valid, rest) = dx.split_at_mut(place.length * options.width);
+            let (x, dy) = (&x[..valid.len()], &dy[..valid.len()]);
+            // What was kept serves once: the buffers are changed for those of the thread.
+            if kept.key.take().is_some_and(|key| key == Key::new(place, x)) {
+                work.swap(kept);
+                work.resume(options, packed, place, x);
+            } else {
+                work.forward(options, packed, place, x, Pass::Training);
+            }
+            let sums = (&mut *self.sums, i == 0);
+            work.backward(options, packed, place, (x, dy), valid, sums);
+            rest.fill(0.0);
+        }
+    }
+}
+
+/// Adds the sums of all groups, each `n_sums` long, in order.
+fn add_up(sums: &[f32], n_sums: usize, gradients: &mut BlockGradients<'_>) {
+    let mut first = 0;
+    for tensor in gradients.tensors() {
+        let length = tensor.len();
+        let parts = tensor.par_chunks_mut(PART).enumerate();
+        parts.for_each(|(part, out)| {
+            // Group after group, so that the order is that of the batch.
+            out.fill(0.0);
+            for sums in sums.chunks_exact(n_sums) {
+                for (out, sum) in out.iter_mut().zip(&sums[first + part * PART..]) {
+                    *out += sum;
+                }
+            }
+        });
+        first += length;
     }
 }

@@ -1,23 +1,28 @@
 //! Runs a transformer block over one sequence, with everything between in one thread's buffers.
 
+mod backward;
+
 use std::ops::Range;
 
-use super::branch::{Add, Gradients, add_branch, drop_rows, linear, multiply, split};
+use super::branch::add_branch;
+use super::kept::Kept;
+use super::matrix::Matrix;
 use super::options::BlockOptions;
-use super::weights::{PackedBlock, lengths};
+use super::product::{Across, linear};
+use super::weights::PackedBlock;
 use crate::activation::{self, Activation};
-use crate::attention::head::{self, Columns, ColumnsMut, Head, Targets};
+use crate::attention::head::{self, Columns, ColumnsMut, Head, score_stride};
 use crate::dropout::{Draw, Dropout};
 use crate::norm::LayerNorm;
-use crate::simd::{self, COLUMNS};
-use crate::strips::{Strips, grow};
-use crate::weight_gradient::Alone;
+use crate::recurrent::Pass;
+use crate::rows::{Buffer, RowPairs, Rows, grow};
+use crate::simd;
 
 /// Probabilities that are kept at most: half a megabyte.
 const MAX_KEPT: usize = 1 << 17;
 
 /// Sequence of a batch.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) sequence: usize,
     pub(super) length: usize,
@@ -36,100 +41,148 @@ impl Place {
 #[derive(Debug, Default)]
 pub(super) struct Work {
     /// Normalised rows before attention and before the net.
-    normal: [Vec<f32>; 2],
-    qkv: Vec<f32>,
+    normal: [Matrix; 2],
+    qkv: Matrix,
     /// Outputs of attention.
-    attended: Vec<f32>,
-    /// Rows between the two branches.
+    attended: Matrix,
+    /// Units of the net: before their activation, on the way back its derivative; and after it.
+    up: Matrix,
+    active: Matrix,
+    /// Gradients of what a branch gave, of outputs of attention, of the units before activation, and
+    /// of the projections.
+    d_branch: Matrix,
+    d_attended: Matrix,
+    d_up: Matrix,
+    d_qkv: Matrix,
+    /// Rows between the two branches, and their gradients.
     middle: Vec<f32>,
-    /// Units of the net before and after their activation.
-    up: Vec<f32>,
-    active: Vec<f32>,
-    /// What a branch adds; on the way back gradients of that width.
+    d_middle: Vec<f32>,
+    /// What a branch adds, and gradients of what it begins with.
     branch: Vec<f32>,
     d_normal: Vec<f32>,
-    d_middle: Vec<f32>,
-    d_up: Vec<f32>,
-    d_qkv: Vec<f32>,
-    strips: Strips,
+    pairs: RowPairs,
+    across: Across,
     head: head::Work,
-    alone: Alone,
-    rows: Vec<u32>,
-    /// Probabilities of all heads, where they are few.
-    kept: Vec<f32>,
+    /// Probabilities of all heads, where they are few, and whether they are those of the sequence.
+    probabilities: Buffer<f32>,
+    has_probabilities: bool,
 }
 
 impl Work {
     /// Makes room for sequences of up to `n` rows.
     pub(super) fn grow(&mut self, options: &BlockOptions, n: usize) {
-        let d = options.width;
+        let (d, f) = (options.width, options.n_hidden);
         let [normal_1, normal_2] = &mut self.normal;
-        let narrow = [
-            normal_1,
-            normal_2,
-            &mut self.attended,
-            &mut self.middle,
-            &mut self.branch,
-            &mut self.d_normal,
-            &mut self.d_middle,
-        ];
-        narrow.into_iter().for_each(|buffer| grow(buffer, n * d));
-        for buffer in [&mut self.qkv, &mut self.d_qkv] {
-            grow(buffer, 3 * n * d);
+        let narrow = [normal_1, normal_2, &mut self.attended, &mut self.d_attended];
+        for matrix in narrow.into_iter().chain([&mut self.d_branch]) {
+            matrix.grow(n, d);
         }
-        for buffer in [&mut self.up, &mut self.active, &mut self.d_up] {
-            grow(buffer, n * options.n_hidden);
+        for matrix in [&mut self.qkv, &mut self.d_qkv] {
+            matrix.grow(n, 3 * d);
         }
+        for matrix in [&mut self.up, &mut self.active, &mut self.d_up] {
+            matrix.grow(n, f);
+        }
+        // Only walked along, never across: these need no gaps between rows.
+        let plain = [&mut self.middle, &mut self.d_middle];
+        let plain = plain
+            .into_iter()
+            .chain([&mut self.branch, &mut self.d_normal]);
+        plain.for_each(|buffer| grow(buffer, n * d));
+        // The widest factor of either direction.
+        self.pairs.grow(options.precision, n, f.max(3 * d));
+        self.across.grow(options.precision, n, f.max(3 * d));
         // Fewer rows may keep more than all: every length up to `n` must find room.
         let kept = (0..=n).filter_map(|n| kept_of(options, n, d - d / options.n_heads));
-        grow(&mut self.kept, kept.map(|kept| kept.end).max().unwrap_or(0));
-        let known = self.rows.len();
-        self.rows.extend((known..n).map(|row| row as u32));
+        self.probabilities
+            .grow(kept.map(|kept| kept.end).max().unwrap_or(0));
     }
 
-    /// Computes everything up to the net's last layer. For the way back it keeps probabilities, as
-    /// long as they stay in the cache.
+    /// Computes everything up to the net's last layer. For training it keeps probabilities, as long
+    /// as they stay in the cache, and the activation's derivative.
     pub(super) fn forward(
         &mut self,
         options: &BlockOptions,
         packed: &PackedBlock,
         place: Place,
         x: &[f32],
+        pass: Pass,
     ) {
         let (n, d) = (place.length, options.width);
+        self.has_probabilities = pass == Pass::Training;
         let norm = LayerNorm::new(options.instructions);
         let [[gain, bias], [gain_2, bias_2]] = &packed.norms;
         let [normal_1, normal_2] = &mut self.normal;
-        norm.rows(x, gain, bias, &mut normal_1[..n * d]);
-        linear(&packed.qkv, normal_1, n, &mut self.strips, &mut self.qkv);
+        norm.rows(x, gain, bias, normal_1.target());
+        let target = self.qkv.target();
+        linear(&packed.qkv, normal_1.rows(n), &mut self.pairs, target);
         for first in (0..d).step_by(d / options.n_heads) {
+            let (values, stride) = self.attended.target();
+            // A head writes its own columns of the rows that the projection reads.
             let out = ColumnsMut {
-                values: &mut self.attended,
-                stride: d,
+                values,
+                stride,
                 first,
             };
-            let kept = kept_of(options, n, first).map(|kept| &mut self.kept[kept]);
-            head(options, &self.qkv, n, first).forward(&mut self.head, kept, out);
+            // Only the way back reads what is kept.
+            let kept = kept_of(options, n, first).filter(|_| pass == Pass::Training);
+            let kept = kept.map(|kept| &mut self.probabilities[kept]);
+            head(options, self.qkv.rows(n), first).forward(&mut self.head, kept, out);
         }
-        linear(
-            &packed.out,
-            &self.attended,
-            n,
-            &mut self.strips,
-            &mut self.branch,
-        );
+        let target = (&mut *self.branch, d);
+        linear(&packed.out, self.attended.rows(n), &mut self.pairs, target);
         let middle = &mut self.middle[..n * d];
         let dropout = place.dropout(options, 0);
         add_branch(options, place, dropout, x, &self.branch[..n * d], middle);
-        norm.rows(middle, gain_2, bias_2, &mut normal_2[..n * d]);
-        linear(&packed.up, normal_2, n, &mut self.strips, &mut self.up);
-        let (up, active) = (&self.up[..n * options.n_hidden], &mut self.active);
-        let kernel = activation::Forward {
-            activation: Activation::Gelu,
-            x: up,
-            y: active,
-        };
-        simd::run(options.instructions, kernel);
+        norm.rows(middle, gain_2, bias_2, normal_2.target());
+        let target = self.up.target();
+        linear(&packed.up, normal_2.rows(n), &mut self.pairs, target);
+        self.activate(options, n, pass);
+    }
+
+    /// Changes what `forward` left and has to be computed at a price for what is kept.
+    pub(super) const fn swap(&mut self, kept: &mut Kept) {
+        std::mem::swap(&mut self.qkv, &mut kept.qkv);
+        std::mem::swap(&mut self.attended, &mut kept.attended);
+        std::mem::swap(&mut self.middle, &mut kept.middle);
+        std::mem::swap(&mut self.up, &mut kept.up);
+    }
+
+    /// Computes the rest of what `forward` for training leaves from what was kept.
+    pub(super) fn resume(
+        &mut self,
+        options: &BlockOptions,
+        packed: &PackedBlock,
+        place: Place,
+        x: &[f32],
+    ) {
+        let n = place.length;
+        let norm = LayerNorm::new(options.instructions);
+        let [[gain, bias], [gain_2, bias_2]] = &packed.norms;
+        let [normal_1, normal_2] = &mut self.normal;
+        norm.rows(x, gain, bias, normal_1.target());
+        // Norms are cheaper to compute again than to keep.
+        norm.rows(&self.middle[..x.len()], gain_2, bias_2, normal_2.target());
+        // Heads compute their own then, one at a time in the cache.
+        self.has_probabilities = false;
+        self.activate(options, n, Pass::Training);
+    }
+
+    /// Applies the net's activation.
+    fn activate(&mut self, options: &BlockOptions, n: usize, pass: Pass) {
+        // What lies between rows goes along: that is cheaper than to stop at each end.
+        let length = n * self.up.stride;
+        let x = &mut self.up.values[..length];
+        let y = &mut self.active.values[..length];
+        if pass == Pass::Training {
+            simd::run(options.instructions, activation::GeluBoth { x, y });
+        } else {
+            let activation = Activation::Gelu;
+            simd::run(
+                options.instructions,
+                activation::Forward { activation, x, y },
+            );
+        }
     }
 
     /// Computes the block's outputs from there.
@@ -140,184 +193,40 @@ impl Work {
         place: Place,
         y: &mut [f32],
     ) {
-        linear(
-            &packed.down,
-            &self.active,
-            place.length,
-            &mut self.strips,
-            &mut self.branch,
-        );
+        let rows = self.active.rows(place.length);
+        let target = (&mut *self.branch, options.width);
+        linear(&packed.down, rows, &mut self.pairs, target);
         let dropout = place.dropout(options, 1);
         let n = y.len();
-        add_branch(
-            options,
-            place,
-            dropout,
-            &self.middle[..n],
-            &self.branch[..n],
-            y,
-        );
-    }
-
-    /// Goes back from there: writes the gradient of `x`, and adds those of the weights to `sums`.
-    pub(super) fn backward(
-        &mut self,
-        options: &BlockOptions,
-        packed: &PackedBlock,
-        place: Place,
-        (x, dy): (&[f32], &[f32]),
-        dx: &mut [f32],
-        sums: &mut [f32],
-    ) {
-        let (n, d) = (place.length, options.width);
-        let [
-            norm_1,
-            norm_1_bias,
-            qkv,
-            qkv_bias,
-            out,
-            out_bias,
-            norm_2,
-            norm_2_bias,
-            up,
-            up_bias,
-            down,
-            down_bias,
-        ] = split(sums, lengths(options));
-        let norm = LayerNorm::new(options.instructions);
-        let [normal_1, normal_2] = &self.normal;
-        let rows = &self.rows[..n];
-        let mut gradients = Gradients {
-            options,
-            rows,
-            alone: &mut self.alone,
-        };
-
-        drop_rows(
-            options,
-            place,
-            place.dropout(options, 1),
-            dy,
-            &mut self.branch[..n * d],
-        );
-        gradients.add(&packed.down, &self.branch, &self.active, down, down_bias);
-        multiply(
-            &packed.down.back,
-            &self.branch,
-            d,
-            n,
-            &mut self.strips,
-            &mut self.active,
-        );
-        let kernel = activation::Backward {
-            activation: Activation::Gelu,
-            x: &self.up[..n * options.n_hidden],
-            dy: &self.active,
-            dx: &mut self.d_up,
-        };
-        simd::run(options.instructions, kernel);
-        gradients.add(&packed.up, &self.d_up, normal_2, up, up_bias);
-        let hidden = options.n_hidden;
-        multiply(
-            &packed.up.back,
-            &self.d_up,
-            hidden,
-            n,
-            &mut self.strips,
-            &mut self.d_normal,
-        );
-        let d_middle = &mut self.d_middle[..n * d];
-        let (middle, d_normal) = (&self.middle[..n * d], &self.d_normal[..n * d]);
-        norm.rows_back(
-            middle,
-            &packed.norms[1][0],
-            d_normal,
-            d_middle,
-            (norm_2, norm_2_bias),
-        );
-        simd::run(
-            options.instructions,
-            Add {
-                to: d_middle,
-                from: dy,
-            },
-        );
-
-        drop_rows(
-            options,
-            place,
-            place.dropout(options, 0),
-            d_middle,
-            &mut self.branch[..n * d],
-        );
-        gradients.add(&packed.out, &self.branch, &self.attended, out, out_bias);
-        multiply(
-            &packed.out.back,
-            &self.branch,
-            d,
-            n,
-            &mut self.strips,
-            &mut self.d_normal,
-        );
-        for first in (0..d).step_by(d / options.n_heads) {
-            let d_out = Columns {
-                values: &self.d_normal,
-                stride: d,
-                first,
-            };
-            let to = Targets::Together {
-                values: &mut self.d_qkv,
-                stride: 3 * d,
-                firsts: [0, d, 2 * d].map(|part| part + first),
-            };
-            let kept = kept_of(options, n, first).map(|kept| &self.kept[kept]);
-            head(options, &self.qkv, n, first).backward(&mut self.head, kept, d_out, to);
-        }
-        gradients.add(&packed.qkv, &self.d_qkv, normal_1, qkv, qkv_bias);
-        multiply(
-            &packed.qkv.back,
-            &self.d_qkv,
-            3 * d,
-            n,
-            &mut self.strips,
-            &mut self.d_normal,
-        );
-        let d_normal = &self.d_normal[..n * d];
-        norm.rows_back(x, &packed.norms[0][0], d_normal, dx, (norm_1, norm_1_bias));
-        simd::run(
-            options.instructions,
-            Add {
-                to: dx,
-                from: &self.d_middle[..n * d],
-            },
-        );
+        // The residual is added last, to rows that are still in the cache.
+        let (middle, branch) = (&self.middle[..n], &self.branch[..n]);
+        add_branch(options, place, dropout, middle, branch, y);
     }
 }
 
 /// Returns where the probabilities of the head whose columns begin at `first` are kept; nowhere
 /// where those of all heads would not fit the cache.
 fn kept_of(options: &BlockOptions, n: usize, first: usize) -> Option<Range<usize>> {
-    let length = n.next_multiple_of(COLUMNS) * n;
+    let length = n * score_stride(n);
     let head = first / (options.width / options.n_heads);
     (length * options.n_heads <= MAX_KEPT).then(|| head * length..(head + 1) * length)
 }
 
 /// Describes the head whose columns begin at `first`.
-fn head<'a>(options: &BlockOptions, qkv: &'a [f32], n: usize, first: usize) -> Head<'a> {
-    let d = options.width;
+fn head<'a>(options: &BlockOptions, qkv: Rows<'a>, first: usize) -> Head<'a> {
     let columns = |part: usize| Columns {
-        values: qkv,
-        stride: 3 * d,
-        first: part * d + first,
+        values: qkv.values,
+        stride: qkv.stride,
+        first: part * options.width + first,
     };
     Head {
         instructions: options.instructions,
         queries: columns(0),
         keys: columns(1),
         values: columns(2),
-        n_queries: n,
-        n_keys: n,
-        width: d / options.n_heads,
+        n_queries: qkv.n_rows,
+        n_keys: qkv.n_rows,
+        width: options.width / options.n_heads,
         mask: None,
     }
 }

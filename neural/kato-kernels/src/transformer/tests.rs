@@ -132,11 +132,8 @@ fn values(point: &[f64]) -> Vec<f64> {
     y
 }
 
-/// Runs the kernel; returns outputs, then gradients.
-fn run(options: BlockOptions) -> [Vec<f32>; 2] {
-    let all: Vec<f32> = point().iter().map(|&value| value as f32).collect();
-    let upstream: Vec<f32> = upstream().iter().map(|&value| value as f32).collect();
-    let (x, mut rest) = all.split_at(upstream.len());
+/// Names tensors.
+fn weights<T: AsRef<[f32]>>(tensors: &[T; N_TENSORS]) -> BlockWeights<'_> {
     let [
         norm_1,
         norm_1_bias,
@@ -150,12 +147,8 @@ fn run(options: BlockOptions) -> [Vec<f32>; 2] {
         up_bias,
         down,
         down_bias,
-    ] = lengths(&options).map(|n| {
-        let (tensor, others) = rest.split_at(n);
-        rest = others;
-        tensor
-    });
-    let weights = BlockWeights {
+    ] = tensors.each_ref().map(T::as_ref);
+    BlockWeights {
         norm_1,
         norm_1_bias,
         qkv,
@@ -168,7 +161,52 @@ fn run(options: BlockOptions) -> [Vec<f32>; 2] {
         up_bias,
         down,
         down_bias,
-    };
+    }
+}
+
+/// Names tensors that are written.
+fn gradients<T: AsMut<[f32]>>(tensors: &mut [T; N_TENSORS]) -> BlockGradients<'_> {
+    let [
+        norm_1,
+        norm_1_bias,
+        qkv,
+        qkv_bias,
+        out,
+        out_bias,
+        norm_2,
+        norm_2_bias,
+        up,
+        up_bias,
+        down,
+        down_bias,
+    ] = tensors.each_mut().map(T::as_mut);
+    BlockGradients {
+        norm_1,
+        norm_1_bias,
+        qkv,
+        qkv_bias,
+        out,
+        out_bias,
+        norm_2,
+        norm_2_bias,
+        up,
+        up_bias,
+        down,
+        down_bias,
+    }
+}
+
+/// Runs the kernel; returns outputs, then gradients.
+fn run(options: BlockOptions) -> [Vec<f32>; 2] {
+    let all: Vec<f32> = point().iter().map(|&value| value as f32).collect();
+    let upstream: Vec<f32> = upstream().iter().map(|&value| value as f32).collect();
+    let (x, mut rest) = all.split_at(upstream.len());
+    let tensors = lengths(&options).map(|n| {
+        let (tensor, others) = rest.split_at(n);
+        rest = others;
+        tensor
+    });
+    let weights = weights(&tensors);
     let mut block = TransformerBlock::new(options).unwrap();
     block.pack(&weights, Pass::Training).unwrap();
     let input = BlockInput::new(x, BATCH, ROWS)
@@ -178,38 +216,12 @@ fn run(options: BlockOptions) -> [Vec<f32>; 2] {
     block.forward(input, &mut y).unwrap();
     let mut gradients = vec![9.0; all.len()];
     let (dx, mut rest) = gradients.split_at_mut(x.len());
-    let [
-        norm_1,
-        norm_1_bias,
-        qkv,
-        qkv_bias,
-        out,
-        out_bias,
-        norm_2,
-        norm_2_bias,
-        up,
-        up_bias,
-        down,
-        down_bias,
-    ] = lengths(&options).map(|n| {
+    let mut tensors = lengths(&options).map(|n| {
         let (tensor, others) = std::mem::take(&mut rest).split_at_mut(n);
         rest = others;
         tensor
     });
-    let mut to = BlockGradients {
-        norm_1,
-        norm_1_bias,
-        qkv,
-        qkv_bias,
-        out,
-        out_bias,
-        norm_2,
-        norm_2_bias,
-        up,
-        up_bias,
-        down,
-        down_bias,
-    };
+    let mut to = super::tests::gradients(&mut tensors);
     block.backward(input, &upstream, dx, &mut to).unwrap();
     [y, gradients]
 }
@@ -252,6 +264,51 @@ fn instructions_and_threads_give_equal_bits() {
             );
         }
     }
+}
+
+#[test]
+fn what_is_kept_changes_no_bit() {
+    let first = run(options());
+    // None, one sequence of three, all.
+    for kept in [100, 9_000, 1 << 20] {
+        assert!(run(options().with_kept(kept)) == first, "{kept} bytes");
+    }
+}
+
+#[test]
+fn what_is_kept_is_used_for_nothing_else() {
+    let options = BlockOptions::new(2, 1).with_kept(1 << 20);
+    let tensors = lengths(&options).map(|n| -> Vec<f32> {
+        numbers(n, n as u64)
+            .iter()
+            .map(|&value| value as f32)
+            .collect()
+    });
+    let [x, other] = [[0.5, -1.0, 2.0, 0.25], [1.5, 1.0, -2.0, 0.5]];
+    // Backward after a forward pass over something else, or with other weights.
+    let run = |seen: &[f32; 4], then: &[f32; 4], scale: f32| {
+        let mut block = TransformerBlock::new(options).unwrap();
+        let scaled = tensors
+            .clone()
+            .map(|tensor| -> Vec<f32> { tensor.iter().map(|value| value * scale).collect() });
+        block.pack(&weights(&scaled), Pass::Training).unwrap();
+        let mut y = [0.0; 4];
+        block.forward(BlockInput::new(seen, 1, 2), &mut y).unwrap();
+        if scale != 1.0 {
+            block.pack(&weights(&tensors), Pass::Training).unwrap();
+        }
+        let (mut dx, mut sums) = ([0.0; 4], tensors.clone());
+        let mut to = gradients(&mut sums);
+        let input = BlockInput::new(then, 1, 2);
+        block
+            .backward(input, &[1.0, 2.0, 3.0, 4.0], &mut dx, &mut to)
+            .unwrap();
+        (dx, sums)
+    };
+    let expected = run(&x, &x, 1.0);
+    assert!(run(&other, &x, 1.0) == expected, "other rows");
+    assert!(run(&x, &x, 2.0) == expected, "other weights");
+    assert!(run(&other, &other, 1.0) != expected, "rows count");
 }
 
 #[test]

@@ -164,6 +164,7 @@ impl Packed {
     /// Packs the weights.
     pub(super) fn pack(&mut self, weights: &[f32], bias: &[f32], pass: Pass) {
         self.forward.pack_rows(weights, self.n, self.k, |row| row);
+        // Inference never multiplies back.
         if pass == Pass::Training {
             self.back.pack_columns(weights, self.n, self.k, |row| row);
         }
@@ -198,6 +199,7 @@ impl PackedBlock {
 
     /// Packs the weights.
     pub(super) fn pack(&mut self, weights: &BlockWeights<'_>, pass: Pass) {
+        // Copies: weights may change while what was packed is still in use.
         let norms = [
             [weights.norm_1, weights.norm_1_bias],
             [weights.norm_2, weights.norm_2_bias],

@@ -18,6 +18,7 @@ pub struct WriterOptions {
 
 impl Default for WriterOptions {
     fn default() -> Self {
+        // One may be damaged, and one may hold a step that went wrong.
         Self { n_kept: 3 }
     }
 }
@@ -130,6 +131,7 @@ impl CheckpointWriter {
             queue.statistics.n_replaced += 1;
         }
         self.shared.changed.notify_all();
+        // The error of a save before: this one is only handed over.
         queue.error.take().map_or(Ok(()), Err)
     }
 
@@ -201,6 +203,7 @@ fn run(shared: &Shared, folder: &Path, options: WriterOptions) {
     loop {
         let next = queue.waiting.iter_mut().find_map(Option::take);
         let Some(snapshot) = next else {
+            // Only with an empty queue, so that a shutdown loses nothing.
             if queue.closed {
                 return;
             }

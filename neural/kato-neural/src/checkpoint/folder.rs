@@ -26,6 +26,7 @@ impl CheckpointPath {
             Kind::Step => "step",
             Kind::Best => "best",
         };
+        // Padded, so that a listing by name is one by step.
         let path = folder.join(format!("{series}-{step:012}-{attempt}"));
         Self {
             path,
@@ -62,6 +63,7 @@ impl CheckpointPath {
 pub fn checkpoints(folder: &Path) -> Result<Vec<CheckpointPath>, Error> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        // A folder that is not there yet holds no checkpoint, which is no error.
         entries => entries.map_err(Error::file("cannot list", folder))?,
     };
     let mut found = Vec::new();
@@ -114,5 +116,6 @@ pub fn latest(folder: &Path, kind: Kind) -> Result<Latest, Error> {
     let missing = Error::NoCheckpoint {
         folder: folder.to_owned(),
     };
+    // The newest one's damage says more than that there is none.
     Err(passed_over.into_iter().next().unwrap_or(missing))
 }

@@ -67,6 +67,7 @@ struct Version {
 impl Body {
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let body = serde_json::to_string(self)?;
+        // Of the text as it is written, so that reading needs no canonical form.
         let hash = blake3::hash(body.as_bytes()).to_hex();
         Ok([BEFORE_HASH, hash.as_str(), BEFORE_BODY, &body, AFTER_BODY]
             .concat()
@@ -80,6 +81,7 @@ impl Body {
             path: path.to_owned(),
             reason,
         };
+        // By hand: what the checksum guards is not parsed before it is checked.
         let parts = text
             .strip_prefix(BEFORE_HASH)
             .and_then(|rest| rest.split_once(BEFORE_BODY))

@@ -35,6 +35,7 @@ impl Checkpoint {
         for name in [WEIGHTS, MOMENTS] {
             let path = folder.join(name);
             let (n_bytes, blake3) = checksum(&path).map_err(Error::file("cannot read", &path))?;
+            // The manifest's word counts: a file beside it may be of another checkpoint.
             let listed = body.files.iter().find(|file| file.name == name);
             let whole = listed.is_some_and(|file| file.n_bytes == n_bytes && file.blake3 == blake3);
             if !whole {

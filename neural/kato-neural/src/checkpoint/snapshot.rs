@@ -46,6 +46,7 @@ impl Snapshot {
         Self {
             kind: Kind::Step,
             progress,
+            // Handles and no copies: the run's next step copies what it changes.
             weights: collect(model),
             moments: moments.collect(),
             adam: adam.options().clone(),

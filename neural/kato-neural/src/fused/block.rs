@@ -12,6 +12,7 @@ use kato_kernels::{
 };
 
 use super::tensors::{Tracked, Values, contiguous, slice, tensor, tracked, values};
+use super::workspace::{Held, Lease};
 use super::{Form, Pool};
 
 /// Tensors of a block.
@@ -39,32 +40,43 @@ pub(crate) fn block(
     let run = |rows: Values, weights: Vec<Values>| Run {
         pool: call.pool.clone(),
         options: call.options,
+        // The graph outlives the call's borrow.
         lengths: call.lengths.to_vec(),
         draw: call.draw,
         shape,
         rows,
         weights,
+        kept: None,
     };
     if form == Form::Plain {
         let run = run(values(rows), weights.map(values).into());
-        return Tensor::from_primitive::<Flex>(run.forward());
+        return Tensor::from_primitive::<Flex>(run.forward(Direction::Inference).0);
     }
     let parents = [tracked(rows)].into_iter().chain(weights.map(tracked));
     let parents: Vec<Tracked> = parents.collect();
     let guards: Vec<_> = parents.iter().map(Tracked::node).collect();
     let guards: [_; N_PARENTS] = guards.try_into().expect("the rows and the block's tensors");
+    // Laid out once; tensors that are so already are shared and not copied.
     let mut numbers = parents
         .into_iter()
         .map(|parent| contiguous(parent.into_primitive()));
     let rows = numbers.next().expect("the rows are first");
-    let run = run(rows, numbers.collect());
+    let mut run = run(rows, numbers.collect());
     let prepared = BlockBackward.prepare::<NoCheckpointing>(guards);
     let output = match prepared.compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
-            let output = run.forward();
+            // What is kept lies in the workspace, which then stays with the pass.
+            let keeps = call.options.kept > 0;
+            let direction = if keeps {
+                Direction::Training
+            } else {
+                Direction::Inference
+            };
+            let (output, lease) = run.forward(direction);
+            run.kept = keeps.then(|| Held::new(lease));
             prepared.finish(run, output)
         }
-        OpsKind::UnTracked(prepared) => prepared.finish(run.forward()),
+        OpsKind::UnTracked(prepared) => prepared.finish(run.forward(Direction::Inference).0),
     };
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }
@@ -81,52 +93,66 @@ struct Run {
     shape: [usize; 3],
     rows: Values,
     weights: Vec<Values>,
+    /// The packed block with what it has kept, where it may keep something.
+    kept: Option<Held<TransformerBlock>>,
 }
 
 impl Run {
-    fn forward(&self) -> Values {
+    /// Runs forward, and returns the output with the workspace.
+    fn forward(&self, direction: Direction) -> (Values, Lease<TransformerBlock>) {
         let mut output = vec![0.0; self.shape.iter().product()];
-        self.with(Direction::Inference, |block, input| {
-            block
-                .forward(input, &mut output)
-                .expect("the caller has checked the batch");
-        });
-        tensor(output, self.shape)
+        let mut lease = self.packed(direction);
+        lease
+            .get()
+            .forward(self.input(), &mut output)
+            .expect("the caller has checked the batch");
+        (tensor(output, self.shape), lease)
     }
 
     /// Computes the gradients of the rows, and of the weights in their order.
     fn backward(&self, upstream: &[f32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+        // Written whole, padding too, which has no gradient.
         let mut rows = vec![0.0; self.shape.iter().product()];
         let lengths = self.weights.iter().map(|weight| slice(weight).len());
         let mut buffers: Vec<Vec<f32>> = lengths.map(|n| vec![0.0; n]).collect();
-        self.with(Direction::Training, |block, input| {
+        let mut back = |block: &mut TransformerBlock| {
             block
-                .backward(input, upstream, &mut rows, &mut gradients(&mut buffers))
+                .backward(
+                    self.input(),
+                    upstream,
+                    &mut rows,
+                    &mut gradients(&mut buffers),
+                )
                 .expect("the way back of its own pass");
-        });
+        };
+        match &self.kept {
+            Some(kept) => kept.with(back),
+            None => back(self.packed(Direction::Training).get()),
+        }
         (rows, buffers)
     }
 
-    /// Lends a packed block, and the batch.
-    fn with(&self, direction: Direction, work: impl FnOnce(&mut TransformerBlock, BlockInput<'_>)) {
+    /// Takes a workspace, and packs the weights into it.
+    fn packed(&self, direction: Direction) -> Lease<TransformerBlock> {
         let mut lease = self.pool.take(
             |block| *block.options() == self.options,
             || TransformerBlock::new(self.options).expect("options of a stack that exists"),
         );
-        let block = lease.get();
-        block
+        lease
+            .get()
             .pack(&weights(&self.weights), direction)
             .expect("weights of a stack that exists");
+        lease
+    }
+
+    fn input(&self) -> BlockInput<'_> {
         let [batch, n_rows, _] = self.shape;
         // Rows behind a sequence's end are not computed at all.
         let input = BlockInput::new(slice(&self.rows), batch, n_rows).with_lengths(&self.lengths);
-        work(
-            block,
-            match self.draw {
-                Some((draw, number)) => input.with_draw(draw, number),
-                None => input,
-            },
-        );
+        match self.draw {
+            Some((draw, number)) => input.with_draw(draw, number),
+            None => input,
+        }
     }
 }
 
@@ -192,6 +218,7 @@ impl Backward<Flex, N_PARENTS> for BlockBackward {
         let upstream = contiguous(grads.consume::<Flex>(&ops.node));
         let run = ops.state;
         let (rows, buffers) = run.backward(slice(&upstream));
+        // The first block of a model may stand on a constant.
         if let Some(node) = &ops.parents[0] {
             grads.register::<Flex>(node.id, tensor(rows, run.shape));
         }

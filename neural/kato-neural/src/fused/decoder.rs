@@ -81,10 +81,12 @@ pub(crate) fn decode(call: &DecoderCall<'_>, form: Form, pass: &Pass) -> Tensor<
     let attending =
         attending.flat_map(|attending| attending.weights.iter().chain(&attending.memory).cloned());
     let all = fixed.into_iter().chain(attending).chain(parents(call.net));
+    // A constant of the graph: no gradient flows into what is true.
     let truth = call
         .truth
         .as_ref()
         .map(|(vectors, _)| values(vectors.clone()));
+    // Without a graph nothing has to be kept, and the workspace is free at once.
     if form == Form::Plain {
         let all: Vec<Values> = all.map(values).collect();
         let (output, _) = forward(call, options, &all, truth.as_ref(), Direction::Inference);

@@ -55,6 +55,7 @@ fn encode<const D: usize>(
 ) -> Tensor<D> {
     let options = options(call.net, call.input.dims()[2], 0.0, pass);
     let weights = parents(call.net).into_iter();
+    // Without a graph nothing has to be kept, and the workspace is free at once.
     if form == Form::Plain {
         let weights: Vec<Values> = weights.map(values).collect();
         let input = values(call.input.clone());
@@ -114,6 +115,7 @@ impl Run<'_> {
             .forward(batch)
             .expect("the caller has checked the batch");
         let (n_layers, n_hidden) = (options.n_layers, options.n_hidden);
+        // Copied out: the workspace stays with the pass until its way back.
         let output = match self.output {
             Output::Last => {
                 let mut hidden = vec![0.0; n_layers * n_rows * n_hidden];

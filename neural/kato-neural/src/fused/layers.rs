@@ -97,6 +97,7 @@ pub(super) fn layer_weights<'a>(
 
 /// Room for the gradients of a net's weights, four tensors a layer.
 pub(super) fn gradient_buffers(options: &RecurrentOptions) -> Vec<[Vec<f32>; 4]> {
+    // New each step: the graph takes them away as tensors.
     let layers = lengths(options).map(|lengths| lengths.map(|n| vec![0.0; n]));
     layers.collect()
 }
@@ -118,6 +119,7 @@ pub(super) fn layer_gradients(buffers: &mut [[Vec<f32>; 4]]) -> Vec<LayerGradien
 
 /// Gradients in the order of the [`parents`].
 pub(super) fn parent_gradients(buffers: Vec<[Vec<f32>; 4]>) -> Vec<Vec<f32>> {
+    // The same rule as for the parents, or gradients would meet other tensors.
     let is_joined = buffers.len() > N_LAYERS;
     let buffers: Vec<Vec<f32>> = buffers.into_iter().flatten().collect();
     if is_joined {

@@ -25,6 +25,7 @@ pub(crate) fn tracked<const D: usize>(tensor: Tensor<D>) -> Tracked {
 
 /// Takes a tensor's numbers, laid out in order.
 pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Values {
+    // Whoever asks for numbers has no graph, or wants out of it.
     let tensor = tensor.without_autodiff().try_into_primitive::<Flex>();
     contiguous(tensor.expect("the caller asked for the back end"))
 }

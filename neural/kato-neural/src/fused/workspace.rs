@@ -57,6 +57,7 @@ impl<T> Lease<T> {
 impl<T> Drop for Lease<T> {
     fn drop(&mut self) {
         let mut free = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Also where a graph is dropped without its way back.
         free.extend(self.item.take());
     }
 }

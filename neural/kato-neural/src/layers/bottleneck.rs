@@ -37,6 +37,7 @@ impl Bottleneck {
     ) -> Self {
         Self {
             dropout,
+            // A code that begins close to zero lets the decoder learn its own part first.
             linear: linear(n_in, n_units, projection_gain(n_units), initializer, device),
             norm: batch_norm.then(|| BatchNorm::new(n_units, device)),
         }
@@ -45,7 +46,9 @@ impl Bottleneck {
     /// Compresses `[batch, n_in]` to `[batch, n_units]`.
     #[must_use]
     pub fn forward(&self, input: Tensor<2>, pass: &Pass) -> Tensor<2> {
+        // Dropped before it is narrow: each of few units would be missed far more.
         let units = apply_linear(&self.linear, self.dropout.forward(input, pass), pass);
+        // After the product: it is the code whose spread is to be fixed.
         match &self.norm {
             Some(norm) => norm.forward(units, pass),
             None => units,
@@ -77,6 +80,7 @@ impl StateProjection {
         let mut project = || linear(n_units, n_out, projection_gain(n_out), initializer, device);
         Self {
             hidden: project(),
+            // Drawn after the first, so that cells without a memory begin the same.
             memory: cell.has_memory().then(&mut project),
             n_layers,
         }
@@ -96,10 +100,12 @@ impl StateProjection {
     }
 
     fn project(&self, layer: &Linear, units: Tensor<2>, pass: &Pass) -> Tensor<3> {
+        // Into the range that a state has inside the net.
         let states = apply_linear(layer, units, pass).tanh();
         let [n_rows, n_out] = states.dims();
         states
             .reshape([n_rows, self.n_layers, n_out / self.n_layers])
+            // Layers are the first axis of a state, as in PyTorch.
             .swap_dims(0, 1)
     }
 }

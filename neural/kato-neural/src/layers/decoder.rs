@@ -158,6 +158,7 @@ impl SequenceDecoder {
     ) -> Tensor<3> {
         let [n_layers, n_rows, n_hidden] = state.hidden.dims();
         assert!(n_steps > 0, "a decoder predicts at least one step");
+        // Checked here, as the kernels' errors would name none of the caller's words.
         let net = &self.recurrent;
         assert_eq!(
             (n_layers, n_hidden),
@@ -169,6 +170,7 @@ impl SequenceDecoder {
             net.cell().has_memory(),
             "whether there is a memory"
         );
+        // Decided before the forms part: both are to see the same coins and masks.
         let (truth, draw) = (feed.into_parts(n_steps), pass.dropout(self.stream));
         if let Some((vectors, _)) = &truth {
             let [n_given, n_long, _] = vectors.dims();
@@ -238,6 +240,7 @@ impl SequenceDecoder {
                 (Some(prediction), None) => prediction.clone(),
             };
             let mut output = unrolled.step(step, input);
+            // Before dropout, as attention is a part of the net's output.
             if let Some(look) = &look {
                 output = look.step(output);
             }

@@ -40,6 +40,7 @@ impl Dropout {
     /// Applies the layer to rows, which lie along the first axis.
     #[must_use]
     pub fn forward<const D: usize>(&self, input: Tensor<D>, pass: &Pass) -> Tensor<D> {
+        // Nothing is multiplied where nothing drops: not even by ones.
         match self.mask(input.dims(), &input.device(), pass) {
             Some(mask) => input * mask,
             None => input,

@@ -56,6 +56,7 @@ impl Positions {
     pub fn forward(&self, rows: Tensor<3>) -> Tensor<3> {
         let ([_, n_rows, _], [n_places, _]) = (rows.dims(), self.weight.dims());
         assert!(n_rows <= n_places, "{n_rows} rows at {n_places} places");
+        // Only as many places as there are rows, so that short batches cost less.
         rows + self.weight.val().narrow(0, 0, n_rows).unsqueeze()
     }
 }
@@ -67,6 +68,7 @@ impl Positions {
 #[must_use]
 pub fn sinusoidal_positions(n_places: usize, width: usize, device: &Device) -> Tensor<2> {
     let entry = |place: usize, column: usize| {
+        // Sine and cosine of a pair share their wavelength.
         let exponent = (column - column % 2) as f64 / width as f64;
         // By functions that give the same bits on every platform.
         let angle = place as f64 * libm::exp(-exponent * libm::log(10_000.0));

@@ -147,6 +147,7 @@ impl Recurrent {
         if let Some(form) = fused::form(&self.layers[0].weight_hh.val(), pass) {
             return fused::encode_last(&self.call(input, lengths, pass), form, pass);
         }
+        // All steps are computed here, and those behind an end not looked at.
         let last = last_valid(self.forward(input, None, pass).0, lengths);
         let [n_rows, _] = last.dims();
         let full = lengths

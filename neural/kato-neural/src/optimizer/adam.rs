@@ -67,6 +67,7 @@ impl Adam {
         Self {
             options,
             time: 0,
+            // Made when a gradient first comes, as only the model knows the shapes.
             moments: BTreeMap::new(),
         }
     }
@@ -93,6 +94,8 @@ impl Adam {
         gradients: GradientsParams,
         scale: f64,
     ) -> (M, AdamStep) {
+        // One pass over all gradients before any weight changes: a step is taken whole or not at
+        // all.
         let total = global_norm(&model, &gradients);
         // Before the clip, as a limit is meant for gradients of the loss and not of the scaled one.
         let norm = total.norm * scale;
@@ -154,6 +157,7 @@ impl ModuleMapper for StepMapper<'_> {
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let Some(gradient) = self.gradients.remove::<D>(param.id) else {
+            // No part in this loss: neither moments nor decay move it.
             return param;
         };
         // By name and not by Burn's id, which is drawn anew for each model.

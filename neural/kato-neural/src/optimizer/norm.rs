@@ -59,6 +59,7 @@ impl ModuleVisitor for NormVisitor<'_> {
         let Some(gradient) = self.gradients.get::<D>(param.id) else {
             return;
         };
+        // NaN and infinity survive a sum of squares, so that one test a tensor finds them.
         let square = square_sum(gradient);
         if !square.is_finite() && self.not_finite.is_none() {
             self.not_finite = Some(self.names.current().text);
@@ -73,6 +74,7 @@ fn square_sum<const D: usize>(tensor: Tensor<D>) -> f64 {
         // Other back ends sum in f32, in their own order.
         return tensor.square().sum().into_scalar::<f32>().into();
     };
+    // The order of a sum is that of memory: turned gradients are laid out first.
     let tensor = if tensor.is_contiguous() {
         tensor
     } else {

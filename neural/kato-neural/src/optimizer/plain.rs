@@ -23,6 +23,7 @@ pub(crate) fn update<const D: usize>(
     let first = first.clone() + (gradient.clone() - first).mul_scalar(scalars.one_less_beta_1);
     let second = second.mul_scalar(scalars.beta_2)
         + (gradient.clone() * gradient).mul_scalar(scalars.one_less_beta_2);
+    // The correction of the second moment is a factor of its root, which saves a product.
     let root = second
         .clone()
         .sqrt()

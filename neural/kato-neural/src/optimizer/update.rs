@@ -44,6 +44,7 @@ impl Scalars {
             Decay::Decoupled(factor) => (0.0, 1.0 - rate * factor),
         };
         Self {
+            // Computed in f64 and rounded once: the entries' loop is f32.
             gradient: gradient as f32,
             one_less_beta_1: (1.0 - options.beta_1) as f32,
             beta_2: options.beta_2 as f32,
@@ -117,6 +118,7 @@ impl Optimizer for AdamUpdate {
         let n = shape.num_elements();
         // Burn keeps a count a tensor, as groups may begin at different steps.
         let time = state.as_ref().map_or(0, |state| state.momentum.time) + 1;
+        // Flat, so that one loop serves tensors of every rank.
         let moments = state.map(|state| {
             (
                 state.momentum.moment_1.reshape([n]),

@@ -89,9 +89,11 @@ impl<T: Task> Trainer<T> {
         let n_accumulated = run.options.n_accumulated.max(1);
         // Optimiser steps and not batches: a schedule by batches would end too early.
         let steps_in_epoch = n_batches.div_ceil(n_accumulated as u64);
+        // From where the run stands: an epoch that was interrupted goes on inside.
         let mut source = batches.batches(epoch, self.progress.batch);
         loop {
             let begin = Instant::now();
+            // Taken at once: the totals of a step are known before its first forward pass.
             let mut group = Vec::with_capacity(n_accumulated);
             for batch in source.by_ref().take(n_accumulated) {
                 let place = self.progress.batch + group.len() as u64;
@@ -102,6 +104,7 @@ impl<T: Task> Trainer<T> {
                 };
                 group.push(batch.map_err(failed)?);
             }
+            // The last group of an epoch may be smaller, and is a step like all others.
             if group.is_empty() {
                 return Ok(true);
             }
@@ -126,7 +129,7 @@ impl<T: Task> Trainer<T> {
                 computed,
             };
             // Asked after the position has moved: a stop here is a place to go on from.
-            let go_on = run.observer.on_event(event);
+            let go_on = self.all_agree(run.observer.on_event(event))?;
             let due = run.options.save_every.is_some_and(|every| {
                 // The end of the epoch saves anyway.
                 self.progress.step.is_multiple_of(every.max(1)) && self.progress.batch < n_batches
@@ -169,12 +172,12 @@ impl<T: Task> Trainer<T> {
         if improved {
             self.save(run, true)?;
         }
-        let go_on = run.observer.on_event(Event::Judged {
+        let go_on = self.all_agree(run.observer.on_event(Event::Judged {
             epoch,
             loss,
             metric,
             improved,
-        });
+        }))?;
         Ok(match verdict.filter(|verdict| verdict.is_stop()) {
             Some(verdict) => Judgement::Stop(verdict),
             None if go_on => Judgement::GoOn,

@@ -33,6 +33,7 @@ impl TrainerOptions {
         Self {
             seed,
             adam: AdamOptions::default(),
+            // The one that is right everywhere; others have to be asked for.
             precision: Precision::F32,
             scaler: LossScalerSettings::default(),
             max_tokens_at_once: None,
@@ -97,8 +98,10 @@ impl FitOptions {
     pub const fn new(n_epochs: u64) -> Self {
         Self {
             n_epochs,
+            // A step a batch, which is what readers of a batch size expect.
             n_accumulated: 1,
             early_stop: None,
+            // Epochs are saved anyway; within one it depends on how long a step takes.
             save_every: None,
         }
     }
@@ -143,6 +146,7 @@ impl Place {
     /// Epochs before this step, with the part of the one that runs.
     #[must_use]
     pub fn epochs(&self) -> f64 {
+        // Divided by one where an epoch has no step, so that a schedule never sees NaN.
         self.epoch as f64 + self.step_in_epoch as f64 / self.steps_in_epoch.max(1) as f64
     }
 }

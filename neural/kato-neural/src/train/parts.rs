@@ -21,6 +21,30 @@ pub(super) fn parts(sizes: &[usize], max: usize) -> Vec<Range<usize>> {
     parts
 }
 
+/// Shares rows of the given sizes between replicas by their tokens: each rank's rows, in order. `before`
+/// and `total` are the tokens of the step before these rows, and of all.
+pub(super) fn shares(
+    sizes: &[usize],
+    before: usize,
+    total: usize,
+    n_ranks: usize,
+) -> Vec<(usize, Range<usize>)> {
+    let mut shares: Vec<(usize, Range<usize>)> = Vec::new();
+    let mut begin = before;
+    for (row, &size) in sizes.iter().enumerate() {
+        // A row belongs to whom its middle token falls to; in wide numbers, as tokens times ranks.
+        let middle = 2 * begin as u128 + size as u128;
+        let rank = middle * n_ranks as u128 / (2 * total.max(1) as u128);
+        let rank = (rank as usize).min(n_ranks - 1);
+        begin += size;
+        match shares.last_mut() {
+            Some((last, rows)) if *last == rank => rows.end = row + 1,
+            _ => shares.push((rank, row..row + 1)),
+        }
+    }
+    shares
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -35,6 +59,16 @@ mod tests {
         assert_eq!(parts(&[9, 9], 6), [0..1, 1..2]);
         assert_eq!(parts(&[2, 2], usize::MAX).len(), 1);
         assert!(parts(&[], 6)[0].is_empty());
+    }
+
+    #[test]
+    fn replicas_get_about_as_many_tokens() {
+        assert_eq!(shares(&[2, 2, 2, 2], 0, 8, 2), [(0, 0..2), (1, 2..4)]);
+        // One long row is a share of its own.
+        assert_eq!(shares(&[6, 1, 1, 1], 0, 9, 2), [(0, 0..1), (1, 1..4)]);
+        // The second half of a step.
+        assert_eq!(shares(&[1, 1, 1, 1], 4, 8, 4), [(2, 0..2), (3, 2..4)]);
+        assert!(shares(&[], 0, 0, 3).is_empty());
     }
 
     proptest! {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use burn::module::Module;
 use burn::tensor::Tensor;
 
+use super::Gather;
 use crate::Pass;
 
 /// Something that is trained: a model, its batches and its loss.
@@ -31,6 +32,7 @@ pub trait Task {
     /// [`max_tokens_at_once`](super::TrainerOptions::max_tokens_at_once): its length, say. A row is one
     /// token unless told.
     fn sizes(&self, batch: &Self::Batch) -> Vec<usize> {
+        // A budget in rows, then, for tasks whose rows are all alike.
         vec![1; self.n_rows(batch)]
     }
 
@@ -38,6 +40,13 @@ pub trait Task {
     /// told, where a batch cannot be cut, as its loss depends on pairs of rows, say.
     fn part(&self, batch: &Self::Batch, rows: Range<usize>) -> Option<Self::Batch> {
         let _ = (batch, rows);
+        None
+    }
+
+    /// The task as one whose loss is over all rows of a step together; `None`, unless told, where each
+    /// row's loss is its own. Then [`loss`](Self::loss) is what a step over one batch at once would take,
+    /// and the trainer does not ask for it.
+    fn gather(&self) -> Option<&dyn Gather<Self::Model, Self::Batch>> {
         None
     }
 
@@ -73,6 +82,7 @@ impl<'a> Share<'a> {
     #[must_use]
     pub fn of<const D: usize>(&self, term: usize, sum: Tensor<D>) -> Tensor<D> {
         // Nothing is a mean over nothing.
+        // A factor and no division of tensors: one pass over one number.
         sum.mul_scalar(if self.totals[term] > 0.0 {
             1.0 / self.totals[term]
         } else {

@@ -1,16 +1,20 @@
 //! One optimiser step over any number of batches.
 
 mod cut;
+mod gradients;
+mod replicas;
+
+use std::sync::Arc;
 
 use burn::module::Module;
-use burn::optim::{GradientsAccumulator, GradientsParams};
 use kato_gradient::scaler::{LossScaler, ScaledStep};
 use kato_gradient::stop::EarlyStopState;
 
-use super::{Share, Task, TrainerOptions};
+use super::{Task, TrainerOptions};
 use crate::checkpoint::{Checkpoint, Progress, Snapshot};
-use crate::{Adam, Error, Pass, Precision};
-use cut::Part;
+use crate::collective::Collective;
+use crate::{Adam, Error, Precision};
+use gradients::Total;
 
 /// A task with its model, optimiser and place in the run.
 ///
@@ -27,6 +31,8 @@ pub struct Trainer<T: Task> {
     pub(crate) progress: Progress,
     /// The best metric's state, by which `fit` stops.
     pub(crate) early_stop: Option<EarlyStopState>,
+    /// The replicas that train together, if there are several.
+    collective: Option<Arc<dyn Collective>>,
 }
 
 /// What one optimiser step did.
@@ -77,6 +83,7 @@ impl<T: Task> Trainer<T> {
             scaler,
             progress,
             early_stop: None,
+            collective: None,
         })
     }
 
@@ -91,6 +98,7 @@ impl<T: Task> Trainer<T> {
         options: TrainerOptions,
         checkpoint: &Checkpoint,
     ) -> Result<Self, Error> {
+        // Moments go where the weights are.
         let device = model.devices().into_iter().next().unwrap_or_default();
         let mut trainer = Self::new(task, checkpoint.load_model(model)?, options)?;
         trainer.adam = checkpoint.load_adam(&device)?;
@@ -145,6 +153,14 @@ impl<T: Task> Trainer<T> {
         &self.progress
     }
 
+    /// How many steps of the run were passed over because the loss scale was too large, those before a
+    /// resume included.
+    #[must_use]
+    pub fn n_skipped(&self) -> u64 {
+        let scaler = self.scaler.as_ref();
+        scaler.map_or(0, |scaler| scaler.state().n_skipped)
+    }
+
     /// Takes the whole state, to be written while training goes on.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -159,8 +175,8 @@ impl<T: Task> Trainer<T> {
     /// # Errors
     ///
     /// [`Error::EmptyStep`] where there is nothing to learn from, [`Error::Uncut`] where a batch does
-    /// not fit and cannot be cut, [`Error::BatchNorm`] where statistics would be those of parts, and
-    /// [`Error::NotFinite`] where a gradient is lost and no loss scale explains it; the weights are
+    /// not fit and cannot be cut, [`Error::BatchNorm`] where statistics would be those of parts,
+    /// [`Error::Collective`] where replicas do not come along, and [`Error::NotFinite`] where a gradient is lost and no loss scale explains it; the weights are
     /// unchanged then.
     ///
     /// # Panics
@@ -173,12 +189,17 @@ impl<T: Task> Trainer<T> {
         if totals.first().is_none_or(|&total| total <= 0.0) {
             return Err(Error::EmptyStep { step });
         }
-        let (gradients, loss, sums) = self.gradients(&self.parts(group)?, &totals)?;
+        let Total {
+            gradients,
+            loss,
+            sums,
+        } = self.gradients(group, &totals)?;
 
         let scale = self
             .scaler
             .as_ref()
             .map_or(1.0, |scaler| f64::from(scaler.inverse_scale()));
+        // Handed over whole: a second handle would make the update copy all weights.
         let model = self
             .model
             .take()
@@ -186,6 +207,7 @@ impl<T: Task> Trainer<T> {
         let (model, taken) = self.adam.step(rate, model, gradients, scale);
         self.model = Some(model);
 
+        // Told of good steps too, which let the scale grow.
         let verdict = self
             .scaler
             .as_mut()
@@ -219,37 +241,6 @@ impl<T: Task> Trainer<T> {
             add(&mut totals, self.task.weights(batch));
         }
         totals
-    }
-
-    /// Adds up the gradients of a step's parts, one after another, so that one's graph is alive.
-    fn gradients(
-        &self,
-        parts: &[Part<'_, T::Batch>],
-        totals: &[f64],
-    ) -> Result<(GradientsParams, f64, Vec<f64>), Error> {
-        let model = self.model();
-        let mut accumulator = GradientsAccumulator::new();
-        let (mut loss, mut sums, mut first_row) = (0.0, Vec::new(), 0);
-        for part in parts {
-            let rows = self.rows(part)?;
-            let batch = rows.as_ref();
-            let pass = Pass::training(self.options.seed, self.progress.step)
-                .with_precision(self.options.precision)
-                .with_first_row(first_row);
-            // Rows get the draws that they would get in one batch.
-            first_row += self.task.n_rows(batch) as u64;
-            let part = self.task.loss(model, batch, &Share::new(totals), &pass);
-            // Read before it is scaled, which is what the user knows as the loss.
-            loss += f64::from(part.value.clone().into_scalar::<f32>());
-            add(&mut sums, part.sums);
-            let value = match &self.scaler {
-                Some(scaler) => part.value.mul_scalar(scaler.scale()),
-                None => part.value,
-            };
-            let gradients = GradientsParams::from_grads(value.backward(), model);
-            accumulator.accumulate(model, gradients);
-        }
-        Ok((accumulator.grads(), loss, sums))
     }
 }
 

@@ -7,13 +7,17 @@
 )]
 
 mod checkpoints;
+mod collective;
+mod cut;
 mod fused;
 mod layers;
 mod model;
 mod optimizer;
 mod oracle;
 mod recurrent;
+mod replicas;
 mod resume;
 mod support;
+mod torch;
 mod training;
 mod transformer;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use kato_gradient::scaler::LossScalerSettings;
 use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, latest};
 use kato_neural::layers::Cell;
 use kato_neural::train::{Event, FitOptions, Observer, Place, Trainer, TrainerOptions};
@@ -104,6 +105,40 @@ fn a_run_stopped_after_any_step_ends_with_the_same_bits() {
             );
         }
     }
+}
+
+#[test]
+fn overflows_of_half_precision_are_skipped_and_counted_across_a_resume() {
+    // So large that the first steps overflow, and that the resume is amid them.
+    let scaler = LossScalerSettings::default().with_initial_scale(1e9);
+    let options = options(Precision::F16).with_scaler(scaler);
+    let run = |folder: &Path, n_steps: u64| {
+        let mut trainer = match latest(folder, Kind::Step) {
+            Ok(found) => {
+                Trainer::resume(Rebuild, fresh(), options.clone(), &found.checkpoint).unwrap()
+            }
+            Err(_) => Trainer::new(Rebuild, fresh(), options.clone()).unwrap(),
+        };
+        let writer = CheckpointWriter::new(folder, WriterOptions::default()).unwrap();
+        let fit_options = FitOptions::new(4).with_save_every(1);
+        let observer = &mut StopAfter(n_steps);
+        trainer
+            .fit(&mut table(), &rate, &fit_options, Some(&writer), observer)
+            .unwrap();
+        writer.finish().unwrap();
+        (bits(&weights(trainer.model())), trainer.n_skipped())
+    };
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let whole = run(folders[0].path(), 28);
+    let (begun, _) = (
+        run(folders[1].path(), 5),
+        assert!(whole.1 > 5 && whole.1 < 28),
+    );
+    assert_eq!(begun.1, 5, "all of the first steps");
+    assert!(
+        run(folders[1].path(), 28) == whole,
+        "another run after the resume"
+    );
 }
 
 #[test]

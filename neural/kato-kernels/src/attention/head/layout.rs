@@ -1,9 +1,8 @@
-//! Puts rows and columns of a head where the micro-kernels read them, and back.
+//! Says where queries, keys and values of a head lie, and turns keys and values.
 
 use super::Head;
-use crate::instructions::Instructions;
-use crate::simd::{self, COLUMNS, Kernel, ROWS};
-use crate::strips::Rows;
+use crate::rows::{Buffer, Rows};
+use crate::simd::{self, COLUMNS, Left, ROWS, Right};
 
 /// Columns of a matrix that belong to a head: row `i` begins at `i · stride`.
 #[derive(Clone, Copy)]
@@ -14,14 +13,22 @@ pub(crate) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Returns the rows from `row` on.
-    pub(super) fn rows(&self, row: usize, n_rows: usize) -> Rows<'a> {
-        let at = row * self.stride + self.first;
-        Rows {
-            values: self.values.get(at..).unwrap_or_default(),
-            stride: self.stride,
-            n_rows,
-        }
+    /// Returns what lies from a row on.
+    fn from(&self, row: usize) -> &'a [f32] {
+        self.values
+            // A sequence without rows has no first column either.
+            .get(row * self.stride + self.first..)
+            .unwrap_or_default()
+    }
+
+    /// Returns the rows from `row` on as a left factor.
+    pub(super) fn left(&self, row: usize) -> Left<'a, f32> {
+        Left::rows(self.from(row), self.stride)
+    }
+
+    /// Returns the rows from `row` on as a right factor.
+    pub(super) fn right(&self, row: usize) -> Right<'a, f32> {
+        Right::rows(self.from(row), self.stride)
     }
 }
 
@@ -33,9 +40,11 @@ pub(crate) struct ColumnsMut<'a> {
 }
 
 impl ColumnsMut<'_> {
-    /// Returns `width` values of row `i`.
-    pub(super) fn row(&mut self, i: usize, width: usize) -> &mut [f32] {
-        &mut self.values[i * self.stride + self.first..][..width]
+    /// Returns what lies from a row on, and the way from a row to the next.
+    pub(super) fn target(&mut self, row: usize) -> (&mut [f32], usize) {
+        // Columns of other heads lie behind: a product writes no further than its width.
+        let at = row * self.stride + self.first;
+        (self.values.get_mut(at..).unwrap_or_default(), self.stride)
     }
 }
 
@@ -56,6 +65,7 @@ impl Targets<'_> {
     pub(super) fn part(&mut self, part: usize) -> ColumnsMut<'_> {
         match self {
             Self::Apart(parts) => {
+                // A shorter borrow: the three are written one after another.
                 let ColumnsMut {
                     values,
                     stride,
@@ -80,104 +90,43 @@ impl Targets<'_> {
     }
 }
 
-/// Writes columns in strips of 8, each with every row; those that a strip lacks are zero.
-pub(super) fn columns_in_strips(rows: Rows<'_>, width: usize, out: &mut Vec<f32>) {
-    let length = rows.n_rows * ROWS;
-    out.clear();
-    out.resize(width.div_ceil(ROWS) * length, 0.0);
-    for i in 0..rows.n_rows {
-        for (strip, values) in rows.row(i, width).chunks(ROWS).enumerate() {
-            out[strip * length + i * ROWS..][..values.len()].copy_from_slice(values);
+/// Writes keys, or values, as columns in panels of 32; columns behind the last are zero.
+pub(super) fn turned(from: Columns<'_>, head: &Head<'_>, out: &mut Buffer<f32>) {
+    let (n, width) = (head.n_keys, head.width);
+    let rows = Rows {
+        values: from.from(0),
+        stride: from.stride,
+        n_rows: n,
+    };
+    let length = n.next_multiple_of(COLUMNS) * width;
+    out.grow(length);
+    // Eight rows of zeros stand for those that lack.
+    // Sixty-four at a time, so that no width needs an allocation.
+    let zeros = &[0.0; 64][..width.min(64)];
+    for first in (0..n.next_multiple_of(COLUMNS)).step_by(ROWS) {
+        let at = first / COLUMNS * COLUMNS * width + first % COLUMNS;
+        let out = &mut out[at..length];
+        // Most rows come in eights; only the last ones need zeros beside them.
+        if first + ROWS <= n {
+            let eight = std::array::from_fn(|i| rows.row(first + i, width));
+            simd::transpose(head.instructions, &eight, out, COLUMNS);
+            continue;
         }
-    }
-}
-
-/// Writes up to 32 rows as columns, times `scale`; columns that lack are zero.
-pub(super) fn as_columns(
-    set: Instructions,
-    rows: Rows<'_>,
-    width: usize,
-    scale: f32,
-    out: &mut Vec<f32>,
-) {
-    out.clear();
-    out.resize(width * COLUMNS, 0.0);
-    let whole = rows.n_rows / ROWS * ROWS;
-    for first in (0..whole).step_by(ROWS) {
-        let eight = std::array::from_fn(|i| rows.row(first + i, width));
-        simd::transpose(set, &eight, &mut out[first..], COLUMNS);
-    }
-    for i in whole..rows.n_rows {
-        for (out, value) in out
-            .iter_mut()
-            .skip(i)
-            .step_by(COLUMNS)
-            .zip(rows.row(i, width))
-        {
-            *out = *value;
-        }
-    }
-    simd::run(set, Scale { values: out, scale });
-}
-
-/// Multiplies all values by one.
-struct Scale<'a> {
-    values: &'a mut [f32],
-    scale: f32,
-}
-
-impl Kernel for Scale<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for value in self.values {
-            *value *= self.scale;
-        }
-    }
-}
-
-/// Writes up to 32 rows in panels of 32 columns; what lacks is zero.
-pub(super) fn as_rows(rows: Rows<'_>, width: usize, out: &mut Vec<f32>) {
-    out.clear();
-    out.resize(width.next_multiple_of(COLUMNS) * COLUMNS, 0.0);
-    for i in 0..rows.n_rows {
-        for (panel, values) in rows.row(i, width).chunks(COLUMNS).enumerate() {
-            out[(panel * COLUMNS + i) * COLUMNS..][..values.len()].copy_from_slice(values);
-        }
-    }
-}
-
-/// Writes columns as rows of the output from row `first` on, the first `used` of them.
-pub(super) fn turn(
-    head: &Head<'_>,
-    across: &mut [f32],
-    scale: f32,
-    out: &mut ColumnsMut<'_>,
-    (first, used): (usize, usize),
-) {
-    let width = head.width;
-    simd::run(
-        head.instructions,
-        Scale {
-            values: &mut across[..width * COLUMNS],
-            scale,
-        },
-    );
-    let whole = width / ROWS * ROWS;
-    let at = first * out.stride + out.first;
-    for column in (0..whole).step_by(ROWS) {
-        let eight = std::array::from_fn(|i| &across[(column + i) * COLUMNS..][..used]);
-        simd::transpose(
-            head.instructions,
-            &eight,
-            &mut out.values[at + column..],
-            out.stride,
-        );
-    }
-    for column in whole..width {
-        for i in 0..used {
-            out.values[at + i * out.stride + column] = across[column * COLUMNS + i];
+        for column in (0..width).step_by(zeros.len()) {
+            let used = zeros.len().min(width - column);
+            let eight = std::array::from_fn(|i| {
+                if first + i < n {
+                    &rows.row(first + i, width)[column..][..used]
+                } else {
+                    &zeros[..used]
+                }
+            });
+            simd::transpose(
+                head.instructions,
+                &eight,
+                &mut out[column * COLUMNS..],
+                COLUMNS,
+            );
         }
     }
 }

@@ -1,12 +1,17 @@
-//! Turns scores of 32 queries into probabilities, down the columns, forward and backward.
+//! Turns rows of scores into probabilities, forward and backward.
 
+use crate::instructions::Instructions;
 use crate::math::exp;
-use crate::simd::{COLUMNS, Kernel};
+use crate::simd::{self, COLUMNS, Kernel};
 
-/// Turns scores of each column into probabilities. A column whose keys are all masked becomes
-/// zero.
+/// Turns each row of scores, times a scale, into probabilities, and fills it up with zeros. A row
+/// whose keys are all masked becomes zero.
 pub(super) struct Softmax<'a> {
+    pub(super) instructions: Instructions,
     pub(super) scores: &'a mut [f32],
+    pub(super) stride: usize,
+    pub(super) n_keys: usize,
+    pub(super) scale: f32,
     pub(super) mask: Option<&'a [bool]>,
 }
 
@@ -15,63 +20,51 @@ impl Kernel for Softmax<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let (lanes, _) = self.scores.as_chunks_mut::<LANES>();
-        if let Some(mask) = self.mask {
-            let rows = lanes.chunks_exact_mut(COLUMNS / LANES).zip(mask);
-            for (row, _) in rows.filter(|(_, counts)| !**counts) {
-                row.fill([f32::NEG_INFINITY; LANES]);
+        for row in self.scores.chunks_exact_mut(self.stride) {
+            let row = &mut row[..self.n_keys.next_multiple_of(COLUMNS)];
+            // Columns that fill up the panel take part as masked ones: the loops need no remainder.
+            row[self.n_keys..].fill(f32::NEG_INFINITY);
+            if let Some(mask) = self.mask {
+                for (score, _) in row.iter_mut().zip(mask).filter(|(_, counts)| !**counts) {
+                    *score = f32::NEG_INFINITY;
+                }
             }
-        }
-        for part in 0..COLUMNS / LANES {
-            softmax(lanes, part);
+            softmax(self.instructions, row, self.scale);
         }
     }
 }
 
-/// Columns whose sums stay in one register.
-const LANES: usize = 16;
-
-/// Turns the scores of one part of the columns into probabilities.
+/// Turns one row into probabilities.
 #[inline(always)]
-fn softmax(lanes: &mut [[f32; LANES]], part: usize) {
-    let step = COLUMNS / LANES;
-    let mut largest = [f32::NEG_INFINITY; LANES];
-    for row in lanes.iter().skip(part).step_by(step) {
-        for j in 0..LANES {
-            // A NaN must stay, so that it is seen.
-            largest[j] = if row[j] <= largest[j] {
-                largest[j]
-            } else {
-                row[j]
-            };
-        }
+fn softmax(set: Instructions, row: &mut [f32], scale: f32) {
+    // Whatever this is where a score is NaN, the sum becomes NaN, and every probability.
+    let largest = simd::largest(set, row);
+    for score in row.iter_mut() {
+        // Differences first: they are exact where it matters, and no power overflows.
+        let power = exp((*score - largest) * scale);
+        // The power of −∞ would be e⁻⁸⁷ here, and NaN in a row that is masked all over.
+        *score = if *score == f32::NEG_INFINITY {
+            0.0
+        } else {
+            power
+        };
     }
-    let mut sums = [0.0_f32; LANES];
-    for row in lanes.iter_mut().skip(part).step_by(step) {
-        for j in 0..LANES {
-            let power = exp(row[j] - largest[j]);
-            row[j] = if row[j] == f32::NEG_INFINITY {
-                0.0
-            } else {
-                power
-            };
-            sums[j] += row[j];
-        }
-    }
-    for sum in &mut sums {
-        *sum = if *sum == 0.0 { 0.0 } else { 1.0 / *sum };
-    }
-    for row in lanes.iter_mut().skip(part).step_by(step) {
-        for j in 0..LANES {
-            row[j] *= sums[j];
-        }
+    let sum = simd::sum(set, [row]);
+    // A row without keys: its probabilities are zero, and so are their gradients.
+    let share = if sum == 0.0 { 0.0 } else { 1.0 / sum };
+    for probability in row {
+        *probability *= share;
     }
 }
 
-/// Turns gradients of probabilities into those of scores.
+/// Turns gradients of probabilities into those of scores before their scale.
 pub(super) struct SoftmaxBack<'a> {
+    pub(super) instructions: Instructions,
     pub(super) probabilities: &'a [f32],
     pub(super) gradients: &'a mut [f32],
+    pub(super) stride: usize,
+    pub(super) n_keys: usize,
+    pub(super) scale: f32,
 }
 
 impl Kernel for SoftmaxBack<'_> {
@@ -79,18 +72,23 @@ impl Kernel for SoftmaxBack<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let (probabilities, _) = self.probabilities.as_chunks::<COLUMNS>();
-        let (gradients, _) = self.gradients.as_chunks_mut::<COLUMNS>();
-        let mut means = [0.0_f32; COLUMNS];
-        for (p, d) in probabilities.iter().zip(gradients.iter()) {
-            for j in 0..COLUMNS {
-                means[j] = p[j].mul_add(d[j], means[j]);
-            }
+        let rows = self.probabilities.chunks_exact(self.stride);
+        for (p, d) in rows.zip(self.gradients.chunks_exact_mut(self.stride)) {
+            // What lies behind these columns was never computed, and may be anything.
+            let n = self.n_keys.next_multiple_of(COLUMNS);
+            let (p, d) = (&p[..n], &mut d[..n]);
+            backward(self.instructions, p, d, self.scale);
         }
-        for (p, d) in probabilities.iter().zip(gradients) {
-            for j in 0..COLUMNS {
-                d[j] = p[j] * (d[j] - means[j]);
-            }
-        }
+    }
+}
+
+/// Goes back through one row.
+#[inline(always)]
+fn backward(set: Instructions, probabilities: &[f32], gradients: &mut [f32], scale: f32) {
+    // Columns behind the last key have probability 0 and add nothing.
+    let mean = simd::sum(set, [probabilities, gradients]);
+    for (d, p) in gradients.iter_mut().zip(probabilities) {
+        // The scale of the scores is applied here once, instead of to both their gradients.
+        *d = p * scale * (*d - mean);
     }
 }

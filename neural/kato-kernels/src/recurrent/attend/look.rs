@@ -1,9 +1,9 @@
 //! Lets one query look at one sequence's memory, forward and backward.
 
 use super::Memory;
+use crate::instructions::Instructions;
 use crate::math::exp;
-use crate::norm::sum;
-use crate::simd::Kernel;
+use crate::simd::{self, Kernel};
 
 /// Memory of one sequence.
 #[derive(Clone, Copy)]
@@ -32,6 +32,7 @@ impl<'a> Part<'a> {
 
 /// One query to one sequence's memory.
 pub(super) struct Look<'a> {
+    pub(super) instructions: Instructions,
     pub(super) n_heads: usize,
     pub(super) memory: Part<'a>,
     pub(super) query: &'a [f32],
@@ -47,6 +48,7 @@ impl Kernel for Look<'_> {
         let (n, n_keys) = (self.query.len(), self.memory.n_keys);
         let width = n / self.n_heads;
         let scale = 1.0 / (width as f32).sqrt();
+        // Keys add to it one by one.
         self.context.fill(0.0);
         for head in 0..self.n_heads {
             let first = head * width;
@@ -55,7 +57,7 @@ impl Kernel for Look<'_> {
             let mut largest = f32::NEG_INFINITY;
             for key in (0..n_keys).filter(|&key| self.memory.counts(key)) {
                 let values = &self.memory.keys[key * n + first..][..width];
-                scores[key] = scale * sum(width, |j| query[j] * values[j]);
+                scores[key] = scale * simd::sum(self.instructions, [query, values]);
                 // A NaN must stay, so that it is seen.
                 largest = if scores[key] <= largest {
                     largest
@@ -65,6 +67,7 @@ impl Kernel for Look<'_> {
             }
             let mut total = 0.0;
             for (key, score) in scores.iter_mut().enumerate() {
+                // A masked key was never scored: what stands there is an earlier pass's.
                 *score = if self.memory.counts(key) {
                     exp(*score - largest)
                 } else {
@@ -72,6 +75,7 @@ impl Kernel for Look<'_> {
                 };
                 total += *score;
             }
+            // No key counts: nothing is attended to.
             let share = if total == 0.0 { 0.0 } else { 1.0 / total };
             let context = &mut self.context[first..][..width];
             for (key, score) in scores.iter_mut().enumerate() {
@@ -88,6 +92,7 @@ impl Kernel for Look<'_> {
 
 /// The same backward: the query becomes its gradient.
 pub(super) struct LookBack<'a> {
+    pub(super) instructions: Instructions,
     pub(super) n_heads: usize,
     pub(super) memory: Part<'a>,
     pub(super) query: &'a mut [f32],
@@ -114,7 +119,7 @@ impl Kernel for LookBack<'_> {
             let mut mean = 0.0_f32;
             for (key, &probability) in probabilities.iter().enumerate() {
                 let values = &self.memory.values[key * n + first..][..width];
-                self.d_scores[key] = sum(width, |j| d_context[j] * values[j]);
+                self.d_scores[key] = simd::sum(self.instructions, [d_context, values]);
                 mean = probability.mul_add(self.d_scores[key], mean);
                 multiply_add(
                     &mut self.d_values[key * n + first..][..width],
@@ -127,6 +132,7 @@ impl Kernel for LookBack<'_> {
                 self.d_scores[key] = d_score;
                 multiply_add(&mut self.d_keys[key * n + first..][..width], d_score, query);
             }
+            // The query was read for the last time, and its place takes its gradient.
             query.fill(0.0);
             for key in 0..n_keys {
                 let keys = &self.memory.keys[key * n + first..][..width];

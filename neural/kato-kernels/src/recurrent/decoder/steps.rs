@@ -6,8 +6,8 @@ use super::super::stack::{OUTPUT_PLACE, add};
 use super::super::tape::Task;
 use super::{DecoderInput, RecurrentDecoder, Shape};
 use crate::dropout::Dropout;
-use crate::panels::Begin;
-use crate::strips::{Rows, grow};
+use crate::rows::{Rows, grow};
+use crate::simd::Begin;
 
 impl RecurrentDecoder {
     /// Runs one task through all steps.
@@ -26,6 +26,7 @@ impl RecurrentDecoder {
             task.attend.begin(length, n, attend.n_heads * memory.n_keys);
         }
         let attend = attend.as_ref().map(|(attend, memory)| (*attend, memory));
+        // All inputs are known: layers run one after another, which reads weights less often.
         if self.taught() {
             for t in 0..task.plan.n_steps() {
                 self.read(task, task.at(t), input);
@@ -57,10 +58,11 @@ impl RecurrentDecoder {
     ) {
         let options = &self.stack.options;
         let (n, k, top) = (options.n_hidden, options.n_inputs, options.n_layers - 1);
+        // States after a step are kept one step further on.
         let mut after = &task.layers[top].h[at.next().rows(n)];
         if let Some((attend, memory)) = attend {
-            let (tape, strips) = (&mut task.attend, &mut task.strips);
-            attend.forward(tape, (&task.plan, at), after, memory, strips);
+            let (tape, pairs) = (&mut task.attend, &mut task.pairs);
+            attend.forward(tape, (&task.plan, at), after, memory, pairs);
             after = &task.attend.merged[at.rows(n)];
         }
         if let Some(dropout) = dropout {
@@ -76,13 +78,14 @@ impl RecurrentDecoder {
         };
         let out = &mut task.wide[at.rows(k)];
         self.projection
-            .multiply(rows, &mut task.strips, out, k, Begin::Bias(&self.bias));
+            .multiply(rows, &mut task.pairs, out, k, Begin::Bias(&self.bias));
     }
 
     /// Puts the inputs of a step on the tape.
     fn read(&self, task: &mut Task, at: At, input: &DecoderInput<'_>) {
         let k = self.stack.options.n_inputs;
         let x = &mut task.layers[0].x[at.rows(k)];
+        // There is no value before the first: a learnt one stands for it.
         if at.t == 0 {
             x.chunks_exact_mut(k)
                 .for_each(|x| x.copy_from_slice(input.start));
@@ -137,6 +140,7 @@ impl RecurrentDecoder {
             if taught {
                 continue;
             }
+            // True values have no gradient; the learnt first input has.
             let own = t > 0 && !self.truth[t];
             self.stack.step_back(task, at, shape.draw, own || t == 0);
             read_later = if own { at.active } else { 0 };
@@ -163,6 +167,7 @@ impl RecurrentDecoder {
             stride: k,
             n_rows: at.active,
         };
+        // Layer after layer, gradients of all steps are needed before the first layer runs.
         let sum = if self.taught() {
             &mut task.between[at.rows(n)]
         } else {
@@ -172,20 +177,20 @@ impl RecurrentDecoder {
             Some(_) => (&mut task.attend.d_merged[at.rows(n)], Begin::Zero),
             None => (&mut *sum, Begin::Add),
         };
-        let strips = &mut task.strips;
+        let pairs = &mut task.pairs;
         match dropout {
             Some(dropout) => {
                 let dropped = &mut task.dx[..at.active * n];
                 self.projection_back
-                    .multiply(rows, strips, dropped, n, Begin::Zero);
+                    .multiply(rows, pairs, dropped, n, Begin::Zero);
                 let number = |r| task.plan.number(at.t, r);
                 self.stack
                     .drop_rows(dropout, number, dropped, out, attend.is_none());
             }
-            None => self.projection_back.multiply(rows, strips, out, n, begin),
+            None => self.projection_back.multiply(rows, pairs, out, n, begin),
         }
         if let Some((attend, memory)) = attend {
-            attend.backward(&mut task.attend, (&task.plan, at), memory, strips, sum);
+            attend.backward(&mut task.attend, (&task.plan, at), memory, pairs, sum);
         }
     }
 }

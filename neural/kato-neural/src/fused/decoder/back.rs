@@ -34,6 +34,7 @@ impl<const N: usize> Backward<Flex, N> for DecodeBackward {
     type State = State;
 
     fn backward(self, ops: Ops<State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
+        // Gradients of sums and slices come as views.
         let upstream = contiguous(grads.consume::<Flex>(&ops.node));
         let State {
             decoder,
@@ -67,6 +68,7 @@ fn backward(
     } else {
         0
     };
+    // Zeroed, as some of them are added to and not written.
     let mut fixed = [width, n_state, n_memory, width * n_hidden, width].map(|n| vec![0.0; n]);
     let mut buffers = gradient_buffers(&options);
     let mut layers = layer_gradients(&mut buffers);
@@ -81,6 +83,7 @@ fn backward(
     let mut attending = Vec::new();
     let done = match looked {
         Some(looked) => {
+            // Keys and values are parents too: their gradient goes on into the encoder.
             let n_keys = slice(&looked.keys).len();
             let lengths = [n_hidden * n_hidden, n_hidden];
             let lengths = [lengths, lengths, [n_keys, n_keys]];

@@ -68,6 +68,7 @@ impl CrossAttention {
         let ([n_rows, n_keys, width], device) = (states.dims(), states.device());
         check_lengths(lengths, n_rows, n_keys);
         assert_eq!(width, self.width(), "width of the states");
+        // Attention alone cannot tell the first state from the last.
         let states = states + sinusoidal_positions(n_keys, width, &device).unsqueeze();
         // One product for both.
         let weight = self.in_proj_weight.val().narrow(0, width, 2 * width);
@@ -121,6 +122,7 @@ impl CrossAttention {
     pub(super) fn plain(&self, attended: &Attended, pass: &Pass) -> Look {
         let [n_rows, n_keys, width] = attended.keys.dims();
         let (n_heads, size) = (self.n_heads, width / self.n_heads);
+        // Laid out once for all steps.
         let heads = |rows: &Tensor<3>| {
             let rows = rows.clone().reshape([n_rows, n_keys, n_heads, size]);
             rows.swap_dims(1, 2)
@@ -162,6 +164,7 @@ impl Look {
             let sums = affine(rows, weight.clone(), bias.clone(), &self.pass);
             sums.reshape([n_rows, width])
         };
+        // By the weights of the first third, as PyTorch has them.
         let query = product(outputs.clone(), &self.query);
         let scores = query
             .reshape([n_rows, n_heads, 1, size])

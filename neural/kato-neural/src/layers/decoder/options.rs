@@ -32,6 +32,7 @@ impl SequenceDecoderOptions {
             recurrent,
             output_dropout: 0.0,
             output_stream: 0,
+            // Half of Xavier's width: predictions begin close to zero, which is their mean.
             output_gain: 0.5,
             attention_heads: None,
         }

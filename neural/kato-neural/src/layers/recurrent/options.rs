@@ -76,6 +76,7 @@ impl RecurrentOptions {
             layers: layers.collect(),
             dropout: self.dropout,
             stream: self.stream,
+            // Skipped by records: it is part of the code and not of what is learned.
             cell: self.cell,
             workspaces: Pool::default(),
         }

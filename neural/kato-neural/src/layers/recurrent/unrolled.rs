@@ -31,6 +31,7 @@ impl Unrolled {
             {
                 input = input.clone() * mask.clone().narrow(1, step, 1).reshape(input.dims());
             }
+            // Needed twice: by the product, and by cells that mix old and new.
             let hidden = self.hidden[layer].clone();
             let from_input = precision.round(input).matmul(weight_ih.clone()) + bias_ih.clone();
             let from_state =
@@ -83,6 +84,7 @@ impl Recurrent {
             ),
         };
         Unrolled {
+            // Everything below is made once a pass: a step has products and nothing else.
             cell: self.cell,
             pass: *pass,
             weights: self

@@ -71,6 +71,7 @@ impl RowNorm {
     /// Normalises rows.
     #[must_use]
     pub fn forward<const D: usize>(&self, rows: Tensor<D>) -> Tensor<D> {
+        // Centred first: the mean of squares minus a square loses digits.
         let centred = rows.clone() - rows.mean_dim(D - 1);
         // The biased variance, as PyTorch and the kernels have it.
         let variance = centred.clone().square().mean_dim(D - 1);

@@ -62,6 +62,7 @@ impl TransformerLayer {
             let n = weight.shape().num_elements();
             weight.reshape([n])
         };
+        // The order is that of the kernels' fields, which follows the way of a row.
         let attention = &self.self_attn;
         [
             self.norm1.weight.val(),

@@ -56,6 +56,7 @@ impl<'a> Plain<'a> {
         number: u32,
         rows: Tensor<3>,
     ) -> Tensor<3> {
+        // Norms lie inside of the branches: what is added to a row is never scaled down on its way.
         let attended = self.attention(layer, layer.norm1.forward(rows.clone()));
         let rows = rows + self.dropped(attended, number, 0);
         let active = gelu(
@@ -86,6 +87,7 @@ impl<'a> Plain<'a> {
         // Attention is f32 in every precision, as in the kernels.
         let scores = heads(0).matmul(heads(1).swap_dims(2, 3));
         let scores = scores.mul_scalar(1.0 / (size as f64).sqrt());
+        // Keys are hidden and not queries: a row of padding may look, and is covered afterwards.
         let hidden = self.padding.clone().reshape([batch, 1, 1, n_rows]);
         let hidden = hidden.expand([batch, n_heads, n_rows, n_rows]);
         let context = softmax(scores.mask_fill(hidden, HIDDEN), 3).matmul(heads(2));

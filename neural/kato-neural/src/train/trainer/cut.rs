@@ -6,12 +6,16 @@ use burn::module::{Module, ModuleVisitor};
 
 use super::{Task, Trainer};
 use crate::Error;
-use crate::train::parts::parts;
+use crate::train::parts::{parts, shares};
 
 /// A batch, or some rows of one that does not fit.
 #[derive(Debug)]
 pub(super) struct Part<'a, B> {
-    pub(super) batch: &'a B,
+    batch: &'a B,
+    /// The replica that computes it.
+    pub(super) rank: usize,
+    /// The number of its first row in the step.
+    pub(super) first_row: u64,
     /// None where it is all of them.
     rows: Option<Range<usize>>,
 }
@@ -32,31 +36,52 @@ impl<B> AsRef<B> for Rows<'_, B> {
 }
 
 impl<T: Task> Trainer<T> {
-    /// Says how the batches of a step are cut such that each part fits.
+    /// Says how the batches of a step are shared by replicas, and cut such that each part fits.
     pub(super) fn parts<'a>(
         &self,
         group: &'a [T::Batch],
     ) -> Result<Vec<Part<'a, T::Batch>>, Error> {
-        let all: Vec<_> = group.iter().flat_map(|batch| self.cut(batch)).collect();
+        // Counted in the whole step: replicas share tokens, not batches.
+        let sizes: Vec<_> = group.iter().map(|batch| self.task.sizes(batch)).collect();
+        let total = sizes.iter().flatten().sum();
+        let (mut all, mut first_row, mut before) = (Vec::new(), 0, 0);
+        for (batch, sizes) in group.iter().zip(&sizes) {
+            for (rank, rows) in shares(sizes, before, total, self.n_ranks()) {
+                self.cut(batch, sizes, first_row, (rank, rows), &mut all);
+            }
+            first_row += sizes.len() as u64;
+            before += sizes.iter().sum::<usize>();
+        }
         let n_parts = all.len();
-        if n_parts > 1 && !self.options.batch_norm_by_part && has_batch_norm(self.model()) {
+        // Replicas would even have different statistics afterwards.
+        let is_allowed = self.options.batch_norm_by_part && self.n_ranks() == 1;
+        if n_parts > 1 && !is_allowed && has_batch_norm(self.model()) {
             let step = self.progress.step;
             return Err(Error::BatchNorm { step, n_parts });
         }
         Ok(all)
     }
 
-    fn cut<'a>(&self, batch: &'a T::Batch) -> Vec<Part<'a, T::Batch>> {
-        let places = match self.options.max_tokens_at_once {
-            Some(max) => parts(&self.task.sizes(batch), max),
-            None => Vec::new(),
-        };
-        // A batch that fits is not copied.
-        if places.len() < 2 {
-            return vec![Part { batch, rows: None }];
+    fn cut<'a>(
+        &self,
+        batch: &'a T::Batch,
+        sizes: &[usize],
+        first_row: u64,
+        (rank, rows): (usize, Range<usize>),
+        all: &mut Vec<Part<'a, T::Batch>>,
+    ) {
+        let max = self.options.max_tokens_at_once.unwrap_or(usize::MAX);
+        for part in parts(&sizes[rows.clone()], max) {
+            let part = rows.start + part.start..rows.start + part.end;
+            // A batch that is whole is not copied.
+            let is_whole = part.len() == sizes.len();
+            all.push(Part {
+                batch,
+                rank,
+                first_row: first_row + part.start as u64,
+                rows: (!is_whole).then_some(part),
+            });
         }
-        let places = places.into_iter().map(Some);
-        places.map(|rows| Part { batch, rows }).collect()
     }
 
     /// Takes a part out of its batch: one at a time, as it is a copy.
@@ -70,7 +95,6 @@ impl<T: Task> Trainer<T> {
             Error::Uncut {
                 step: self.progress.step,
                 n_tokens: sizes.len() * sizes.iter().max().copied().unwrap_or(0),
-                max: self.options.max_tokens_at_once.unwrap_or(usize::MAX),
             }
         })?;
         Ok(Rows::Cut(cut))

@@ -1,0 +1,72 @@
+//! Runs attention forward and backward in both forms, by turns, and prints rows per processor
+//! second and the best ratio of the two: `attention ROWS THREADS ROUNDS`.
+
+#![expect(clippy::print_stdout, reason = "figures are what it is for")]
+
+use kato_kernels::{Attention, AttentionForm, AttentionGradients, AttentionInput, Instructions};
+
+#[path = "support/clock.rs"]
+mod clock;
+
+use clock::processor_seconds;
+
+const HEADS: usize = 4;
+const WIDTH: usize = 32;
+
+fn main() {
+    let number = |i: usize, otherwise: usize| {
+        let word = std::env::args().nth(i);
+        word.map_or(otherwise, |word| word.parse().expect("a number"))
+    };
+    let (rows, n_threads, rounds) = (number(1, 1024), number(2, 1), number(3, 3));
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(n_threads)
+        .build()
+        .expect("threads");
+    // About as many products whatever the length.
+    let batch = ((1 << 24) / (rows * rows)).max(2);
+    let n = batch * rows * HEADS * WIDTH;
+    let values: Vec<f32> = (0..n)
+        .map(|i| ((i * 37) % 101) as f32 / 50.0 - 1.0)
+        .collect();
+    let (mut out, mut d) = (
+        values.clone(),
+        [values.clone(), values.clone(), values.clone()],
+    );
+    let input = AttentionInput::new((&values, rows), (&values, rows), &values, batch);
+    let mut forms = [AttentionForm::Plain, AttentionForm::Tiled].map(|form| {
+        Attention::new(HEADS, WIDTH, form, Instructions::detect()).expect("a valid shape")
+    });
+    let mut rates = [0.0_f64; 2];
+    let mut results: [Vec<f32>; 2] = [Vec::new(), Vec::new()];
+    pool.install(|| {
+        for _ in 0..=rounds {
+            for (i, attention) in forms.iter_mut().enumerate() {
+                let before = processor_seconds();
+                let mut steps = 0;
+                while steps == 0 || processor_seconds() - before < 0.5 {
+                    attention.forward(input, &mut out).expect("shapes that fit");
+                    let [queries, keys, values] = &mut d;
+                    let mut to = AttentionGradients {
+                        queries,
+                        keys,
+                        values,
+                    };
+                    attention
+                        .backward(input, &out, &mut to)
+                        .expect("shapes that fit");
+                    steps += 1;
+                }
+                let used = processor_seconds() - before;
+                rates[i] = rates[i].max((steps * batch * rows) as f64 / used);
+                results[i].clone_from(&d[1]);
+            }
+        }
+    });
+    let [plain, tiled] = rates;
+    let equal = results[0] == results[1];
+    println!(
+        "{rows} rows: plain {plain:.0}, tiled {tiled:.0} rows per processor second, ratio {:.2}, equal bits: {equal}",
+        tiled / plain
+    );
+}

@@ -1,0 +1,164 @@
+//! What replicas that train one model exchange.
+
+use std::sync::Arc;
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor, TensorData};
+
+use super::Trainer;
+use super::gradients::Total;
+use crate::Error;
+use crate::collective::{Collective, CollectiveError, gather_f64, sum_f32};
+use crate::parameters::collect;
+use crate::train::Task;
+
+impl<T: Task> Trainer<T> {
+    /// Lets replicas take steps together. Every one is given the same batches, computes its share of
+    /// their rows, and has the same weights afterwards, to the bit; a step is that over all rows. Rows of
+    /// one batch are shared where the task can [cut](Task::part) it.
+    ///
+    /// A run through the epochs ends where any replica's observer asks for it. Judgements have to be the
+    /// same everywhere, and one replica is to write checkpoints.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Collective`] where weights or places in the run differ.
+    pub fn with_collective(mut self, collective: Arc<dyn Collective>) -> Result<Self, Error> {
+        self.collective = Some(collective);
+        let mut hasher = blake3::Hasher::new();
+        // Seed and place decide every draw, weights all else.
+        hasher.update(format!("{:?}", self.progress).as_bytes());
+        for tensor in collect(self.model()) {
+            hasher.update(&safetensors::View::data(&&tensor));
+        }
+        let found = hasher.finalize();
+        let all = self.exchange(|collective| collective.gather(found.as_bytes()))?;
+        match all.iter().all(|other| other == found.as_bytes()) {
+            true => Ok(self),
+            false => Err(self.differs("weights or places in the run")),
+        }
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        self.collective
+            .as_ref()
+            .map_or(0, |collective| collective.rank())
+    }
+
+    pub(super) fn n_ranks(&self) -> usize {
+        self.collective
+            .as_ref()
+            .map_or(1, |collective| collective.n_ranks())
+    }
+
+    pub(super) const fn collective_error(&self, source: CollectiveError) -> Error {
+        let step = self.progress.step;
+        Error::Collective { step, source }
+    }
+
+    fn differs(&self, what: &str) -> Error {
+        let reason = format!("{what} differ");
+        self.collective_error(CollectiveError::Mismatch { reason })
+    }
+
+    /// Talks to the others; nobody answers where there are none.
+    fn exchange<R: Default>(
+        &self,
+        talk: impl FnOnce(&dyn Collective) -> Result<R, CollectiveError>,
+    ) -> Result<R, Error> {
+        match &self.collective {
+            Some(collective) => talk(&**collective).map_err(|source| self.collective_error(source)),
+            None => Ok(R::default()),
+        }
+    }
+
+    /// Whether all replicas want to go on.
+    pub(crate) fn all_agree(&self, go_on: bool) -> Result<bool, Error> {
+        // One that ends alone would leave the others waiting in the next step.
+        let votes = self.exchange(|collective| collective.gather(&[u8::from(go_on)]))?;
+        Ok(go_on && votes.iter().all(|vote| vote == &[1]))
+    }
+
+    /// Adds what all replicas have of a step.
+    pub(super) fn reduced(&self, mine: Total, totals: &[f64]) -> Result<Total, Error> {
+        if self.collective.is_none() {
+            return Ok(mine);
+        }
+        // Few numbers first: a replica at another step is found before gradients travel.
+        let mut said = vec![self.progress.step as f64, totals[0], mine.loss];
+        said.extend(&mine.sums);
+        let all = self.exchange(|collective| gather_f64(collective, &said))?;
+        // Gradients of other steps or batches would be added without a word.
+        if all.iter().any(|other| other.get(..2) != said.get(..2)) {
+            return Err(self.differs("steps or batches"));
+        }
+        let (mut loss, mut sums) = (0.0, Vec::new());
+        for other in all {
+            loss += other.get(2).copied().unwrap_or(0.0);
+            super::add(&mut sums, other.get(3..).unwrap_or_default().to_vec());
+        }
+        let model = self.model();
+        let mut flat = Flat::of(model, &mine.gradients);
+        self.exchange(|collective| sum_f32(collective, &mut flat.values))?;
+        Ok(Total {
+            gradients: flat.into_gradients(model),
+            loss,
+            sums,
+        })
+    }
+}
+
+/// All gradients of a model, one after another, each behind a number that says whether it is one.
+struct Flat<'a> {
+    from: Option<&'a GradientsParams>,
+    values: Vec<f32>,
+    at: usize,
+    gradients: GradientsParams,
+}
+
+impl<'a> Flat<'a> {
+    fn of<M: Module>(model: &M, gradients: &'a GradientsParams) -> Self {
+        let mut flat = Self {
+            from: Some(gradients),
+            values: Vec::new(),
+            at: 0,
+            gradients: GradientsParams::new(),
+        };
+        model.visit(&mut flat);
+        flat
+    }
+
+    fn into_gradients<M: Module>(mut self, model: &M) -> GradientsParams {
+        self.from = None;
+        model.visit(&mut self);
+        self.gradients
+    }
+}
+
+impl ModuleVisitor for Flat<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let shape = param.val().shape();
+        let n = shape.num_elements();
+        if let Some(from) = self.from {
+            let gradient = from.get::<D>(param.id);
+            self.values.push(f32::from(u8::from(gradient.is_some())));
+            match gradient {
+                Some(gradient) => self.values.extend(gradient.into_data().iter::<f32>()),
+                // A replica without rows has none, and the others do.
+                None => self.values.resize(self.values.len() + n, 0.0),
+            }
+            return;
+        }
+        let (is_one, values) = (self.values[self.at] > 0.0, self.at + 1..self.at + 1 + n);
+        self.at = values.end;
+        // A parameter that takes no part has no gradient, which is not the same as one of zeros: the
+        // optimiser would decay it.
+        if is_one {
+            let values = TensorData::new(self.values[values].to_vec(), shape);
+            let device: Device = param.val().without_autodiff().device();
+            self.gradients
+                .register::<D>(param.id, Tensor::from_data(values, &device));
+        }
+    }
+}

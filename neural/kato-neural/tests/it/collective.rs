@@ -1,0 +1,86 @@
+//! Replicas that are gone, missing, strangers, or of another run.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use kato_neural::Error;
+use kato_neural::collective::{Collective, CollectiveError, TcpGroup, TcpOptions, ThreadGroup};
+use kato_neural::layers::Cell;
+use kato_neural::train::Trainer;
+
+use crate::model::{Autoencoder, Batch, Rebuild};
+use crate::replicas::{free_address, joined, options, together};
+use crate::support::device;
+
+#[test]
+fn a_replica_that_is_gone_is_told_to_the_others() {
+    fn step(collective: Arc<dyn Collective>) -> Option<Error> {
+        let rank = collective.rank();
+        let model = Autoencoder::new(Cell::Gru, false, 1, &device());
+        let trainer = Trainer::new(Rebuild, model, options(None)).unwrap();
+        let mut trainer = trainer.with_collective(collective).unwrap();
+        // One ends before its step.
+        let batch = Batch::new(5, 0, 6, &device());
+        (rank != 1).then(|| trainer.step(1e-2, &[batch]).unwrap_err())
+    }
+    let threads = together(ThreadGroup::split(3), step);
+    let processes = together(joined(3), step);
+    for error in threads.into_iter().chain(processes).flatten() {
+        assert!(
+            matches!(error, Error::Collective { step: 0, .. }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn replicas_that_do_not_fit_together_are_refused() {
+    let errors = together(ThreadGroup::split(2), |collective| {
+        let seed = 1 + collective.rank() as u64;
+        let model = Autoencoder::new(Cell::Gru, false, seed, &device());
+        let trainer = Trainer::new(Rebuild, model, options(None)).unwrap();
+        trainer.with_collective(collective).unwrap_err().to_string()
+    });
+    assert_eq!(errors.len(), 2);
+    let errors = together(ThreadGroup::split(2), |collective| {
+        let n_rows = 6 + collective.rank();
+        let model = Autoencoder::new(Cell::Gru, false, 1, &device());
+        let trainer = Trainer::new(Rebuild, model, options(None)).unwrap();
+        let mut trainer = trainer.with_collective(collective).unwrap();
+        trainer.step(1e-2, &[Batch::new(5, 0, n_rows, &device())])
+    });
+    for error in errors {
+        let mismatch = matches!(
+            error,
+            Err(Error::Collective {
+                source: CollectiveError::Mismatch { .. },
+                ..
+            })
+        );
+        assert!(mismatch);
+    }
+}
+
+#[test]
+fn a_group_that_does_not_come_together_says_who_is_missing() {
+    let timeout = Duration::from_millis(150);
+    let options = TcpOptions::new(free_address(), 0, 3, 9).with_timeout(timeout);
+    let error = TcpGroup::join(options).unwrap_err();
+    let missing = matches!(error, CollectiveError::Missing { n_missing: 2, .. });
+    assert!(missing, "{error}");
+    // Processes of another run are not let in.
+    let address = free_address();
+    thread::scope(|scope| {
+        let first = scope
+            .spawn(move || TcpGroup::join(TcpOptions::new(address, 0, 2, 9).with_timeout(timeout)));
+        let options = TcpOptions::new(address, 1, 2, 8).with_timeout(timeout);
+        let other = TcpGroup::join(options).unwrap_err();
+        let first = first.join().unwrap().unwrap_err();
+        assert!(
+            matches!(first, CollectiveError::Missing { n_missing: 1, .. }),
+            "{first}"
+        );
+        assert!(matches!(other, CollectiveError::Mismatch { .. }), "{other}");
+    });
+}
