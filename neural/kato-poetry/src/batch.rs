@@ -1,6 +1,7 @@
 //! Chunks as rows of one length, with their words' vectors.
 
 use crate::chunks::Chunk;
+use crate::tokens::Special;
 use crate::vectors::WordVectors;
 
 /// Chunks side by side, each padded behind its end to the length of the longest.
@@ -9,6 +10,8 @@ use crate::vectors::WordVectors;
 pub struct Batch {
     /// Vectors, `n_rows × n_steps × dims`; zeros behind a chunk's end.
     pub vectors: Vec<f32>,
+    /// Numbers of the words, `n_rows × n_steps`; 0 behind a chunk's end.
+    pub ids: Vec<u32>,
     /// Tokens of each chunk.
     pub lengths: Vec<usize>,
     /// Tokens of the longest chunk.
@@ -30,7 +33,9 @@ impl Batch {
         let n_steps = rows.iter().map(|ids| ids.len()).max().unwrap_or(0);
         let dims = words.dims();
         let mut vectors = vec![0.0; rows.len() * n_steps * dims];
+        let mut numbers = vec![Special::Pad.id(); rows.len() * n_steps];
         for (row, ids) in rows.iter().enumerate() {
+            numbers[row * n_steps..][..ids.len()].copy_from_slice(ids);
             let places = vectors[row * n_steps * dims..].chunks_exact_mut(dims);
             for (place, id) in places.zip(ids.iter()) {
                 place.copy_from_slice(words.vector(*id));
@@ -38,6 +43,7 @@ impl Batch {
         }
         Self {
             vectors,
+            ids: numbers,
             lengths: rows.iter().map(|ids| ids.len()).collect(),
             n_steps,
             dims,
@@ -94,6 +100,7 @@ mod tests {
         let batch = Batch::new(&chunks, &words, 2);
         assert_eq!((batch.n_rows(), batch.n_steps, batch.n_tokens()), (2, 2, 3));
         assert_eq!(batch.vectors, [1.0, 2.0, 3.0, 0.0]);
+        assert_eq!(batch.ids, [1, 2, 3, 0]);
         assert_eq!(batch.mask(), [1.0, 1.0, 1.0, 0.0]);
         assert_eq!(batch.row(1, &batch.vectors), [3.0]);
         assert_eq!(Batch::new(&chunks, &words, usize::MAX).n_steps, 3);

@@ -1,10 +1,11 @@
 //! The autoencoder: a chunk's vectors to one code, and back.
 
 use kato_neural::burn::module::Module;
+use kato_neural::burn::nn::Linear;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
 use kato_neural::layers::{
     Bottleneck, Dropout, Feed, Recurrent, RecurrentOptions, SequenceDecoder,
-    SequenceDecoderOptions, StateProjection,
+    SequenceDecoderOptions, StateProjection, apply_linear, linear,
 };
 use kato_neural::{Initializer, Pass};
 
@@ -17,6 +18,12 @@ const BOTTLENECK_STREAM: u64 = 100;
 const DECODER_STREAM: u64 = 200;
 const OUTPUT_STREAM: u64 = 300;
 
+/// Parts the draws of the layer of words from those of all other weights.
+const WORDS_SEED: u64 = 0x776f_7264;
+
+/// Gain of the layer of words, as of the other linear layers.
+const WORDS_GAIN: f64 = 0.5;
+
 /// A sequence autoencoder: a recurrent encoder whose state at a chunk's last token is compressed to
 /// a code, and a recurrent decoder that begins from states made of the code.
 ///
@@ -27,6 +34,7 @@ pub struct Autoencoder {
     bottleneck: Bottleneck,
     projection: StateProjection,
     decoder: SequenceDecoder,
+    words: Option<Linear>,
 }
 
 impl Autoencoder {
@@ -65,7 +73,31 @@ impl Autoencoder {
                 device,
             ),
             decoder: decoder.init(initializer, device),
+            words: None,
         }
+    }
+
+    /// Adds a linear layer from a rebuilt vector to one logit a word, for losses that need it.
+    #[must_use]
+    pub fn with_words(mut self, n_words: usize, dims: usize, seed: u64, device: &Device) -> Self {
+        // A stream of its own: all other weights are those of a model without the layer.
+        let mut initializer = Initializer::from_seed(seed ^ WORDS_SEED);
+        self.words = Some(linear(dims, n_words, WORDS_GAIN, &mut initializer, device));
+        self
+    }
+
+    /// Returns whether the model guesses words.
+    #[must_use]
+    pub const fn has_words(&self) -> bool {
+        self.words.is_some()
+    }
+
+    /// Returns the logits of all words for each rebuilt vector, `[batch, time, words]`; `None` where
+    /// the model has no layer for them.
+    #[must_use]
+    pub fn logits(&self, rebuilt: Tensor<3>, pass: &Pass) -> Option<Tensor<3>> {
+        let words = self.words.as_ref()?;
+        Some(apply_linear(words, rebuilt, pass))
     }
 
     /// Compresses chunks, `[batch, time, dims]`, to codes, `[batch, bottleneck]`.
@@ -118,6 +150,16 @@ impl Autoencoder {
 pub(crate) fn tensor_of(batch: &Batch, device: &Device) -> Tensor<3> {
     let shape = [batch.n_rows(), batch.n_steps, batch.dims];
     Tensor::from_data(TensorData::new(batch.vectors.clone(), shape), device)
+}
+
+/// Returns which word has the highest score of each token, `[batch, time, words]`, row by row.
+pub(crate) fn best_words(scores: Tensor<3>) -> Vec<u32> {
+    let best = scores.argmax(2).into_data().convert::<i64>();
+    let best: Vec<i64> = best
+        .try_into_vec()
+        .expect("converted to this type just now");
+    // A vocabulary has far fewer than 2³² words.
+    best.into_iter().map(|word| word as u32).collect()
 }
 
 /// Returns the numbers of a tensor, row by row.
