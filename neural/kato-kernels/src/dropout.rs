@@ -19,6 +19,14 @@ impl Draw {
     /// Place of the dropout before a decoder's projection; that after layer `l` is `l`.
     pub const OUTPUT: u64 = 1 << 32;
 
+    /// Returns the place of what a transformer block adds to its rows: attention for `branch` 0, the
+    /// net for 1.
+    #[must_use]
+    pub const fn block(block: u32, branch: u64) -> u64 {
+        // Recurrent nets have the places below.
+        (1 << 33) + 2 * block as u64 + branch
+    }
+
     /// Makes the draw of a whole batch.
     #[must_use]
     pub const fn new(seed: u64, step: u64) -> Self {
@@ -30,7 +38,7 @@ impl Draw {
     }
 
     /// Writes what the values of sequence `row` at time `t` are multiplied by at a place, as the
-    /// recurrent nets do it: 0 or one over the share that is kept.
+    /// recurrent nets and blocks do it: 0 or one over the share that is kept.
     ///
     /// ```
     /// let mut factors = [9.0; 4];

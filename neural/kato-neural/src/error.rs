@@ -23,6 +23,31 @@ pub enum Error {
         /// The optimiser step, from 0.
         step: u64,
     },
+    /// A batch is too large to be computed at once, and cannot be cut.
+    #[error(
+        "step {step}: a batch of {n_tokens} tokens is more than the {max} that are computed at once, and \
+         its rows depend on one another; make smaller batches, or raise max_tokens_at_once"
+    )]
+    Uncut {
+        /// The optimiser step, from 0.
+        step: u64,
+        /// What the batch takes, padding included.
+        n_tokens: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// Batch norm would have the statistics of parts of a step.
+    #[error(
+        "step {step}: the model has batch norm, whose statistics would be those of each of the step's \
+         {n_parts} parts; make one batch a step, leave batch norm out, or allow it \
+         (batch_norm_by_part)"
+    )]
+    BatchNorm {
+        /// The optimiser step, from 0.
+        step: u64,
+        /// In how many parts the step would be computed.
+        n_parts: usize,
+    },
     /// The source of batches failed.
     #[error("epoch {epoch}, batch {batch}: the batch could not be made")]
     Batch {

@@ -6,14 +6,21 @@ mod bottleneck;
 mod cell;
 mod decoder;
 mod dropout;
+mod embedding;
 mod recurrent;
+mod transformer;
 
 pub use batch_norm::BatchNorm;
 pub use bottleneck::{Bottleneck, StateProjection};
 pub use cell::Cell;
-pub use decoder::{Feed, SequenceDecoder, SequenceDecoderOptions};
+pub use decoder::{Attended, CrossAttention, Feed, SequenceDecoder, SequenceDecoderOptions};
 pub use dropout::Dropout;
+pub use embedding::{Positions, embedding, sinusoidal_positions};
 pub use recurrent::{Recurrent, RecurrentLayer, RecurrentOptions, RecurrentState};
+pub use transformer::{
+    Affine, AttentionPooling, RowNorm, SelfAttention, Transformer, TransformerLayer,
+    TransformerOptions, Valid,
+};
 
 use burn::nn::Linear;
 use burn::tensor::module::linear as affine;

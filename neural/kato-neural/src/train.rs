@@ -3,6 +3,7 @@
 mod event;
 mod fit;
 mod options;
+mod parts;
 mod task;
 mod trainer;
 

@@ -136,6 +136,13 @@ pub struct BatchSizeFound {
 }
 
 impl BatchSizeFound {
+    /// Returns how many tokens a batch of this size has at most, when its longest item has `longest`:
+    /// what can be computed at once, whatever the lengths.
+    #[must_use]
+    pub const fn tokens(&self, longest: usize) -> usize {
+        self.size.saturating_mul(longest)
+    }
+
     /// Returns how many batches of this size make up one step of at least `target` items.
     #[must_use]
     pub const fn accumulation(&self, target: usize) -> usize {
@@ -169,6 +176,7 @@ impl BatchSizeFound {
 /// let found = find_batch_size(BatchSizeSettings::default(), pass)?;
 /// assert_eq!(found.size, 76); // 784 bytes; 78 would take 802 and leave less than a fifth
 /// assert_eq!(found.accumulation(256), 4);
+/// assert_eq!(found.tokens(50), 3_800); // items of up to 50 tokens
 /// # Ok::<(), kato_gradient::GradientError>(())
 /// ```
 pub fn find_batch_size<E>(

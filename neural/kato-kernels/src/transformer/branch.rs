@@ -3,7 +3,7 @@
 use super::options::BlockOptions;
 use super::sequence::Place;
 use super::weights::Packed;
-use crate::dropout::Dropout;
+use crate::dropout::{Dropout, number};
 use crate::panels::{Begin, Panels};
 use crate::simd::{self, Kernel};
 use crate::strips::{Rows, Strips};
@@ -91,11 +91,11 @@ pub(super) fn add_branch(
     branch: &[f32],
     out: &mut [f32],
 ) {
-    let number = (place.sequence as u64) << 32;
+    let sequence = place.sequence;
     let kernel = Branch {
         width: options.width,
         dropout,
-        number,
+        sequence,
         x: Some(x),
         branch,
         out,
@@ -111,11 +111,11 @@ pub(super) fn drop_rows(
     dy: &[f32],
     out: &mut [f32],
 ) {
-    let number = (place.sequence as u64) << 32;
+    let sequence = place.sequence;
     let kernel = Branch {
         width: options.width,
         dropout,
-        number,
+        sequence,
         x: None,
         branch: dy,
         out,
@@ -126,7 +126,7 @@ pub(super) fn drop_rows(
 pub(super) struct Branch<'a> {
     pub(super) width: usize,
     pub(super) dropout: Option<Dropout>,
-    pub(super) number: u64,
+    pub(super) sequence: usize,
     pub(super) x: Option<&'a [f32]>,
     pub(super) branch: &'a [f32],
     pub(super) out: &'a mut [f32],
@@ -141,7 +141,8 @@ impl Kernel for Branch<'_> {
         out.copy_from_slice(self.branch);
         if let Some(dropout) = self.dropout {
             for (i, row) in out.chunks_exact_mut(self.width).enumerate() {
-                let mask = dropout.row(self.number | i as u64);
+                // Numbered as in recurrent nets, so that sequences of a part are those of the whole.
+                let mask = dropout.row(number(i, self.sequence));
                 for (j, out) in row.iter_mut().enumerate() {
                     *out *= mask.factor(j);
                 }

@@ -13,9 +13,6 @@ use crate::simd::{self, COLUMNS};
 use crate::strips::{Strips, grow};
 use crate::weight_gradient::Alone;
 
-/// Place of the first block's dropout; recurrent nets have the places below.
-const FIRST_PLACE: u64 = 1 << 33;
-
 /// Probabilities that are kept at most: half a megabyte.
 const MAX_KEPT: usize = 1 << 17;
 
@@ -31,11 +28,7 @@ impl Place {
     /// Returns the dropout of the block's first or second branch.
     fn dropout(self, options: &BlockOptions, branch: u64) -> Option<Dropout> {
         let (draw, block) = self.draw?;
-        Dropout::new(
-            Some(draw),
-            options.dropout,
-            FIRST_PLACE + 2 * u64::from(block) + branch,
-        )
+        Dropout::new(Some(draw), options.dropout, Draw::block(block, branch))
     }
 }
 

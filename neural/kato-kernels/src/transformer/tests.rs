@@ -4,7 +4,7 @@ use rayon::ThreadPoolBuilder;
 
 use super::weights::{N_TENSORS, lengths};
 use super::*;
-use crate::dropout::{Draw, Dropout};
+use crate::dropout::{Draw, Dropout, number};
 use crate::instructions::Instructions;
 use crate::precision::Precision;
 use crate::recurrent::Pass;
@@ -121,9 +121,9 @@ fn values(point: &[f64]) -> Vec<f64> {
                 let active: Vec<f64> = up.into_iter().map(gelu).collect();
                 linear(&active, down, down_bias)
             };
-            let dropout = Dropout::new(Some(DRAW), 0.25, (1 << 33) + 2 * 5 + branch).unwrap();
+            let dropout = Dropout::new(Some(DRAW), 0.25, Draw::block(5, branch)).unwrap();
             for (i, (row, added)) in rows.iter_mut().zip(&added).enumerate() {
-                let mask = dropout.row(((sequence as u64) << 32) | (i / width) as u64);
+                let mask = dropout.row(number(i / width, sequence));
                 *row += added * f64::from(mask.factor(i % width));
             }
         }

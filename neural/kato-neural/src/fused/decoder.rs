@@ -1,22 +1,23 @@
-//! A recurrent decoder over whole sequences, scheduled sampling inside, as one node.
+//! A recurrent decoder over whole sequences, scheduled sampling and attention inside, as one node.
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
+mod back;
+
 use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::autodiff::ops::{Backward, OpsKind};
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::Tensor;
 use kato_kernels::{
-    DecoderGradients, DecoderInput, Draw, Pass as Direction, Projection, RecurrentDecoder,
-    RecurrentOptions, State as Initial, StateGradients,
+    CrossAttention, DecoderInput, Draw, Memory, Pass as Direction, Projection, RecurrentDecoder,
+    RecurrentOptions, State as Initial,
 };
 
-use super::encoder::{gradient_buffers, layer_gradients, layer_weights};
+use super::layers::{layer_weights, options, parents};
 use super::tensors::{Tracked, Values, contiguous, slice, tensor, tracked, values};
 use super::workspace::{Held, Lease};
-use super::{Form, Pool, flat_weights, options};
+use super::{Form, Pool};
 use crate::Pass;
 use crate::layers::{Recurrent, RecurrentState};
+use back::{DecodeBackward, Looked, State};
 
 /// What a decoder runs over.
 pub(crate) struct DecoderCall<'a> {
@@ -33,16 +34,30 @@ pub(crate) struct DecoderCall<'a> {
     /// True vectors, `[batch, time, width]`, and which steps are fed with the one before.
     pub(crate) truth: Option<(Tensor<3>, Vec<bool>)>,
     pub(crate) draw: Option<Draw>,
+    pub(crate) attending: Option<Attending<'a>>,
+}
+
+/// What a decoder attends to, and by which weights.
+pub(crate) struct Attending<'a> {
+    pub(crate) n_heads: usize,
+    /// Of queries and of the projection: matrix and bias each, laid flat.
+    pub(crate) weights: [Tensor<1>; 4],
+    /// Keys and values, laid flat.
+    pub(crate) memory: [Tensor<1>; 2],
+    pub(crate) n_keys: usize,
+    /// Keys that count, `[batch, keys]`.
+    pub(crate) mask: &'a [bool],
 }
 
 /// Tensors that every decoder has beside its layers.
 const N_FIXED: usize = 5;
+/// Tensors of one that attends: its weights, keys and values.
+const N_ATTENDING: usize = 6;
 
 /// Predicts `[batch, n_steps, width]`.
 pub(crate) fn decode(call: &DecoderCall<'_>, form: Form, pass: &Pass) -> Tensor<3> {
     let [width] = call.start.dims();
     let options = options(call.net, width, call.output_dropout, pass);
-    let weights = call.net.layers().iter().flat_map(flat_weights);
     let (output_weight, output_bias) = call.output.clone();
     let n = output_weight.shape().num_elements();
     // Turned by an operation of the graph, as the kernels have a row an output.
@@ -62,7 +77,10 @@ pub(crate) fn decode(call: &DecoderCall<'_>, form: Form, pass: &Pass) -> Tensor<
         output_weight,
         output_bias,
     ];
-    let all = fixed.into_iter().chain(weights);
+    let attending = call.attending.iter();
+    let attending =
+        attending.flat_map(|attending| attending.weights.iter().chain(&attending.memory).cloned());
+    let all = fixed.into_iter().chain(attending).chain(parents(call.net));
     let truth = call
         .truth
         .as_ref()
@@ -74,11 +92,18 @@ pub(crate) fn decode(call: &DecoderCall<'_>, form: Form, pass: &Pass) -> Tensor<
     }
     let parents: Vec<Tracked> = all.map(tracked).collect();
     // A node's number of parents is part of its type.
-    let output = match call.net.layers().len() {
-        1 => node::<9>(call, options, parents, truth.as_ref()),
-        2 => node::<13>(call, options, parents, truth.as_ref()),
-        3 => node::<17>(call, options, parents, truth.as_ref()),
-        _ => node::<21>(call, options, parents, truth.as_ref()),
+    let output = match parents.len() {
+        6 => node::<6>(call, options, parents, truth.as_ref()),
+        9 => node::<9>(call, options, parents, truth.as_ref()),
+        12 => node::<12>(call, options, parents, truth.as_ref()),
+        13 => node::<13>(call, options, parents, truth.as_ref()),
+        15 => node::<15>(call, options, parents, truth.as_ref()),
+        17 => node::<17>(call, options, parents, truth.as_ref()),
+        19 => node::<19>(call, options, parents, truth.as_ref()),
+        21 => node::<21>(call, options, parents, truth.as_ref()),
+        23 => node::<23>(call, options, parents, truth.as_ref()),
+        27 => node::<27>(call, options, parents, truth.as_ref()),
+        n => unreachable!("5, and 6 of attention, and 1 or 4 a layer of up to 4, are not {n}"),
     };
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }
@@ -98,7 +123,9 @@ fn forward(
         || RecurrentDecoder::new(options).expect("options of a net that exists"),
     );
     let decoder = lease.get();
-    let layers = layer_weights(&tensors[N_FIXED..]);
+    let n_attending = call.attending.as_ref().map_or(0, |_| N_ATTENDING);
+    let (attending, layers) = tensors[N_FIXED..].split_at(n_attending);
+    let layers = layer_weights(&options, layers);
     let projection = Projection {
         weights: weight,
         bias,
@@ -106,6 +133,11 @@ fn forward(
     decoder
         .pack(&layers, projection, direction)
         .expect("weights of a net that exists");
+    if let Some(call) = &call.attending {
+        decoder
+            .pack_attention(cross_attention(call, attending), direction)
+            .expect("weights of a net that exists");
+    }
     // The stand-in of a cell without a memory is not looked at.
     let memory = if options.cell.has_cell_state() {
         memory
@@ -122,6 +154,12 @@ fn forward(
     batch.truth = truth
         .zip(call.truth.as_ref())
         .map(|(vectors, (_, steps))| (slice(vectors), &steps[..]));
+    batch.memory = call.attending.as_ref().map(|call| Memory {
+        keys: slice(&attending[4]),
+        values: slice(&attending[5]),
+        n_keys: call.n_keys,
+        mask: Some(call.mask),
+    });
     let mut predictions = vec![0.0; n_rows * call.n_steps * start.len()];
     decoder
         .forward(batch, &mut predictions)
@@ -132,15 +170,16 @@ fn forward(
     )
 }
 
-/// What the way back needs.
-#[derive(Debug, Clone)]
-struct State {
-    decoder: Held<RecurrentDecoder>,
-    n_rows: usize,
+/// The weights of attention as the kernels take them.
+fn cross_attention<'a>(call: &Attending<'_>, tensors: &'a [Values]) -> CrossAttention<'a> {
+    CrossAttention {
+        n_heads: call.n_heads,
+        query: slice(&tensors[0]),
+        query_bias: slice(&tensors[1]),
+        out: slice(&tensors[2]),
+        out_bias: slice(&tensors[3]),
+    }
 }
-
-#[derive(Debug)]
-struct DecodeBackward;
 
 /// Registers the forward pass with its parents.
 fn node<const N: usize>(
@@ -165,57 +204,16 @@ fn node<const N: usize>(
                 State {
                     decoder: Held::new(lease),
                     n_rows,
+                    looked: call.attending.as_ref().map(|call| Looked {
+                        keys: tensors[N_FIXED + 4].clone(),
+                        values: tensors[N_FIXED + 5].clone(),
+                        n_keys: call.n_keys,
+                        mask: call.mask.to_vec(),
+                    }),
                 },
                 output,
             )
         }
         OpsKind::UnTracked(prepared) => prepared.finish(run(Direction::Inference).0),
     }
-}
-
-impl<const N: usize> Backward<Flex, N> for DecodeBackward {
-    type State = State;
-
-    fn backward(self, ops: Ops<State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let upstream = contiguous(grads.consume::<Flex>(&ops.node));
-        let State { decoder, n_rows } = ops.state;
-        let buffers = decoder.with(|decoder| backward(decoder, n_rows, slice(&upstream)));
-        for (node, buffer) in ops.parents.iter().zip(buffers) {
-            // Empty where a cell has no memory.
-            if let Some(node) = node.as_ref().filter(|_| !buffer.is_empty()) {
-                let n = buffer.len();
-                grads.register::<Flex>(node.id, tensor(buffer, [n]));
-            }
-        }
-    }
-}
-
-/// Computes the gradients of all parents, in their order.
-fn backward(decoder: &mut RecurrentDecoder, n_rows: usize, upstream: &[f32]) -> Vec<Vec<f32>> {
-    let options = *decoder.options();
-    let (width, n_hidden) = (options.n_inputs, options.n_hidden);
-    let n_state = options.n_layers * n_rows * n_hidden;
-    let n_memory = if options.cell.has_cell_state() {
-        n_state
-    } else {
-        0
-    };
-    let mut fixed = [width, n_state, n_memory, width * n_hidden, width].map(|n| vec![0.0; n]);
-    let mut buffers = gradient_buffers(&options);
-    let mut layers = layer_gradients(&mut buffers);
-    let [start, hidden, cell, projection, projection_bias] = &mut fixed;
-    let mut gradients = DecoderGradients {
-        layers: &mut layers,
-        projection,
-        projection_bias,
-        start,
-        initial: StateGradients { hidden, cell },
-    };
-    decoder
-        .backward(upstream, &mut gradients)
-        .expect("the way back of its own pass");
-    fixed
-        .into_iter()
-        .chain(buffers.into_iter().flatten())
-        .collect()
 }

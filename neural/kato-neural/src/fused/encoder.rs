@@ -7,13 +7,16 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::Tensor;
 use kato_kernels::{
-    Draw, EncoderGradients, EncoderInput, EncoderUpstream, LayerGradients, LayerWeights,
-    Pass as Direction, RecurrentEncoder, RecurrentOptions,
+    Draw, EncoderGradients, EncoderInput, EncoderUpstream, Pass as Direction, RecurrentEncoder,
+    RecurrentOptions,
 };
 
+use super::layers::{
+    gradient_buffers, layer_gradients, layer_weights, options, parent_gradients, parents,
+};
 use super::tensors::{Tracked, Values, contiguous, slice, tensor, tracked, values};
 use super::workspace::{Held, Lease};
-use super::{Form, Pool, flat_weights, options};
+use super::{Form, Pool};
 use crate::Pass;
 use crate::layers::Recurrent;
 
@@ -51,7 +54,7 @@ fn encode<const D: usize>(
     pass: &Pass,
 ) -> Tensor<D> {
     let options = options(call.net, call.input.dims()[2], 0.0, pass);
-    let weights = call.net.layers().iter().flat_map(flat_weights);
+    let weights = parents(call.net).into_iter();
     if form == Form::Plain {
         let weights: Vec<Values> = weights.map(values).collect();
         let input = values(call.input.clone());
@@ -71,7 +74,9 @@ fn encode<const D: usize>(
         1 => node::<5>(call, options, output, parents),
         2 => node::<9>(call, options, output, parents),
         3 => node::<13>(call, options, output, parents),
-        _ => node::<17>(call, options, output, parents),
+        4 => node::<17>(call, options, output, parents),
+        // All layers in one.
+        _ => node::<2>(call, options, output, parents),
     };
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }
@@ -97,7 +102,7 @@ impl Run<'_> {
             || RecurrentEncoder::new(options).expect("options of a net that exists"),
         );
         let encoder = lease.get();
-        let layers = layer_weights(self.weights);
+        let layers = layer_weights(&options, self.weights);
         encoder
             .pack(&layers, direction)
             .expect("weights of a net that exists");
@@ -128,49 +133,6 @@ impl Run<'_> {
     }
 }
 
-/// Four tensors a layer, as the kernels take them.
-pub(crate) fn layer_weights(weights: &[Values]) -> Vec<LayerWeights<'_>> {
-    let layers = weights.chunks_exact(4);
-    layers
-        .map(|layer| LayerWeights {
-            input: slice(&layer[0]),
-            recurrent: slice(&layer[1]),
-            input_bias: slice(&layer[2]),
-            recurrent_bias: slice(&layer[3]),
-        })
-        .collect()
-}
-
-/// Room for the gradients of a net's weights, four tensors a layer.
-pub(crate) fn gradient_buffers(options: &RecurrentOptions) -> Vec<[Vec<f32>; 4]> {
-    let n_rows = options.cell.n_gates() * options.n_hidden;
-    (0..options.n_layers)
-        .map(|layer| {
-            let n_in = if layer == 0 {
-                options.n_inputs
-            } else {
-                options.n_hidden
-            };
-            [n_rows * n_in, n_rows * options.n_hidden, n_rows, n_rows].map(|n| vec![0.0; n])
-        })
-        .collect()
-}
-
-/// Lends the room to the kernels.
-pub(crate) fn layer_gradients(buffers: &mut [[Vec<f32>; 4]]) -> Vec<LayerGradients<'_>> {
-    let layers = buffers.iter_mut();
-    layers
-        .map(
-            |[input, recurrent, input_bias, recurrent_bias]| LayerGradients {
-                input,
-                recurrent,
-                input_bias,
-                recurrent_bias,
-            },
-        )
-        .collect()
-}
-
 /// What the way back needs.
 #[derive(Debug, Clone)]
 struct State {
@@ -182,7 +144,7 @@ struct State {
 #[derive(Debug)]
 struct EncodeBackward;
 
-/// Registers the forward pass with its parents: the input, then four tensors a layer.
+/// Registers the forward pass with its parents: the input, then the weights.
 fn node<const N: usize>(
     call: &EncoderCall<'_>,
     options: RecurrentOptions,
@@ -268,7 +230,7 @@ impl<const N: usize> Backward<Flex, N> for EncodeBackward {
         if let (Some(node), Some(input)) = (&ops.parents[0], input) {
             grads.register::<Flex>(node.id, tensor(input, shape));
         }
-        for (node, buffer) in ops.parents[1..].iter().zip(buffers.into_iter().flatten()) {
+        for (node, buffer) in ops.parents[1..].iter().zip(parent_gradients(buffers)) {
             if let Some(node) = node {
                 let n = buffer.len();
                 grads.register::<Flex>(node.id, tensor(buffer, [n]));

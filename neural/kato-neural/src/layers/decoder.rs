@@ -1,17 +1,20 @@
 //! A decoder of sequences that feeds on true vectors or on its own.
 
+mod attention;
+mod options;
+
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 use kato_kernels::{Draw, RecurrentDecoder};
 
 use super::dropout::sequence_mask;
-use super::{
-    Recurrent, RecurrentOptions, RecurrentState, apply_linear, check_lengths, linear, valid_steps,
-};
-use crate::draws::mix;
+use super::{Recurrent, RecurrentState, apply_linear, check_lengths, valid_steps};
+use crate::Pass;
 use crate::fused::{self, DecoderCall, Pool};
-use crate::{Initializer, Pass, initialize::parameter};
+
+pub use attention::{Attended, CrossAttention};
+pub use options::SequenceDecoderOptions;
 
 /// What a decoder gets as the input of each time step after the first.
 #[derive(Debug, Clone, Copy)]
@@ -41,62 +44,13 @@ impl Feed<'_> {
     }
 }
 
-/// Shape of a decoder.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct SequenceDecoderOptions {
-    /// The recurrent net; its input size is the width of the vectors.
-    pub recurrent: RecurrentOptions,
-    /// Probability of dropout before the output layer, in [0, 1).
-    pub output_dropout: f64,
-    /// With the net's number it tells the decoder's draws from others.
-    pub output_stream: u64,
-    /// Gain of the output layer's weights.
-    pub output_gain: f64,
-}
-
-impl SequenceDecoderOptions {
-    /// No dropout before the output layer, whose weights have gain 0.5.
-    #[must_use]
-    pub const fn new(recurrent: RecurrentOptions) -> Self {
-        Self {
-            recurrent,
-            output_dropout: 0.0,
-            output_stream: 0,
-            output_gain: 0.5,
-        }
-    }
-
-    /// Drops before the output layer; `stream` tells the decoder's draws from those of others.
-    #[must_use]
-    pub const fn with_output_dropout(mut self, probability: f64, stream: u64) -> Self {
-        self.output_dropout = probability;
-        self.output_stream = stream;
-        self
-    }
-
-    /// Makes the decoder; the start vector is normal with deviation 0.1.
-    #[must_use]
-    pub fn init(&self, initializer: &mut Initializer, device: &Device) -> SequenceDecoder {
-        let (width, hidden) = (self.recurrent.input_size, self.recurrent.hidden_size);
-        SequenceDecoder {
-            start: parameter(initializer.normal(width, 0.1), [width], device),
-            recurrent: self.recurrent.init(initializer, device),
-            output_dropout: self.output_dropout,
-            // One draw for all places of the decoder, which both numbers tell from others.
-            stream: mix(self.recurrent.stream, self.output_stream),
-            output: linear(hidden, width, self.output_gain, initializer, device),
-            workspaces: Pool::default(),
-        }
-    }
-}
-
 /// Rebuilds sequences of vectors from a state, one step at a time.
 #[derive(Module, Debug)]
 pub struct SequenceDecoder {
     start: Param<Tensor<1>>,
     recurrent: Recurrent,
     output: Linear,
+    attention: Option<CrossAttention>,
     output_dropout: f64,
     stream: u64,
     #[module(skip)]
@@ -108,6 +62,12 @@ impl SequenceDecoder {
     #[must_use]
     pub const fn recurrent(&self) -> &Recurrent {
         &self.recurrent
+    }
+
+    /// Attention to an encoder's states, where the decoder has it.
+    #[must_use]
+    pub const fn attention(&self) -> Option<&CrossAttention> {
+        self.attention.as_ref()
     }
 
     /// Predicts `n_steps` vectors from `state`: `[batch, n_steps, width]`.
@@ -125,7 +85,7 @@ impl SequenceDecoder {
         feed: Feed<'_>,
         pass: &Pass,
     ) -> Tensor<3> {
-        self.run(state, None, n_steps, feed, pass)
+        self.run(state, None, None, n_steps, feed, pass)
     }
 
     /// Predicts as [`forward`](Self::forward) does, for sequences of the given lengths: zero behind
@@ -145,12 +105,52 @@ impl SequenceDecoder {
         pass: &Pass,
     ) -> Tensor<3> {
         check_lengths(lengths, state.hidden.dims()[1], n_steps);
-        self.run(state, Some(lengths), n_steps, feed, pass)
+        self.run(state, None, Some(lengths), n_steps, feed, pass)
+    }
+
+    /// Projects what [`forward_attending`](Self::forward_attending) attends to: an encoder's states at
+    /// all steps, `[batch, time, hidden]`, of sequences of the given lengths. Once is enough for all
+    /// steps of the decoder.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the decoder has no attention, shapes do not fit, there is not one length a sequence,
+    /// or one is longer than the time axis.
+    #[must_use]
+    pub fn attend(&self, states: Tensor<3>, lengths: &[usize], pass: &Pass) -> Attended {
+        let attention = self.attention.as_ref();
+        let attention = attention.expect("a decoder made with attention");
+        attention.project(states, lengths, pass)
+    }
+
+    /// Predicts as [`forward_valid`](Self::forward_valid) does, and lets each step look at what the
+    /// encoder saw: the net's output becomes `h + out(attention(query(h)))`. A sequence that has
+    /// nothing to look at gets the projection's bias.
+    ///
+    /// # Panics
+    ///
+    /// As [`forward_valid`](Self::forward_valid), and if the decoder has no attention, or `attended` is
+    /// of another batch.
+    #[must_use]
+    pub fn forward_attending(
+        &self,
+        state: RecurrentState,
+        attended: &Attended,
+        lengths: &[usize],
+        n_steps: usize,
+        feed: Feed<'_>,
+        pass: &Pass,
+    ) -> Tensor<3> {
+        let [_, n_rows, _] = state.hidden.dims();
+        check_lengths(lengths, n_rows, n_steps);
+        assert_eq!(attended.n_rows(), n_rows, "sequences that are attended to");
+        self.run(state, Some(attended), Some(lengths), n_steps, feed, pass)
     }
 
     fn run(
         &self,
         state: RecurrentState,
+        attended: Option<&Attended>,
         lengths: Option<&[usize]>,
         n_steps: usize,
         feed: Feed<'_>,
@@ -177,9 +177,14 @@ impl SequenceDecoder {
                 "true vectors for every step"
             );
         }
+        let attention = self.attention.as_ref();
+        let attention = attended.map(|attended| {
+            let attention = attention.expect("a decoder made with attention");
+            (attention, attended)
+        });
         // The plain form computes steps behind a sequence's end as well, and then covers them.
-        let Some(form) = fused::form(net, pass) else {
-            let outputs = self.run_plain(state, n_steps, truth.as_ref(), draw, pass);
+        let Some(form) = fused::form(&self.start.val(), pass) else {
+            let outputs = self.run_plain(state, attention, n_steps, truth.as_ref(), draw, pass);
             return match lengths {
                 Some(lengths) => outputs.clone() * valid_steps(lengths, n_steps, &outputs.device()),
                 None => outputs,
@@ -197,6 +202,7 @@ impl SequenceDecoder {
             lengths,
             truth: truth.map(|(vectors, coins)| (vectors.narrow(1, 0, n_steps), coins)),
             draw,
+            attending: attention.map(|(attention, attended)| attention.call(attended)),
         };
         fused::decode(&call, form, pass)
     }
@@ -205,6 +211,7 @@ impl SequenceDecoder {
     fn run_plain(
         &self,
         state: RecurrentState,
+        attention: Option<(&CrossAttention, &Attended)>,
         n_steps: usize,
         truth: Option<&(Tensor<3>, Vec<bool>)>,
         draw: Option<Draw>,
@@ -218,6 +225,7 @@ impl SequenceDecoder {
         let mut unrolled = self
             .recurrent
             .unroll(n_rows, n_steps, Some(state), draw, &device, pass);
+        let look = attention.map(|(attention, attended)| attention.plain(attended, pass));
         let mut predictions: Vec<Tensor<2>> = Vec::with_capacity(n_steps);
         for step in 0..n_steps {
             let fed = truth.filter(|(_, coins)| coins[step]);
@@ -230,6 +238,9 @@ impl SequenceDecoder {
                 (Some(prediction), None) => prediction.clone(),
             };
             let mut output = unrolled.step(step, input);
+            if let Some(look) = &look {
+                output = look.step(output);
+            }
             if let Some(mask) = &mask {
                 output = output * mask.clone().narrow(1, step, 1).reshape([n_rows, hidden]);
             }

@@ -144,7 +144,7 @@ impl Recurrent {
     #[must_use]
     pub fn encode(&self, input: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<2> {
         self.check(&input, lengths);
-        if let Some(form) = fused::form(self, pass) {
+        if let Some(form) = fused::form(&self.layers[0].weight_hh.val(), pass) {
             return fused::encode_last(&self.call(input, lengths, pass), form, pass);
         }
         let last = last_valid(self.forward(input, None, pass).0, lengths);
@@ -167,7 +167,7 @@ impl Recurrent {
     #[must_use]
     pub fn outputs(&self, input: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<3> {
         self.check(&input, lengths);
-        if let Some(form) = fused::form(self, pass) {
+        if let Some(form) = fused::form(&self.layers[0].weight_hh.val(), pass) {
             return fused::encode_all(&self.call(input, lengths, pass), form, pass);
         }
         let outputs = self.forward(input, None, pass).0;

@@ -17,6 +17,13 @@ pub struct TrainerOptions {
     pub precision: Precision,
     /// The loss scale, used in half precision alone.
     pub scaler: LossScalerSettings,
+    /// The most tokens, padding included, that are computed at once; a batch of more is cut into parts
+    /// with the same gradient. No bound unless set. The bits of a run depend on it, as sums have
+    /// another order.
+    pub max_tokens_at_once: Option<usize>,
+    /// Whether a model with batch norm may be trained by parts or by several batches a step. Its
+    /// statistics are then those of each part, which is not what one batch would have.
+    pub batch_norm_by_part: bool,
 }
 
 impl TrainerOptions {
@@ -28,6 +35,8 @@ impl TrainerOptions {
             adam: AdamOptions::default(),
             precision: Precision::F32,
             scaler: LossScalerSettings::default(),
+            max_tokens_at_once: None,
+            batch_norm_by_part: false,
         }
     }
 
@@ -49,6 +58,21 @@ impl TrainerOptions {
     #[must_use]
     pub const fn with_scaler(mut self, scaler: LossScalerSettings) -> Self {
         self.scaler = scaler;
+        self
+    }
+
+    /// Bounds what is computed at once, by
+    /// [`BatchSizeFound::tokens`](kato_gradient::finder::BatchSizeFound::tokens), say.
+    #[must_use]
+    pub const fn with_max_tokens_at_once(mut self, n_tokens: usize) -> Self {
+        self.max_tokens_at_once = Some(n_tokens);
+        self
+    }
+
+    /// Lets batch norm have the statistics of each part.
+    #[must_use]
+    pub const fn with_batch_norm_by_part(mut self) -> Self {
+        self.batch_norm_by_part = true;
         self
     }
 }

@@ -1,5 +1,7 @@
 //! What a trainer has to know of a model: its batches and its loss.
 
+use std::ops::Range;
+
 use burn::module::Module;
 use burn::tensor::Tensor;
 
@@ -24,6 +26,20 @@ pub trait Task {
 
     /// How many rows the batch has; draws of the rows of later batches of the step begin behind them.
     fn n_rows(&self, batch: &Self::Batch) -> usize;
+
+    /// How many tokens each row takes, in the unit of
+    /// [`max_tokens_at_once`](super::TrainerOptions::max_tokens_at_once): its length, say. A row is one
+    /// token unless told.
+    fn sizes(&self, batch: &Self::Batch) -> Vec<usize> {
+        vec![1; self.n_rows(batch)]
+    }
+
+    /// Takes some rows out of a batch that does not fit, so that they are computed apart; `None`, unless
+    /// told, where a batch cannot be cut, as its loss depends on pairs of rows, say.
+    fn part(&self, batch: &Self::Batch, rows: Range<usize>) -> Option<Self::Batch> {
+        let _ = (batch, rows);
+        None
+    }
 
     /// Computes this batch's share of the step's loss: the sum over terms of
     /// `factor · share.of(term, sum)`.

@@ -1,5 +1,7 @@
 //! One optimiser step over any number of batches.
 
+mod cut;
+
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use kato_gradient::scaler::{LossScaler, ScaledStep};
@@ -8,6 +10,7 @@ use kato_gradient::stop::EarlyStopState;
 use super::{Share, Task, TrainerOptions};
 use crate::checkpoint::{Checkpoint, Progress, Snapshot};
 use crate::{Adam, Error, Pass, Precision};
+use cut::Part;
 
 /// A task with its model, optimiser and place in the run.
 ///
@@ -155,8 +158,10 @@ impl<T: Task> Trainer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::EmptyStep`] where there is nothing to learn from, and [`Error::NotFinite`] where a
-    /// gradient is lost and no loss scale explains it; the weights are unchanged then.
+    /// [`Error::EmptyStep`] where there is nothing to learn from, [`Error::Uncut`] where a batch does
+    /// not fit and cannot be cut, [`Error::BatchNorm`] where statistics would be those of parts, and
+    /// [`Error::NotFinite`] where a gradient is lost and no loss scale explains it; the weights are
+    /// unchanged then.
     ///
     /// # Panics
     ///
@@ -168,7 +173,7 @@ impl<T: Task> Trainer<T> {
         if totals.first().is_none_or(|&total| total <= 0.0) {
             return Err(Error::EmptyStep { step });
         }
-        let (gradients, loss, sums) = self.gradients(group, &totals);
+        let (gradients, loss, sums) = self.gradients(&self.parts(group)?, &totals)?;
 
         let scale = self
             .scaler
@@ -216,12 +221,18 @@ impl<T: Task> Trainer<T> {
         totals
     }
 
-    /// Adds up the gradients of a group, batch after batch, so that one batch's graph is alive.
-    fn gradients(&self, group: &[T::Batch], totals: &[f64]) -> (GradientsParams, f64, Vec<f64>) {
+    /// Adds up the gradients of a step's parts, one after another, so that one's graph is alive.
+    fn gradients(
+        &self,
+        parts: &[Part<'_, T::Batch>],
+        totals: &[f64],
+    ) -> Result<(GradientsParams, f64, Vec<f64>), Error> {
         let model = self.model();
         let mut accumulator = GradientsAccumulator::new();
         let (mut loss, mut sums, mut first_row) = (0.0, Vec::new(), 0);
-        for batch in group {
+        for part in parts {
+            let rows = self.rows(part)?;
+            let batch = rows.as_ref();
             let pass = Pass::training(self.options.seed, self.progress.step)
                 .with_precision(self.options.precision)
                 .with_first_row(first_row);
@@ -238,7 +249,7 @@ impl<T: Task> Trainer<T> {
             let gradients = GradientsParams::from_grads(value.backward(), model);
             accumulator.accumulate(model, gradients);
         }
-        (accumulator.grads(), loss, sums)
+        Ok((accumulator.grads(), loss, sums))
     }
 }
 

@@ -15,6 +15,8 @@ use crate::support::device;
 
 /// One of them has nothing.
 const LENGTHS: [usize; 5] = [6, 1, 4, 0, 3];
+/// How much of each is attended to.
+const ATTENDED: [usize; 5] = [0, 1, 3, 2, 3];
 
 #[derive(Module, Debug)]
 struct Pair {
@@ -23,11 +25,22 @@ struct Pair {
 }
 
 fn pair(cell: Cell, n_layers: usize, dropout: f64, device: &Device) -> Pair {
+    pair_with(SequenceDecoderOptions::new, cell, n_layers, dropout, device)
+}
+
+/// Makes the decoder as `decoder` says.
+fn pair_with(
+    decoder: impl FnOnce(RecurrentOptions) -> SequenceDecoderOptions,
+    cell: Cell,
+    n_layers: usize,
+    dropout: f64,
+    device: &Device,
+) -> Pair {
     let draws = &mut Initializer::from_seed(3);
     let options = RecurrentOptions::new(cell, 7, 9).with_layers(n_layers);
     Pair {
         encoder: options.with_dropout(dropout, 1).init(draws, device),
-        decoder: SequenceDecoderOptions::new(options.with_dropout(dropout, 20))
+        decoder: decoder(options.with_dropout(dropout, 20))
             .with_output_dropout(dropout, 30)
             .init(draws, device),
     }
@@ -72,11 +85,15 @@ fn run(model: &Pair, coins: &[bool], pass: &Pass) -> Vec<Vec<f64>> {
         memory,
     };
     let truth = random(6, [5, 6, 7], &device());
-    let outputs =
-        model
-            .decoder
-            .forward_valid(state, &LENGTHS, 6, Feed::Sampled(&truth, coins), pass);
     let states = model.encoder.outputs(input.clone(), &LENGTHS, pass);
+    let (decoder, feed) = (&model.decoder, Feed::Sampled(&truth, coins));
+    let outputs = if decoder.attention().is_some() {
+        // Shorter than what is decoded, and nothing where most is decoded.
+        let attended = decoder.attend(states.clone(), &ATTENDED, pass);
+        decoder.forward_attending(state, &attended, &LENGTHS, 6, feed, pass)
+    } else {
+        decoder.forward_valid(state, &LENGTHS, 6, feed, pass)
+    };
     let loss = (outputs.clone() * random(7, [5, 6, 7], &device())).sum()
         + codes.clone().square().sum()
         + (states.clone() * random(8, [5, 6, 9], &device())).sum();
@@ -98,7 +115,7 @@ fn run(model: &Pair, coins: &[bool], pass: &Pass) -> Vec<Vec<f64>> {
 fn outputs_and_gradients_are_those_of_plain_operations() {
     let coins = [false, true, false, true, true, false];
     for cell in [Cell::Vanilla, Cell::Gru, Cell::Lstm] {
-        for n_layers in 1..=4 {
+        for n_layers in [1, 2, 3, 4, 6] {
             for dropout in [0.0, 0.4] {
                 let model = pair(cell, n_layers, dropout, &device());
                 let pass = Pass::training(11, 5).with_first_row(3);
@@ -114,6 +131,47 @@ fn outputs_and_gradients_are_those_of_plain_operations() {
                 assert_ne!(fused, plain, "both took the same way");
             }
         }
+    }
+}
+
+#[test]
+fn a_decoder_that_attends_is_that_of_plain_operations() {
+    let coins = [
+        [false, true, false, true, true, false],
+        [true; 6],
+        [false; 6],
+    ];
+    for cell in [Cell::Vanilla, Cell::Gru, Cell::Lstm] {
+        for n_layers in [1, 2, 5] {
+            for coins in &coins {
+                let options = |options| SequenceDecoderOptions::new(options).with_attention(3);
+                let model = pair_with(options, cell, n_layers, 0.3, &device());
+                let pass = Pass::training(11, 5).with_first_row(3);
+                let fused = run(&model, coins, &pass);
+                let plain = run(&model, coins, &pass.with_plain_operations());
+                for (at, (fused, plain)) in fused.iter().zip(&plain).enumerate() {
+                    let gap = gap(fused, plain);
+                    assert!(
+                        gap < 1e-5,
+                        "{cell:?}, {n_layers} layers: tensor {at}, {gap}"
+                    );
+                }
+                assert_ne!(fused, plain, "both took the same way");
+            }
+        }
+    }
+}
+
+#[test]
+fn in_bf16_a_decoder_that_attends_is_close() {
+    let options = |options| SequenceDecoderOptions::new(options).with_attention(3);
+    let model = pair_with(options, Cell::Lstm, 2, 0.0, &device());
+    let pass = Pass::training(11, 5).with_precision(Precision::Bf16);
+    let fused = run(&model, &[false; 6], &pass);
+    let plain = run(&model, &[false; 6], &pass.with_plain_operations());
+    for (at, (fused, plain)) in fused.iter().zip(&plain).enumerate() {
+        let gap = gap(fused, plain);
+        assert!(gap < 3e-2, "tensor {at}, {gap}");
     }
 }
 

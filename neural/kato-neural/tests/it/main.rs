@@ -16,3 +16,4 @@ mod recurrent;
 mod resume;
 mod support;
 mod training;
+mod transformer;

@@ -1,5 +1,7 @@
 //! A small sequence autoencoder, as a task and with its batches.
 
+use std::ops::Range;
+
 use kato_neural::burn;
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
@@ -105,6 +107,17 @@ impl Task for Rebuild {
 
     fn n_rows(&self, batch: &Batch) -> usize {
         batch.lengths.len()
+    }
+
+    fn sizes(&self, batch: &Batch) -> Vec<usize> {
+        batch.lengths.clone()
+    }
+
+    fn part(&self, batch: &Batch, rows: Range<usize>) -> Option<Batch> {
+        Some(Batch {
+            vectors: batch.vectors.clone().slice([rows.clone()]),
+            lengths: batch.lengths[rows].to_vec(),
+        })
     }
 
     fn loss(&self, model: &Autoencoder, batch: &Batch, share: &Share<'_>, pass: &Pass) -> Loss {

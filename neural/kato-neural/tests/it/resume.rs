@@ -34,6 +34,7 @@ fn options(precision: Precision) -> TrainerOptions {
         .with_max_norm(1.0);
     TrainerOptions::new(7)
         .with_adam(adam)
+        .with_batch_norm_by_part()
         .with_precision(precision)
 }
 

@@ -1,0 +1,141 @@
+//! Transformers whose blocks keep nothing but their inputs, and attention pooling.
+
+mod affine;
+mod block;
+mod options;
+mod plain;
+mod pooling;
+mod valid;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use kato_kernels::{BlockOptions, TransformerBlock};
+
+pub(in crate::layers) use affine::affine;
+pub use affine::{Affine, RowNorm};
+pub use block::{SelfAttention, TransformerLayer};
+pub use options::TransformerOptions;
+pub use pooling::AttentionPooling;
+pub use valid::Valid;
+
+use crate::Pass;
+use crate::fused::{self, BlockCall, Pool};
+use plain::Plain;
+
+/// A stack of pre-norm blocks: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net.
+///
+/// A block keeps only its input from forward to backward, and computes everything between anew: so
+/// memory grows with the number of blocks by one tensor each. Where blocks are nodes of their own,
+/// nothing is computed for padding, and sequences of different length cost what they hold.
+///
+/// Parameters have the names and shapes of PyTorch's `nn.TransformerEncoder` of
+/// `nn.TransformerEncoderLayer(norm_first=True, activation="gelu")`. While training, dropout acts on
+/// what attention and net add to a row; PyTorch also drops probabilities and hidden units.
+///
+/// ```
+/// use kato_neural::burn::tensor::{Device, Tensor};
+/// use kato_neural::layers::{TransformerOptions, Valid};
+/// use kato_neural::{Initializer, Pass};
+///
+/// let device = Device::flex();
+/// let options = TransformerOptions::new(8, 2, 3).with_dropout(0.1, 1);
+/// let net = options.init(&mut Initializer::from_seed(1), &device);
+/// let rows = Tensor::ones([2, 5, 8], &device);
+/// let outputs = net.forward(rows, Valid::Lengths(&[5, 0]), &Pass::evaluation());
+/// assert_eq!(outputs.dims(), [2, 5, 8]);
+/// ```
+///
+/// Source: Vaswani et al., "Attention is all you need", 2017; norms as in Xiong et al., "On layer
+/// normalization in the transformer architecture", 2020.
+#[derive(Module, Debug)]
+pub struct Transformer {
+    layers: Vec<TransformerLayer>,
+    norm: Option<RowNorm>,
+    n_heads: usize,
+    dropout: f64,
+    stream: u64,
+    #[module(skip)]
+    workspaces: Pool<TransformerBlock>,
+}
+
+impl Transformer {
+    /// Weights, block by block.
+    #[must_use]
+    pub fn layers(&self) -> &[TransformerLayer] {
+        &self.layers
+    }
+
+    /// Heads of attention.
+    #[must_use]
+    pub const fn n_heads(&self) -> usize {
+        self.n_heads
+    }
+
+    /// Values of a row.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.layers[0].norm1.weight.dims()[0]
+    }
+
+    /// Takes rows `[batch, rows, width]` through all blocks; padding comes out as zeros, and has no
+    /// influence, whatever it holds.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the width is not the stack's, or `valid` describes other sequences.
+    #[must_use]
+    pub fn forward(&self, rows: Tensor<3>, valid: Valid<'_>, pass: &Pass) -> Tensor<3> {
+        let [batch, n_rows, width] = rows.dims();
+        assert_eq!(width, self.width(), "values of a row");
+        let lengths = valid.lengths(batch, n_rows);
+        // Blocks do not see where a row lies, so that valid ones may be moved to the front.
+        let Some(order) = valid.order(n_rows) else {
+            return self.run(rows, &lengths, pass);
+        };
+        let rows = valid::moved(rows, &order);
+        valid::moved(self.run(rows, &lengths, pass), &valid::inverse(&order))
+    }
+
+    /// Runs over sequences whose valid rows come first.
+    fn run(&self, rows: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<3> {
+        let form = fused::form(&self.layers[0].linear1.weight.val(), pass);
+        let outputs = match form {
+            Some(form) => {
+                let options = self.options(pass);
+                let blocks = self.layers.iter().enumerate();
+                blocks.fold(rows, |rows, (number, layer)| {
+                    let call = BlockCall {
+                        pool: &self.workspaces,
+                        options,
+                        lengths,
+                        draw: pass.dropout(self.stream).map(|draw| (draw, number as u32)),
+                    };
+                    fused::block(&call, rows, layer.flat(), form)
+                })
+            }
+            None => {
+                let plain = Plain::new(self, &rows, lengths, pass);
+                // Once is enough: blocks leave zeros behind an end.
+                let rows = plain.covered(rows);
+                let blocks = self.layers.iter().enumerate();
+                blocks.fold(rows, |rows, (number, layer)| {
+                    plain.block(layer, number as u32, rows)
+                })
+            }
+        };
+        match &self.norm {
+            // A norm makes its bias of zeros.
+            Some(norm) => valid::covered(norm.forward(outputs), lengths),
+            None => outputs,
+        }
+    }
+
+    /// Says to the kernels what a block is made of.
+    fn options(&self, pass: &Pass) -> BlockOptions {
+        let [n_hidden, width] = self.layers[0].linear1.weight.dims();
+        BlockOptions::new(width, self.n_heads)
+            .with_hidden(n_hidden)
+            .with_dropout(self.dropout as f32)
+            .with_precision(fused::precision(pass))
+    }
+}
