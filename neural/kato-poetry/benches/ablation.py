@@ -23,7 +23,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 SMALL = "--dims 100 --hidden 128 --layers 1 --bottleneck 32 --patience 0 --threads 1".split()
-RATE = 1e-3
+RATE = 3e-3
 RESTARTS = '{kind="cosine-restarts", base_rate=%g, first_cycle=%g}'
 PHASE = "{n_epochs=%g, max_length=%d, rate_factor=%g, forcing_start=%g, forcing_end=%g}"
 
@@ -52,6 +52,7 @@ def items():
     ragged = ["--set", "chunks.window=200", "--set", "chunks.overlap=0"]
     budget = "--batching token-budget --set training.max_tokens=1600".split()
     both = ["--set", "training.save_steps=20"]
+    by_part = "training.batch_norm_by_part=true"
     return {
         "all defaults": [],
         "no worker": ["--workers", "0"],
@@ -59,7 +60,7 @@ def items():
         "prefetch 1 instead of 2": ["--prefetch", "1"],
         "bucketed": ["--batching", "bucketed"],
         "token budget of 32 × 50": budget,
-        "steps of 2 × 16 chunks": ["--batch", "16", "--accumulate", "2"],
+        "steps of 2 × 16 chunks": [*"--batch 16 --accumulate 2 --set".split(), by_part],
         "bf16": ["--precision", "bf16"],
         "checkpoint every 20 steps": both,
         "the same, blocking": [*both, "--checkpoints", "blocking"],

@@ -1,5 +1,7 @@
 //! Chunks as rows of one length, with their words' vectors.
 
+use std::ops::Range;
+
 use crate::chunks::Chunk;
 use crate::tokens::Special;
 use crate::vectors::WordVectors;
@@ -47,6 +49,27 @@ impl Batch {
             lengths: rows.iter().map(|ids| ids.len()).collect(),
             n_steps,
             dims,
+        }
+    }
+
+    /// Returns some of the chunks, cut to the longest of them.
+    #[must_use]
+    pub(crate) fn part(&self, rows: Range<usize>) -> Self {
+        let lengths = self.lengths[rows.clone()].to_vec();
+        let n_steps = lengths.iter().copied().max().unwrap_or(0);
+        let (mut vectors, mut ids) = (Vec::new(), Vec::new());
+        for row in rows {
+            let first = row * self.n_steps;
+            ids.extend_from_slice(&self.ids[first..first + n_steps]);
+            let numbers = first * self.dims..(first + n_steps) * self.dims;
+            vectors.extend_from_slice(&self.vectors[numbers]);
+        }
+        Self {
+            vectors,
+            ids,
+            lengths,
+            n_steps,
+            dims: self.dims,
         }
     }
 
@@ -103,6 +126,12 @@ mod tests {
         assert_eq!(batch.ids, [1, 2, 3, 0]);
         assert_eq!(batch.mask(), [1.0, 1.0, 1.0, 0.0]);
         assert_eq!(batch.row(1, &batch.vectors), [3.0]);
-        assert_eq!(Batch::new(&chunks, &words, usize::MAX).n_steps, 3);
+        let whole = Batch::new(&chunks, &words, usize::MAX);
+        assert_eq!(whole.n_steps, 3);
+        // A part is what its chunks alone would be.
+        for at in 0..2 {
+            let alone = Batch::new(&chunks[at..=at], &words, usize::MAX);
+            assert_eq!(whole.part(at..at + 1), alone);
+        }
     }
 }

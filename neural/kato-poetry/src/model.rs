@@ -4,8 +4,8 @@ use kato_neural::burn::module::Module;
 use kato_neural::burn::nn::Linear;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
 use kato_neural::layers::{
-    Bottleneck, Dropout, Feed, Recurrent, RecurrentOptions, SequenceDecoder,
-    SequenceDecoderOptions, StateProjection, apply_linear, linear,
+    Attended, Bottleneck, Dropout, Feed, Recurrent, RecurrentOptions, SequenceDecoder,
+    SequenceDecoderOptions, StateProjection, apply_linear, last_valid, linear,
 };
 use kato_neural::{Initializer, Pass};
 
@@ -52,8 +52,11 @@ impl Autoencoder {
                 .with_layers(options.layers)
                 .with_dropout(options.dropout, stream)
         };
-        let decoder = SequenceDecoderOptions::new(recurrent(DECODER_STREAM))
+        let mut decoder = SequenceDecoderOptions::new(recurrent(DECODER_STREAM))
             .with_output_dropout(options.dropout, OUTPUT_STREAM);
+        if options.attends() {
+            decoder = decoder.with_attention(options.heads);
+        }
         Self {
             encoder: recurrent(ENCODER_STREAM).init(initializer, device),
             bottleneck: Bottleneck::new(
@@ -100,6 +103,13 @@ impl Autoencoder {
         Some(apply_linear(words, rebuilt, pass))
     }
 
+    /// Returns whether the decoder attends to the encoder's states, so that a code alone is not enough
+    /// to rebuild a chunk.
+    #[must_use]
+    pub const fn attends(&self) -> bool {
+        self.decoder.attention().is_some()
+    }
+
     /// Compresses chunks, `[batch, time, dims]`, to codes, `[batch, bottleneck]`.
     ///
     /// # Panics
@@ -109,6 +119,23 @@ impl Autoencoder {
     pub fn encode(&self, vectors: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<2> {
         let states = self.encoder.encode(vectors, lengths, pass);
         self.bottleneck.forward(states, pass)
+    }
+
+    /// Compresses chunks as [`encode`](Self::encode) does, and returns what the decoder attends to
+    /// besides.
+    pub(crate) fn read(
+        &self,
+        vectors: Tensor<3>,
+        lengths: &[usize],
+        pass: &Pass,
+    ) -> (Tensor<2>, Option<Attended>) {
+        if !self.attends() {
+            return (self.encode(vectors, lengths, pass), None);
+        }
+        let states = self.encoder.outputs(vectors, lengths, pass);
+        let seen = self.decoder.attend(states.clone(), lengths, pass);
+        let codes = self.bottleneck.forward(last_valid(states, lengths), pass);
+        (codes, Some(seen))
     }
 
     /// Rebuilds as many vectors from each code as `lengths` says: `[batch, longest, dims]`. Zeros lie
@@ -125,10 +152,25 @@ impl Autoencoder {
         feed: Feed<'_>,
         pass: &Pass,
     ) -> Tensor<3> {
+        self.rebuilt(codes, None, lengths, feed, pass)
+    }
+
+    /// Rebuilds as [`decode`](Self::decode) does, attending to what was seen.
+    pub(crate) fn rebuilt(
+        &self,
+        codes: Tensor<2>,
+        seen: Option<&Attended>,
+        lengths: &[usize],
+        feed: Feed<'_>,
+        pass: &Pass,
+    ) -> Tensor<3> {
         let n_steps = lengths.iter().copied().max().unwrap_or(0);
         let state = self.projection.forward(codes, pass);
-        self.decoder
-            .forward_valid(state, lengths, n_steps, feed, pass)
+        let decoder = &self.decoder;
+        match seen {
+            Some(seen) => decoder.forward_attending(state, seen, lengths, n_steps, feed, pass),
+            None => decoder.forward_valid(state, lengths, n_steps, feed, pass),
+        }
     }
 
     /// Compresses and rebuilds chunks as they are judged: without chance, on its own words alone.
@@ -140,8 +182,9 @@ impl Autoencoder {
     #[must_use]
     pub fn rebuild(&self, batch: &Batch, device: &Device) -> (Vec<f32>, Vec<f32>) {
         let pass = Pass::evaluation();
-        let codes = self.encode(tensor_of(batch, device), &batch.lengths, &pass);
-        let rebuilt = self.decode(codes.clone(), &batch.lengths, Feed::Own, &pass);
+        let lengths = &batch.lengths;
+        let (codes, seen) = self.read(tensor_of(batch, device), lengths, &pass);
+        let rebuilt = self.rebuilt(codes.clone(), seen.as_ref(), lengths, Feed::Own, &pass);
         (values(codes), values(rebuilt))
     }
 }

@@ -17,7 +17,7 @@ use crate::split::SplitOptions;
 use crate::vectors::VectorOptions;
 
 pub use loss::{LossKind, LossOptions};
-pub use model::ModelOptions;
+pub use model::{DecoderKind, ModelOptions};
 pub use training::{Batching, StepOptions, TrainingOptions, Writing};
 
 /// The settings of a run: one table of the file each. What the file does not name has its default;

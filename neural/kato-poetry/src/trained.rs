@@ -167,15 +167,21 @@ impl Trained {
     ///
     /// The beginning of a poem is its first chunk. A text ends where the model says so, or at a
     /// length between those of the two.
-    #[must_use]
-    pub fn walk(&self, from: &Poem, to: &Poem, n_steps: usize) -> Vec<String> {
+    ///
+    /// # Errors
+    ///
+    /// When the model's decoder attends to the text, which there is none of between two poems.
+    pub fn walk(&self, from: &Poem, to: &Poem, n_steps: usize) -> Result<Vec<String>, PoetryError> {
+        if self.model.attends() {
+            return Err(PoetryError::NeedsText);
+        }
         let ends =
             [self.chunks(0, from), self.chunks(0, to)].map(|mut chunks| chunks.swap_remove(0));
         let codes = self.codes(&ends);
         let (from, to) = codes.split_at(self.n_units());
         let share = |step: usize| step as f32 / (n_steps.max(2) - 1) as f32;
         let steps = 0..n_steps.max(2);
-        steps
+        let texts = steps
             .map(|step| {
                 let share = share(step);
                 let code = from
@@ -187,7 +193,8 @@ impl Trained {
                 let length = lengths[0] * (1.0 - share) + lengths[1] * share;
                 self.text_of(code, length.round() as usize)
             })
-            .collect()
+            .collect();
+        Ok(texts)
     }
 
     /// Decodes a code to a text of so many tokens at most.

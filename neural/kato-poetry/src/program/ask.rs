@@ -198,7 +198,7 @@ pub(crate) fn neighbours(arguments: &NeighboursArguments) -> Result<Ended, Failu
 pub(crate) fn walk(arguments: &WalkArguments) -> Result<Ended, Failure> {
     let trained = Trained::load(&arguments.run)?;
     let (from, to) = (poem_of(&arguments.from)?, poem_of(&arguments.to)?);
-    let texts = trained.walk(&from, &to, arguments.steps);
+    let texts = trained.walk(&from, &to, arguments.steps)?;
     if arguments.output.json {
         say_json(&texts)?;
         return Ok(Ended::Done);

@@ -39,9 +39,15 @@ pub(crate) fn trained(
     if training.clip > 0.0 {
         adam = adam.with_max_norm(training.clip);
     }
-    let options = TrainerOptions::new(training.seed)
+    let mut options = TrainerOptions::new(training.seed)
         .with_adam(adam)
         .with_precision(training.precision);
+    if let Some(n_tokens) = training.max_tokens_at_once {
+        options = options.with_max_tokens_at_once(n_tokens);
+    }
+    if training.batch_norm_by_part {
+        options = options.with_batch_norm_by_part();
+    }
     let model = fresh_model(settings, dims, n_words, device);
     (
         Reconstruction::new(settings.loss.clone(), device.clone()),

@@ -55,8 +55,14 @@ pub struct TrainingOptions {
     /// Chunks of such a batch at most; 64 by default.
     pub max_chunks: usize,
     /// Batches whose gradients make up one step; 1 by default. Losses stay means over all of their
-    /// tokens; only batch norm sees each batch alone.
+    /// tokens.
     pub accumulate: usize,
+    /// Tokens that are computed at once at most, padding included; no bound by default. A larger batch
+    /// is cut into parts whose gradients are added.
+    pub max_tokens_at_once: Option<usize>,
+    /// Whether batch norm may see parts of a step alone, where a step has several; an error by
+    /// default, as the result is not that of one batch.
+    pub batch_norm_by_part: bool,
     /// Threads that make batches ahead; 1 by default, and none with 0. The result is the same for any
     /// number.
     pub workers: usize,
@@ -105,6 +111,8 @@ impl Default for TrainingOptions {
             max_tokens: 4096,
             max_chunks: 64,
             accumulate: 1,
+            max_tokens_at_once: None,
+            batch_norm_by_part: false,
             workers: 1,
             prefetch: 2,
             schedule: restarts.expect("the rates are positive, and a cycle is 10 epochs"),

@@ -1,5 +1,7 @@
 //! What the trainer has to know of the autoencoder: its batches and its loss.
 
+use std::ops::Range;
+
 use kato_neural::Pass;
 use kato_neural::burn::tensor::{Device, Tensor};
 use kato_neural::layers::Feed;
@@ -68,6 +70,17 @@ impl Task for Reconstruction {
         batch.batch.n_rows()
     }
 
+    fn sizes(&self, batch: &TrainingBatch) -> Vec<usize> {
+        batch.batch.lengths.clone()
+    }
+
+    fn part(&self, batch: &TrainingBatch, rows: Range<usize>) -> Option<TrainingBatch> {
+        Some(TrainingBatch {
+            batch: batch.batch.part(rows),
+            forcing: batch.forcing,
+        })
+    }
+
     fn loss(
         &self,
         model: &Autoencoder,
@@ -77,11 +90,12 @@ impl Task for Reconstruction {
     ) -> Loss {
         let TrainingBatch { batch, forcing } = batch;
         let vectors = tensor_of(batch, &self.device);
-        let codes = model.encode(vectors.clone(), &batch.lengths, pass);
+        let (codes, seen) = model.read(vectors.clone(), &batch.lengths, pass);
         // One draw a time step for the whole batch, as the original's.
         let coins = pass.draws(COIN_STREAM).coins(batch.n_steps, *forcing);
         let feed = Feed::Sampled(&vectors, &coins);
-        let rebuilt = model.decode(codes.clone(), &batch.lengths, feed, pass);
+        let lengths = &batch.lengths;
+        let rebuilt = model.rebuilt(codes.clone(), seen.as_ref(), lengths, feed, pass);
         let logits = model.logits(rebuilt.clone(), pass);
         let sums = loss_sums(rebuilt, vectors.clone(), logits, batch, &self.loss);
         let mut loss = share.of(0, sums.tokens);

@@ -5,6 +5,7 @@ use std::error::Error;
 use kato_gradient::finder::RangeTestSettings;
 use kato_gradient::schedule::{Constant, Schedule};
 use kato_poetry::run::{RunEnding, TrainingEvent, find_rate};
+use kato_poetry::settings::DecoderKind;
 use kato_poetry::{Corpus, Run, Trained, npy};
 
 use crate::support::{Done, begin, one_epoch, settings, sonnets, state, timeless, train};
@@ -154,5 +155,53 @@ fn rates_are_tried_from_harmless_to_harmful() -> Done {
     train(&mut begin(&at, &settings)?, u64::MAX)?;
     let history = Run::read_history(&at)?;
     assert!(history[2].train_loss < history[0].train_loss, "{history:?}");
+    Ok(())
+}
+
+#[test]
+fn a_decoder_that_attends_rebuilds_but_does_not_walk() -> Done {
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run");
+    let mut settings = settings("")?;
+    settings.model.decoder = DecoderKind::Attention;
+    (settings.model.hidden, settings.model.heads) = (8, 2);
+    let outcome = train(&mut begin(&at, &settings)?, u64::MAX)?;
+    assert!(outcome.test.is_some_and(|test| test.cosine.is_finite()));
+    let poems = sonnets();
+    let trained = Trained::load(&at)?;
+    assert!(!trained.reconstruct(&poems[0]).is_empty());
+    assert_eq!(trained.encode(&poems).len(), 6 * 4);
+    let error = trained.walk(&poems[0], &poems[1], 3).unwrap_err();
+    assert!(error.to_string().contains("`model.decoder"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_batch_that_is_cut_has_the_losses_of_the_whole() -> Done {
+    let losses = |at_once: Option<usize>| -> Result<Vec<f64>, Box<dyn Error>> {
+        let mut settings = one_epoch()?;
+        settings.model.batch_norm = false;
+        settings.training.batch = 6;
+        settings.training.max_tokens_at_once = at_once;
+        let folder = tempfile::tempdir()?;
+        let mut run = begin(&folder.path().join("run"), &settings)?;
+        let mut losses = Vec::new();
+        run.train(&mut |event| {
+            if let TrainingEvent::Step(record) = event {
+                losses.push(record.loss);
+            }
+            true
+        })?;
+        Ok(losses)
+    };
+    let whole = losses(None)?;
+    let cut = losses(Some(120))?;
+    assert!(
+        whole.len() == cut.len() && whole != cut,
+        "sums have another order"
+    );
+    for (whole, cut) in whole.iter().zip(&cut) {
+        assert!((whole - cut).abs() < 1e-5, "{whole} {cut}");
+    }
     Ok(())
 }

@@ -119,7 +119,7 @@ fn a_trained_model_rebuilds_encodes_and_walks() -> Done {
     for (a, b) in alone.iter().zip(&codes[8..12]) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }
-    assert_eq!(trained.walk(&poems[0], &poems[1], 3).len(), 3);
+    assert_eq!(trained.walk(&poems[0], &poems[1], 3)?.len(), 3);
     Ok(())
 }
 
