@@ -17,6 +17,9 @@ use crate::vocabulary::Vocabulary;
 /// Bytes of vectors of chunks that are written at most: beyond, tokens and word vectors say the same.
 const MAX_EMBEDDED_BYTES: usize = 256 << 20;
 
+/// The file that is written last.
+const CHUNKS: &str = "chunks.json";
+
 /// What is said of a chunk beside its tokens.
 #[derive(Serialize)]
 struct ChunkFacts<'a> {
@@ -49,6 +52,29 @@ struct ChunkFacts<'a> {
 ///
 /// When the folder or a file cannot be written.
 pub fn write_artifacts(corpus: &Corpus, folder: &Path) -> Result<bool, PoetryError> {
+    write_words(corpus, folder)?;
+    write_chunks(corpus, folder)
+}
+
+/// Writes what a run needs to be opened again: words, their vectors and the report.
+pub(crate) fn write_words(corpus: &Corpus, folder: &Path) -> Result<(), PoetryError> {
+    fs::create_dir_all(folder).map_err(PoetryError::file("create", folder))?;
+    let vectors = &corpus.vectors;
+    let shape = [vectors.len(), vectors.dims()];
+    npy::write(&folder.join("word_vectors.npy"), &shape, vectors.matrix())?;
+    write_json(&folder.join("vocabulary.json"), &corpus.vocabulary)?;
+    write_json(&folder.join("report.json"), &corpus.report)
+}
+
+/// Returns whether the files of [`write_chunks`] are all there.
+pub(crate) fn has_chunks(folder: &Path) -> bool {
+    // It is written last.
+    folder.join(CHUNKS).exists()
+}
+
+/// Writes what only other programs need: tokens, masks and vectors of the chunks. Returns whether the
+/// vectors were written.
+pub(crate) fn write_chunks(corpus: &Corpus, folder: &Path) -> Result<bool, PoetryError> {
     fs::create_dir_all(folder).map_err(PoetryError::file("create", folder))?;
     let parts = [
         ("train", &corpus.train),
@@ -68,23 +94,16 @@ pub fn write_artifacts(corpus: &Corpus, folder: &Path) -> Result<bool, PoetryErr
     let vectors = &corpus.vectors;
     let is_small = tokens.len() * vectors.dims() * size_of::<f32>() <= MAX_EMBEDDED_BYTES;
     if is_small {
-        let embedded: Vec<f32> = tokens
-            .iter()
-            .flat_map(|id| vectors.vector(*id))
-            .copied()
-            .collect();
+        // Never all at once: they may be larger than everything else that a training holds.
+        let embedded = tokens.iter().flat_map(|id| vectors.vector(*id)).copied();
         let shape = [chunks.len(), longest, vectors.dims()];
-        npy::write(&folder.join("embeddings.npy"), &shape, &embedded)?;
+        npy::write_all(&folder.join("embeddings.npy"), &shape, embedded)?;
     }
-    let shape = [vectors.len(), vectors.dims()];
-    npy::write(&folder.join("word_vectors.npy"), &shape, vectors.matrix())?;
-    write_json(&folder.join("vocabulary.json"), &corpus.vocabulary)?;
-    write_json(&folder.join("report.json"), &corpus.report)?;
     let facts: Vec<ChunkFacts<'_>> = parts
         .iter()
         .flat_map(|(part, chunks)| chunks.iter().map(|chunk| facts(corpus, part, chunk)))
         .collect();
-    write_json(&folder.join("chunks.json"), &facts)?;
+    write_json(&folder.join(CHUNKS), &facts)?;
     Ok(is_small)
 }
 

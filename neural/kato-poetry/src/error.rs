@@ -114,6 +114,11 @@ pub enum PoetryError {
         #[from]
         source: kato_neural::Error,
     },
+    /// A model whose decoder attends to the text was to rebuild one from a code alone.
+    #[error(
+        "this model rebuilds a text only from the text itself, as its decoder attends to it; train one with `model.decoder = \"code\"`"
+    )]
+    NeedsText,
     /// There is a run already where one was to begin.
     #[error(
         "`{}` holds a run; go on with `kato-poetry resume`, or name another folder", path.display()
@@ -182,7 +187,7 @@ impl PoetryError {
             Self::RunExists { .. } | Self::NewerRun { .. } | Self::RunInUse { .. } => {
                 ErrorClass::Conflict
             }
-            Self::NoRun { .. } => ErrorClass::Usage,
+            Self::NoRun { .. } | Self::NeedsText => ErrorClass::Usage,
             Self::Json { .. }
             | Self::TooFewPoems { .. }
             | Self::Vectors { .. }

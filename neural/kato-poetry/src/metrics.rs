@@ -1,5 +1,7 @@
 //! How good reconstructions are, and whether the bottleneck lives.
 
+mod judge;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -7,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::chunks::Chunk;
 use crate::vectors::WordVectors;
 
-/// Standard deviation over chunks from which a unit of the code counts as alive.
-const ALIVE: f64 = 1e-2;
+pub use judge::Judge;
 
 /// Share of live units below which the bottleneck is called collapsed.
 const FEW_ALIVE: f64 = 0.5;
@@ -35,6 +36,10 @@ pub struct Judgement {
     pub live_units: f64,
     /// Mean square of the codes.
     pub code_square: f64,
+    /// Share of the tokens whose word came back: the word that the model guesses, or the one whose
+    /// vector is nearest to the rebuilt one. `None` where it was not counted.
+    #[serde(default)]
+    pub token_accuracy: Option<f64>,
 }
 
 impl Judgement {
@@ -80,123 +85,6 @@ impl fmt::Display for Collapse {
                 variance_ratio * 100.0
             ),
         }
-    }
-}
-
-/// Collects what a [`Judgement`] is made of, chunk by chunk. All sums are of `f64`, in the order of
-/// the chunks.
-#[derive(Debug, Clone)]
-pub struct Judge {
-    n_tokens: u64,
-    loss: f64,
-    cosine: f64,
-    mse: f64,
-    texts: Moments,
-    rebuilt: Moments,
-    codes: Moments,
-}
-
-impl Judge {
-    /// Creates a judge of vectors of `dims` numbers and codes of `code` numbers.
-    #[must_use]
-    pub fn new(dims: usize, code: usize) -> Self {
-        Self {
-            n_tokens: 0,
-            loss: 0.0,
-            cosine: 0.0,
-            mse: 0.0,
-            texts: Moments::new(dims),
-            rebuilt: Moments::new(dims),
-            codes: Moments::new(code),
-        }
-    }
-
-    /// Adds the training loss of chunks, as its sum over their tokens.
-    pub fn add_loss(&mut self, sum: f64) {
-        self.loss += sum;
-    }
-
-    /// Adds a chunk: the vectors of its tokens, what was rebuilt of them, and its code.
-    ///
-    /// # Panics
-    ///
-    /// When there are not as many rebuilt numbers as true ones: a mistake of the caller.
-    pub fn add_chunk(&mut self, text: &[f32], rebuilt: &[f32], code: &[f32]) {
-        assert_eq!(text.len(), rebuilt.len(), "as many vectors as tokens");
-        let dims = self.texts.sums.len();
-        for (text, rebuilt) in text.chunks_exact(dims).zip(rebuilt.chunks_exact(dims)) {
-            self.n_tokens += 1;
-            self.cosine += cosine(text, rebuilt);
-            let squares = text
-                .iter()
-                .zip(rebuilt)
-                .map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2));
-            self.mse += squares.sum::<f64>() / dims as f64;
-            self.texts.add(text);
-            self.rebuilt.add(rebuilt);
-        }
-        self.codes.add(code);
-    }
-
-    /// Returns the judgement on all that was added; all zeros of nothing.
-    #[must_use]
-    pub fn judgement(&self) -> Judgement {
-        let n_tokens = self.n_tokens.max(1) as f64;
-        let text_variance: f64 = self.texts.variances().sum();
-        let rebuilt_variance: f64 = self.rebuilt.variances().sum();
-        let n_units = self.codes.sums.len().max(1) as f64;
-        let n_alive = self
-            .codes
-            .variances()
-            .filter(|variance| variance.sqrt() > ALIVE)
-            .count();
-        Judgement {
-            n_tokens: self.n_tokens,
-            loss: self.loss / n_tokens,
-            cosine: self.cosine / n_tokens,
-            mse: self.mse / n_tokens,
-            variance_ratio: if text_variance > 0.0 {
-                rebuilt_variance / text_variance
-            } else {
-                0.0
-            },
-            live_units: n_alive as f64 / n_units,
-            code_square: self.codes.squares.iter().sum::<f64>() / (n_units * self.codes.n.max(1.0)),
-        }
-    }
-}
-
-/// Sums of rows and of their squares, number by number.
-#[derive(Debug, Clone)]
-struct Moments {
-    n: f64,
-    sums: Vec<f64>,
-    squares: Vec<f64>,
-}
-
-impl Moments {
-    fn new(n_columns: usize) -> Self {
-        Self {
-            n: 0.0,
-            sums: vec![0.0; n_columns],
-            squares: vec![0.0; n_columns],
-        }
-    }
-
-    fn add(&mut self, row: &[f32]) {
-        self.n += 1.0;
-        for ((sum, square), value) in self.sums.iter_mut().zip(&mut self.squares).zip(row) {
-            *sum += f64::from(*value);
-            *square += f64::from(*value).powi(2);
-        }
-    }
-
-    /// Returns the variance of each column.
-    fn variances(&self) -> impl Iterator<Item = f64> + '_ {
-        let n = self.n.max(1.0);
-        let columns = self.sums.iter().zip(&self.squares);
-        // Rounding may bring what is constant a little below nothing.
-        columns.map(move |(sum, square)| (square / n - (sum / n).powi(2)).max(0.0))
     }
 }
 

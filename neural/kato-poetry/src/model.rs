@@ -1,10 +1,11 @@
 //! The autoencoder: a chunk's vectors to one code, and back.
 
 use kato_neural::burn::module::Module;
+use kato_neural::burn::nn::Linear;
 use kato_neural::burn::tensor::{Device, Tensor, TensorData};
 use kato_neural::layers::{
-    Bottleneck, Dropout, Feed, Recurrent, RecurrentOptions, SequenceDecoder,
-    SequenceDecoderOptions, StateProjection,
+    Attended, Bottleneck, Dropout, Feed, Recurrent, RecurrentOptions, SequenceDecoder,
+    SequenceDecoderOptions, StateProjection, apply_linear, last_valid, linear,
 };
 use kato_neural::{Initializer, Pass};
 
@@ -17,6 +18,12 @@ const BOTTLENECK_STREAM: u64 = 100;
 const DECODER_STREAM: u64 = 200;
 const OUTPUT_STREAM: u64 = 300;
 
+/// Parts the draws of the layer of words from those of all other weights.
+const WORDS_SEED: u64 = 0x776f_7264;
+
+/// Gain of the layer of words, as of the other linear layers.
+const WORDS_GAIN: f64 = 0.5;
+
 /// A sequence autoencoder: a recurrent encoder whose state at a chunk's last token is compressed to
 /// a code, and a recurrent decoder that begins from states made of the code.
 ///
@@ -27,6 +34,7 @@ pub struct Autoencoder {
     bottleneck: Bottleneck,
     projection: StateProjection,
     decoder: SequenceDecoder,
+    words: Option<Linear>,
 }
 
 impl Autoencoder {
@@ -44,8 +52,11 @@ impl Autoencoder {
                 .with_layers(options.layers)
                 .with_dropout(options.dropout, stream)
         };
-        let decoder = SequenceDecoderOptions::new(recurrent(DECODER_STREAM))
+        let mut decoder = SequenceDecoderOptions::new(recurrent(DECODER_STREAM))
             .with_output_dropout(options.dropout, OUTPUT_STREAM);
+        if options.attends() {
+            decoder = decoder.with_attention(options.heads);
+        }
         Self {
             encoder: recurrent(ENCODER_STREAM).init(initializer, device),
             bottleneck: Bottleneck::new(
@@ -65,7 +76,38 @@ impl Autoencoder {
                 device,
             ),
             decoder: decoder.init(initializer, device),
+            words: None,
         }
+    }
+
+    /// Adds a linear layer from a rebuilt vector to one logit a word, for losses that need it.
+    #[must_use]
+    pub fn with_words(mut self, n_words: usize, dims: usize, seed: u64, device: &Device) -> Self {
+        // A stream of its own: all other weights are those of a model without the layer.
+        let mut initializer = Initializer::from_seed(seed ^ WORDS_SEED);
+        self.words = Some(linear(dims, n_words, WORDS_GAIN, &mut initializer, device));
+        self
+    }
+
+    /// Returns whether the model guesses words.
+    #[must_use]
+    pub const fn has_words(&self) -> bool {
+        self.words.is_some()
+    }
+
+    /// Returns the logits of all words for each rebuilt vector, `[batch, time, words]`; `None` where
+    /// the model has no layer for them.
+    #[must_use]
+    pub fn logits(&self, rebuilt: Tensor<3>, pass: &Pass) -> Option<Tensor<3>> {
+        let words = self.words.as_ref()?;
+        Some(apply_linear(words, rebuilt, pass))
+    }
+
+    /// Returns whether the decoder attends to the encoder's states, so that a code alone is not enough
+    /// to rebuild a chunk.
+    #[must_use]
+    pub const fn attends(&self) -> bool {
+        self.decoder.attention().is_some()
     }
 
     /// Compresses chunks, `[batch, time, dims]`, to codes, `[batch, bottleneck]`.
@@ -77,6 +119,23 @@ impl Autoencoder {
     pub fn encode(&self, vectors: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<2> {
         let states = self.encoder.encode(vectors, lengths, pass);
         self.bottleneck.forward(states, pass)
+    }
+
+    /// Compresses chunks as [`encode`](Self::encode) does, and returns what the decoder attends to
+    /// besides.
+    pub(crate) fn read(
+        &self,
+        vectors: Tensor<3>,
+        lengths: &[usize],
+        pass: &Pass,
+    ) -> (Tensor<2>, Option<Attended>) {
+        if !self.attends() {
+            return (self.encode(vectors, lengths, pass), None);
+        }
+        let states = self.encoder.outputs(vectors, lengths, pass);
+        let seen = self.decoder.attend(states.clone(), lengths, pass);
+        let codes = self.bottleneck.forward(last_valid(states, lengths), pass);
+        (codes, Some(seen))
     }
 
     /// Rebuilds as many vectors from each code as `lengths` says: `[batch, longest, dims]`. Zeros lie
@@ -93,10 +152,25 @@ impl Autoencoder {
         feed: Feed<'_>,
         pass: &Pass,
     ) -> Tensor<3> {
+        self.rebuilt(codes, None, lengths, feed, pass)
+    }
+
+    /// Rebuilds as [`decode`](Self::decode) does, attending to what was seen.
+    pub(crate) fn rebuilt(
+        &self,
+        codes: Tensor<2>,
+        seen: Option<&Attended>,
+        lengths: &[usize],
+        feed: Feed<'_>,
+        pass: &Pass,
+    ) -> Tensor<3> {
         let n_steps = lengths.iter().copied().max().unwrap_or(0);
         let state = self.projection.forward(codes, pass);
-        self.decoder
-            .forward_valid(state, lengths, n_steps, feed, pass)
+        let decoder = &self.decoder;
+        match seen {
+            Some(seen) => decoder.forward_attending(state, seen, lengths, n_steps, feed, pass),
+            None => decoder.forward_valid(state, lengths, n_steps, feed, pass),
+        }
     }
 
     /// Compresses and rebuilds chunks as they are judged: without chance, on its own words alone.
@@ -108,8 +182,9 @@ impl Autoencoder {
     #[must_use]
     pub fn rebuild(&self, batch: &Batch, device: &Device) -> (Vec<f32>, Vec<f32>) {
         let pass = Pass::evaluation();
-        let codes = self.encode(tensor_of(batch, device), &batch.lengths, &pass);
-        let rebuilt = self.decode(codes.clone(), &batch.lengths, Feed::Own, &pass);
+        let lengths = &batch.lengths;
+        let (codes, seen) = self.read(tensor_of(batch, device), lengths, &pass);
+        let rebuilt = self.rebuilt(codes.clone(), seen.as_ref(), lengths, Feed::Own, &pass);
         (values(codes), values(rebuilt))
     }
 }
@@ -118,6 +193,16 @@ impl Autoencoder {
 pub(crate) fn tensor_of(batch: &Batch, device: &Device) -> Tensor<3> {
     let shape = [batch.n_rows(), batch.n_steps, batch.dims];
     Tensor::from_data(TensorData::new(batch.vectors.clone(), shape), device)
+}
+
+/// Returns which word has the highest score of each token, `[batch, time, words]`, row by row.
+pub(crate) fn best_words(scores: Tensor<3>) -> Vec<u32> {
+    let best = scores.argmax(2).into_data().convert::<i64>();
+    let best: Vec<i64> = best
+        .try_into_vec()
+        .expect("converted to this type just now");
+    // A vocabulary has far fewer than 2³² words.
+    best.into_iter().map(|word| word as u32).collect()
 }
 
 /// Returns the numbers of a tensor, row by row.

@@ -10,6 +10,9 @@ use crate::store::write_whole;
 /// What every file begins with, version included.
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 
+/// Bytes that are handed to the file at once: a number each would be a call each.
+const BUFFER_BYTES: usize = 1 << 16;
+
 /// A kind of number that can be stored.
 pub trait Number: Copy {
     /// NumPy's name of it, little-endian.
@@ -74,11 +77,28 @@ pub fn write<T: Number>(path: &Path, shape: &[usize], values: &[T]) -> Result<()
         values.len(),
         "the shape is {shape:?}"
     );
+    write_whole(path, |out| write_to(out, shape, values.iter().copied()))
+}
+
+/// Writes an array by rows as [`write()`] does, from numbers that need not be held all at once.
+///
+/// # Errors
+///
+/// When the file cannot be written, or there are not as many numbers as the shape says.
+pub fn write_all<T: Number>(
+    path: &Path,
+    shape: &[usize],
+    values: impl IntoIterator<Item = T>,
+) -> Result<(), PoetryError> {
     write_whole(path, |out| write_to(out, shape, values))
 }
 
 /// Writes an array by rows.
-fn write_to<T: Number>(out: &mut dyn Write, shape: &[usize], values: &[T]) -> io::Result<()> {
+fn write_to<T: Number>(
+    out: &mut dyn Write,
+    shape: &[usize],
+    values: impl IntoIterator<Item = T>,
+) -> io::Result<()> {
     let sizes: String = shape.iter().map(|size| format!("{size},")).collect();
     let mut header = format!(
         "{{'descr': '{}', 'fortran_order': False, 'shape': ({sizes}), }}",
@@ -93,13 +113,23 @@ fn write_to<T: Number>(out: &mut dyn Write, shape: &[usize], values: &[T]) -> io
     out.write_all(MAGIC)?;
     out.write_all(&n_bytes.to_le_bytes())?;
     out.write_all(header.as_bytes())?;
-    let mut bytes = Vec::with_capacity(1 << 16);
-    for part in values.chunks((1 << 16) / T::N_BYTES) {
-        bytes.clear();
-        part.iter().for_each(|value| value.put(&mut bytes));
-        out.write_all(&bytes)?;
+    let mut bytes = Vec::with_capacity(BUFFER_BYTES);
+    let mut n_values = 0;
+    for value in values {
+        value.put(&mut bytes);
+        n_values += 1;
+        if bytes.len() >= BUFFER_BYTES {
+            out.write_all(&bytes)?;
+            bytes.clear();
+        }
     }
-    Ok(())
+    out.write_all(&bytes)?;
+    if n_values == shape.iter().product::<usize>() {
+        Ok(())
+    } else {
+        let text = format!("{n_values} numbers do not fill an array of {shape:?}");
+        Err(io::Error::other(text))
+    }
 }
 
 /// Reads an array that was written by rows with numbers of this kind: its shape and its numbers.
@@ -167,7 +197,7 @@ mod tests {
         expected.resize(127, b' ');
         expected.extend(b"\n\x01\0\0\0\x02\0\0\0");
         let mut written = Vec::new();
-        write_to(&mut written, &[1, 2], &[1_u32, 2]).expect("a vector takes all");
+        write_to(&mut written, &[1, 2], [1_u32, 2]).expect("a vector takes all");
         // Our shape has another comma, which changes one blank.
         assert_eq!(written.len(), expected.len());
         assert_eq!(written[..10], expected[..10]);
@@ -178,7 +208,7 @@ mod tests {
     #[test]
     fn damage_is_found() {
         let mut written = Vec::new();
-        write_to(&mut written, &[3], &[1.0_f32, -2.5, f32::MAX]).expect("a vector takes all");
+        write_to(&mut written, &[3], [1.0_f32, -2.5, f32::MAX]).expect("a vector takes all");
         assert_eq!(
             parse::<f32>(&written),
             Ok((vec![3], vec![1.0, -2.5, f32::MAX]))
@@ -189,5 +219,6 @@ mod tests {
         }
         written.push(0);
         assert!(parse::<f32>(&written).is_err());
+        assert!(write_to(&mut written, &[2], [1.0_f32]).is_err(), "too few");
     }
 }

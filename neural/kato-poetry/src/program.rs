@@ -4,6 +4,7 @@ mod ask;
 mod bench;
 mod cli;
 mod compare;
+mod find;
 mod interrupt;
 mod output;
 mod progress;

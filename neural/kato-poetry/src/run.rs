@@ -1,39 +1,46 @@
 //! A run: a folder with settings, poems, vectors, checkpoints and what came of it.
 
+mod course;
 mod folder;
 mod history;
 mod measure;
 mod observer;
 mod outcome;
+mod parts;
+mod rates;
+mod waiting;
 
 use std::fs::{self, File};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use kato_gradient::Goal;
 use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints, latest};
-use kato_neural::train::{Ending, FitOptions, Place, Trainer, TrainerOptions};
-use kato_neural::{AdamOptions, Decay};
+use kato_neural::train::{Ending, FitOptions, FitReport, Place, Trainer};
 
-use crate::artifacts::{read_words, write_artifacts};
+use crate::artifacts::{has_chunks, write_chunks, write_words};
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
-use crate::model::Autoencoder;
-use crate::poem::Poem;
-use crate::settings::Settings;
-use crate::store::{read_json, write_json, write_whole};
-use crate::training::{ChunkBatches, Reconstruction};
+use crate::settings::{Settings, Writing};
+use crate::store::{write_json, write_whole};
+use crate::training::{ChunkBatches, Prefetched, Reconstruction};
 
 pub(crate) use folder::{Files, check_mark};
 pub use history::EpochRecord;
 pub use measure::{Measured, measure};
 pub use observer::{StepRecord, TrainingEvent};
 pub use outcome::{Outcome, RunEnding};
+pub(crate) use parts::{fresh_model, trained};
+pub use rates::find_rate;
 
 use folder::{Mark, lock};
 use history::History;
 use observer::Watch;
+use parts::corpus_of;
+use waiting::Waiting;
 
 /// A run, opened to be trained. No other process can train it meanwhile.
 #[derive(Debug)]
@@ -72,7 +79,7 @@ impl Run {
         })?;
         write_whole(&path, |out| out.write_all(text.as_bytes()))?;
         write_json(&folder.join(Files::POEMS), &corpus.poems)?;
-        write_artifacts(&corpus, &folder.join(Files::PREPARED))?;
+        write_words(&corpus, &folder.join(Files::PREPARED))?;
         Mark::write(folder)?;
         Ok(Self {
             folder: folder.to_owned(),
@@ -90,11 +97,7 @@ impl Run {
     pub fn open(folder: &Path) -> Result<Self, PoetryError> {
         check_mark(folder)?;
         let lock = lock(folder)?;
-        let settings = Settings::read(&folder.join(Files::SETTINGS))?;
-        let poems: Vec<Poem> = read_json(&folder.join(Files::POEMS))?;
-        let (vocabulary, vectors) = read_words(&folder.join(Files::PREPARED))?;
-        let report = read_json(&folder.join(Files::PREPARED).join("report.json"))?;
-        let corpus = Corpus::from_words(poems, vocabulary, vectors, report, &settings.corpus());
+        let (settings, corpus) = corpus_of(folder)?;
         Ok(Self {
             folder: folder.to_owned(),
             settings,
@@ -132,7 +135,7 @@ impl Run {
     ///
     /// When no batch can be made.
     pub fn n_steps(&self) -> Result<u64, PoetryError> {
-        Ok(self.batches()?.n_batches_an_epoch() * self.settings.training.epochs)
+        Ok(self.batches()?.n_steps_an_epoch() * self.settings.training.epochs)
     }
 
     /// Trains from where the run stands until it ends, or until `on_event` returns `false`; then it
@@ -151,22 +154,24 @@ impl Run {
         if history.last().is_some_and(|last| self.is_good_enough(last)) {
             return self.outcome(RunEnding::ReachedTarget, trainer.progress().step);
         }
-        let folder = self.folder.join(Files::CHECKPOINTS);
-        let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
         let training = &self.settings.training;
-        let mut batches = self.batches()?;
-        let steps = trainer.progress().step..batches.n_batches_an_epoch() * training.epochs;
+        let source = self.batches()?;
+        let steps = trainer.progress().step..source.n_steps_an_epoch() * training.epochs;
         let mut watch = Watch::new(&self.corpus, &self.settings, history, steps, on_event);
-        let rate = |place: &Place| training.at(place.epochs()).rate;
-        let options = self.fit_options();
-        let fitted = trainer.fit(&mut batches, &rate, &options, Some(&writer), &mut watch);
-        let has_reached_target = watch.has_reached_target();
-        // What was handed over is written whatever happened.
-        let written = writer.finish();
+        let (fitted, written) = thread::scope(|scope| {
+            let artifacts = scope.spawn(|| self.write_missing_artifacts());
+            if training.artifacts == Writing::Blocking {
+                // Joined before the first step, it is as if it were called.
+                joined(artifacts)?;
+                return Ok((self.fit(&mut trainer, &source, scope, &mut watch), Ok(())));
+            }
+            let fitted = self.fit(&mut trainer, &source, scope, &mut watch);
+            Ok::<_, PoetryError>((fitted, joined(artifacts)))
+        })?;
         let fitted = fitted?;
         written?;
         let ending = match fitted.ending {
-            Ending::Interrupted if has_reached_target => RunEnding::ReachedTarget,
+            Ending::Interrupted if watch.has_reached_target() => RunEnding::ReachedTarget,
             Ending::Interrupted => RunEnding::Interrupted,
             Ending::EarlyStop(_) => RunEnding::NoImprovement,
             // Endings that a later version may add are ends all the same.
@@ -175,9 +180,48 @@ impl Run {
         self.outcome(ending, fitted.n_steps)
     }
 
+    /// Goes through the epochs with the threads that the settings ask for.
+    fn fit<'scope>(
+        &self,
+        trainer: &mut Trainer<Reconstruction>,
+        source: &'scope ChunkBatches<'_>,
+        scope: &'scope Scope<'scope, '_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<FitReport, PoetryError> {
+        let training = &self.settings.training;
+        let (workers, prefetch) = (training.workers, training.prefetch);
+        let mut batches = Prefetched::start(scope, source, workers, prefetch);
+        let folder = self.folder.join(Files::CHECKPOINTS);
+        let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
+        let rate = |place: &Place| training.at(place.epochs()).rate;
+        let options = self.fit_options();
+        let fitted = if training.checkpoints == Writing::Blocking {
+            let mut watch = Waiting::new(watch, &writer);
+            trainer.fit(&mut batches, &rate, &options, Some(&writer), &mut watch)
+        } else {
+            trainer.fit(&mut batches, &rate, &options, Some(&writer), watch)
+        };
+        // What was handed over is written whatever happened.
+        let written = writer.finish();
+        let fitted = fitted?;
+        written?;
+        watch.take_error()?;
+        Ok(fitted)
+    }
+
+    /// Writes the arrays for other programs, where they are not there yet.
+    fn write_missing_artifacts(&self) -> Result<(), PoetryError> {
+        let folder = self.folder.join(Files::PREPARED);
+        if !has_chunks(&folder) {
+            write_chunks(&self.corpus, &folder)?;
+        }
+        Ok(())
+    }
+
     /// Returns the trainer where the run stands: at its newest whole checkpoint, or at the beginning.
     pub(crate) fn trainer(&self, device: &Device) -> Result<Trainer<Reconstruction>, PoetryError> {
-        let (task, model, options) = trained(&self.settings, self.corpus.vectors.dims(), device);
+        let vectors = &self.corpus.vectors;
+        let (task, model, options) = trained(&self.settings, vectors.dims(), vectors.len(), device);
         let folder = self.folder.join(Files::CHECKPOINTS);
         if checkpoints(&folder)?
             .iter()
@@ -206,10 +250,18 @@ impl Run {
     /// Returns how the trainer goes through the epochs.
     fn fit_options(&self) -> FitOptions {
         let training = &self.settings.training;
+        // Without patience the best epoch is still looked for, and the run goes on behind it.
+        let patience = if training.patience == 0 {
+            u32::MAX
+        } else {
+            training.patience
+        };
         let stop = EarlyStopSettings::new(Goal::Min)
-            .with_patience(training.patience)
+            .with_patience(patience)
             .with_min_delta(training.min_delta);
-        let options = FitOptions::new(training.epochs).with_early_stop(stop);
+        let options = FitOptions::new(training.epochs)
+            .with_accumulated(training.accumulate)
+            .with_early_stop(stop);
         match training.save_steps {
             0 => options,
             n_steps => options.with_save_every(n_steps),
@@ -217,23 +269,7 @@ impl Run {
     }
 }
 
-/// Returns what a trainer is made of, by the settings of a run.
-pub(crate) fn trained(
-    settings: &Settings,
-    dims: usize,
-    device: &Device,
-) -> (Reconstruction, Autoencoder, TrainerOptions) {
-    let training = &settings.training;
-    let adam = AdamOptions::default()
-        .with_decay(Decay::L2(training.weight_decay))
-        .with_max_norm(training.clip);
-    let options = TrainerOptions::new(training.seed)
-        .with_adam(adam)
-        .with_precision(training.precision);
-    let model = Autoencoder::new(&settings.model, dims, training.seed, device);
-    (
-        Reconstruction::new(settings.loss.clone(), device.clone()),
-        model,
-        options,
-    )
+/// Waits for a thread, whose panic goes on here.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

@@ -17,8 +17,8 @@ use crate::split::SplitOptions;
 use crate::vectors::VectorOptions;
 
 pub use loss::{LossKind, LossOptions};
-pub use model::ModelOptions;
-pub use training::{Batching, StepOptions, TrainingOptions};
+pub use model::{DecoderKind, ModelOptions};
+pub use training::{Batching, StepOptions, TrainingOptions, Writing};
 
 /// The settings of a run: one table of the file each. What the file does not name has its default;
 /// a name that there is not is an error.

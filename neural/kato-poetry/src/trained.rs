@@ -13,9 +13,9 @@ use crate::batch::Batch;
 use crate::chunks::{Chunk, ChunkOptions, chunks_of};
 use crate::error::PoetryError;
 use crate::metrics::cosine;
-use crate::model::{Autoencoder, tensor_of, values};
+use crate::model::{Autoencoder, best_words, tensor_of, values};
 use crate::poem::Poem;
-use crate::run::{Files, check_mark};
+use crate::run::{Files, check_mark, fresh_model};
 use crate::settings::Settings;
 use crate::tokens::Special;
 use crate::vectors::WordVectors;
@@ -41,7 +41,8 @@ pub struct Trained {
 pub struct RebuiltToken {
     /// The number of its word.
     pub word: u32,
-    /// The number of the word whose vector is nearest to the rebuilt one.
+    /// The number of the word that the model guesses, or else of the one whose vector is nearest to
+    /// the rebuilt one.
     pub rebuilt: u32,
     /// The cosine of the rebuilt vector with the word's own.
     pub cosine: f64,
@@ -58,12 +59,7 @@ impl Trained {
         let settings = Settings::read(&folder.join(Files::SETTINGS))?;
         let (vocabulary, words) = read_words(&folder.join(Files::PREPARED))?;
         let device = Device::flex();
-        let model = Autoencoder::new(
-            &settings.model,
-            words.dims(),
-            settings.training.seed,
-            &device,
-        );
+        let model = fresh_model(&settings, words.dims(), words.len(), &device);
         let folder = folder.join(Files::CHECKPOINTS);
         let has_best = checkpoints(&folder)?
             .iter()
@@ -151,9 +147,9 @@ impl Trained {
                 let vectors = batch.row(row, &rebuilt);
                 let n_seen = tokens.len() - chunk.start;
                 let new = &vectors[n_seen * batch.dims..];
-                let nearest = self.words.nearest(new);
+                let guessed = self.guessed(new);
                 let places = chunk.ids[n_seen..].iter().zip(new.chunks_exact(batch.dims));
-                tokens.extend(places.zip(nearest).map(|((word, vector), (rebuilt, _))| {
+                tokens.extend(places.zip(guessed).map(|((word, vector), rebuilt)| {
                     let cosine = cosine(vector, self.words.vector(*word));
                     RebuiltToken {
                         word: *word,
@@ -171,15 +167,21 @@ impl Trained {
     ///
     /// The beginning of a poem is its first chunk. A text ends where the model says so, or at a
     /// length between those of the two.
-    #[must_use]
-    pub fn walk(&self, from: &Poem, to: &Poem, n_steps: usize) -> Vec<String> {
+    ///
+    /// # Errors
+    ///
+    /// When the model's decoder attends to the text, which there is none of between two poems.
+    pub fn walk(&self, from: &Poem, to: &Poem, n_steps: usize) -> Result<Vec<String>, PoetryError> {
+        if self.model.attends() {
+            return Err(PoetryError::NeedsText);
+        }
         let ends =
             [self.chunks(0, from), self.chunks(0, to)].map(|mut chunks| chunks.swap_remove(0));
         let codes = self.codes(&ends);
         let (from, to) = codes.split_at(self.n_units());
         let share = |step: usize| step as f32 / (n_steps.max(2) - 1) as f32;
         let steps = 0..n_steps.max(2);
-        steps
+        let texts = steps
             .map(|step| {
                 let share = share(step);
                 let code = from
@@ -191,7 +193,8 @@ impl Trained {
                 let length = lengths[0] * (1.0 - share) + lengths[1] * share;
                 self.text_of(code, length.round() as usize)
             })
-            .collect()
+            .collect();
+        Ok(texts)
     }
 
     /// Decodes a code to a text of so many tokens at most.
@@ -202,9 +205,24 @@ impl Trained {
             self.model
                 .decode(code, &[n_tokens.max(1)], Feed::Own, &pass),
         );
-        let ids = self.words.nearest(&rebuilt).into_iter().map(|(id, _)| id);
+        let ids = self.guessed(&rebuilt).into_iter();
         let ids: Vec<u32> = ids.take_while(|id| *id != Special::PoemEnd.id()).collect();
         self.vocabulary.text(&ids)
+    }
+
+    /// Returns the word of each rebuilt vector: the one that the model guesses, or else the nearest.
+    fn guessed(&self, vectors: &[f32]) -> Vec<u32> {
+        let shape = [1, vectors.len() / self.words.dims(), self.words.dims()];
+        let tensor = Tensor::from_data(TensorData::new(vectors.to_vec(), shape), &self.device);
+        match self.model.logits(tensor, &Pass::evaluation()) {
+            Some(logits) => best_words(logits),
+            None => self
+                .words
+                .nearest(vectors)
+                .into_iter()
+                .map(|(id, _)| id)
+                .collect(),
+        }
     }
 
     /// Cuts a poem as the run's were, but for the least length: a poem has at least two tokens.

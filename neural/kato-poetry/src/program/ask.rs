@@ -20,6 +20,7 @@ struct RebuiltPoem {
     poem: String,
     place: String,
     cosine: f64,
+    token_accuracy: f64,
     tokens: Vec<TokenPair>,
 }
 
@@ -68,13 +69,18 @@ fn as_json(trained: &Trained, poem: &Poem, tokens: &[RebuiltToken]) -> RebuiltPo
         poem: poem.to_string(),
         place: poem.place.clone(),
         cosine: mean_cosine(tokens),
+        token_accuracy: token_accuracy(tokens),
         tokens: pairs.collect(),
     }
 }
 
 /// Prints a poem on the left and what came back on the right, line by line of the original.
 fn say_rebuilt(trained: &Trained, poem: &Poem, tokens: &[RebuiltToken]) -> Result<(), Failure> {
-    say(format_args!("{poem}  cosine {:.4}", mean_cosine(tokens)))?;
+    say(format_args!(
+        "{poem}  cosine {:.4}  {:.0} % of the words right",
+        mean_cosine(tokens),
+        token_accuracy(tokens) * 100.0
+    ))?;
     let is_break = |token: &RebuiltToken| {
         token.word == Special::LineBreak.id() || token.word == Special::StanzaBreak.id()
     };
@@ -104,6 +110,15 @@ fn say_rebuilt(trained: &Trained, poem: &Poem, tokens: &[RebuiltToken]) -> Resul
 /// Returns the mean cosine of a poem's tokens.
 fn mean_cosine(tokens: &[RebuiltToken]) -> f64 {
     tokens.iter().map(|token| token.cosine).sum::<f64>() / tokens.len().max(1) as f64
+}
+
+/// Returns the share of a poem's tokens whose word came back.
+fn token_accuracy(tokens: &[RebuiltToken]) -> f64 {
+    let n_right = tokens
+        .iter()
+        .filter(|token| token.word == token.rebuilt)
+        .count();
+    n_right as f64 / tokens.len().max(1) as f64
 }
 
 /// Writes one vector a poem to a file.
@@ -183,7 +198,7 @@ pub(crate) fn neighbours(arguments: &NeighboursArguments) -> Result<Ended, Failu
 pub(crate) fn walk(arguments: &WalkArguments) -> Result<Ended, Failure> {
     let trained = Trained::load(&arguments.run)?;
     let (from, to) = (poem_of(&arguments.from)?, poem_of(&arguments.to)?);
-    let texts = trained.walk(&from, &to, arguments.steps);
+    let texts = trained.walk(&from, &to, arguments.steps)?;
     if arguments.output.json {
         say_json(&texts)?;
         return Ok(Ended::Done);

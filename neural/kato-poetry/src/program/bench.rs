@@ -2,8 +2,10 @@
 
 use std::thread::available_parallelism;
 
-use kato_poetry::Settings;
-use kato_poetry::bench::{TrainingSpeed, VectorSpeed, training_speed, vector_speed, with_forcing};
+use kato_poetry::bench::{
+    TrainingSpeed, VectorSpeed, cache_opening_ms, training_speed, vector_speed, with_forcing,
+};
+use kato_poetry::{Run, Settings};
 use serde::Serialize;
 
 use super::cli::{BenchCommand, BenchGloveArguments, BenchTrainArguments};
@@ -31,6 +33,10 @@ pub(crate) fn bench(command: &BenchCommand) -> Result<Ended, Failure> {
     match command {
         BenchCommand::Train(arguments) => train(arguments),
         BenchCommand::Glove(arguments) => glove(arguments),
+        BenchCommand::Course(arguments) => {
+            Run::write_course(&arguments.run, &arguments.out, arguments.losses)?;
+            Ok(Ended::Done)
+        }
     }
 }
 
@@ -84,30 +90,57 @@ fn say_line(line: &Line) -> Result<(), Failure> {
     ))
 }
 
-/// Measures how fast a file of vectors is read, with one thread and with all.
+/// What was measured of a file of vectors.
+#[derive(Serialize)]
+struct VectorSpeeds {
+    readings: Vec<VectorSpeed>,
+    cache_opening_ms: f64,
+}
+
+/// Measures how fast a file of vectors is read, with one thread and with all, and its cache opened.
 fn glove(arguments: &BenchGloveArguments) -> Result<Ended, Failure> {
+    let (file, rounds) = (&arguments.file, arguments.rounds.max(1));
     let all = available_parallelism().map_or(1, usize::from);
-    let mut speeds: Vec<VectorSpeed> = Vec::new();
     // The first reading fetches the file from the disk, and is not told.
-    vector_speed(&arguments.file, all)?;
+    vector_speed(file, all)?;
+    let mut readings: Vec<VectorSpeed> = Vec::new();
     for n_threads in [1, all] {
-        speeds.push(vector_speed(&arguments.file, n_threads)?);
+        let mut fastest = vector_speed(file, n_threads)?;
+        for _ in 1..rounds {
+            let speed = vector_speed(file, n_threads)?;
+            let of_processor = |speed: &VectorSpeed| speed.mb_per_processor_s.unwrap_or(0.0);
+            let best = of_processor(&fastest).max(of_processor(&speed));
+            // Wall and processor have their best in different rounds where others compute too.
+            fastest.mb_per_s = fastest.mb_per_s.max(speed.mb_per_s);
+            fastest.mb_per_processor_s = fastest.mb_per_processor_s.map(|_| best);
+        }
+        readings.push(fastest);
     }
+    let cache_opening_ms = cache_opening_ms(file, rounds)?;
     if arguments.output.json {
-        say_json(&speeds)?;
+        say_json(&VectorSpeeds {
+            readings,
+            cache_opening_ms,
+        })?;
         return Ok(Ended::Done);
     }
-    for speed in &speeds {
+    for speed in &readings {
         let VectorSpeed {
             n_threads,
             n_words,
             dims,
             mb_per_s,
+            mb_per_processor_s,
             ..
         } = speed;
+        let of_processor = match mb_per_processor_s {
+            Some(rate) => format!("{rate:.0}"),
+            None => "-".to_owned(),
+        };
         say(format_args!(
-            "{n_words} words of {dims}  {n_threads} threads  {mb_per_s:.0} MB/s"
+            "{n_words} words of {dims}  {n_threads} threads  {mb_per_s:.0} MB/s  {of_processor} a processor second"
         ))?;
     }
+    say(format_args!("cache opened in {cache_opening_ms:.2} ms"))?;
     Ok(Ended::Done)
 }

@@ -1,9 +1,13 @@
 //! Commands and their flags.
 
+mod train;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use train::{TextArguments, TrainArguments};
 
 /// What the exit codes mean, for the help.
 const EXIT_CODES: &str = "\
@@ -55,6 +59,8 @@ pub(crate) enum BenchCommand {
     Train(BenchTrainArguments),
     /// The reading of a file of word vectors
     Glove(BenchGloveArguments),
+    /// Writes first weights, order and draws of a run, for the same steps in another program
+    Course(BenchCourseArguments),
 }
 
 #[derive(Debug, Args)]
@@ -71,73 +77,24 @@ pub(crate) struct BenchGloveArguments {
     /// File of word vectors
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Readings with each number of threads, of which the fastest counts
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) rounds: usize,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
-/// How texts become poems.
 #[derive(Debug, Args)]
-pub(crate) struct TextArguments {
-    /// What a poem is in a text: `paragraph` (lines between blank lines), `gap` (lines between two
-    /// blank lines in a row) or `file`
-    #[arg(long, value_name = "UNIT")]
-    pub(crate) unit: Option<String>,
-    /// Takes a single line in front of a poem for its title
-    #[arg(long)]
-    pub(crate) titles: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TrainArguments {
-    /// Files, directories or globs of text, JSON Lines or CSV, or JSON arrays of poems
-    #[arg(required = true, value_name = "TEXT")]
-    pub(crate) texts: Vec<PathBuf>,
-    /// Folder of the run, which is made
-    #[arg(long, value_name = "RUN", required_unless_present = "dry_run")]
-    pub(crate) out: Option<PathBuf>,
-    /// TOML file of settings; flags count more
-    #[arg(long, value_name = "FILE")]
-    pub(crate) settings: Option<PathBuf>,
-    /// Any setting by its name in the file, such as `--set loss.kind=cosine`
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    pub(crate) sets: Vec<String>,
-    #[command(flatten)]
-    pub(crate) text: TextArguments,
-    /// File of word vectors, as GloVe's; without one they are made from the text
-    #[arg(long, value_name = "FILE")]
-    pub(crate) vectors: Option<PathBuf>,
-    /// Numbers of a word vector that is made
-    #[arg(long, value_name = "N")]
-    pub(crate) dims: Option<usize>,
-    /// Recurrent cell: `vanilla`, `gru` or `lstm`
-    #[arg(long, value_name = "CELL")]
-    pub(crate) cell: Option<String>,
-    /// Numbers of a recurrent state
-    #[arg(long, value_name = "N")]
-    pub(crate) hidden: Option<usize>,
-    /// Recurrent layers of encoder and decoder each
-    #[arg(long, value_name = "N")]
-    pub(crate) layers: Option<usize>,
-    /// Numbers of a chunk's code
-    #[arg(long, value_name = "N")]
-    pub(crate) bottleneck: Option<usize>,
-    /// Epochs at most
-    #[arg(long, value_name = "N")]
-    pub(crate) epochs: Option<u64>,
-    /// Chunks of a batch
-    #[arg(long, value_name = "N")]
-    pub(crate) batch: Option<usize>,
-    /// Number format of products: `f32` or `bf16`
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) precision: Option<String>,
-    /// Seed of weights, order and draws
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Measures three steps, prints what the run will take, and writes nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
+pub(crate) struct BenchCourseArguments {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Folder for the files, which is made
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: PathBuf,
+    /// Steps of the first epoch that are taken for their losses
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) losses: usize,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ pub(crate) fn settings_of(arguments: &TrainArguments) -> Result<Settings, Failur
     let text = |value: &Option<String>| value.clone().map(Value::String);
     let number = |value: Option<usize>| value.map(|value| Value::Integer(clamped(value as u64)));
     let long = |value: Option<u64>| value.map(|value| Value::Integer(clamped(value)));
+    let real = |value: Option<f64>| value.map(Value::Float);
     let file = arguments
         .vectors
         .as_ref()
@@ -30,7 +31,25 @@ pub(crate) fn settings_of(arguments: &TrainArguments) -> Result<Settings, Failur
         ("model.bottleneck", number(arguments.bottleneck)),
         ("training.epochs", long(arguments.epochs)),
         ("training.batch", number(arguments.batch)),
+        ("training.batching", text(&arguments.batching)),
+        ("training.accumulate", number(arguments.accumulate)),
+        ("training.workers", number(arguments.workers)),
+        ("training.prefetch", number(arguments.prefetch)),
+        ("training.clip", real(arguments.clip)),
+        ("training.patience", long(arguments.patience.map(u64::from))),
+        ("training.checkpoints", text(&arguments.checkpoints)),
+        ("training.artifacts", text(&arguments.artifacts)),
         ("training.precision", text(&arguments.precision)),
+        (
+            "training.forcing",
+            arguments.forcing.map(|ratio| constant("ratio", ratio)),
+        ),
+        (
+            "training.schedule",
+            arguments.constant_rate.map(|rate| constant("rate", rate)),
+        ),
+        ("loss.kind", text(&arguments.loss)),
+        ("loss.bottleneck_l2", real(arguments.penalty)),
         ("training.seed", long(arguments.seed)),
     ];
     for (name, value) in flags {
@@ -49,6 +68,14 @@ pub(crate) fn settings_of(arguments: &TrainArguments) -> Result<Settings, Failur
     let settings: Settings = table.try_into().map_err(|error| wrong(&error))?;
     settings.check()?;
     Ok(settings)
+}
+
+/// Returns a table of a kind `constant` with its one number.
+fn constant(name: &str, value: f64) -> Value {
+    Value::Table(Table::from_iter([
+        ("kind".to_owned(), Value::String("constant".to_owned())),
+        (name.to_owned(), Value::Float(value)),
+    ]))
 }
 
 /// Puts the flags that say what a poem is into a table.
@@ -136,6 +163,12 @@ mod tests {
         let settings = of(&[&flags[..], &sets[..]].concat())?;
         assert_eq!((settings.model.hidden, settings.text.titles), (64, true));
         assert_eq!(settings.loss.temperature, Some(2.5));
+        let settings = of(&["--forcing", "0.25", "--constant-rate", "0.5", "--clip", "0"])?;
+        let at = settings.training.at(3.0);
+        assert_eq!(
+            (at.forcing, at.rate, settings.training.clip),
+            (0.25, 0.5, 0.0)
+        );
         let schedule = "training.schedule={kind='constant', rate=1e-3}";
         let settings = of(&["--set", schedule])?;
         assert_eq!(settings.training.at(50.0).rate, 1e-3);

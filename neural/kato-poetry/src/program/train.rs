@@ -10,14 +10,20 @@ use kato_poetry::{Corpus, Run, Settings};
 use super::cli::{ResumeArguments, TrainArguments};
 use super::output::{say, say_json, tell};
 use super::progress::Progress;
-use super::{Ended, Failure, report, settings};
+use super::{Ended, Failure, find, report, settings};
 
 /// Trains a model on texts.
 pub(crate) fn train(arguments: &TrainArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
     let settings = settings::settings_of(arguments)?;
+    if arguments.find_batch {
+        return find::batch(&settings, arguments);
+    }
     let poems = read_poems(&arguments.texts, &settings.text)?;
     let corpus = Corpus::prepare(poems, &settings.corpus())?;
     tell_corpus(&corpus);
+    if arguments.find_rate {
+        return find::rate(&settings, &corpus, arguments.output.json);
+    }
     // A dry run needs no folder, and clap asks for one otherwise.
     let (false, Some(out)) = (arguments.dry_run, &arguments.out) else {
         return dry_run(&settings, &corpus, arguments.output.json);
@@ -142,8 +148,10 @@ fn say_outcome(folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
     }
     if let Some(test) = &outcome.test {
         say(format_args!(
-            "test: cosine {:.4} over {} tokens",
-            test.cosine, test.n_tokens
+            "test: cosine {:.4}, {:.1} % of {} words right",
+            test.cosine,
+            test.token_accuracy.unwrap_or(0.0) * 100.0,
+            test.n_tokens
         ))?;
     }
     say(format_args!(

@@ -36,6 +36,9 @@ pub struct EpochRecord {
     pub train_s: f64,
     /// Seconds that its validation took.
     pub judge_s: f64,
+    /// Seconds that it stood still for checkpoints, since the epoch before was judged.
+    #[serde(default)]
+    pub saving_s: f64,
 }
 
 /// The file of a run's epochs.

@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::Device;
-use kato_neural::train::{Batches, Trainer};
+use kato_neural::train::Trainer;
 use serde::Serialize;
 
 use super::trained;
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
 use crate::settings::Settings;
-use crate::training::{ChunkBatches, judge};
+use crate::training::{BatchSource, ChunkBatches, judge};
 
 /// Steps that are measured after one that is not, in which buffers are made.
 const N_MEASURED: u32 = 3;
@@ -48,25 +48,31 @@ pub struct Measured {
 /// When settings are impossible, or a step fails.
 pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<Measured, PoetryError> {
     settings.check()?;
+    let vectors = &corpus.vectors;
     let device = Device::flex().autodiff();
-    let (task, model, options) = trained(settings, corpus.vectors.dims(), &device);
+    let (task, model, options) = trained(settings, vectors.dims(), vectors.len(), &device);
     let mut trainer = Trainer::new(task, model, options)?;
     let training = &settings.training;
-    let mut batches = ChunkBatches::new(&corpus.train, &corpus.vectors, training)?;
-    let n_an_epoch = batches.n_batches_an_epoch();
-    let mut seconds = 0.0;
-    for index in 0..=N_MEASURED {
-        let begun = Instant::now();
+    let batches = ChunkBatches::new(&corpus.train, &corpus.vectors, training)?;
+    let n_batches = batches.n_batches();
+    let plan = batches.plan(0);
+    let rate = training.at(0.0).rate;
+    // The largest batch first, without the clock: afterwards the peak of the memory is known.
+    trainer.step(rate, &[batches.longest()])?;
+    let begun = Instant::now();
+    for index in 0..N_MEASURED {
         // A short epoch is begun again: it is its steps' size that counts.
-        let first = u64::from(index) % n_an_epoch;
-        let batch = batches.batches(0, first).next().and_then(Result::ok);
-        let Some(batch) = batch else { continue };
-        trainer.step(training.at(0.0).rate, &[batch])?;
-        if index > 0 {
-            seconds += begun.elapsed().as_secs_f64();
-        }
+        let index = u64::from(index) % n_batches;
+        let items = plan.batch(index as usize).unwrap_or_default();
+        let batch = batches.make(0, index, items);
+        let batch = batch.map_err(|source| kato_neural::Error::Batch {
+            epoch: 0,
+            batch: index,
+            source,
+        })?;
+        trainer.step(rate, &[batch])?;
     }
-    let step_s = seconds / f64::from(N_MEASURED);
+    let step_s = begun.elapsed().as_secs_f64() / f64::from(N_MEASURED) * training.accumulate as f64;
     let some = &corpus.validation[..corpus.validation.len().min(N_JUDGED)];
     let begun = Instant::now();
     let _ = judge(
@@ -78,8 +84,11 @@ pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<Measured, PoetryE
     );
     let scale = corpus.validation.len() as f64 / some.len().max(1) as f64;
     let judge_s = begun.elapsed().as_secs_f64() * scale;
-    let n_parameters = settings.model.n_parameters(corpus.vectors.dims());
-    let n_steps = n_an_epoch * training.epochs;
+    let mut n_parameters = settings.model.n_parameters(vectors.dims());
+    if settings.loss.kind.needs_words() {
+        n_parameters += (vectors.dims() + 1) * vectors.len();
+    }
+    let n_steps = batches.n_steps_an_epoch() * training.epochs;
     Ok(Measured {
         n_parameters,
         n_chunks: corpus.train.len(),

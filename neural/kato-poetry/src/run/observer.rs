@@ -57,6 +57,7 @@ struct Sums {
     rate: f64,
     waited: Duration,
     computed: Duration,
+    saving: Duration,
 }
 
 /// Watches one training for its caller.
@@ -111,6 +112,22 @@ impl<'a> Watch<'a> {
         self.has_reached_target
     }
 
+    /// Returns what went wrong since the last epoch was judged.
+    pub(super) fn take_error(&mut self) -> Result<(), PoetryError> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Takes an error that the next judgement, or the end of the run, tells.
+    pub(super) fn fail(&mut self, error: PoetryError) {
+        // The first one: later ones mostly follow from it.
+        self.error.get_or_insert(error);
+    }
+
+    /// Counts time in which training waited for a checkpoint.
+    pub(super) fn stood_still(&mut self, time: Duration) {
+        self.epoch.saving += time;
+    }
+
     /// Counts a step and tells it.
     fn step(&mut self, report: &StepReport, place: Place, times: (Duration, Duration)) -> bool {
         // The second weight is the number of chunks.
@@ -157,10 +174,11 @@ impl<'a> Watch<'a> {
             wait_share: sums.waited.as_secs_f64() / trained,
             train_s: trained,
             judge_s: judging.as_secs_f64(),
+            saving_s: sums.saving.as_secs_f64(),
         };
         if let Err(error) = self.history.push(&record) {
             // The trainer is told by the next judgement; until then it may save.
-            self.error = Some(error);
+            self.fail(error);
         }
         let mut goes_on = (self.on_event)(TrainingEvent::Epoch(&record));
         if let Some(collapse) = validation.collapse().filter(|_| epoch >= N_PATIENT) {
@@ -183,6 +201,10 @@ impl Observer<Reconstruction> for Watch<'_> {
                 waited,
                 computed,
             } => self.step(report, place, (waited, computed)),
+            Event::Saved { stalled, .. } => {
+                self.stood_still(stalled);
+                true
+            }
             Event::Judged {
                 epoch,
                 loss,

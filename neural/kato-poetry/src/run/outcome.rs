@@ -10,7 +10,7 @@ use crate::error::PoetryError;
 use crate::metrics::{Judgement, baseline_cosine};
 use crate::store::{read_json, write_json};
 use crate::trained::Trained;
-use crate::training::judge;
+use crate::training::{judge, nearest_accuracy};
 
 /// Why a training ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,13 +76,13 @@ impl Run {
         let test = if is_over && !corpus.test.is_empty() {
             let trained = Trained::load(&self.folder)?;
             let (loss, device) = (&self.settings.loss, Device::flex());
-            Some(judge(
-                trained.model(),
-                &corpus.test,
-                &corpus.vectors,
-                loss,
-                &device,
-            ))
+            let (model, test, words) = (trained.model(), &corpus.test, &corpus.vectors);
+            let mut judgement = judge(model, test, words, loss, &device);
+            // Counted once, at the end: it takes longer than all of the judgement.
+            judgement.token_accuracy = judgement
+                .token_accuracy
+                .or_else(|| nearest_accuracy(model, test, words, &device));
+            Some(judgement)
         } else {
             None
         };

@@ -5,6 +5,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::PoetryError;
 
+/// What the decoder rebuilds a chunk from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DecoderKind {
+    /// The code alone. The default.
+    #[default]
+    Code,
+    /// The code, and at each step what it attends to among the encoder's states: rebuilds better, and
+    /// codes say less, as they are no bottleneck any more.
+    Attention,
+}
+
 /// The shape of the autoencoder. The defaults are those of the original at full size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -23,6 +36,10 @@ pub struct ModelOptions {
     pub dropout: f64,
     /// Whether the bottleneck is normalised over the batch; it is by default.
     pub batch_norm: bool,
+    /// What the decoder rebuilds from: `code`, the default, or `attention`.
+    pub decoder: DecoderKind,
+    /// Heads of a decoder with attention, which share its state; 4 by default.
+    pub heads: usize,
 }
 
 impl Default for ModelOptions {
@@ -34,6 +51,8 @@ impl Default for ModelOptions {
             bottleneck: 64,
             dropout: 0.2,
             batch_norm: true,
+            decoder: DecoderKind::default(),
+            heads: 4,
         }
     }
 }
@@ -60,6 +79,10 @@ impl ModelOptions {
                 return Err(PoetryError::setting(name, &size, expected));
             }
         }
+        if self.attends() && (self.heads == 0 || !self.hidden.is_multiple_of(self.heads)) {
+            let expected = "a number that divides `model.hidden`";
+            return Err(PoetryError::setting("model.heads", &self.heads, expected));
+        }
         if !(0.0..1.0).contains(&self.dropout) {
             let expected = "at least 0 and below 1";
             return Err(PoetryError::setting(
@@ -71,10 +94,17 @@ impl ModelOptions {
         Ok(())
     }
 
+    /// Returns whether the decoder attends to the encoder's states.
+    #[must_use]
+    pub fn attends(&self) -> bool {
+        self.decoder == DecoderKind::Attention
+    }
+
     /// Returns the number of trained numbers, for vectors of `dims` numbers.
     ///
     /// The recurrent layers with two biases each, as PyTorch counts; bottleneck and batch norm; the
-    /// projections of the decoder's first states; start vector and output layer.
+    /// projections of the decoder's first states; start vector and output layer; four projections of
+    /// a decoder with attention.
     #[must_use]
     pub fn n_parameters(&self, dims: usize) -> usize {
         let (hidden, layers, code) = (self.hidden, self.layers, self.bottleneck);
@@ -83,7 +113,12 @@ impl ModelOptions {
         let bottleneck = (hidden + 1) * code + if self.batch_norm { 2 * code } else { 0 };
         let n_states = if self.cell.has_memory() { 2 } else { 1 };
         let projection = n_states * layers * hidden * (code + 1);
-        2 * recurrent + bottleneck + projection + dims + (hidden + 1) * dims
+        let attention = if self.attends() {
+            4 * hidden * (hidden + 1)
+        } else {
+            0
+        };
+        2 * recurrent + bottleneck + projection + dims + (hidden + 1) * dims + attention
     }
 }
 
@@ -118,6 +153,11 @@ mod tests {
         };
         assert!(error(|options| options.layers = 0).contains("`model.layers` is 0"));
         assert!(error(|options| options.hidden = 0).contains("`model.hidden`"));
+        let uneven = error(|options| {
+            options.decoder = DecoderKind::Attention;
+            options.heads = 5;
+        });
+        assert!(uneven.contains("`model.heads` is 5"), "{uneven}");
         assert!(error(|options| options.dropout = 1.0).contains("`model.dropout` is 1"));
     }
 }

@@ -18,7 +18,25 @@ pub enum Batching {
     Shuffled,
     /// Shuffled among chunks of like length, so that little is padded.
     Bucketed,
+    /// Of like length, as many as `max_tokens` and `max_chunks` allow: batches of short chunks have
+    /// more of them. `batch` is not used.
+    TokenBudget,
 }
+
+/// When something is written to the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Writing {
+    /// By a thread of its own, while training goes on. The default.
+    #[default]
+    Background,
+    /// While training waits.
+    Blocking,
+}
+
+/// Threads that make batches at most: more have no batch to make.
+const MAX_WORKERS: usize = 64;
 
 /// How the model is trained. Positions of schedules are epochs: 0.5 is the middle of the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +49,25 @@ pub struct TrainingOptions {
     pub batch: usize,
     /// How chunks are put into batches.
     pub batching: Batching,
+    /// Tokens of a batch at most, padding included, where `batching` is `token-budget`; 4,096 by
+    /// default.
+    pub max_tokens: usize,
+    /// Chunks of such a batch at most; 64 by default.
+    pub max_chunks: usize,
+    /// Batches whose gradients make up one step; 1 by default. Losses stay means over all of their
+    /// tokens.
+    pub accumulate: usize,
+    /// Tokens that are computed at once at most, padding included; no bound by default. A larger batch
+    /// is cut into parts whose gradients are added.
+    pub max_tokens_at_once: Option<usize>,
+    /// Whether batch norm may see parts of a step alone, where a step has several; an error by
+    /// default, as the result is not that of one batch.
+    pub batch_norm_by_part: bool,
+    /// Threads that make batches ahead; 1 by default, and none with 0. The result is the same for any
+    /// number.
+    pub workers: usize,
+    /// Batches that each of them keeps ready; 2 by default.
+    pub prefetch: usize,
     /// The learning rate; by default cosines with restarts that begin at 2.5 · 10⁻⁴, the first 10
     /// epochs long.
     pub schedule: Schedule,
@@ -39,11 +76,12 @@ pub struct TrainingOptions {
     /// Phases from short chunks to long ones; none by default. Its phases decide the forcing, and
     /// have a factor for the rate.
     pub curriculum: Option<Curriculum>,
-    /// Norm of all gradients together at most; 1 by default.
+    /// Norm of all gradients together at most; 1 by default, and no bound with 0.
     pub clip: f64,
     /// The L2 penalty of Adam; 10⁻⁵ by default.
     pub weight_decay: f64,
-    /// Epochs without a better validation loss after which training stops; 20 by default.
+    /// Epochs without a better validation loss after which training stops; 20 by default, and never
+    /// with 0.
     pub patience: u32,
     /// What the validation loss has to fall by to be better; 10⁻⁵ by default.
     pub min_delta: f64,
@@ -56,6 +94,10 @@ pub struct TrainingOptions {
     /// Steps between checkpoints inside an epoch, 500 by default, 0 for none; one is written after every
     /// epoch.
     pub save_steps: u64,
+    /// When checkpoints are written.
+    pub checkpoints: Writing,
+    /// When the chunks that the run was made of are written, as arrays for other programs.
+    pub artifacts: Writing,
 }
 
 impl Default for TrainingOptions {
@@ -66,6 +108,13 @@ impl Default for TrainingOptions {
             epochs: 100,
             batch: 32,
             batching: Batching::default(),
+            max_tokens: 4096,
+            max_chunks: 64,
+            accumulate: 1,
+            max_tokens_at_once: None,
+            batch_norm_by_part: false,
+            workers: 1,
+            prefetch: 2,
             schedule: restarts.expect("the rates are positive, and a cycle is 10 epochs"),
             forcing: half.expect("one half is a share"),
             curriculum: None,
@@ -77,6 +126,8 @@ impl Default for TrainingOptions {
             precision: Precision::F32,
             seed: 42,
             save_steps: 500,
+            checkpoints: Writing::default(),
+            artifacts: Writing::default(),
         }
     }
 }
@@ -91,7 +142,10 @@ impl TrainingOptions {
         let at_least_one = [
             ("training.epochs", self.epochs),
             ("training.batch", self.batch as u64),
-            ("training.patience", self.patience.into()),
+            ("training.max_tokens", self.max_tokens as u64),
+            ("training.max_chunks", self.max_chunks as u64),
+            ("training.accumulate", self.accumulate as u64),
+            ("training.prefetch", self.prefetch as u64),
         ];
         for (name, value) in at_least_one {
             if value == 0 {
@@ -101,14 +155,20 @@ impl TrainingOptions {
         let not_negative = [
             ("training.weight_decay", self.weight_decay),
             ("training.min_delta", self.min_delta),
+            ("training.clip", self.clip),
         ];
         for (name, value) in not_negative {
             if !(value.is_finite() && value >= 0.0) {
                 return Err(PoetryError::setting(name, &value, "0 or more"));
             }
         }
-        if !(self.clip.is_finite() && self.clip > 0.0) {
-            return Err(PoetryError::setting("training.clip", &self.clip, "above 0"));
+        if self.workers > MAX_WORKERS {
+            let expected = "at most 64";
+            return Err(PoetryError::setting(
+                "training.workers",
+                &self.workers,
+                expected,
+            ));
         }
         // Half precision needs a loss scale, which nothing here would gain from.
         if self.precision == Precision::F16 {

@@ -1,9 +1,11 @@
 //! Batches of chunks, in an order that is a function of seed and epoch.
 
-use kato_gradient::sampler::{Bucketed, Sampler, SamplerSettings, Shuffled};
+use kato_gradient::sampler::{
+    Bucketed, EpochPlan, Sampler, SamplerSettings, Shuffled, TokenBudget,
+};
 use kato_neural::BoxError;
-use kato_neural::train::Batches;
 
+use super::prefetch::BatchSource;
 use super::task::TrainingBatch;
 use crate::batch::Batch;
 use crate::chunks::Chunk;
@@ -29,6 +31,9 @@ impl<'a> ChunkBatches<'a> {
         let settings: SamplerSettings = match options.batching {
             Batching::Shuffled => Shuffled::new(options.batch).into(),
             Batching::Bucketed => Bucketed::new(options.batch).into(),
+            Batching::TokenBudget => {
+                TokenBudget::new(options.max_tokens, options.max_chunks).into()
+            }
         };
         // A chunk has at most a window of 10,000 tokens.
         let lengths = chunks.iter().map(|chunk| chunk.ids.len() as u32).collect();
@@ -41,14 +46,27 @@ impl<'a> ChunkBatches<'a> {
         })
     }
 
-    /// Returns the number of batches of every epoch.
-    pub(crate) fn n_batches_an_epoch(&self) -> u64 {
-        self.sampler.n_batches() as u64
+    /// Returns the number of optimiser steps of every epoch.
+    pub(crate) fn n_steps_an_epoch(&self) -> u64 {
+        self.n_batches().div_ceil(self.options.accumulate as u64)
     }
 
-    /// Makes a batch of an epoch, whose items are given.
-    fn batch(&self, epoch: u64, index: u64, items: &[usize]) -> TrainingBatch {
-        let position = epoch as f64 + index as f64 / self.n_batches_an_epoch() as f64;
+    /// Makes a batch of the longest chunks there are: what needs most memory.
+    pub(crate) fn longest(&self) -> TrainingBatch {
+        let plan = self.sampler.plan(0);
+        let n_tokens = |items: &&[usize]| {
+            let lengths = items.iter().map(|item| self.chunks[*item].ids.len());
+            items.len() * lengths.max().unwrap_or(0)
+        };
+        let n_rows = plan.iter().max_by_key(n_tokens).map_or(0, <[usize]>::len);
+        let mut items: Vec<usize> = (0..self.chunks.len()).collect();
+        items.sort_by_key(|item| std::cmp::Reverse(self.chunks[*item].ids.len()));
+        items.truncate(n_rows);
+        self.batch(0.0, &items)
+    }
+
+    /// Makes a batch for a position in the training, in epochs.
+    fn batch(&self, position: f64, items: &[usize]) -> TrainingBatch {
         let step = self.options.at(position);
         let chunks = items.iter().map(|item| &self.chunks[*item]);
         TrainingBatch {
@@ -58,23 +76,19 @@ impl<'a> ChunkBatches<'a> {
     }
 }
 
-impl Batches for ChunkBatches<'_> {
+impl BatchSource for ChunkBatches<'_> {
     type Batch = TrainingBatch;
 
-    fn n_batches(&self, _epoch: u64) -> u64 {
-        self.n_batches_an_epoch()
+    fn n_batches(&self) -> u64 {
+        self.sampler.n_batches() as u64
     }
 
-    fn batches(
-        &mut self,
-        epoch: u64,
-        first: u64,
-    ) -> Box<dyn Iterator<Item = Result<TrainingBatch, BoxError>> + '_> {
-        let plan = self.sampler.plan(epoch);
-        let this = &*self;
-        Box::new((first..this.n_batches_an_epoch()).map_while(move |index| {
-            let items = plan.batch(usize::try_from(index).ok()?)?;
-            Some(Ok(this.batch(epoch, index, items)))
-        }))
+    fn plan(&self, epoch: u64) -> EpochPlan {
+        self.sampler.plan(epoch)
+    }
+
+    fn make(&self, epoch: u64, index: u64, items: &[usize]) -> Result<TrainingBatch, BoxError> {
+        let position = epoch as f64 + index as f64 / self.n_batches() as f64;
+        Ok(self.batch(position, items))
     }
 }

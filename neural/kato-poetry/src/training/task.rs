@@ -1,17 +1,19 @@
 //! What the trainer has to know of the autoencoder: its batches and its loss.
 
+use std::ops::Range;
+
 use kato_neural::Pass;
-use kato_neural::burn::tensor::Device;
+use kato_neural::burn::tensor::{Device, Tensor};
 use kato_neural::layers::Feed;
 use kato_neural::train::{Loss, Share, Task};
 
 use crate::batch::Batch;
-use crate::losses::{code_square_sum, loss_sum};
+use crate::losses::{code_entropy_sum, code_norm_sum, code_square_sum, loss_sums};
 use crate::model::{Autoencoder, tensor_of};
 use crate::settings::LossOptions;
 
 /// Number of the draws that decide what the decoder is fed with.
-const COIN_STREAM: u64 = 400;
+pub(crate) const COIN_STREAM: u64 = 400;
 
 /// A batch with what its place in the training asks for.
 #[derive(Debug, Clone)]
@@ -34,6 +36,28 @@ impl Reconstruction {
     }
 }
 
+impl Reconstruction {
+    /// Returns the terms of the codes with their weights; a term of no weight is left out, and costs
+    /// nothing.
+    fn code_terms(&self, codes: &Tensor<2>) -> Vec<(f64, Tensor<1>)> {
+        let LossOptions {
+            bottleneck_l2,
+            code_norm,
+            code_entropy,
+            ..
+        } = self.loss;
+        type Term = fn(Tensor<2>) -> Tensor<1>;
+        let terms: [(f64, Term); 3] = [
+            (bottleneck_l2, code_square_sum),
+            (code_norm, code_norm_sum),
+            (-code_entropy, code_entropy_sum),
+        ];
+        let used = terms.iter().filter(|(weight, _)| *weight != 0.0);
+        used.map(|(weight, term)| (*weight, term(codes.clone())))
+            .collect()
+    }
+}
+
 impl Task for Reconstruction {
     type Model = Autoencoder;
     type Batch = TrainingBatch;
@@ -46,6 +70,17 @@ impl Task for Reconstruction {
         batch.batch.n_rows()
     }
 
+    fn sizes(&self, batch: &TrainingBatch) -> Vec<usize> {
+        batch.batch.lengths.clone()
+    }
+
+    fn part(&self, batch: &TrainingBatch, rows: Range<usize>) -> Option<TrainingBatch> {
+        Some(TrainingBatch {
+            batch: batch.batch.part(rows),
+            forcing: batch.forcing,
+        })
+    }
+
     fn loss(
         &self,
         model: &Autoencoder,
@@ -55,15 +90,21 @@ impl Task for Reconstruction {
     ) -> Loss {
         let TrainingBatch { batch, forcing } = batch;
         let vectors = tensor_of(batch, &self.device);
-        let codes = model.encode(vectors.clone(), &batch.lengths, pass);
+        let (codes, seen) = model.read(vectors.clone(), &batch.lengths, pass);
         // One draw a time step for the whole batch, as the original's.
         let coins = pass.draws(COIN_STREAM).coins(batch.n_steps, *forcing);
         let feed = Feed::Sampled(&vectors, &coins);
-        let rebuilt = model.decode(codes.clone(), &batch.lengths, feed, pass);
-        let loss = share.of(0, loss_sum(rebuilt, vectors.clone(), batch, &self.loss));
-        let penalty = share
-            .of(1, code_square_sum(codes))
-            .mul_scalar(self.loss.bottleneck_l2);
-        Loss::new(loss + penalty)
+        let lengths = &batch.lengths;
+        let rebuilt = model.rebuilt(codes.clone(), seen.as_ref(), lengths, feed, pass);
+        let logits = model.logits(rebuilt.clone(), pass);
+        let sums = loss_sums(rebuilt, vectors.clone(), logits, batch, &self.loss);
+        let mut loss = share.of(0, sums.tokens);
+        if let Some(rows) = sums.rows {
+            loss = loss + share.of(1, rows);
+        }
+        for (weight, sum) in self.code_terms(&codes) {
+            loss = loss + share.of(1, sum).mul_scalar(weight);
+        }
+        Loss::new(loss)
     }
 }

@@ -226,3 +226,33 @@ fn a_run_that_was_killed_at_any_moment_ends_with_the_same_epochs() -> Done {
     assert_eq!(epochs(&killed)?, expected);
     Ok(())
 }
+
+#[test]
+fn the_batch_that_is_found_leaves_room_and_trains() -> Done {
+    let sonnets = sonnets_file();
+    let text = sonnets.to_str().ok_or("a path of text")?;
+    let find = |mebibytes: &str| -> Result<Output, Box<dyn Error>> {
+        let memory = ["--find-batch", "--memory-mib", mebibytes];
+        Ok(program()
+            .args(["train", text])
+            .args(SMALL)
+            .args(memory)
+            .output()?)
+    };
+    let found = json(&find("1000")?)?;
+    let number = |name: &str| found[name].as_u64().ok_or("a number");
+    assert!(number("peak_bytes")? * 5 <= number("limit_bytes")? * 4);
+    let folder = tempfile::tempdir()?;
+    let batch = number("batch")?.to_string();
+    let set = format!("training.batch={batch}");
+    let outcome = train(&folder.path().join("run"))
+        .args(["--set", &set])
+        .output()?;
+    assert_eq!(json(&outcome)?["ending"], "complete");
+    // A process alone takes more than a mebibyte.
+    let none = find("1")?;
+    let said = String::from_utf8_lossy(&none.stderr);
+    assert_eq!(none.status.code(), Some(2), "{said}");
+    assert!(said.contains("does not fit"), "{said}");
+    Ok(())
+}

@@ -1,9 +1,12 @@
-//! Poems that the tests share: six of Shakespeare's sonnets.
+//! What the tests share: six of Shakespeare's sonnets, and small runs on them.
 
+use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use kato_poetry::Poem;
 use kato_poetry::poems::{PoemUnit, TextOptions, read_poems};
+use kato_poetry::run::{EpochRecord, Outcome, TrainingEvent};
+use kato_poetry::{Corpus, Poem, Run, Settings};
 
 /// Returns the file of the sonnets.
 pub(crate) fn sonnets_file() -> PathBuf {
@@ -20,4 +23,93 @@ pub(crate) fn sonnets_options() -> TextOptions {
 /// Returns the six sonnets.
 pub(crate) fn sonnets() -> Vec<Poem> {
     read_poems([sonnets_file()], &sonnets_options()).expect("they are there")
+}
+
+/// How a test ends.
+pub(crate) type Done = Result<(), Box<dyn Error>>;
+
+/// The files of a checkpoint, and the epochs before it.
+pub(crate) type State = (Vec<Vec<u8>>, Vec<EpochRecord>);
+
+/// A model of every part, as small as it can be, on batches of few chunks.
+const SMALL: &str = "
+[vectors]
+dims = 6
+[model]
+hidden = 7
+layers = 2
+bottleneck = 4
+[training]
+epochs = 3
+batch = 3
+save_steps = 2
+schedule = { kind = 'constant', rate = 0.01 }
+";
+
+/// Returns the settings of a small model, with more of them in `[training]` or in tables behind it.
+pub(crate) fn settings(more: &str) -> Result<Settings, Box<dyn Error>> {
+    Ok(Settings::from_toml(&format!("{SMALL}{more}"))?)
+}
+
+/// Returns the settings of a small model for one epoch.
+pub(crate) fn one_epoch() -> Result<Settings, Box<dyn Error>> {
+    let mut settings = settings("")?;
+    settings.training.epochs = 1;
+    Ok(settings)
+}
+
+/// Begins a run of the sonnets.
+pub(crate) fn begin(folder: &Path, settings: &Settings) -> Result<Run, Box<dyn Error>> {
+    let corpus = Corpus::prepare(sonnets(), &settings.corpus())?;
+    Ok(Run::create(folder, settings.clone(), corpus)?)
+}
+
+/// Trains until the end, or until so many steps were taken by this call.
+pub(crate) fn train(run: &mut Run, max_steps: u64) -> Result<Outcome, Box<dyn Error>> {
+    let mut n_steps = 0;
+    let outcome = run.train(&mut |event| {
+        n_steps += u64::from(matches!(event, TrainingEvent::Step(_)));
+        n_steps < max_steps
+    })?;
+    Ok(outcome)
+}
+
+/// Returns the bytes of the newest weights and moments, and the judgements of all epochs.
+pub(crate) fn state(folder: &Path) -> Result<State, Box<dyn Error>> {
+    let mut newest: Vec<_> = fs::read_dir(folder.join("checkpoints"))?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_, std::io::Error>>()?;
+    newest.retain(|path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("step-"))
+    });
+    newest.sort();
+    let newest = newest.last().ok_or("there is a checkpoint")?;
+    let mut files: Vec<_> = fs::read_dir(newest)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_, std::io::Error>>()?;
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|ending| ending == "safetensors")
+    });
+    files.sort();
+    assert_eq!(files.len(), 2, "weights and moments");
+    let bytes = files.iter().map(fs::read).collect::<Result<_, _>>()?;
+    Ok((bytes, Run::read_history(folder)?))
+}
+
+/// Leaves out of epochs what depends on time.
+pub(crate) fn timeless(records: &[EpochRecord]) -> Vec<String> {
+    let lines = records.iter().map(|record| {
+        let EpochRecord {
+            epoch,
+            step,
+            train_loss,
+            validation,
+            is_best,
+            ..
+        } = record;
+        format!("{epoch} {step} {train_loss:?} {validation:?} {is_best}")
+    });
+    lines.collect()
 }
