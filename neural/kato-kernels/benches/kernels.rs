@@ -72,25 +72,20 @@ fn block(c: &mut Criterion) {
     };
     let mut sums = weights_lengths(WIDTH).map(|n| vec![0.0; n]);
     for precision in [Precision::F32, Precision::Bf16] {
-        for kept in [0, 1 << 24] {
-            let options = BlockOptions::new(WIDTH, 4)
-                .with_precision(precision)
-                .with_kept(kept);
-            let mut block = TransformerBlock::new(options).expect("a valid shape");
-            block
-                .pack(&weights, Pass::Training)
-                .expect("weights that fit");
-            let x = numbers(BATCH * ROWS * WIDTH);
-            let (mut y, mut dx) = (x.clone(), x.clone());
-            let name = format!("{precision:?}, {kept} bytes kept");
-            group.bench_function(BenchmarkId::new("step", name), |b| {
-                b.iter(|| {
-                    let input = BlockInput::new(black_box(&x), BATCH, ROWS);
-                    block.forward(input, &mut y)?;
-                    block.backward(input, &y, &mut dx, &mut gradients(&mut sums))
-                });
+        let options = BlockOptions::new(WIDTH, 4).with_precision(precision);
+        let mut block = TransformerBlock::new(options).expect("a valid shape");
+        block
+            .pack(&weights, Pass::Training)
+            .expect("weights that fit");
+        let x = numbers(BATCH * ROWS * WIDTH);
+        let (mut y, mut dx) = (x.clone(), x.clone());
+        group.bench_function(format!("{precision:?}"), |b| {
+            b.iter(|| {
+                let input = BlockInput::new(black_box(&x), BATCH, ROWS);
+                block.forward(input, &mut y)?;
+                block.backward(input, &y, &mut dx, &mut gradients(&mut sums))
             });
-        }
+        });
     }
     group.finish();
 }

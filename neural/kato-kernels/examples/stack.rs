@@ -1,6 +1,5 @@
 //! Trains a stack of transformer blocks on random rows and prints tokens per processor second:
-//! `stack f32|bf16 THREADS SECONDS MEGABYTES`, of which the last may be kept of the last block's
-//! forward pass.
+//! `stack f32|bf16 THREADS SECONDS`.
 
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 
@@ -43,7 +42,7 @@ fn gradients(p: &mut [Vec<f32>]) -> BlockGradients<'_> {
     BlockGradients { norm_1, norm_1_bias, qkv, qkv_bias, out, out_bias, norm_2, norm_2_bias, up, up_bias, down, down_bias }
 }
 
-fn train(precision: Precision, limit: f64, kept: usize) -> Result<(), Error> {
+fn train(precision: Precision, limit: f64) -> Result<(), Error> {
     let best = Instructions::detect();
     let mut seed = 1_u64;
     let mut number = || {
@@ -61,11 +60,7 @@ fn train(precision: Precision, limit: f64, kept: usize) -> Result<(), Error> {
     let (mut m, mut v) = (g.clone(), g.clone());
     let options = BlockOptions::new(WIDTH, 4).with_precision(precision);
     let mut blocks = (0..N_BLOCKS)
-        .map(|b| {
-            // The last block goes back at once: what it keeps is kept for the shortest time.
-            let kept = if b + 1 == N_BLOCKS { kept } else { 0 };
-            TransformerBlock::new(options.with_kept(kept))
-        })
+        .map(|_| TransformerBlock::new(options))
         .collect::<Result<Vec<_>, _>>()?;
     let (mut dy, mut dx) = (x[0].clone(), x[0].clone());
     let (mut start, mut processor) = (Instant::now(), processor_seconds());
@@ -136,10 +131,9 @@ fn main() -> Result<(), Error> {
     };
     let n_threads = word(2, "1").parse().expect("threads");
     let limit = word(3, "5").parse().expect("seconds");
-    let kept = 1_000_000 * word(4, "0").parse::<usize>().expect("megabytes");
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(n_threads)
         .build()
         .expect("threads");
-    pool.install(|| train(precision, limit, kept))
+    pool.install(|| train(precision, limit))
 }

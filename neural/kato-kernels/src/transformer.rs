@@ -1,8 +1,7 @@
-//! Runs transformer blocks that keep nothing but their inputs, or as much as they may.
+//! Runs transformer blocks that keep nothing but their inputs.
 
 mod block;
 mod branch;
-mod kept;
 mod matrix;
 mod options;
 mod product;

@@ -2,7 +2,6 @@
 
 use rayon::prelude::*;
 
-use super::kept::{Kept, Key};
 use super::options::{BlockInput, BlockOptions};
 use super::sequence::Work;
 use super::weights::{BlockGradients, BlockWeights, PackedBlock, check_lengths, lengths};
@@ -21,9 +20,8 @@ const PART: usize = 1 << 13;
 /// Transformer block: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net (pre-norm,
 /// Xiong and others, 2020).
 ///
-/// It keeps nothing from forward to backward, unless [`BlockOptions::kept`] allows it: backward takes
-/// the input again and computes one sequence at a time anew, so that everything between stays in
-/// the cache. Results have the same
+/// It keeps nothing from forward to backward: backward takes the input again and computes one
+/// sequence at a time anew, so that everything between stays in the cache. Results have the same
 /// bits for any number of threads.
 ///
 /// ```
@@ -52,8 +50,6 @@ pub struct TransformerBlock {
     packed: PackedBlock,
     pass: Option<Pass>,
     works: Pool<Work>,
-    /// What sequences of the last forward pass left.
-    kept: Vec<Kept>,
     /// Sums of each group, all tensors one behind the other.
     sums: Buffer<f32>,
 }
@@ -72,7 +68,6 @@ impl TransformerBlock {
             packed,
             pass: None,
             works: Pool::new(),
-            kept: Vec::new(),
             sums: Buffer::new(),
         })
     }
@@ -91,8 +86,6 @@ impl TransformerBlock {
     pub fn pack(&mut self, weights: &BlockWeights<'_>, pass: Pass) -> Result<(), Error> {
         check_lengths(&self.options, weights.tensors().map(<[f32]>::len))?;
         self.packed.pack(weights, pass);
-        // What was computed with other weights is worth nothing.
-        self.kept.iter_mut().for_each(|kept| kept.key = None);
         self.pass = Some(pass);
         Ok(())
     }
@@ -139,27 +132,16 @@ impl TransformerBlock {
         let n = (input.rows * self.options.width).max(1);
         let width = self.options.width;
         self.prepare(&input);
-        // Nothing goes back through weights that are packed for inference.
-        let limit = match self.pass {
-            Some(Pass::Training) => Kept::limit(&self.options, input.rows),
-            _ => 0,
-        };
         let (options, packed, works) = (&self.options, &self.packed, &self.works);
-        let sequences = input.x.par_chunks(n).zip(y.par_chunks_mut(n));
-        let sequences = sequences.zip(&mut self.kept).enumerate();
-        sequences.for_each(|(sequence, ((x, y), kept))| {
+        let sequences = input.x.par_chunks(n).zip(y.par_chunks_mut(n)).enumerate();
+        sequences.for_each(|(sequence, (x, y))| {
             let place = input.place(sequence);
             let (valid, rest) = y.split_at_mut(place.length * width);
             let x = &x[..valid.len()];
             works.with(|work| {
                 work.forward(options, packed, place, x, Pass::Inference);
                 work.finish(options, packed, place, valid);
-                if sequence < limit {
-                    kept.grow(options, input.rows);
-                    work.swap(kept);
-                }
             });
-            kept.key = (sequence < limit).then(|| Key::new(place, x));
             // What lies behind a sequence's end must not look like a result.
             rest.fill(0.0);
         });
@@ -170,9 +152,6 @@ impl TransformerBlock {
     fn prepare(&mut self, input: &BlockInput<'_>) {
         self.works
             .prepare(|work| work.grow(&self.options, input.rows));
-        if self.kept.len() < input.batch {
-            self.kept.resize_with(input.batch, Kept::default);
-        }
     }
 
     /// Writes the gradients of input and weights. `input` is that of the forward pass, whose
@@ -218,16 +197,14 @@ impl TransformerBlock {
         let (options, packed, works) = (&self.options, &self.packed, &self.works);
         let groups = input.x.par_chunks(n).zip(dy.par_chunks(n));
         let groups = groups.zip(dx.par_chunks_mut(n));
-        let groups = groups.zip(self.kept[..input.batch].par_chunks_mut(per_group));
         let groups = groups.zip(self.sums.par_chunks_mut(n_sums)).enumerate();
-        groups.for_each(|(group, ((((x, dy), dx), kept), sums))| {
+        groups.for_each(|(group, (((x, dy), dx), sums))| {
             let group = Group {
                 input: &input,
                 first: group * per_group,
                 x,
                 dy,
                 dx,
-                kept,
                 sums,
             };
             works.with(|work| group.backward(options, packed, work));
@@ -245,7 +222,6 @@ struct Group<'a> {
     x: &'a [f32],
     dy: &'a [f32],
     dx: &'a mut [f32],
-    kept: &'a mut [Kept],
     sums: &'a mut [f32],
 }
 
@@ -254,18 +230,13 @@ impl Group<'_> {
     fn backward(self, options: &BlockOptions, packed: &PackedBlock, work: &mut Work) {
         let n = (self.input.rows * options.width).max(1);
         let rows = self.x.chunks(n).zip(self.dy.chunks(n));
-        let rows = rows.zip(self.dx.chunks_mut(n)).zip(self.kept);
-        for (i, (((x, dy), dx), kept)) in rows.enumerate() {
+        let rows = rows.zip(self.dx.chunks_mut(n));
+        for (i, ((x, dy), dx)) in rows.enumerate() {
             let place = self.input.place(self.first + i);
             let (valid, rest) = dx.split_at_mut(place.length * options.width);
             let (x, dy) = (&x[..valid.len()], &dy[..valid.len()]);
-            // What was kept serves once: the buffers are changed for those of the thread.
-            if kept.key.take().is_some_and(|key| key == Key::new(place, x)) {
-                work.swap(kept);
-                work.resume(options, packed, place, x);
-            } else {
-                work.forward(options, packed, place, x, Pass::Training);
-            }
+            // Nothing was kept: a sequence is computed again where its way back finds it in the cache.
+            work.forward(options, packed, place, x, Pass::Training);
             let sums = (&mut *self.sums, i == 0);
             work.backward(options, packed, place, (x, dy), valid, sums);
             rest.fill(0.0);

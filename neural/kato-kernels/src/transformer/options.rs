@@ -27,10 +27,6 @@ pub struct BlockOptions {
     pub dropout: f32,
     /// Precision of the linear layers; attention is f32.
     pub precision: Precision,
-    /// Bytes that a forward pass for training may keep of a batch for the way back; none unless set.
-    /// What is kept is not computed again: about a sixth of a step's time for nine times the bytes
-    /// of the input. Gradients have the same bits.
-    pub kept: usize,
     /// Instructions to use.
     pub instructions: Instructions,
 }
@@ -45,7 +41,6 @@ impl BlockOptions {
             n_hidden: 4 * width,
             dropout: 0.0,
             precision: Precision::F32,
-            kept: 0,
             instructions: Instructions::detect(),
         }
     }
@@ -68,13 +63,6 @@ impl BlockOptions {
     #[must_use]
     pub const fn with_precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
-        self
-    }
-
-    /// Sets the bytes that a forward pass for training may keep.
-    #[must_use]
-    pub const fn with_kept(mut self, bytes: usize) -> Self {
-        self.kept = bytes;
         self
     }
 

@@ -5,7 +5,6 @@ mod backward;
 use std::ops::Range;
 
 use super::branch::add_branch;
-use super::kept::Kept;
 use super::matrix::Matrix;
 use super::options::BlockOptions;
 use super::product::{Across, linear};
@@ -22,7 +21,7 @@ use crate::simd;
 const MAX_KEPT: usize = 1 << 17;
 
 /// Sequence of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) sequence: usize,
     pub(super) length: usize,
@@ -63,9 +62,8 @@ pub(super) struct Work {
     pairs: RowPairs,
     across: Across,
     head: head::Work,
-    /// Probabilities of all heads, where they are few, and whether they are those of the sequence.
+    /// Probabilities of all heads, where they are few.
     probabilities: Buffer<f32>,
-    has_probabilities: bool,
 }
 
 impl Work {
@@ -109,7 +107,6 @@ impl Work {
         pass: Pass,
     ) {
         let (n, d) = (place.length, options.width);
-        self.has_probabilities = pass == Pass::Training;
         let norm = LayerNorm::new(options.instructions);
         let [[gain, bias], [gain_2, bias_2]] = &packed.norms;
         let [normal_1, normal_2] = &mut self.normal;
@@ -138,34 +135,6 @@ impl Work {
         let target = self.up.target();
         linear(&packed.up, normal_2.rows(n), &mut self.pairs, target);
         self.activate(options, n, pass);
-    }
-
-    /// Changes what `forward` left and has to be computed at a price for what is kept.
-    pub(super) const fn swap(&mut self, kept: &mut Kept) {
-        std::mem::swap(&mut self.qkv, &mut kept.qkv);
-        std::mem::swap(&mut self.attended, &mut kept.attended);
-        std::mem::swap(&mut self.middle, &mut kept.middle);
-        std::mem::swap(&mut self.up, &mut kept.up);
-    }
-
-    /// Computes the rest of what `forward` for training leaves from what was kept.
-    pub(super) fn resume(
-        &mut self,
-        options: &BlockOptions,
-        packed: &PackedBlock,
-        place: Place,
-        x: &[f32],
-    ) {
-        let n = place.length;
-        let norm = LayerNorm::new(options.instructions);
-        let [[gain, bias], [gain_2, bias_2]] = &packed.norms;
-        let [normal_1, normal_2] = &mut self.normal;
-        norm.rows(x, gain, bias, normal_1.target());
-        // Norms are cheaper to compute again than to keep.
-        norm.rows(&self.middle[..x.len()], gain_2, bias_2, normal_2.target());
-        // Heads compute their own then, one at a time in the cache.
-        self.has_probabilities = false;
-        self.activate(options, n, Pass::Training);
     }
 
     /// Applies the net's activation.

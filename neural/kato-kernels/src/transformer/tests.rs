@@ -198,6 +198,11 @@ fn gradients<T: AsMut<[f32]>>(tensors: &mut [T; N_TENSORS]) -> BlockGradients<'_
 
 /// Runs the kernel; returns outputs, then gradients.
 fn run(options: BlockOptions) -> [Vec<f32>; 2] {
+    run_after(options, |_| ())
+}
+
+/// Does so after something else was done with the block.
+fn run_after(options: BlockOptions, then: impl Fn(&mut TransformerBlock)) -> [Vec<f32>; 2] {
     let all: Vec<f32> = point().iter().map(|&value| value as f32).collect();
     let upstream: Vec<f32> = upstream().iter().map(|&value| value as f32).collect();
     let (x, mut rest) = all.split_at(upstream.len());
@@ -209,6 +214,7 @@ fn run(options: BlockOptions) -> [Vec<f32>; 2] {
     let weights = weights(&tensors);
     let mut block = TransformerBlock::new(options).unwrap();
     block.pack(&weights, Pass::Training).unwrap();
+    then(&mut block);
     let input = BlockInput::new(x, BATCH, ROWS)
         .with_lengths(&LENGTHS)
         .with_draw(DRAW, 5);
@@ -267,48 +273,23 @@ fn instructions_and_threads_give_equal_bits() {
 }
 
 #[test]
-fn what_is_kept_changes_no_bit() {
-    let first = run(options());
-    // None, one sequence of three, all.
-    for kept in [100, 9_000, 1 << 20] {
-        assert!(run(options().with_kept(kept)) == first, "{kept} bytes");
-    }
-}
-
-#[test]
-fn what_is_kept_is_used_for_nothing_else() {
-    let options = BlockOptions::new(2, 1).with_kept(1 << 20);
-    let tensors = lengths(&options).map(|n| -> Vec<f32> {
-        numbers(n, n as u64)
-            .iter()
-            .map(|&value| value as f32)
-            .collect()
+fn buffers_of_another_block_serve_as_well() {
+    let other = BlockOptions::new(6, 3).with_hidden(50);
+    let tensors = lengths(&other).map(|n| -> Vec<f32> {
+        let numbers = numbers(n, n as u64);
+        numbers.iter().map(|&value| value as f32).collect()
     });
-    let [x, other] = [[0.5, -1.0, 2.0, 0.25], [1.5, 1.0, -2.0, 0.5]];
-    // Backward after a forward pass over something else, or with other weights.
-    let run = |seen: &[f32; 4], then: &[f32; 4], scale: f32| {
-        let mut block = TransformerBlock::new(options).unwrap();
-        let scaled = tensors
-            .clone()
-            .map(|tensor| -> Vec<f32> { tensor.iter().map(|value| value * scale).collect() });
-        block.pack(&weights(&scaled), Pass::Training).unwrap();
-        let mut y = [0.0; 4];
-        block.forward(BlockInput::new(seen, 1, 2), &mut y).unwrap();
-        if scale != 1.0 {
-            block.pack(&weights(&tensors), Pass::Training).unwrap();
-        }
-        let (mut dx, mut sums) = ([0.0; 4], tensors.clone());
+    let found = run_after(options(), |block| {
+        let mut used = TransformerBlock::new(other).unwrap();
+        used.pack(&weights(&tensors), Pass::Training).unwrap();
+        let (x, mut dx) = ([f32::NAN; 60], [0.0; 60]);
+        let mut sums = tensors.clone();
+        let input = BlockInput::new(&x, 2, 5);
         let mut to = gradients(&mut sums);
-        let input = BlockInput::new(then, 1, 2);
-        block
-            .backward(input, &[1.0, 2.0, 3.0, 4.0], &mut dx, &mut to)
-            .unwrap();
-        (dx, sums)
-    };
-    let expected = run(&x, &x, 1.0);
-    assert!(run(&other, &x, 1.0) == expected, "other rows");
-    assert!(run(&x, &x, 2.0) == expected, "other weights");
-    assert!(run(&other, &other, 1.0) != expected, "rows count");
+        used.backward(input, &x, &mut dx, &mut to).unwrap();
+        block.exchange_buffers(&mut used);
+    });
+    assert!(found == run(options()), "what is in them is not read");
 }
 
 #[test]

@@ -119,8 +119,7 @@ impl Work {
                 stride,
                 firsts: [0, d, 2 * d].map(|part| part + first),
             };
-            let kept = kept_of(options, n, first).filter(|_| self.has_probabilities);
-            let kept = kept.map(|kept| &self.probabilities[kept]);
+            let kept = kept_of(options, n, first).map(|kept| &self.probabilities[kept]);
             head(options, self.qkv.rows(n), first).backward(&mut self.head, kept, d_out, to);
         }
         let d_qkv = self.d_qkv.rows(n);
