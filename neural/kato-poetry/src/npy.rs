@@ -1,4 +1,7 @@
 //! Arrays in NumPy's file format, version 1.0.
+//!
+//! Own, as the crates for it bring a parser of Python's literals and big integers with them, for a
+//! header of one line.
 
 use std::fs;
 use std::io::{self, Write};

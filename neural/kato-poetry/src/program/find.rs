@@ -32,15 +32,18 @@ pub(crate) fn rate(settings: &Settings, corpus: &Corpus, is_json: bool) -> Resul
         let (rate, loss) = (point.rate, point.smoothed);
         say(format_args!("rate {rate:>9.1e}  smoothed loss {loss:.4}"))?;
     }
-    let Some((steepest, highest)) = test.steepest.zip(test.tenth_of_lowest) else {
+    let Some((steepest, tenth)) = test.steepest.zip(test.tenth_of_lowest) else {
         say("the loss falls at no rate; look at the text and the vectors")?;
         return Ok(Ended::Done);
     };
     say(format_args!(
-        "the loss falls fastest at {steepest:.1e}; a safe highest rate is {highest:.1e}"
+        "the loss falls fastest at {steepest:.1e} and is lowest at {:.1e}",
+        10.0 * tenth
     ))?;
+    // A clip keeps rates from diverging that are far too high to end a training with: the lower one.
+    let base = steepest.min(tenth);
     say(format_args!(
-        "--set 'training.schedule={{ kind = \"cosine-restarts\", base_rate = {highest:.1e}, first_cycle = 10.0 }}'"
+        "--set 'training.schedule={{ kind = \"cosine-restarts\", base_rate = {base:.1e}, first_cycle = 10.0 }}'"
     ))?;
     Ok(Ended::Done)
 }

@@ -148,7 +148,7 @@ fn rates_are_tried_from_harmless_to_harmful() -> Done {
     assert!((1e-5..10.0).contains(&steepest), "{steepest}");
     // The answer is one that really trains.
     let mut settings = settings;
-    let safe = found.tenth_of_lowest.ok_or("there are steps")?;
+    let safe = steepest.min(found.tenth_of_lowest.ok_or("there are steps")?);
     settings.training.schedule = Schedule::new(Constant::new(safe))?;
     let folder = tempfile::tempdir()?;
     let at = folder.path().join("run");
