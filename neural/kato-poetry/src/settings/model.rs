@@ -13,8 +13,8 @@ pub enum DecoderKind {
     /// The code alone. The default.
     #[default]
     Code,
-    /// The code, and at each step what it attends to among the encoder's states: rebuilds better, and
-    /// codes say less, as they are no bottleneck any more.
+    /// The code, and at each step what it attends to among the encoder's states. Codes are no
+    /// bottleneck then.
     Attention,
 }
 
