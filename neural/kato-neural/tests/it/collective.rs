@@ -1,5 +1,7 @@
-//! Replicas that are gone, missing, strangers, or of another run.
+//! Replicas that are processes of their own, gone, missing, strangers, or of another run.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -10,7 +12,7 @@ use kato_neural::layers::Cell;
 use kato_neural::train::Trainer;
 
 use crate::model::{Autoencoder, Batch, Rebuild};
-use crate::replicas::{free_address, joined, options, together};
+use crate::replicas::{distances, free_address, joined, options, together};
 use crate::support::device;
 
 #[test]
@@ -83,4 +85,52 @@ fn a_group_that_does_not_come_together_says_who_is_missing() {
         );
         assert!(matches!(other, CollectiveError::Mismatch { .. }), "{other}");
     });
+}
+
+/// What a replica ends with, as bytes.
+fn bytes((weights, told): (Vec<f32>, Vec<f64>)) -> Vec<u8> {
+    let weights = weights.iter().flat_map(|value| value.to_le_bytes());
+    let told = told.iter().flat_map(|value| value.to_le_bytes());
+    weights.chain(told).collect()
+}
+
+#[test]
+#[ignore = "a process of the test below"]
+fn child_process() {
+    // Without an address somebody asked for all ignored tests.
+    let Ok(address) = std::env::var("KATO_NEURAL_TEST_ADDRESS") else {
+        return;
+    };
+    let rank = std::env::var("KATO_NEURAL_TEST_RANK").unwrap();
+    let options = TcpOptions::new(address.parse().unwrap(), rank.parse().unwrap(), 2, 9);
+    let group = TcpGroup::join(options.with_timeout(Duration::from_secs(120))).unwrap();
+    let found = distances(true, Some(9), Some(Arc::new(group)));
+    let folder = std::env::var_os("KATO_NEURAL_TEST_FOLDER").unwrap();
+    std::fs::write(Path::new(&folder).join(rank), bytes(found)).unwrap();
+}
+
+#[test]
+fn two_processes_give_the_bits_of_two_threads() {
+    let (folder, address) = (tempfile::tempdir().unwrap(), free_address());
+    let processes = ["0", "1"].map(|rank| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "collective::child_process", "--ignored"])
+            .env("KATO_NEURAL_TEST_ADDRESS", address.to_string())
+            .env("KATO_NEURAL_TEST_RANK", rank)
+            .env("KATO_NEURAL_TEST_FOLDER", folder.path())
+            // One of them with more threads: it changes nothing.
+            .env("RAYON_NUM_THREADS", if rank == "0" { "1" } else { "3" })
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    });
+    let threads = together(ThreadGroup::split(2), |collective| {
+        bytes(distances(true, Some(9), Some(collective)))
+    });
+    for (rank, mut process) in processes.into_iter().enumerate() {
+        assert!(process.wait().unwrap().success(), "rank {rank}");
+        let found = std::fs::read(folder.path().join(rank.to_string())).unwrap();
+        assert!(found == threads[rank], "rank {rank} has other bits");
+    }
 }

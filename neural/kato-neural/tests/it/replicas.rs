@@ -136,7 +136,7 @@ pub(crate) fn options(max: Option<usize>) -> TrainerOptions {
 }
 
 /// Takes three steps; returns weights, then losses and sums.
-fn distances(
+pub(crate) fn distances(
     gathers: bool,
     max: Option<usize>,
     collective: Option<Arc<dyn Collective>>,
