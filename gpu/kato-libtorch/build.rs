@@ -75,7 +75,10 @@ fn cuda_headers(torch: &Path) -> Option<Vec<PathBuf>> {
 }
 
 fn link(torch: &Path) {
-    println!("cargo:rustc-link-search=native={}", torch.join("lib").display());
+    println!(
+        "cargo:rustc-link-search=native={}",
+        torch.join("lib").display()
+    );
     // Nothing in Rust names a symbol of the CUDA part, and without it LibTorch sees no GPU.
     println!("cargo:rustc-link-arg=-Wl,--no-as-needed");
     let mut libraries = vec!["torch_cpu", "c10"];

@@ -68,8 +68,6 @@ class Encoder(nn.Module):
         own = {name for name in weights if name.startswith(("encoder.", "bottleneck."))}
         if "bottleneck.norm.weight" in weights:
             self.bottleneck.norm = nn.BatchNorm1d(code)
-            # A count that PyTorch keeps and does not use.
-            self.bottleneck.norm.num_batches_tracked = None
         self.load_state_dict({name: weights[name] for name in own}, strict=True)
         self.eval()
 

@@ -40,10 +40,10 @@ impl Batch {
         let lengths = Tensor::from_slice(lengths).to_device(device);
         let steps = Tensor::arange(n_steps, (Kind::Int64, device));
         let mask = steps.unsqueeze(0).less_tensor(&lengths.unsqueeze(1));
-        let mask = mask.to_kind(Kind::Float);
+        let mask = mask.to_kind(vectors.kind());
         Self {
             vectors: vectors.to_device(device),
-            n_tokens: mask.sum(Kind::Float),
+            n_tokens: mask.sum(None::<Kind>),
             lengths,
             mask,
         }
@@ -136,6 +136,11 @@ impl Autoencoder {
         })
     }
 
+    /// Computes in double precision from now on.
+    pub(crate) fn double(&mut self) {
+        self.store.double();
+    }
+
     /// Makes the model whose weights these are: shape and cell are read off the arrays.
     ///
     /// # Errors
@@ -161,7 +166,6 @@ impl Autoencoder {
     }
 
     /// Compresses chunks to codes, `[batch, code]`.
-    #[must_use]
     pub fn encode(&self, batch: &Batch, train: bool) -> Tensor {
         let outputs = self.encoder.forward(&batch.vectors, None, train).0;
         let [n_rows, _, hidden] = outputs.size()[..] else {
@@ -180,7 +184,6 @@ impl Autoencoder {
     }
 
     /// Rebuilds vectors from codes: `[batch, time, width]`, with nonsense behind a chunk's end.
-    #[must_use]
     pub fn decode(&self, code: &Tensor, n_steps: i64, feed: &Feed<'_>, train: bool) -> Tensor {
         let project = |layer: &Linear| {
             let states = layer.forward(code).tanh();
@@ -195,7 +198,6 @@ impl Autoencoder {
     }
 
     /// Computes the loss of a step: what is rebuilt per token, and the penalty of the codes.
-    #[must_use]
     pub fn loss(&self, batch: &Batch, feed: &Feed<'_>, options: &LossOptions) -> Tensor {
         let code = self.encode(batch, true);
         let rebuilt = self.decode(&code, batch.vectors.size()[1], feed, true);

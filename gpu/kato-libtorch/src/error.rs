@@ -79,7 +79,7 @@ impl Error {
     /// Says which setting is impossible.
     pub(crate) fn setting(
         name: &'static str,
-        found: impl ToString,
+        found: &dyn ToString,
         expected: &'static str,
     ) -> Self {
         Self::Setting {

@@ -96,7 +96,6 @@ impl Adam {
     }
 
     /// The weights, in the order of the model.
-    #[must_use]
     pub fn parameters(&self) -> &[Tensor] {
         &self.parameters
     }

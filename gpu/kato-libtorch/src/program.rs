@@ -48,6 +48,9 @@ enum Command {
     Golden {
         /// The safetensors file.
         file: PathBuf,
+        /// Seed of weights and vectors; the default is that of the file in the repository.
+        #[arg(long, default_value_t = 8)]
+        seed: i64,
     },
 }
 
@@ -75,7 +78,10 @@ impl Program {
             Command::Measure(Measure::Autoencoder(arguments)) => arguments.run(device)?,
             Command::Measure(Measure::Microbes(arguments)) => arguments.run(device)?,
             Command::Steps(options) => return options.run(device),
-            Command::Golden { file } => golden::write(file, device)?,
+            Command::Golden { file, seed } => {
+                tch::manual_seed(*seed);
+                golden::write(file, device)?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

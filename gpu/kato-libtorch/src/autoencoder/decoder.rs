@@ -1,7 +1,7 @@
 //! A decoder that feeds on true vectors or on its own.
 
+use tch::Tensor;
 use tch::nn::{Init, Path};
-use tch::{Kind, Tensor};
 
 use super::AutoencoderOptions;
 use super::recurrent::{Recurrent, State};
@@ -91,8 +91,8 @@ fn next_input(feed: &Feed<'_>, step: i64, prediction: &Tensor) -> Tensor {
     match feed {
         Feed::Coins(truth, coins) if coins[step as usize] => before(truth),
         Feed::Mask(truth, coins) => {
-            let truth = before(truth).to_kind(Kind::Float);
-            truth.where_self(&coins.narrow(0, step, 1), &prediction.to_kind(Kind::Float))
+            let truth = before(truth);
+            truth.where_self(&coins.narrow(0, step, 1), &prediction.to_kind(truth.kind()))
         }
         Feed::True(truth) => before(truth),
         Feed::Own | Feed::Coins(..) => prediction.shallow_clone(),

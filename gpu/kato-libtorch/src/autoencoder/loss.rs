@@ -1,6 +1,6 @@
 //! How far rebuilt chunks are from their originals, per token.
 
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
 use super::Batch;
 
@@ -56,23 +56,22 @@ impl LossOptions {
 const TINY: f64 = 1e-12;
 
 /// Computes the mean loss of a token of `rebuilt`, `[batch, time, width]`, and the penalty of `codes`.
-#[must_use]
 pub fn loss(rebuilt: &Tensor, batch: &Batch, codes: &Tensor, options: &LossOptions) -> Tensor {
-    let (rebuilt, targets) = (rebuilt.to_kind(Kind::Float), &batch.vectors);
-    let squares = (&rebuilt - targets)
-        .square()
-        .mean_dim(2, false, Kind::Float);
+    // bf16 has too few bits for sums; double precision is for comparisons.
+    let kind = batch.vectors.kind();
+    let (rebuilt, targets) = (rebuilt.to_kind(kind), &batch.vectors);
+    let squares = (&rebuilt - targets).square().mean_dim(2, false, kind);
     let per_token = match options.kind {
         LossKind::Mse => squares,
         LossKind::Cosine => {
-            let sum = |products: Tensor| products.sum_dim_intlist(2, false, Kind::Float);
+            let sum = |products: Tensor| products.sum_dim_intlist(2, false, kind);
             let length = |vectors: &Tensor| (sum(vectors.square()) + TINY).sqrt();
             let cosine = sum(&rebuilt * targets) / (length(&rebuilt) * length(targets));
             (1.0 - cosine) * (1.0 - options.mse_share) + squares * options.mse_share
         }
     };
-    let loss = (per_token * &batch.mask).sum(Kind::Float) / &batch.n_tokens;
+    let loss = (per_token * &batch.mask).sum(kind) / &batch.n_tokens;
     // The mean over rows of each row's mean is the mean over all: rows have one length.
-    let penalty = codes.to_kind(Kind::Float).square().mean(Kind::Float);
+    let penalty = codes.to_kind(kind).square().mean(kind);
     loss + penalty * options.bottleneck_l2
 }

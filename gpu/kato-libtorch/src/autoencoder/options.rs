@@ -113,13 +113,13 @@ impl AutoencoderOptions {
         ];
         for (name, size) in sizes {
             if size < 1 {
-                return Err(Error::setting(name, size, "at least 1"));
+                return Err(Error::setting(name, &size, "at least 1"));
             }
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(Error::setting(
                 "dropout",
-                self.dropout,
+                &self.dropout,
                 "at least 0 and below 1",
             ));
         }

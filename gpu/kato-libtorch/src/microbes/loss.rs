@@ -9,7 +9,6 @@ const TINY: f64 = 1e-12;
 
 /// Mean squared difference of true distances and tanh(d / 10), with d the Euclidean distance of the
 /// samples' vectors, over all pairs of different samples.
-#[must_use]
 pub fn unifrac_loss(samples: &Tensor, distances: &Tensor) -> Tensor {
     let n = samples.size()[0];
     let samples = samples.to_kind(Kind::Float);
@@ -23,7 +22,6 @@ pub fn unifrac_loss(samples: &Tensor, distances: &Tensor) -> Tensor {
 }
 
 /// Sum of the cross-entropies at masked positions of `logits`, `[rows, length, tokens]`.
-#[must_use]
 pub fn masked_nucleotide_sum(logits: &Tensor, targets: &Tensor) -> Tensor {
     let n_tokens = logits.size()[2];
     let logits = logits.reshape([-1, n_tokens]).to_kind(Kind::Float);

@@ -121,20 +121,20 @@ impl MicrobesOptions {
         ];
         for (name, size) in sizes {
             if size < 1 {
-                return Err(Error::setting(name, size, "at least 1"));
+                return Err(Error::setting(name, &size, "at least 1"));
             }
         }
         if self.width % self.heads != 0 {
             return Err(Error::setting(
                 "the width",
-                self.width,
+                &self.width,
                 "a multiple of the heads",
             ));
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(Error::setting(
                 "dropout",
-                self.dropout,
+                &self.dropout,
                 "at least 0 and below 1",
             ));
         }

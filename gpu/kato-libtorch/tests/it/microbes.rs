@@ -34,26 +34,29 @@ fn compute(
     Ok((loss.double_value(&[]), gradients(model.store())))
 }
 
-/// The largest gap of two lists of gradients, as a share of the largest entry of each tensor.
+/// The largest gap of two losses or gradients, as a share of the largest entry of each tensor, or of a
+/// thousandth of the largest of all: gradients that are zero in theory are rounding alone.
 fn gap(one: &(f64, Arrays), other: &(f64, Arrays)) -> f64 {
     assert_eq!(one.1.len(), other.1.len());
     let largest = |tensor: &Tensor| tensor.abs().max().double_value(&[]);
-    let pairs = one.1.iter().zip(&other.1);
-    let gaps =
-        pairs.map(|((_, one), (_, other))| largest(&(one - other)) / (largest(other) + 1e-6));
+    let floor = 1e-3 * other.1.values().map(largest).fold(0.0, f64::max);
+    let pairs = one.1.values().zip(other.1.values());
+    let gaps = pairs.map(|(one, other)| largest(&(one - other)) / largest(other).max(floor));
     gaps.fold((one.0 - other.0).abs() / other.0, f64::max)
 }
 
 #[test]
 fn blocks_that_are_computed_again_give_the_same_bits() -> Done {
+    let _alone = crate::alone();
     let batch = batch().padded(4, 9);
-    for precision in [Precision::F32, Precision::Bf16] {
+    // Over several chunks autocast adds up a weight's gradients in bf16, except where blocks are
+    // computed again.
+    for (precision, chunk) in [(Precision::F32, 5), (Precision::Bf16, 1000)] {
         for dropout in [0.0, 0.3] {
-            let kept = options().with_precision(precision).with_dropout(dropout);
-            let (kept, again) = (
-                compute(&kept, &batch)?,
-                compute(&kept.with_recompute(true), &batch)?,
-            );
+            let kept = options().with_precision(precision).with_chunk(chunk);
+            let kept = kept.with_dropout(dropout);
+            let again = compute(&kept.with_recompute(true), &batch)?;
+            let kept = compute(&kept, &batch)?;
             assert_eq!(
                 kept.0.to_bits(),
                 again.0.to_bits(),
@@ -67,6 +70,7 @@ fn blocks_that_are_computed_again_give_the_same_bits() -> Done {
 
 #[test]
 fn dropout_drops() -> Done {
+    let _alone = crate::alone();
     let batch = batch();
     let (none, some) = (
         compute(&options(), &batch)?,
@@ -78,6 +82,7 @@ fn dropout_drops() -> Done {
 
 #[test]
 fn fused_attention_is_plain_attention() -> Done {
+    let _alone = crate::alone();
     let batch = batch().padded(4, 9);
     let (fused, plain) = (
         compute(&options(), &batch)?,
@@ -89,6 +94,7 @@ fn fused_attention_is_plain_attention() -> Done {
 
 #[test]
 fn chunks_are_a_matter_of_memory_alone() -> Done {
+    let _alone = crate::alone();
     let batch = batch();
     let (small, whole) = (
         compute(&options(), &batch)?,
@@ -100,6 +106,7 @@ fn chunks_are_a_matter_of_memory_alone() -> Done {
 
 #[test]
 fn padding_is_as_if_it_were_not_there() -> Done {
+    let _alone = crate::alone();
     let padded = batch().padded(4, 9);
     let cut = |tensor: &Tensor| tensor.narrow(1, 0, 4).narrow(2, 0, 9).contiguous();
     let mut short = batch();
@@ -111,6 +118,7 @@ fn padding_is_as_if_it_were_not_there() -> Done {
 
 #[test]
 fn samples_without_a_sequence_are_no_nan() -> Done {
+    let _alone = crate::alone();
     for fused in [true, false] {
         let mut batch = batch();
         let _ = batch.tokens.get(1).fill_(0);
@@ -131,6 +139,7 @@ fn samples_without_a_sequence_are_no_nan() -> Done {
 
 #[test]
 fn bf16_is_near_and_not_the_same() -> Done {
+    let _alone = crate::alone();
     let batch = batch();
     let single = compute(&options(), &batch)?;
     let half = compute(&options().with_precision(Precision::Bf16), &batch)?;
@@ -141,6 +150,7 @@ fn bf16_is_near_and_not_the_same() -> Done {
 
 #[test]
 fn distances_count_once_a_pair() -> Done {
+    let _alone = crate::alone();
     let samples = Tensor::from_slice(&[0.0_f32, 0.0, 3.0, 4.0, 0.0, 10.0]).view([3, 2]);
     let distances =
         Tensor::from_slice(&[9.0_f32, 0.1, 0.2, 9.0, 9.0, 0.3, 9.0, 9.0, 9.0]).view([3, 3]);
@@ -159,6 +169,7 @@ fn distances_count_once_a_pair() -> Done {
 
 #[test]
 fn impossible_shapes_are_named() {
+    let _alone = crate::alone();
     let error = Microbes::new(&options().with_shape(15, 4, 1), Device::Cpu).err();
     assert!(error.is_some_and(|error| error.to_string().contains("the width is 15")));
 }

@@ -59,6 +59,7 @@ fn assert_near(one: &(f64, Arrays), other: &(f64, Arrays)) {
 
 #[test]
 fn coins_on_the_device_are_coins_on_the_host() -> Done {
+    let _alone = crate::alone();
     let batch = batch(0.0);
     let coins = [false, true, false, true, true, false];
     let mask = Tensor::from_slice(&coins);
@@ -72,6 +73,7 @@ fn coins_on_the_device_are_coins_on_the_host() -> Done {
 
 #[test]
 fn coins_that_all_fall_alike_are_the_other_feeds() -> Done {
+    let _alone = crate::alone();
     let batch = batch(0.0);
     for cell in CELLS {
         let all = compute(cell, &batch, &Feed::Coins(&batch.vectors, &[true; 6]))?;
@@ -85,6 +87,7 @@ fn coins_that_all_fall_alike_are_the_other_feeds() -> Done {
 
 #[test]
 fn what_lies_behind_a_chunks_end_has_no_influence() -> Done {
+    let _alone = crate::alone();
     let (clean, dirty) = (batch(0.0), batch(7.0));
     for cell in CELLS {
         let one = compute(cell, &clean, &Feed::True(&clean.vectors))?;
@@ -95,6 +98,7 @@ fn what_lies_behind_a_chunks_end_has_no_influence() -> Done {
 
 #[test]
 fn a_chunk_without_a_token_is_encoded_of_nothing() -> Done {
+    let _alone = crate::alone();
     let options = AutoencoderOptions::default()
         .with_sizes(7, 5, 3)
         .with_batch_norm(false);
@@ -111,6 +115,7 @@ fn a_chunk_without_a_token_is_encoded_of_nothing() -> Done {
 
 #[test]
 fn weights_are_read_as_they_were_written() -> Done {
+    let _alone = crate::alone();
     let file = tempfile::NamedTempFile::new()?;
     for cell in CELLS {
         let first = model(cell)?;
@@ -135,6 +140,7 @@ fn weights_are_read_as_they_were_written() -> Done {
 
 #[test]
 fn weights_of_another_model_are_named() -> Done {
+    let _alone = crate::alone();
     let (lstm, gru) = (model(Cell::Lstm)?, model(Cell::Gru)?);
     let error = |arrays: &Arrays| {
         assign(lstm.store(), arrays)
@@ -161,6 +167,7 @@ fn weights_of_another_model_are_named() -> Done {
 
 #[test]
 fn steps_lower_the_loss_and_clip() -> Done {
+    let _alone = crate::alone();
     let (batch, model) = (batch(0.0), model(Cell::Lstm)?);
     let options = AdamOptions::default().with_rate(0.01).with_max_norm(0.1);
     let mut adam = Adam::new(model.store(), options);
@@ -195,6 +202,7 @@ fn norm(gradients: &Arrays) -> f64 {
 
 #[test]
 fn adam_moves_weights_by_its_formula() -> Done {
+    let _alone = crate::alone();
     let model = model(Cell::Vanilla)?;
     let mut adam = Adam::new(model.store(), AdamOptions::default().with_rate(0.1));
     let name = "decoder.start";
@@ -228,6 +236,7 @@ fn adam_moves_weights_by_its_formula() -> Done {
 
 #[test]
 fn a_graph_on_the_processor_is_refused_with_a_reason() {
+    let _alone = crate::alone();
     let refused = StepGraph::capture(Device::Cpu, &[], || Tensor::from(0.0));
     assert!(refused.is_err_and(|error| error.to_string().contains("CUDA device")));
 }
