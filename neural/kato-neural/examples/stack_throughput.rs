@@ -1,7 +1,7 @@
 //! Prints how many tokens a stack of transformer blocks learns from in a processor second.
 //!
-//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example stack_throughput [plain | kept | replicas | whole N]`:
-//! 64 sequences of 151 tokens, in Burn's own operations, or with all that blocks compute kept; the same by
+//! `RAYON_NUM_THREADS=1 cargo run --release -p kato-neural --example stack_throughput [plain | replicas | whole N]`:
+//! 64 sequences of 151 tokens, in Burn's own operations, or as one node a block; the same by
 //! two replicas; or one step of N sequences whose codes are compared in pairs, 256 sequences at a time.
 
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
@@ -36,14 +36,12 @@ struct Encoder {
     pooling: AttentionPooling,
 }
 
-fn encoder(kept: usize, device: &Device) -> Encoder {
+fn encoder(device: &Device) -> Encoder {
     let draws = &mut Initializer::from_seed(1);
     Encoder {
         tokens: embedding(7, WIDTH, 0.02, draws, device),
         positions: Positions::new(N_TOKENS, WIDTH, 0.02, draws, device),
-        stack: TransformerOptions::new(WIDTH, 4, 4)
-            .with_kept(kept)
-            .init(draws, device),
+        stack: TransformerOptions::new(WIDTH, 4, 4).init(draws, device),
         pooling: AttentionPooling::new(WIDTH, draws, device),
     }
 }
@@ -71,8 +69,6 @@ impl Sequences {
 struct Work {
     pairs: bool,
     plain: bool,
-    /// Bytes that each block may keep.
-    kept: usize,
 }
 
 impl Work {
@@ -148,7 +144,7 @@ fn trainer(work: Work, precision: Precision) -> Trainer<Work> {
     if work.pairs {
         options = options.with_max_tokens_at_once(256 * N_TOKENS);
     }
-    let model = encoder(work.kept, &Device::flex().autodiff());
+    let model = encoder(&Device::flex().autodiff());
     Trainer::new(work, model, options).expect("options that fit")
 }
 
@@ -170,7 +166,6 @@ fn measure(what: &str, n_steps: usize, n_sequences: usize, mut step: impl FnMut(
 fn main() {
     let mode = std::env::args().nth(1).unwrap_or_default();
     let (plain, pairs) = (mode == "plain", mode == "whole");
-    let kept = if mode == "kept" { 1 << 30 } else { 0 };
     if mode == "replicas" {
         return replicas();
     }
@@ -183,7 +178,7 @@ fn main() {
     let batch = [Sequences::new(n_sequences)];
     for round in 0..if pairs { 1 } else { 3 } {
         for precision in [Precision::F32, Precision::Bf16] {
-            let mut trainer = trainer(Work { pairs, plain, kept }, precision);
+            let mut trainer = trainer(Work { pairs, plain }, precision);
             let mut step = || trainer.step(1e-4, &batch).expect("a finite loss").loss;
             // Buffers grow in the first steps; one over many parts has grown them after the first part.
             if !pairs {
@@ -204,7 +199,6 @@ fn replicas() {
                     let work = Work {
                         pairs: false,
                         plain: false,
-                        kept: 0,
                     };
                     let trainer = trainer(work, Precision::F32);
                     let mut trainer = trainer

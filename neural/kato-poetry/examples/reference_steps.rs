@@ -15,7 +15,7 @@ use kato_neural::{Adam, AdamOptions, Decay, Draws, Initializer, Pass};
 use kato_poetry::Autoencoder;
 use kato_poetry::batch::Batch;
 use kato_poetry::chunks::{Chunk, ChunkOptions, chunks_of};
-use kato_poetry::losses::{code_square_sum, loss_sum};
+use kato_poetry::losses::{code_square_sum, loss_sums};
 use kato_poetry::settings::{LossOptions, ModelOptions};
 use kato_poetry::vectors::WordVectors;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
@@ -52,7 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let codes = model.encode(truth.clone(), &batch.lengths, &pass);
         let feed = Feed::Sampled(&truth, &tossed);
         let rebuilt = model.decode(codes.clone(), &batch.lengths, feed, &pass);
-        let sum = loss_sum(rebuilt, truth, &batch, &loss) / batch.n_tokens() as f64;
+        let sums = loss_sums(rebuilt, truth, None, &batch, &loss);
+        let sum = sums.tokens / batch.n_tokens() as f64;
         let value = sum + code_square_sum(codes) * (loss.bottleneck_l2 / N_ROWS as f64);
         losses.push(f64::from(value.clone().into_scalar::<f32>()));
         let gradients = GradientsParams::from_grads(value.backward(), &model);

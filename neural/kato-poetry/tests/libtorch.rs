@@ -16,7 +16,7 @@ use kato_neural::layers::{Cell, Feed};
 use kato_poetry::Autoencoder;
 use kato_poetry::batch::Batch;
 use kato_poetry::chunks::{Chunk, ChunkOptions, chunks_of};
-use kato_poetry::losses::{code_square_sum, loss_sum};
+use kato_poetry::losses::{code_square_sum, loss_sums};
 use kato_poetry::settings::{LossKind, LossOptions, ModelOptions};
 use kato_poetry::vectors::WordVectors;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
@@ -202,7 +202,8 @@ fn compute(
     options.kind = kind;
     let codes = model.encode(vectors.clone(), &batch.lengths, pass);
     let rebuilt = model.decode(codes.clone(), &batch.lengths, feed, pass);
-    let loss = loss_sum(rebuilt, vectors, batch, &options) / batch.n_tokens() as f64;
+    let sums = loss_sums(rebuilt, vectors, None, batch, &options);
+    let loss = sums.tokens / batch.n_tokens() as f64;
     let loss = loss + code_square_sum(codes) * (BOTTLENECK_L2 / batch.n_rows() as f64);
     let gradients = GradientsParams::from_grads(loss.backward(), model);
     let mut collector = Collector {

@@ -12,7 +12,7 @@ use kato_kernels::{
 };
 
 use super::tensors::{Tracked, Values, contiguous, slice, tensor, tracked, values};
-use super::workspace::{Held, Lease};
+use super::workspace::Lease;
 use super::{Form, Pool};
 
 /// Tensors of a block.
@@ -46,11 +46,10 @@ pub(crate) fn block(
         shape,
         rows,
         weights,
-        kept: None,
     };
     if form == Form::Plain {
         let run = run(values(rows), weights.map(values).into());
-        return Tensor::from_primitive::<Flex>(run.forward(Direction::Inference).0);
+        return Tensor::from_primitive::<Flex>(run.forward());
     }
     let parents = [tracked(rows)].into_iter().chain(weights.map(tracked));
     let parents: Vec<Tracked> = parents.collect();
@@ -61,22 +60,14 @@ pub(crate) fn block(
         .into_iter()
         .map(|parent| contiguous(parent.into_primitive()));
     let rows = numbers.next().expect("the rows are first");
-    let mut run = run(rows, numbers.collect());
+    let run = run(rows, numbers.collect());
     let prepared = BlockBackward.prepare::<NoCheckpointing>(guards);
     let output = match prepared.compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
-            // What is kept lies in the workspace, which then stays with the pass.
-            let keeps = call.options.kept > 0;
-            let direction = if keeps {
-                Direction::Training
-            } else {
-                Direction::Inference
-            };
-            let (output, lease) = run.forward(direction);
-            run.kept = keeps.then(|| Held::new(lease));
+            let output = run.forward();
             prepared.finish(run, output)
         }
-        OpsKind::UnTracked(prepared) => prepared.finish(run.forward(Direction::Inference).0),
+        OpsKind::UnTracked(prepared) => prepared.finish(run.forward()),
     };
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }
@@ -93,20 +84,17 @@ struct Run {
     shape: [usize; 3],
     rows: Values,
     weights: Vec<Values>,
-    /// The packed block with what it has kept, where it may keep something.
-    kept: Option<Held<TransformerBlock>>,
 }
 
 impl Run {
-    /// Runs forward, and returns the output with the workspace.
-    fn forward(&self, direction: Direction) -> (Values, Lease<TransformerBlock>) {
+    /// Runs forward. The way back packs the weights once more, in its own layout.
+    fn forward(&self) -> Values {
         let mut output = vec![0.0; self.shape.iter().product()];
-        let mut lease = self.packed(direction);
-        lease
+        self.packed(Direction::Inference)
             .get()
             .forward(self.input(), &mut output)
             .expect("the caller has checked the batch");
-        (tensor(output, self.shape), lease)
+        tensor(output, self.shape)
     }
 
     /// Computes the gradients of the rows, and of the weights in their order.
@@ -115,20 +103,15 @@ impl Run {
         let mut rows = vec![0.0; self.shape.iter().product()];
         let lengths = self.weights.iter().map(|weight| slice(weight).len());
         let mut buffers: Vec<Vec<f32>> = lengths.map(|n| vec![0.0; n]).collect();
-        let mut back = |block: &mut TransformerBlock| {
-            block
-                .backward(
-                    self.input(),
-                    upstream,
-                    &mut rows,
-                    &mut gradients(&mut buffers),
-                )
-                .expect("the way back of its own pass");
-        };
-        match &self.kept {
-            Some(kept) => kept.with(back),
-            None => back(self.packed(Direction::Training).get()),
-        }
+        self.packed(Direction::Training)
+            .get()
+            .backward(
+                self.input(),
+                upstream,
+                &mut rows,
+                &mut gradients(&mut buffers),
+            )
+            .expect("the way back of its own pass");
         (rows, buffers)
     }
 

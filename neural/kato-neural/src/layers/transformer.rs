@@ -25,8 +25,7 @@ use plain::Plain;
 /// A stack of pre-norm blocks: `x + attention(norm x)`, then `x + net(norm x)` with a GELU net.
 ///
 /// A block keeps only its input from forward to backward, and computes everything between anew: so
-/// memory grows with the number of blocks by one tensor each
-/// ([`with_kept`](TransformerOptions::with_kept) trades some of it for time). Where blocks are nodes of their own,
+/// memory grows with the number of blocks by one tensor each. Where blocks are nodes of their own,
 /// nothing is computed for padding, and sequences of different length cost what they hold.
 ///
 /// Parameters have the names and shapes of PyTorch's `nn.TransformerEncoder` of
@@ -55,7 +54,6 @@ pub struct Transformer {
     n_heads: usize,
     dropout: f64,
     stream: u64,
-    kept: usize,
     #[module(skip)]
     workspaces: Pool<TransformerBlock>,
 }
@@ -139,6 +137,5 @@ impl Transformer {
             .with_hidden(n_hidden)
             .with_dropout(self.dropout as f32)
             .with_precision(fused::precision(pass))
-            .with_kept(self.kept)
     }
 }

@@ -26,17 +26,12 @@ struct Net {
 }
 
 fn net(n_layers: usize, dropout: f64, device: &Device) -> Net {
-    net_that_keeps(0, n_layers, dropout, device)
-}
-
-fn net_that_keeps(n_bytes: usize, n_layers: usize, dropout: f64, device: &Device) -> Net {
     let draws = &mut Initializer::from_seed(3);
     let options = TransformerOptions::new(WIDTH, 3, n_layers).with_hidden(20);
     let net = Net {
         stack: options
             .with_dropout(dropout, 4)
             .with_final_norm()
-            .with_kept(n_bytes)
             .init(draws, device),
         pooling: AttentionPooling::new(WIDTH, draws, device),
     };
@@ -129,25 +124,6 @@ fn outputs_and_gradients_are_those_of_plain_operations() {
                 assert_ne!(fused, plain, "both took the same way");
             }
         }
-    }
-}
-
-#[test]
-fn what_is_computed_again_has_the_bits_of_what_is_kept() {
-    let (valid, pass) = (Valid::Lengths(&LENGTHS), Pass::training(11, 5));
-    let expected = run(&net(3, 0.3, &device()), rows(), valid, &pass);
-    // Some sequences, and all of them.
-    for n_bytes in [10_000, 1 << 20] {
-        let net = net_that_keeps(n_bytes, 3, 0.3, &device());
-        assert!(
-            run(&net, rows(), valid, &pass) == expected,
-            "{n_bytes} bytes"
-        );
-        // Once more, with workspaces that hold the pass before.
-        assert!(
-            run(&net, rows(), valid, &pass) == expected,
-            "{n_bytes} bytes again"
-        );
     }
 }
 

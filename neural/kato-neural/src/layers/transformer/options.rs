@@ -24,13 +24,10 @@ pub struct TransformerOptions {
     pub stream: u64,
     /// Whether a norm follows the last block.
     pub final_norm: bool,
-    /// Bytes that each block may keep of a batch for the way back, where it is one node; what it keeps
-    /// is not computed again. Gradients have the same bits.
-    pub kept: usize,
 }
 
 impl TransformerOptions {
-    /// Nets of four times the width, no dropout, no norm behind the last block, nothing kept but inputs.
+    /// Nets of four times the width, no dropout, no norm behind the last block.
     #[must_use]
     pub const fn new(width: usize, n_heads: usize, n_layers: usize) -> Self {
         Self {
@@ -44,7 +41,6 @@ impl TransformerOptions {
             stream: 0,
             // Pooling and heads mostly bring their own.
             final_norm: false,
-            kept: 0,
         }
     }
 
@@ -67,14 +63,6 @@ impl TransformerOptions {
     #[must_use]
     pub const fn with_final_norm(mut self) -> Self {
         self.final_norm = true;
-        self
-    }
-
-    /// Lets each block keep so many bytes of a batch, nine times those of its input for all of them: some
-    /// sixth of a step's time for memory.
-    #[must_use]
-    pub const fn with_kept(mut self, n_bytes: usize) -> Self {
-        self.kept = n_bytes;
         self
     }
 
@@ -106,7 +94,6 @@ impl TransformerOptions {
             n_heads: self.n_heads,
             dropout: self.dropout,
             stream: self.stream,
-            kept: self.kept,
             workspaces: Pool::default(),
         }
     }
