@@ -106,14 +106,14 @@ impl<T: Task> Trainer<T> {
         sum: &mut Sum<'_, T::Model>,
     ) -> Result<(), Error> {
         let model = sum.model;
-        let encode = |part: &Part<'_, T::Batch>| -> Result<_, Error> {
+        let encode = |model: &T::Model, part: &Part<'_, T::Batch>| -> Result<_, Error> {
             let rows = self.rows(part)?;
             let pass = self.pass(part.first_row);
             Ok(gather.encode(model, rows.as_ref(), share, &pass))
         };
         if let ([part], None) = (parts, &self.collective) {
             // One graph holds all: nothing has to be computed twice.
-            let encoded = encode(part)?;
+            let encoded = encode(model, part)?;
             let loss = gather.loss(model, group, encoded.codes, share, &self.pass(0));
             let mut value = sum.scaled(loss);
             if let Some(own) = encoded.loss {
@@ -122,10 +122,12 @@ impl<T: Task> Trainer<T> {
             sum.go_back(&value);
             return Ok(());
         }
+        // Without gradients: Burn keeps what a graph holds until some way back, whoever dropped it, so
+        // that all parts would be there at once.
+        let still = model.clone().no_grad();
         let mut codes = Vec::new();
         for part in self.mine(parts) {
-            // The part's graph ends here; only numbers stay.
-            let encoded = encode(part)?
+            let encoded = encode(&still, part)?
                 .codes
                 .into_data()
                 .iter::<f32>()
@@ -134,7 +136,7 @@ impl<T: Task> Trainer<T> {
         }
         let upstream = self.judge_codes(gather, group, codes, share, sum)?;
         for part in self.mine(parts) {
-            let encoded = encode(part)?;
+            let encoded = encode(model, part)?;
             let n_rows = encoded.codes.dims()[0];
             let upstream = upstream.clone().narrow(0, part.first_row as usize, n_rows);
             // Scaled already, as the loss was that the gradient comes from.
