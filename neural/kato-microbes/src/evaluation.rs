@@ -3,7 +3,7 @@
 use kato_gradient::metric::{Classification, Regression};
 use kato_random::SplitMix64;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::metadata::TargetValues;
 
@@ -20,10 +20,13 @@ pub struct Score {
     /// `r2`, `mae`, `rmse`; or `accuracy`, `balanced_accuracy`, `f1` (weighted by the classes' sizes).
     pub name: String,
     /// The figure over all samples; NaN where it is not defined, such as R² of equal numbers.
+    #[serde(deserialize_with = "nan_if_null")]
     pub value: f64,
-    /// The interval's lower end.
+    /// The interval's lower end; NaN where there is no interval.
+    #[serde(deserialize_with = "nan_if_null")]
     pub low: f64,
-    /// The interval's upper end.
+    /// The interval's upper end; NaN where there is no interval.
+    #[serde(deserialize_with = "nan_if_null")]
     pub high: f64,
 }
 
@@ -32,10 +35,15 @@ impl Score {
         Self {
             name: name.to_owned(),
             value,
-            low: value,
-            high: value,
+            low: f64::NAN,
+            high: f64::NAN,
         }
     }
+}
+
+/// Reads a number that JSON, which has no NaN, may have lost.
+pub(crate) fn nan_if_null<'de, D: Deserializer<'de>>(reader: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(reader)?.unwrap_or(f64::NAN))
 }
 
 /// Compares predictions with what is true, sample by sample.

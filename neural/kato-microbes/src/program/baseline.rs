@@ -53,8 +53,11 @@ pub(crate) fn say_scores(scores: &[Score]) -> Result<(), Failure> {
             high,
             ..
         } = score;
+        if low.is_nan() {
+            return say(format_args!("{name:<20} {value:>8.4}"));
+        }
         say(format_args!(
-            "{name:<18} {value:>8.4}   95 % from {low:.4} to {high:.4}"
+            "{name:<20} {value:>8.4}   95 % from {low:.4} to {high:.4}"
         ))
     })
 }

@@ -22,6 +22,7 @@ const N_AT_ONCE: usize = 8;
 #[non_exhaustive]
 pub struct Judgement {
     /// The loss, with the weights of the settings.
+    #[serde(deserialize_with = "crate::evaluation::nan_if_null")]
     pub loss: f64,
     /// R² of numbers, or of the distances of all pairs; `None` where it is not defined.
     pub r2: Option<f64>,

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use kato_microbes::baseline::{Baseline, BaselineOptions, baseline};
-use kato_microbes::evaluation::scores;
+use kato_microbes::evaluation::{Score, scores};
 use kato_microbes::folds::{folds, shares};
 use kato_microbes::metadata::{Metadata, TargetKind, TargetValues};
 use kato_microbes::synth::{SynthOptions, synth};
@@ -73,6 +73,10 @@ fn figures_are_those_of_their_definitions() {
     // What cannot be told is no number, and no panic.
     let one = scores(&numbers(&[1.0, 1.0]), &numbers(&[2.0, 2.0]), 1);
     assert!(one[0].value.is_nan() && one[1].value == 1.0);
+    // JSON has no NaN; what was written is read all the same.
+    let text = serde_json::to_string(&one).unwrap_or_default();
+    let read: Vec<Score> = serde_json::from_str(&text).unwrap_or_default();
+    assert!(read[0].value.is_nan() && read[1] == one[1]);
 }
 
 proptest! {

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 /// let mut table: toml::Table = "[model]\nwidth = 8".parse()?;
 /// override_setting(&mut table, "model.width", parse_value("16"))?;
 /// override_setting(&mut table, "model.kind", parse_value("plain"))?;
-/// assert_eq!(table.to_string(), "[model]\nwidth = 16\nkind = \"plain\"\n");
+/// assert_eq!(table.to_string(), "[model]\nkind = \"plain\"\nwidth = 16\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
