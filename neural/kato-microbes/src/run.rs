@@ -59,7 +59,8 @@ impl Run {
     /// run needs none of its sources any more.
     ///
     /// With `pretrained`, the folder of a run that learned distances, the encoder begins as that run's
-    /// best; the shape of the model is that run's, but for the part that predicts.
+    /// best; the shape of the model is that run's, but for the part that predicts. What that run learned
+    /// from is neither calibration nor test sample of this one.
     ///
     /// # Errors
     ///
@@ -71,9 +72,12 @@ impl Run {
         work: Work,
         pretrained: Option<&Path>,
     ) -> Result<Self, MicrobesError> {
-        let settings = match pretrained {
-            Some(path) => store::with_shape_of(settings, path)?,
-            None => settings,
+        let (settings, work) = match pretrained {
+            Some(path) => (
+                store::with_shape_of(settings, path)?,
+                store::with_seen_by(work, path)?,
+            ),
+            None => (settings, work),
         };
         let parts = check(&settings, &work, pretrained.is_some())?;
         let folder = RunFolder::create(folder, PROGRAM)?;

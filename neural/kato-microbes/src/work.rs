@@ -1,14 +1,19 @@
 //! What a run learns: samples with their truth, and which part each is in.
 
+mod parts;
+
+use std::collections::HashSet;
+
 use kato_unifrac::DistanceMatrix;
 use serde::{Deserialize, Serialize};
 
 use crate::community::Microbes;
 use crate::distances::Aligned;
 use crate::error::MicrobesError;
-use crate::folds::shares;
 use crate::metadata::{Target, TargetValues};
 use crate::settings::{BestBy, SplitOptions};
+
+pub use parts::Parts;
 
 /// What is true of the samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +40,8 @@ pub struct Work {
     pub samples: Vec<usize>,
     /// What is true of them, in their order.
     pub truth: Truth,
+    /// Places among `samples` that a pre-training learned from or chose by, ascending.
+    pub seen: Vec<usize>,
 }
 
 impl Work {
@@ -58,6 +65,7 @@ impl Work {
             microbes,
             samples: aligned.samples,
             truth: Truth::Distances(aligned.matrix),
+            seen: Vec::new(),
         })
     }
 
@@ -71,7 +79,23 @@ impl Work {
                 column: target.column,
                 values: target.values,
             },
+            seen: Vec::new(),
         }
+    }
+
+    /// Says which samples another work, which is parted so, learns from or chooses by: by their names.
+    #[must_use]
+    pub(crate) fn with_seen_by(mut self, other: &Self, parts: &Parts) -> Self {
+        let used = parts.train.iter().chain(&parts.validation);
+        let names: HashSet<&str> = used.map(|&place| other.name(place)).collect();
+        let seen = (0..self.samples.len()).filter(|&place| names.contains(self.name(place)));
+        self.seen = seen.collect();
+        self
+    }
+
+    /// Returns the name of a sample by its place.
+    fn name(&self, place: usize) -> &str {
+        &self.microbes.table.sample_ids()[self.samples[place]]
     }
 
     /// Returns how many numbers the model predicts of a sample; `None` while pre-training.
@@ -112,7 +136,8 @@ impl Work {
         Err(MicrobesError::setting("training.best", &value, expected))
     }
 
-    /// Parts the samples.
+    /// Parts the samples. Those that a pre-training has seen are neither calibration nor test samples:
+    /// intervals and figures would be better than those of new ones.
     ///
     /// # Errors
     ///
@@ -120,19 +145,11 @@ impl Work {
     pub fn parts(&self, options: &SplitOptions) -> Result<Parts, MicrobesError> {
         let n = self.samples.len();
         let even = TargetValues::Numbers(vec![0.0; n]);
-        let (values, calibration) = match &self.truth {
-            Truth::Distances(_) => (&even, 0.0),
-            Truth::Target { values, .. } => (values, options.calibration),
+        let values = match &self.truth {
+            Truth::Distances(_) => &even,
+            Truth::Target { values, .. } => values,
         };
-        let train = 1.0 - options.validation - calibration - options.test;
-        let wanted = [options.validation, calibration, options.test, train];
-        let [validation, calibration, test, train] = shares(values, wanted, options.seed);
-        let parts = Parts {
-            train,
-            validation,
-            calibration,
-            test,
-        };
+        let parts = parts::deal(values, &self.seen, options);
         // Two, as pairs are compared.
         let least = parts.train.len().min(parts.validation.len());
         if least < 2 {
@@ -145,20 +162,6 @@ impl Work {
         }
         Ok(parts)
     }
-}
-
-/// Places among the samples of a [`Work`], ascending.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Parts {
-    /// Learned from.
-    pub train: Vec<usize>,
-    /// Choose the best epoch.
-    pub validation: Vec<usize>,
-    /// Say how wide intervals are.
-    pub calibration: Vec<usize>,
-    /// Judge the result.
-    pub test: Vec<usize>,
 }
 
 /// How numbers are scaled for the model: in standard deviations of the training samples.

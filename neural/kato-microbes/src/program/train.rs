@@ -159,6 +159,12 @@ fn begin(
         parts.calibration.len(),
         parts.test.len()
     ));
+    if !run.work().seen.is_empty() {
+        tell(format_args!(
+            "{} of them were learned from while pre-training: none of these is held back for calibration or test",
+            run.work().seen.len()
+        ));
+    }
     go(run, stop, is_json)
 }
 

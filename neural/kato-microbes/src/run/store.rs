@@ -29,6 +29,9 @@ const TASK: &str = "task.json";
 pub(crate) struct TaskFile {
     report: CommunityReport,
     samples: Vec<usize>,
+    /// What a pre-training has seen; runs of earlier versions do not say so.
+    #[serde(default)]
+    seen: Vec<usize>,
     pub(crate) target: Option<TargetFile>,
 }
 
@@ -76,6 +79,7 @@ pub(super) fn write(work: &Work, folder: &Path) -> Result<(), MicrobesError> {
     let task = TaskFile {
         report: work.microbes.report.clone(),
         samples: work.samples.clone(),
+        seen: work.seen.clone(),
         target,
     };
     Ok(write_json(&folder.join(TASK), &task)?)
@@ -100,6 +104,9 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Work, MicrobesE
         .any(|&sample| sample >= table.n_samples())
     {
         return Err(damaged("it names a sample that the table does not have").into());
+    }
+    if !task.seen.is_sorted() || task.seen.iter().any(|&place| place >= task.samples.len()) {
+        return Err(damaged("it says of samples that it does not have that they were seen").into());
     }
     let truth = match task.target {
         None => Truth::Distances(DistanceMatrix::read(folder.join(DISTANCES))?),
@@ -129,6 +136,7 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Work, MicrobesE
         },
         samples: task.samples,
         truth,
+        seen: task.seen,
     })
 }
 
@@ -151,6 +159,14 @@ pub(super) fn with_shape_of(settings: Settings, run: &Path) -> Result<Settings, 
     model.abundance = theirs_model.abundance;
     settings.data.tokens = theirs.data.tokens;
     Ok(settings)
+}
+
+/// Marks the samples that a pre-trained run has learned from or chosen its best epoch by.
+pub(super) fn with_seen_by(work: Work, run: &Path) -> Result<Work, MicrobesError> {
+    let settings = Settings::read(&run.join(Files::SETTINGS))?;
+    let theirs = read(&run.join(Files::PREPARED), &settings)?;
+    let parts = theirs.parts(&settings.split)?;
+    Ok(work.with_seen_by(&theirs, &parts))
 }
 
 /// Writes the weights of a pre-trained run's best model to a file.

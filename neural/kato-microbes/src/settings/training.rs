@@ -14,8 +14,8 @@ use crate::error::MicrobesError;
 pub struct SplitOptions {
     /// Share that chooses the best epoch; 0.15 by default.
     pub validation: f64,
-    /// Share that the width of intervals is taken from, 0.2 by default; none is taken while
-    /// pre-training.
+    /// Share that the width of intervals is taken from, 0.2 by default. Pre-training holds it back as
+    /// well, for what is trained upon it: intervals hold only where nothing was learned from these.
     pub calibration: f64,
     /// Share that nothing depends on, by which the result is judged; 0.15 by default.
     pub test: f64,

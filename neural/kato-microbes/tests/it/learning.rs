@@ -220,8 +220,21 @@ fn training_lowers_the_loss_and_a_pretrained_part_can_stay_as_it_is() -> Done {
         None,
     );
     assert!(alone.unwrap_err().to_string().contains("training.freeze"));
-    let mut run = Run::create(&tuned, settings, work.clone(), Some(&pretrained))?;
+    let run = Run::create(&tuned, settings, work.clone(), Some(&pretrained))?;
     assert_eq!(run.settings().model.width, 8);
+    // Nothing was learned from samples that intervals or figures come from; both runs have the same.
+    let before = Run::open(&pretrained)?;
+    let held = [&run.parts().calibration[..], &run.parts().test].concat();
+    assert!(!before.parts().calibration.is_empty() && held.len() > 15);
+    for sample in held {
+        let parts = before.parts();
+        assert!(!parts.train.contains(&sample) && !parts.validation.contains(&sample));
+    }
+    drop(before);
+    let parts = run.parts().clone();
+    drop(run);
+    let mut run = Run::open(&tuned)?;
+    assert_eq!(run.parts(), &parts);
     let outcome = train(&mut run, u64::MAX)?;
     let conformal = outcome.conformal.ok_or("18 samples are held back for it")?;
     assert!(conformal.width > 0.0 && conformal.coverage.is_some());
