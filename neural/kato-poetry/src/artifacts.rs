@@ -9,10 +9,10 @@ use crate::chunks::Chunk;
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
 use crate::npy;
-use crate::store::{read_json, write_json};
 use crate::tokens::Special;
 use crate::vectors::WordVectors;
 use crate::vocabulary::Vocabulary;
+use kato_neural::run::{RunError, read_json, write_json};
 
 /// Bytes of vectors of chunks that are written at most: beyond, tokens and word vectors say the same.
 const MAX_EMBEDDED_BYTES: usize = 256 << 20;
@@ -63,7 +63,7 @@ pub(crate) fn write_words(corpus: &Corpus, folder: &Path) -> Result<(), PoetryEr
     let shape = [vectors.len(), vectors.dims()];
     npy::write(&folder.join("word_vectors.npy"), &shape, vectors.matrix())?;
     write_json(&folder.join("vocabulary.json"), &corpus.vocabulary)?;
-    write_json(&folder.join("report.json"), &corpus.report)
+    Ok(write_json(&folder.join("report.json"), &corpus.report)?)
 }
 
 /// Returns whether the files of [`write_chunks`] are all there.
@@ -148,12 +148,13 @@ pub fn read_words(folder: &Path) -> Result<(Vocabulary, WordVectors), PoetryErro
         [n_words, dims] if n_words == vocabulary.len() && dims > 0 => {
             Ok((vocabulary, WordVectors::from_rows(dims, values)))
         }
-        _ => Err(PoetryError::Damaged {
+        _ => Err(RunError::Damaged {
             path,
             reason: format!(
                 "its shape is {shape:?}, and there are {} words",
                 vocabulary.len()
             ),
-        }),
+        }
+        .into()),
     }
 }

@@ -7,6 +7,7 @@ use kato_advice::ErrorClass;
 use kato_embeddings::EmbeddingsError;
 use kato_gradient::GradientError;
 use kato_loader::LoadError;
+use kato_neural::run::RunError;
 
 /// Why poems could not be read, prepared, trained on or rebuilt.
 ///
@@ -119,34 +120,9 @@ pub enum PoetryError {
         "this model rebuilds a text only from the text itself, as its decoder attends to it; train one with `model.decoder = \"code\"`"
     )]
     NeedsText,
-    /// There is a run already where one was to begin.
-    #[error(
-        "`{}` holds a run; go on with `kato-poetry resume`, or name another folder", path.display()
-    )]
-    RunExists {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// There is no run where one was to be.
-    #[error("`{}` holds no run; begin one there with `kato-poetry train`", path.display())]
-    NoRun {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A run was written by a later version.
-    #[error("the run in `{}` has layout {layout}, which is newer than this program; update it", path.display())]
-    NewerRun {
-        /// The folder.
-        path: PathBuf,
-        /// Its layout.
-        layout: u32,
-    },
-    /// Another process trains the run.
-    #[error("the run in `{}` is being trained by another process; wait for it, or stop it", path.display())]
-    RunInUse {
-        /// The folder.
-        path: PathBuf,
-    },
+    /// A run's folder cannot be used, or a file of it is damaged.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// A file cannot be read or written.
     #[error("cannot {action} `{}`; check the path, its permissions and the room on the disk", path.display())]
     File {
@@ -156,14 +132,6 @@ pub enum PoetryError {
         path: PathBuf,
         /// The operating system's error.
         source: io::Error,
-    },
-    /// A file of a run is not what was written there.
-    #[error("`{}` is damaged: {reason}; train the run again, or restore the file from a copy", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
     },
 }
 
@@ -184,16 +152,20 @@ impl PoetryError {
                 _ => ErrorClass::Other,
             },
             Self::File { source, .. } => ErrorClass::of_io(source.kind()),
-            Self::RunExists { .. } | Self::NewerRun { .. } | Self::RunInUse { .. } => {
-                ErrorClass::Conflict
-            }
-            Self::NoRun { .. } | Self::NeedsText => ErrorClass::Usage,
+            Self::Run(error) => match error {
+                RunError::File { source, .. } => ErrorClass::of_io(source.kind()),
+                RunError::None { .. } => ErrorClass::Usage,
+                RunError::Exists { .. } | RunError::Newer { .. } | RunError::InUse { .. } => {
+                    ErrorClass::Conflict
+                }
+                _ => ErrorClass::Other,
+            },
+            Self::NeedsText => ErrorClass::Usage,
             Self::Json { .. }
             | Self::TooFewPoems { .. }
             | Self::Vectors { .. }
             | Self::UnknownWords { .. }
-            | Self::NoVectors { .. }
-            | Self::Damaged { .. } => ErrorClass::Other,
+            | Self::NoVectors { .. } => ErrorClass::Other,
         }
     }
 

@@ -15,7 +15,6 @@ pub mod poems;
 pub mod run;
 pub mod settings;
 pub mod split;
-mod store;
 pub mod tokens;
 mod trained;
 pub mod training;

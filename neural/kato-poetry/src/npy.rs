@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::error::PoetryError;
-use crate::store::write_whole;
+use kato_neural::run::{RunError, write_whole};
 
 /// What every file begins with, version included.
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
@@ -80,7 +80,9 @@ pub fn write<T: Number>(path: &Path, shape: &[usize], values: &[T]) -> Result<()
         values.len(),
         "the shape is {shape:?}"
     );
-    write_whole(path, |out| write_to(out, shape, values.iter().copied()))
+    Ok(write_whole(path, |out| {
+        write_to(out, shape, values.iter().copied())
+    })?)
 }
 
 /// Writes an array by rows as [`write()`] does, from numbers that need not be held all at once.
@@ -93,7 +95,7 @@ pub fn write_all<T: Number>(
     shape: &[usize],
     values: impl IntoIterator<Item = T>,
 ) -> Result<(), PoetryError> {
-    write_whole(path, |out| write_to(out, shape, values))
+    Ok(write_whole(path, |out| write_to(out, shape, values))?)
 }
 
 /// Writes an array by rows.
@@ -142,9 +144,9 @@ fn write_to<T: Number>(
 /// When the file cannot be read, is no such array, or is longer or shorter than it says.
 pub fn read<T: Number>(path: &Path) -> Result<(Vec<usize>, Vec<T>), PoetryError> {
     let bytes = fs::read(path).map_err(PoetryError::file("read", path))?;
-    parse(&bytes).map_err(|reason| PoetryError::Damaged {
-        path: path.to_owned(),
-        reason: reason.to_owned(),
+    parse(&bytes).map_err(|reason| {
+        let (path, reason) = (path.to_owned(), reason.to_owned());
+        RunError::Damaged { path, reason }.into()
     })
 }
 

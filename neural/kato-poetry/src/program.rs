@@ -5,7 +5,6 @@ mod bench;
 mod cli;
 mod compare;
 mod find;
-mod interrupt;
 mod output;
 mod progress;
 mod report;
@@ -17,6 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use kato_advice::ErrorClass;
+use kato_neural::run::{INTERRUPTED, listen};
 use kato_poetry::PoetryError;
 
 use cli::{Cli, Command};
@@ -48,7 +48,7 @@ pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {
         Ok(Ended::Done) => ExitCode::SUCCESS,
-        Ok(Ended::Interrupted) => ExitCode::from(interrupt::INTERRUPTED),
+        Ok(Ended::Interrupted) => ExitCode::from(INTERRUPTED),
         // Whoever reads the output has read enough, as `head` does.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
@@ -62,7 +62,7 @@ pub(crate) fn main() -> ExitCode {
 
 /// Runs a command, on as many threads as were asked for.
 fn run(cli: Cli) -> Result<Ended, Failure> {
-    let stop = interrupt::listen()?;
+    let stop = listen()?;
     let command = cli.command;
     let work = move || match command {
         Command::Train(arguments) => train::train(&arguments, &stop),

@@ -10,7 +10,6 @@ mod parts;
 mod rates;
 mod waiting;
 
-use std::fs::{self, File};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -19,13 +18,13 @@ use kato_gradient::Goal;
 use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints, latest};
+use kato_neural::run::{History, RunFolder, write_json, write_whole};
 use kato_neural::train::{Ending, FitOptions, FitReport, Place, Trainer};
 
 use crate::artifacts::{has_chunks, write_chunks, write_words};
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
 use crate::settings::{Settings, Writing};
-use crate::store::{write_json, write_whole};
 use crate::training::{ChunkBatches, Prefetched, Reconstruction};
 
 pub(crate) use folder::{Files, check_mark};
@@ -36,8 +35,7 @@ pub use outcome::{Outcome, RunEnding};
 pub(crate) use parts::{fresh_model, trained};
 pub use rates::find_rate;
 
-use folder::{Mark, lock};
-use history::History;
+use folder::{LAYOUT, PROGRAM};
 use observer::Watch;
 use parts::corpus_of;
 use waiting::Waiting;
@@ -45,11 +43,9 @@ use waiting::Waiting;
 /// A run, opened to be trained. No other process can train it meanwhile.
 #[derive(Debug)]
 pub struct Run {
-    folder: PathBuf,
+    folder: RunFolder,
     settings: Settings,
     corpus: Corpus,
-    /// Held, not read: the lock goes with it, also when the process is killed.
-    _lock: File,
 }
 
 impl Run {
@@ -61,14 +57,8 @@ impl Run {
     /// When settings are impossible, when there is a run in the folder, or when it cannot be written.
     pub fn create(folder: &Path, settings: Settings, corpus: Corpus) -> Result<Self, PoetryError> {
         settings.check()?;
-        fs::create_dir_all(folder).map_err(PoetryError::file("create", folder))?;
-        let lock = lock(folder)?;
-        if Mark::is_in(folder) {
-            return Err(PoetryError::RunExists {
-                path: folder.to_owned(),
-            });
-        }
-        let path = folder.join(Files::SETTINGS);
+        let folder = RunFolder::create(folder, PROGRAM)?;
+        let path = folder.path().join(Files::SETTINGS);
         // What could not be read again would be no run.
         let text = settings
             .to_toml()
@@ -78,14 +68,13 @@ impl Run {
             reason,
         })?;
         write_whole(&path, |out| out.write_all(text.as_bytes()))?;
-        write_json(&folder.join(Files::POEMS), &corpus.poems)?;
-        write_words(&corpus, &folder.join(Files::PREPARED))?;
-        Mark::write(folder)?;
+        write_json(&folder.path().join(Files::POEMS), &corpus.poems)?;
+        write_words(&corpus, &folder.path().join(Files::PREPARED))?;
+        folder.mark(LAYOUT)?;
         Ok(Self {
-            folder: folder.to_owned(),
+            folder,
             settings,
             corpus,
-            _lock: lock,
         })
     }
 
@@ -95,14 +84,12 @@ impl Run {
     ///
     /// When there is none in the folder, when another process trains it, or when a file is damaged.
     pub fn open(folder: &Path) -> Result<Self, PoetryError> {
-        check_mark(folder)?;
-        let lock = lock(folder)?;
-        let (settings, corpus) = corpus_of(folder)?;
+        let folder = RunFolder::open(folder, PROGRAM, LAYOUT)?;
+        let (settings, corpus) = corpus_of(folder.path())?;
         Ok(Self {
-            folder: folder.to_owned(),
+            folder,
             settings,
             corpus,
-            _lock: lock,
         })
     }
 
@@ -114,7 +101,7 @@ impl Run {
     /// Returns the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     /// Returns the settings.
@@ -150,8 +137,10 @@ impl Run {
     ) -> Result<Outcome, PoetryError> {
         let device = Device::flex().autodiff();
         let mut trainer = self.trainer(&device)?;
-        let history = History::open(&self.folder.join(Files::HISTORY), trainer.progress().epoch)?;
-        if history.last().is_some_and(|last| self.is_good_enough(last)) {
+        let path = self.path(Files::HISTORY);
+        let history = History::open::<EpochRecord>(&path, trainer.progress().epoch)?;
+        let last = History::read(&path)?.pop();
+        if last.is_some_and(|last| self.is_good_enough(&last)) {
             return self.outcome(RunEnding::ReachedTarget, trainer.progress().step);
         }
         let training = &self.settings.training;
@@ -191,7 +180,7 @@ impl Run {
         let training = &self.settings.training;
         let (workers, prefetch) = (training.workers, training.prefetch);
         let mut batches = Prefetched::start(scope, source, workers, prefetch);
-        let folder = self.folder.join(Files::CHECKPOINTS);
+        let folder = self.path(Files::CHECKPOINTS);
         let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
         let rate = |place: &Place| training.at(place.epochs()).rate;
         let options = self.fit_options();
@@ -209,9 +198,13 @@ impl Run {
         Ok(fitted)
     }
 
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Writes the arrays for other programs, where they are not there yet.
     fn write_missing_artifacts(&self) -> Result<(), PoetryError> {
-        let folder = self.folder.join(Files::PREPARED);
+        let folder = self.path(Files::PREPARED);
         if !has_chunks(&folder) {
             write_chunks(&self.corpus, &folder)?;
         }
@@ -222,7 +215,7 @@ impl Run {
     pub(crate) fn trainer(&self, device: &Device) -> Result<Trainer<Reconstruction>, PoetryError> {
         let vectors = &self.corpus.vectors;
         let (task, model, options) = trained(&self.settings, vectors.dims(), vectors.len(), device);
-        let folder = self.folder.join(Files::CHECKPOINTS);
+        let folder = self.path(Files::CHECKPOINTS);
         if checkpoints(&folder)?
             .iter()
             .all(|place| place.kind != Kind::Step)

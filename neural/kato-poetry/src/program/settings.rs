@@ -1,5 +1,6 @@
 //! Settings out of a file and of flags, of which flags count more.
 
+use kato_neural::run::{override_setting, parse_value};
 use kato_poetry::Settings;
 use toml::{Table, Value};
 
@@ -54,7 +55,7 @@ pub(crate) fn settings_of(arguments: &TrainArguments) -> Result<Settings, Failur
     ];
     for (name, value) in flags {
         if let Some(value) = value {
-            put(&mut table, name, value)?;
+            override_setting(&mut table, name, value).map_err(Failure::Usage)?;
         }
     }
     for set in &arguments.sets {
@@ -63,7 +64,8 @@ pub(crate) fn settings_of(arguments: &TrainArguments) -> Result<Settings, Failur
                 "--set {set}: it has to be NAME=VALUE"
             )));
         };
-        put(&mut table, name.trim(), parsed(value.trim()))?;
+        let value = parse_value(value.trim());
+        override_setting(&mut table, name.trim(), value).map_err(Failure::Usage)?;
     }
     let settings: Settings = table.try_into().map_err(|error| wrong(&error))?;
     settings.check()?;
@@ -106,30 +108,6 @@ pub(crate) fn wrong(error: &dyn std::fmt::Display) -> Failure {
 /// Returns a number as TOML has them; one that is too large is out of every range.
 fn clamped(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// Reads a value as TOML, and as text where it is none.
-fn parsed(value: &str) -> Value {
-    let table: Result<Table, _> = format!("value = {value}").parse();
-    let found = table.ok().and_then(|mut table| table.remove("value"));
-    found.unwrap_or_else(|| Value::String(value.to_owned()))
-}
-
-/// Puts a value under a dotted name.
-fn put(table: &mut Table, name: &str, value: Value) -> Result<(), Failure> {
-    let Some((first, rest)) = name.split_once('.') else {
-        table.insert(name.to_owned(), value);
-        return Ok(());
-    };
-    let inner = table
-        .entry(first)
-        .or_insert_with(|| Value::Table(Table::new()));
-    let Value::Table(inner) = inner else {
-        return Err(Failure::Usage(format!(
-            "the setting `{name}` lies in none that has parts"
-        )));
-    };
-    put(inner, rest, value)
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use kato_neural::BoxError;
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::Device;
+use kato_neural::run::History;
 use kato_neural::train::{Event, Observer, Place, StepReport, Trainer};
 
-use super::history::{EpochRecord, History};
+use super::history::EpochRecord;
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
 use crate::metrics::{Collapse, Judgement};
@@ -178,7 +179,7 @@ impl<'a> Watch<'a> {
         };
         if let Err(error) = self.history.push(&record) {
             // The trainer is told by the next judgement; until then it may save.
-            self.fail(error);
+            self.fail(error.into());
         }
         let mut goes_on = (self.on_event)(TrainingEvent::Epoch(&record));
         if let Some(collapse) = validation.collapse().filter(|_| epoch >= N_PATIENT) {

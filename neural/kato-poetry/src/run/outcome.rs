@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
+use kato_neural::run::{History, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
-use super::{EpochRecord, Files, History, Run};
+use super::{EpochRecord, Files, Run};
 use crate::error::PoetryError;
 use crate::metrics::{Judgement, baseline_cosine};
-use crate::store::{read_json, write_json};
 use crate::trained::Trained;
 use crate::training::{judge, nearest_accuracy};
 
@@ -55,7 +55,7 @@ impl Run {
     /// When it was never trained to an end or an interruption, or the file is damaged.
     pub fn read_outcome(folder: &Path) -> Result<Outcome, PoetryError> {
         super::check_mark(folder)?;
-        read_json(&folder.join(Files::OUTCOME))
+        Ok(read_json(&folder.join(Files::OUTCOME))?)
     }
 
     /// Reads the epochs of the run in a folder.
@@ -65,16 +65,16 @@ impl Run {
     /// When there is no run, or the file is damaged.
     pub fn read_history(folder: &Path) -> Result<Vec<EpochRecord>, PoetryError> {
         super::check_mark(folder)?;
-        History::read(&folder.join(Files::HISTORY))
+        Ok(History::read(&folder.join(Files::HISTORY))?)
     }
 
     /// Judges the best model once more, on the test chunks, and writes down what came of the run.
     pub(super) fn outcome(&self, ending: RunEnding, n_steps: u64) -> Result<Outcome, PoetryError> {
-        let history = Self::read_history(&self.folder)?;
+        let history = Self::read_history(self.folder.path())?;
         let corpus = &self.corpus;
         let is_over = ending != RunEnding::Interrupted;
         let test = if is_over && !corpus.test.is_empty() {
-            let trained = Trained::load(&self.folder)?;
+            let trained = Trained::load(self.folder.path())?;
             let (loss, device) = (&self.settings.loss, Device::flex());
             let (model, test, words) = (trained.model(), &corpus.test, &corpus.vectors);
             let mut judgement = judge(model, test, words, loss, &device);
@@ -94,7 +94,7 @@ impl Run {
             test,
             baseline_cosine: baseline_cosine(&corpus.train, &corpus.validation, &corpus.vectors),
         };
-        write_json(&self.folder.join(Files::OUTCOME), &outcome)?;
+        write_json(&self.path(Files::OUTCOME), &outcome)?;
         Ok(outcome)
     }
 }

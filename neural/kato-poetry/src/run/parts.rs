@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
+use kato_neural::run::read_json;
 use kato_neural::train::TrainerOptions;
 use kato_neural::{AdamOptions, Decay};
 
@@ -13,7 +14,6 @@ use crate::error::PoetryError;
 use crate::model::Autoencoder;
 use crate::poem::Poem;
 use crate::settings::Settings;
-use crate::store::read_json;
 use crate::training::Reconstruction;
 
 /// Reads settings and corpus of the run in a folder.
