@@ -6,7 +6,7 @@ use crate::folds::shares;
 use crate::metadata::TargetValues;
 use crate::settings::SplitOptions;
 
-/// Places among the samples of a [`Work`], ascending.
+/// Places among the samples of a [`Work`](super::Work), ascending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Parts {
