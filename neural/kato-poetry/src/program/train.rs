@@ -2,7 +2,9 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+use indicatif::FormattedDuration;
 use kato_poetry::poems::read_poems;
 use kato_poetry::run::{Measured, Outcome, RunEnding, measure};
 use kato_poetry::{Corpus, Run, Settings};
@@ -119,9 +121,11 @@ fn say_measured(measured: &Measured) -> Result<(), Failure> {
         "checkpoint  {:>10.1} MiB each, up to four",
         mebibytes(measured.checkpoint_bytes)
     ))?;
+    // One that no clock can show is too long in any case.
+    let time = Duration::try_from_secs_f64(measured.hours * 3600.0).unwrap_or(Duration::MAX);
+    let time = FormattedDuration(time).to_string();
     say(format_args!(
-        "time        {:>10.2} hours, if nothing stops it early",
-        measured.hours
+        "time        {time:>12}, if nothing stops it early"
     ))
 }
 
