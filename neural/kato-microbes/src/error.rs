@@ -151,21 +151,8 @@ impl MicrobesError {
             | Self::Gradient { .. }
             | Self::NoColumn { .. }
             | Self::NotNumeric { .. } => ErrorClass::Usage,
-            Self::Training { source } => match source {
-                kato_neural::Error::File { source, .. } => ErrorClass::of_io(source.kind()),
-                kato_neural::Error::Version { .. } | kato_neural::Error::Mismatch { .. } => {
-                    ErrorClass::Conflict
-                }
-                _ => ErrorClass::Other,
-            },
-            Self::Run(error) => match error {
-                RunError::File { source, .. } => ErrorClass::of_io(source.kind()),
-                RunError::None { .. } => ErrorClass::Usage,
-                RunError::Exists { .. } | RunError::Newer { .. } | RunError::InUse { .. } => {
-                    ErrorClass::Conflict
-                }
-                _ => ErrorClass::Other,
-            },
+            Self::Training { source } => source.class(),
+            Self::Run(error) => error.class(),
             Self::File { source, .. } => ErrorClass::of_io(source.kind()),
             Self::Unifrac { source } => match source {
                 UnifracError::Read { source, .. } => ErrorClass::of_io(source.kind()),

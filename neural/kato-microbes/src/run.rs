@@ -183,6 +183,7 @@ impl Run {
         let written = writer.finish();
         let fitted = fitted?;
         written?;
+        watch.take_error()?;
         let ending = match fitted.ending {
             Ending::Interrupted => RunEnding::Interrupted,
             Ending::EarlyStop(_) => RunEnding::NoImprovement,

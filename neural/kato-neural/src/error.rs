@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use kato_advice::ErrorClass;
+
 use crate::collective::CollectiveError;
 
 /// An error of training or of a checkpoint.
@@ -119,6 +121,16 @@ pub enum Error {
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Error {
+    /// Returns what a caller can do about the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::File { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::Version { .. } | Self::Mismatch { .. } => ErrorClass::Conflict,
+            _ => ErrorClass::Other,
+        }
+    }
+
     pub(crate) fn file(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -5,6 +5,7 @@ mod files;
 mod folder;
 mod history;
 mod interrupt;
+mod memory;
 mod overrides;
 
 pub use error::RunError;
@@ -12,4 +13,5 @@ pub use files::{read_json, write_json, write_whole};
 pub use folder::RunFolder;
 pub use history::{EpochNumber, History};
 pub use interrupt::{INTERRUPTED, listen};
+pub use memory::peak_bytes;
 pub use overrides::{override_setting, parse_value};

@@ -144,22 +144,9 @@ impl PoetryError {
             Self::Setting { .. } | Self::Settings { .. } | Self::Gradient { .. } => {
                 ErrorClass::Usage
             }
-            Self::Training { source } => match source {
-                kato_neural::Error::File { source, .. } => ErrorClass::of_io(source.kind()),
-                kato_neural::Error::Version { .. } | kato_neural::Error::Mismatch { .. } => {
-                    ErrorClass::Conflict
-                }
-                _ => ErrorClass::Other,
-            },
+            Self::Training { source } => source.class(),
             Self::File { source, .. } => ErrorClass::of_io(source.kind()),
-            Self::Run(error) => match error {
-                RunError::File { source, .. } => ErrorClass::of_io(source.kind()),
-                RunError::None { .. } => ErrorClass::Usage,
-                RunError::Exists { .. } | RunError::Newer { .. } | RunError::InUse { .. } => {
-                    ErrorClass::Conflict
-                }
-                _ => ErrorClass::Other,
-            },
+            Self::Run(error) => error.class(),
             Self::NeedsText => ErrorClass::Usage,
             Self::Json { .. }
             | Self::TooFewPoems { .. }

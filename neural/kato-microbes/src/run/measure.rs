@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
-use kato_neural::burn::module::{Module, ModuleVisitor, Param};
-use kato_neural::burn::tensor::{Device, Tensor};
+use kato_neural::burn::module::Module;
+use kato_neural::burn::tensor::Device;
+use kato_neural::run::peak_bytes;
 use kato_neural::train::{Batches as _, Trainer};
 use serde::Serialize;
 
@@ -53,7 +54,7 @@ pub fn measure(settings: &Settings, work: &Work) -> Result<Measured, MicrobesErr
     let device = Device::flex().autodiff();
     let objective = Objective::new(work, &parts, &settings.loss);
     let (task, model, options) = trained(settings, work, objective.clone(), None, &device)?;
-    let n_parameters = n_parameters(&model);
+    let n_parameters = model.num_params();
     let mut trainer = Trainer::new(task, model, options)?;
     let mut batches = Batches::new(work, &parts.train, settings, objective.clone())?;
     let (n_batches, n_steps) = (batches.n_batches_an_epoch(), batches.n_steps_an_epoch());
@@ -90,27 +91,4 @@ pub fn measure(settings: &Settings, work: &Work) -> Result<Measured, MicrobesErr
         peak_bytes: peak_bytes(),
         checkpoint_bytes: 3 * 4 * n_parameters as u64,
     })
-}
-
-/// Counts the numbers of a model.
-fn n_parameters(model: &impl Module) -> usize {
-    struct Counter(usize);
-    impl ModuleVisitor for Counter {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            self.0 += param.val().shape().num_elements();
-        }
-    }
-    let mut counter = Counter(0);
-    model.visit(&mut counter);
-    counter.0
-}
-
-/// Returns the most memory that this process has had resident, as Linux tells it.
-fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
 }

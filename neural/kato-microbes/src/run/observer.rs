@@ -118,6 +118,11 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Returns what went wrong since the last epoch was judged.
+    pub(super) fn take_error(&mut self) -> Result<(), RunError> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+
     /// Counts a step and tells it.
     fn step(&mut self, report: &StepReport, place: Place, times: (Duration, Duration)) -> bool {
         self.n_taken += 1;
@@ -158,7 +163,7 @@ impl<'a> Watch<'a> {
             wait_share: sums.waited.as_secs_f64() / trained.max(1e-9),
             judge_s: judging.as_secs_f64(),
         };
-        // The trainer is told by the next judgement; until then it may save.
+        // The next judgement, or the end of the run, tells it; until then the trainer may save.
         self.error = self.history.push(&record).err();
         (self.on_event)(TrainingEvent::Epoch(&record))
     }
@@ -184,9 +189,7 @@ impl Observer<Learning> for Watch<'_> {
     }
 
     fn judge(&mut self, trainer: &Trainer<Learning>, _: u64) -> Result<Option<f64>, BoxError> {
-        if let Some(error) = self.error.take() {
-            return Err(error.into());
-        }
+        self.take_error()?;
         let begun = Instant::now();
         // Without the graph of gradients, which would hold every step's states.
         let model = trainer.model().valid();

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use kato_advice::ErrorClass;
+
 /// Why a run's folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -58,6 +60,17 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Returns what a caller can do about the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::File { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::None { .. } => ErrorClass::Usage,
+            Self::Exists { .. } | Self::Newer { .. } | Self::InUse { .. } => ErrorClass::Conflict,
+            Self::Damaged { .. } => ErrorClass::Other,
+        }
+    }
+
     /// Makes a closure that turns an error of the operating system into one that names the file.
     pub fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();

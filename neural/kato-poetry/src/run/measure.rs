@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::Device;
+use kato_neural::run::peak_bytes;
 use kato_neural::train::Trainer;
 use serde::Serialize;
 
@@ -99,14 +100,4 @@ pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<Measured, PoetryE
         peak_bytes: peak_bytes(),
         checkpoint_bytes: 3 * 4 * n_parameters as u64,
     })
-}
-
-/// Returns the most memory that this process has had resident, as Linux tells it.
-fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
 }
