@@ -10,6 +10,7 @@
 //! * Attributes: [`Metadata`], [`EmotiveWindow`] and [`FirstSeen`], together [`Attributes`] within
 //!   [`AttributeLimits`].
 //! * Counting: [`LearnBatch`] counts learn calls and becomes a [`SealedBatch`], which stores merge.
+//! * Compatibility: [`KatoGeneration`] has the rules that changed between releases of KATO.
 //! * Exchange: [`PatternRecord`] is a pattern as one line of JSON.
 //!
 //! [`name_of_ids`]: naming::name_of_ids
@@ -24,6 +25,7 @@ mod attributes;
 pub mod batch;
 pub mod emotives;
 mod event;
+pub mod generation;
 mod hex;
 mod literal;
 mod metadata;
@@ -45,6 +47,7 @@ pub use attributes::{AttributeLimits, Attributes, FirstSeen};
 pub use batch::{LearnBatch, SealedBatch};
 pub use emotives::EmotiveMap;
 pub use event::Event;
+pub use generation::{KatoGeneration, UnknownGeneration};
 pub use metadata::Metadata;
 pub use metadata_value::MetadataValue;
 pub use name::PatternName;
