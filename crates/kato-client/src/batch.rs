@@ -14,7 +14,7 @@ pub(crate) use plan::{is_plain, name_of, normalized};
 use crate::calls::Calls;
 use crate::session::Session;
 use crate::transport::Transport;
-use crate::{ServerGeneration, SessionOptions};
+use crate::{KatoGeneration, SessionOptions};
 
 /// The result of [`KatoClient::learn_all`](crate::KatoClient::learn_all).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl BatchSessions {
         transport: &Transport,
         node_id: &str,
         chunk_size: Option<usize>,
-        generation: ServerGeneration,
+        generation: KatoGeneration,
     ) -> Self {
         let session = |length: usize| {
             let options = SessionOptions::new(node_id)
@@ -63,7 +63,7 @@ impl BatchSessions {
             chunk_size,
             runs: session(chunk_size.unwrap_or(0)),
             manual: session(0),
-            outlive: generation == ServerGeneration::V3_10,
+            outlive: generation.keeps_sessions_apart(),
             has_leftover_attributes: false,
         }
     }

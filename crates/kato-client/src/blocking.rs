@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use self::runtime::Runtime;
 use crate::batch::LearnReport;
 use crate::calls::Calls;
-use crate::{ClientError, KatoClientBuilder, Predictions, ServerGeneration, SessionOptions};
+use crate::{ClientError, KatoClientBuilder, KatoGeneration, Predictions, SessionOptions};
 
 /// A client of a KATO server whose calls block; see [`crate::KatoClient`] for its guarantees.
 ///
@@ -89,7 +89,7 @@ same! {
     fn symbols() -> NodeSymbols;
     fn affinities() -> NodeAffinities;
     fn update_genes(genes: Map<String, Value>) -> GenesUpdated;
-    fn generation() -> ServerGeneration;
+    fn generation() -> KatoGeneration;
     fn root() -> Root;
     fn health() -> Health;
     fn status() -> Status;

@@ -21,7 +21,7 @@ use crate::builder::KatoClientBuilder;
 use crate::calls::{Calls, Counters};
 use crate::session::Session;
 use crate::transport::Transport;
-use crate::{ClientError, ServerGeneration, SessionOptions};
+use crate::{ClientError, KatoGeneration, SessionOptions};
 
 /// A client of a KATO server, with one session of its own.
 ///
@@ -127,7 +127,7 @@ impl KatoClient {
     /// # Errors
     ///
     /// When the server cannot be reached or is no KATO server.
-    pub async fn generation(&self) -> Result<ServerGeneration, ClientError> {
+    pub async fn generation(&self) -> Result<KatoGeneration, ClientError> {
         self.transport.generation().await
     }
 

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use kato_advice::ErrorClass;
 use kato_protocol::error::ValidationDetail;
 
-use crate::ServerGeneration;
+use crate::KatoGeneration;
 
 type Source = Box<dyn StdError + Send + Sync>;
 
@@ -153,7 +153,7 @@ pub enum ClientError {
         /// What was asked for.
         what: &'static str,
         /// The server's generation.
-        generation: ServerGeneration,
+        generation: KatoGeneration,
     },
     /// A blocking call inside an async context would stop its thread. Use the async client there.
     #[error("make a blocking call inside an async context: use the async client")]

@@ -15,7 +15,7 @@ use crate::batch::{check_names, is_plain, name_of, normalized, observations};
 use crate::calls::CallKind;
 use crate::session::Session;
 use crate::transport::{Failure, Meaning};
-use crate::{ClientError, KatoClient, ServerGeneration, SessionOptions};
+use crate::{ClientError, KatoClient, KatoGeneration, SessionOptions};
 
 /// Bytes of a node's symbols that are read to find out whether there are any.
 const BLANK_BYTES: usize = 64 << 10;
@@ -61,7 +61,7 @@ const BLANK_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub struct LearnSession {
     chunk_size: usize,
-    generation: ServerGeneration,
+    generation: KatoGeneration,
     /// A session that learns on its own whenever a chunk is complete.
     runs: Arc<Session>,
     /// A session that learns when told to.
@@ -84,7 +84,7 @@ impl LearnSession {
     pub fn request_len(&self, items: &[BatchItem], most: usize) -> usize {
         // At least one, so that a caller's loop makes progress, and 0 only for no items.
         let most = most.clamp(1, items.len().max(1)).min(items.len());
-        if self.generation == ServerGeneration::October2025 {
+        if !self.generation.keeps_sessions_apart() {
             return most.min(1);
         }
         let is_whole = |item: &&BatchItem| self.goes_together(item) && self.is_whole(item);
@@ -146,7 +146,7 @@ impl LearnSession {
             learn_at_end: is_manual || !self.is_whole(last),
             ..Sequence::default()
         };
-        if is_manual && self.generation == ServerGeneration::V3_10 {
+        if is_manual && self.generation.keeps_sessions_apart() {
             // Before the request: whatever becomes of it, the next item starts clean.
             self.has_leftover_attributes = items.iter().any(|item| !is_plain(item));
         }
@@ -170,7 +170,7 @@ impl LearnSession {
 
     /// Returns the session for a request with these items.
     fn session_for(&self, items: &[BatchItem]) -> Arc<Session> {
-        let together = self.generation == ServerGeneration::V3_10
+        let together = self.generation.keeps_sessions_apart()
             && items.iter().all(|item| self.goes_together(item));
         Arc::clone(if together { &self.runs } else { &self.manual })
     }
@@ -253,7 +253,7 @@ impl KatoClient {
     ///
     /// No connection; a refusal.
     pub async fn is_blank(&self) -> Result<Option<bool>, ClientError> {
-        if self.generation().await? == ServerGeneration::October2025 {
+        if !self.generation().await?.tells_symbols() {
             return Ok(None);
         }
         let mut call = self

@@ -20,8 +20,8 @@ pub(crate) use answer::{Answer, Failure, Meaning};
 
 use crate::call::Call;
 use crate::calls::{CallKind, Counters};
-use crate::generation::Server;
-use crate::{ClientError, ServerGeneration};
+use crate::server::Server;
+use crate::{ClientError, KatoGeneration};
 
 /// The state that the clients of one pool share.
 #[derive(Debug)]
@@ -155,7 +155,7 @@ impl Transport {
                     None
                 };
                 Ok(Server {
-                    generation: ServerGeneration::from_root(&root),
+                    generation: KatoGeneration::from_version(&root.version),
                     extensions,
                 })
             })
@@ -176,7 +176,7 @@ impl Transport {
     }
 
     /// Returns the generation of the server.
-    pub(crate) async fn generation(&self) -> Result<ServerGeneration, ClientError> {
+    pub(crate) async fn generation(&self) -> Result<KatoGeneration, ClientError> {
         Ok(self.server().await?.generation)
     }
 }

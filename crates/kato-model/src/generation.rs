@@ -3,6 +3,8 @@
 //! Each rule says which generations have it, so that the choices, also the uncertain ones, are seen in one
 //! place. Nothing else compares versions.
 
+mod sessions;
+
 use std::fmt;
 use std::str::FromStr;
 

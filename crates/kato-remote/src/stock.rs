@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use kato_client::{KatoClient, ServerGeneration};
+use kato_client::{KatoClient, KatoGeneration};
 use kato_model::PatternName;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::{Checkpoint, TrainError};
@@ -95,7 +95,7 @@ impl StockSettings {
 #[derive(Debug)]
 pub(crate) struct Stock {
     settings: StockSettings,
-    generation: ServerGeneration,
+    generation: KatoGeneration,
     store: EmbeddedStore,
     ledger: Mutex<Ledger>,
     levels: Vec<Level>,
@@ -173,7 +173,7 @@ impl Stock {
         dir: &Path,
         (mut journal, is_reteaching): (Journal, bool),
         (nodes, configuration): (&[String], &Value),
-        (clients, generation): (Vec<KatoClient>, ServerGeneration),
+        (clients, generation): (Vec<KatoClient>, KatoGeneration),
         settings: StockSettings,
     ) -> Result<Self, RemoteError> {
         let store = match EmbeddedStore::exists(dir) {

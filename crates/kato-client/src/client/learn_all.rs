@@ -4,7 +4,7 @@ use kato_protocol::extension::BatchItem;
 
 use super::KatoClient;
 use crate::batch::{BatchMode, BatchPlan, BatchSessions, LearnReport, execute_plan};
-use crate::{ClientError, ServerGeneration};
+use crate::ClientError;
 
 /// Most observations of one request to a stock server.
 const MAX_EVENTS: usize = 5_000;
@@ -136,13 +136,15 @@ impl KatoClient {
                 max_bytes: positive(limits.max_bytes, FALLBACK_BYTES),
             });
         }
-        Ok(match (server.generation, chunk_size) {
-            (ServerGeneration::V3_10, Some(chunk_size)) => BatchMode::Runs {
-                chunk_size,
-                max_events: MAX_EVENTS,
+        Ok(
+            match (server.generation.keeps_sessions_apart(), chunk_size) {
+                (true, Some(chunk_size)) => BatchMode::Runs {
+                    chunk_size,
+                    max_events: MAX_EVENTS,
+                },
+                _ => BatchMode::OneByOne,
             },
-            _ => BatchMode::OneByOne,
-        })
+        )
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::KatoClient;
 use crate::calls::CallKind;
-use crate::{ClientError, ServerGeneration};
+use crate::{ClientError, KatoGeneration};
 
 impl KatoClient {
     /// Returns a pattern of the node; `None` if it has none of that name.
@@ -35,7 +35,8 @@ impl KatoClient {
     /// [`ClientError::Unsupported`] by a server of the 2025-10 generation; no connection; a
     /// refusal.
     pub async fn symbols(&self) -> Result<NodeSymbols, ClientError> {
-        self.needs("symbols/stats", ServerGeneration::V3_10).await?;
+        self.needs("symbols/stats", KatoGeneration::tells_symbols)
+            .await?;
         self.node_get(&["symbols", "stats"], &[]).await
     }
 
@@ -45,7 +46,7 @@ impl KatoClient {
     ///
     /// As for [`symbols`](Self::symbols).
     pub async fn affinities(&self) -> Result<NodeAffinities, ClientError> {
-        self.needs("symbols/affinity", ServerGeneration::V3_10)
+        self.needs("symbols/affinity", KatoGeneration::tells_symbols)
             .await?;
         self.node_get(&["symbols", "affinity"], &[]).await
     }
@@ -61,7 +62,7 @@ impl KatoClient {
             let all = self.affinities().await?;
             return Ok(all.affinities.get(symbol).cloned().unwrap_or_default());
         }
-        self.needs("symbols/{symbol}/affinity", ServerGeneration::V3_10)
+        self.needs("symbols/{symbol}/affinity", KatoGeneration::tells_symbols)
             .await?;
         let answer: SymbolAffinity = self.node_get(&["symbols", symbol, "affinity"], &[]).await?;
         Ok(answer.affinity)
@@ -110,7 +111,7 @@ impl KatoClient {
         if server.extensions.is_some() {
             return Ok(());
         }
-        self.needs("genes", ServerGeneration::October2025).await
+        self.needs("genes", KatoGeneration::has_genes).await
     }
 
     /// Asks something about the node.

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::KatoClient;
 use crate::calls::CallKind;
 use crate::session::Learn;
-use crate::{ClientError, ServerGeneration};
+use crate::{ClientError, KatoGeneration};
 
 /// Predictions as typed values.
 pub type Predictions = PredictionsAnswer<Prediction, FuturePotential>;
@@ -134,9 +134,9 @@ impl KatoClient {
     ///
     /// No connection; a refusal.
     pub async fn config(&self) -> Result<Map<String, Value>, ClientError> {
-        match self.generation().await? {
-            ServerGeneration::October2025 => Ok(self.session_info().await?.session_config),
-            ServerGeneration::V3_10 => {
+        match self.generation().await?.keeps_sessions_apart() {
+            false => Ok(self.session_info().await?.session_config),
+            true => {
                 let answer: ConfigAnswer = self
                     .read(CallKind::Session, Method::GET, &["config"])
                     .await?;
@@ -246,9 +246,9 @@ impl KatoClient {
     ///
     /// No connection; a refusal.
     pub async fn percept(&self) -> Result<PerceptAnswer, ClientError> {
-        match self.generation().await? {
-            ServerGeneration::October2025 => self.node_get(&["percept-data"], &[]).await,
-            ServerGeneration::V3_10 => {
+        match self.generation().await?.keeps_sessions_apart() {
+            false => self.node_get(&["percept-data"], &[]).await,
+            true => {
                 self.read(CallKind::Node, Method::GET, &["percept-data"])
                     .await
             }
@@ -262,9 +262,9 @@ impl KatoClient {
     ///
     /// No connection; a refusal.
     pub async fn cognition(&self) -> Result<SessionCognition, ClientError> {
-        match self.generation().await? {
-            ServerGeneration::October2025 => self.node_get(&["cognition-data"], &[]).await,
-            ServerGeneration::V3_10 => {
+        match self.generation().await?.keeps_sessions_apart() {
+            false => self.node_get(&["cognition-data"], &[]).await,
+            true => {
                 self.read(CallKind::Node, Method::GET, &["cognition-data"])
                     .await
             }
@@ -278,7 +278,7 @@ impl KatoClient {
     /// [`ClientError::Unsupported`] by a server of the 2025-10 generation; no connection; a
     /// refusal.
     pub async fn finalize_training(&self) -> Result<FinalizedTraining, ClientError> {
-        self.needs("finalize-training", ServerGeneration::V3_10)
+        self.needs("finalize-training", KatoGeneration::tells_symbols)
             .await?;
         // A repetition computes the same entropies again.
         self.read(CallKind::Node, Method::POST, &["finalize-training"])
@@ -301,14 +301,14 @@ impl KatoClient {
         self.session.read(kind, method, tail, &[]).await
     }
 
-    /// Checks that the server is of a generation.
+    /// Checks that the server is of a generation that has something.
     pub(super) async fn needs(
         &self,
         what: &'static str,
-        generation: ServerGeneration,
+        has: impl FnOnce(KatoGeneration) -> bool,
     ) -> Result<(), ClientError> {
         let found = self.generation().await?;
-        if found == generation {
+        if has(found) {
             return Ok(());
         }
         Err(ClientError::Unsupported {

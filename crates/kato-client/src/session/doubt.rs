@@ -46,7 +46,7 @@ use crate::calls::CallKind;
 use crate::forecast::Forecast;
 use crate::mirror::{Mirror, SERVER_KEEPS};
 use crate::transport::Meaning;
-use crate::{ClientError, ServerGeneration};
+use crate::{ClientError, KatoGeneration};
 
 /// Number of looks at a session while it is watched.
 const LOOKS: u32 = 8;
@@ -99,7 +99,7 @@ impl Session {
                 .as_ref()
                 .is_none_or(|forecast| forecast.first_pattern().is_some());
         // Whether leaving the session behind also undoes what an observation has added.
-        let undone = generation == ServerGeneration::V3_10 || !steps.have_attributes();
+        let undone = generation.keeps_sessions_apart() || !steps.have_attributes();
         if !in_reach {
             self.abandon(state).await;
             return if undone {
@@ -127,7 +127,7 @@ impl Session {
         }
         // A session that could not be seen to the end may have been saved unseen, and then an
         // unchanged frequency proves nothing.
-        let watched = generation == ServerGeneration::V3_10 && matches!(look, Look::Seen { .. });
+        let watched = generation.keeps_sessions_apart() && matches!(look, Look::Seen { .. });
         let can_neutralize = watched && state.mirror.n_events() == 0 && steps.are_single_symbols();
         if can_neutralize
             && let Some(verdict) = self.neutralize_late_copy(state, op, id, &forecast).await
@@ -156,7 +156,7 @@ impl Session {
         state: &State,
         op: &O,
         id: &str,
-        generation: ServerGeneration,
+        generation: KatoGeneration,
         forecast: &Forecast,
     ) -> Look {
         let settle = self.transport.settle();
@@ -189,7 +189,7 @@ impl Session {
         state: &mut State,
         op: &O,
         id: &str,
-        generation: ServerGeneration,
+        generation: KatoGeneration,
         look: &Look,
         forecast: Option<&Forecast>,
     ) -> Option<O::Answer> {
@@ -207,25 +207,24 @@ impl Session {
     }
 
     /// Looks at a session.
-    pub(super) async fn look(&self, generation: ServerGeneration, id: &str) -> Look {
+    pub(super) async fn look(&self, generation: KatoGeneration, id: &str) -> Look {
         // In 3.10 one answer has time and short-term memory of the same moment; the older one has
         // no such endpoint for sessions.
-        let (kind, tail) = match generation {
-            ServerGeneration::V3_10 => (CallKind::Node, "cognition-data"),
-            ServerGeneration::October2025 => (CallKind::Stm, "stm"),
+        let (kind, tail) = match generation.keeps_sessions_apart() {
+            true => (CallKind::Node, "cognition-data"),
+            false => (CallKind::Stm, "stm"),
         };
         let call = self.call(kind, Method::GET, id, &[tail]);
-        let seen = match generation {
-            ServerGeneration::V3_10 => {
-                self.transport
-                    .repeat::<SessionCognition>(call)
-                    .await
-                    .map(|answer| Look::Seen {
-                        time: answer.cognition_data.time,
-                        stm: answer.cognition_data.short_term_memory,
-                    })
-            }
-            ServerGeneration::October2025 => self
+        let seen = match generation.keeps_sessions_apart() {
+            true => self
+                .transport
+                .repeat::<SessionCognition>(call)
+                .await
+                .map(|answer| Look::Seen {
+                    time: answer.cognition_data.time,
+                    stm: answer.cognition_data.short_term_memory,
+                }),
+            false => self
                 .transport
                 .repeat::<kato_protocol::observation::Stm>(call)
                 .await
@@ -261,7 +260,7 @@ impl Session {
 fn proves_applied<O: Operation>(
     op: &O,
     before: &Mirror,
-    generation: ServerGeneration,
+    generation: KatoGeneration,
     look: &Look,
     forecast: &Forecast,
 ) -> bool {
@@ -271,15 +270,13 @@ fn proves_applied<O: Operation>(
     let n_observations = op.steps().observations.len() as u64;
     // The server cuts the memory when it saves the session; the forecast does not.
     stm.len() == forecast.stm.len().min(SERVER_KEEPS)
-        && match generation {
+        && match generation.keeps_sessions_apart() {
             // Time never repeats within a session, so this alone is a proof.
-            ServerGeneration::V3_10 if n_observations > 0 => {
-                *time == Some(before.time + n_observations)
-            }
+            true if n_observations > 0 => *time == Some(before.time + n_observations),
             // A learn adds no time: it shows by emptying what was not empty.
-            ServerGeneration::V3_10 => before.n_events() > 0 && stm.is_empty(),
+            true => before.n_events() > 0 && stm.is_empty(),
             // A state that was the same before would prove nothing.
-            ServerGeneration::October2025 => {
+            false => {
                 before.n_events() > 0
                     && forecast.exact_stm() == Some(stm)
                     && before.exact_stm().is_some_and(|before| before != *stm)

@@ -33,7 +33,7 @@ use serde_json::{Map, Value, json};
 
 use super::doubt::{Look, Verdict};
 use super::{Operation, Session, State};
-use crate::ServerGeneration;
+use crate::KatoGeneration;
 use crate::calls::CallKind;
 use crate::forecast::Forecast;
 
@@ -49,7 +49,7 @@ impl Session {
         id: &str,
         forecast: &Forecast,
     ) -> Option<Verdict<O::Answer>> {
-        let generation = ServerGeneration::V3_10;
+        let generation = KatoGeneration::V3_10;
         let setting = Map::from_iter([(SETTING.to_owned(), json!(1))]);
         let late = self.configure(id, &setting).await.ok()?;
         // The fourth row of the table: the copy had read the session before the setting, or after

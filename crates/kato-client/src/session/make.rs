@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{Session, State};
 use crate::calls::CallKind;
 use crate::transport::Meaning;
-use crate::{ClientError, ServerGeneration};
+use crate::{ClientError, KatoGeneration};
 
 /// Most observations that are restored with one request.
 const REPLAYED_AT_ONCE: usize = 250;
@@ -76,7 +76,7 @@ impl Session {
         }
         if !state.mirror.is_empty() {
             self.restore(&id, state, generation).await?;
-        } else if generation == ServerGeneration::V3_10 {
+        } else if generation.keeps_sessions_apart() {
             // Time is the session's in 3.10 and starts again; in 2025-10 it is the node's and goes
             // on.
             state.mirror.time = 0;
@@ -123,11 +123,11 @@ impl Session {
         &self,
         id: &str,
         state: &mut State,
-        generation: ServerGeneration,
+        generation: KatoGeneration,
     ) -> Result<(), CreateError> {
         // In 2025-10 the node still has the emotives and metadata; observed again they would count
         // twice.
-        let observations = state.mirror.replay(generation == ServerGeneration::V3_10);
+        let observations = state.mirror.replay(generation.keeps_sessions_apart());
         for piece in observations.chunks(REPLAYED_AT_ONCE) {
             state.mirror.time = self.replay(id, piece).await?;
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kato_client::calls::CallKind;
 use kato_client::protocol::Observation;
-use kato_client::{ClientError, KatoClient, ServerGeneration, SessionOptions};
+use kato_client::{ClientError, KatoClient, KatoGeneration, SessionOptions};
 
 use crate::mini::{Fault, Kind, Mini};
 
@@ -51,9 +51,9 @@ async fn forks_have_sessions_of_their_own() {
 #[tokio::test]
 async fn generations_and_extensions_are_found_out_once() {
     for (kind, generation, extended) in [
-        (Kind::Stock, ServerGeneration::V3_10, false),
-        (Kind::October2025, ServerGeneration::October2025, false),
-        (Kind::KatoRs, ServerGeneration::V3_10, true),
+        (Kind::Stock, KatoGeneration::V3_10, false),
+        (Kind::October2025, KatoGeneration::October2025, false),
+        (Kind::KatoRs, KatoGeneration::V3_10, true),
     ] {
         let mini = Mini::start(kind).await;
         let client = mini.client();

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kato_client::{ClientError, ServerGeneration};
+use kato_client::ClientError;
 use kato_model::PatternName;
 use kato_protocol::node::PatternBody;
 use kato_scheduler::TrainError;
@@ -403,7 +403,7 @@ impl Stock {
     async fn compare_symbols(&self, level_idx: usize, against: Against) -> Result<(), RemoteError> {
         /// Symbols of a learn call at least.
         const FEWEST: u64 = 2;
-        if self.generation == ServerGeneration::October2025 {
+        if !self.generation.keeps_sessions_apart() {
             return Ok(());
         }
         let level = &self.levels[level_idx];

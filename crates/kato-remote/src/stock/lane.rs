@@ -6,7 +6,7 @@ use std::error::Error as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kato_client::{ClientError, LearnSession, ServerGeneration};
+use kato_client::{ClientError, LearnSession};
 use kato_model::PatternName;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::activity::Activity;
@@ -130,7 +130,7 @@ impl Stock {
         let level = &self.levels[node_idx];
         // In the older generation observed metadata belongs to the node for a moment, and a pattern
         // that another session learns then would get it.
-        let alone = self.generation == ServerGeneration::October2025
+        let alone = !self.generation.keeps_sessions_apart()
             && batch.iter().any(|item| !item.metadata.is_empty());
         loop {
             let guard = match alone {

@@ -8,7 +8,6 @@
 
 use std::time::Instant;
 
-use kato_client::ServerGeneration;
 use kato_model::PatternName;
 
 use super::settle::patterns;
@@ -25,7 +24,7 @@ const LOOKS: u32 = 8;
 impl Stock {
     /// Returns whether the server learns in steps that a kill can tear apart.
     pub(super) fn can_tear(&self) -> bool {
-        self.generation == ServerGeneration::V3_10
+        self.generation.keeps_sessions_apart()
     }
 
     /// Notes patterns that were missing after an answer was lost: once they are learned again, they

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kato_client::calls::CallKind;
 use kato_client::protocol::extension::{BatchItem, NextQuery};
 use kato_client::protocol::{Observation, Sequence};
-use kato_client::{ClientError, KatoClient, ServerGeneration};
+use kato_client::{ClientError, KatoClient, KatoGeneration};
 use kato_model::PatternName;
 use serde_json::{Map, json};
 
@@ -127,7 +127,7 @@ async fn every_call_is_answered_with_and_without_extensions() {
         })
         .await;
         let client = server.builder(session()).build().unwrap();
-        assert_eq!(client.generation().await.unwrap(), ServerGeneration::V3_10);
+        assert_eq!(client.generation().await.unwrap(), KatoGeneration::V3_10);
         assert_eq!(client.extensions().await.unwrap().is_some(), extended);
         assert_eq!(client.base_url(), format!("http://{}/", server.addr));
         works_in_a_session(&client).await;
