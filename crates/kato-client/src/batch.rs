@@ -39,6 +39,9 @@ pub(crate) struct BatchSessions {
     manual: Arc<Session>,
     /// Whether emotives and metadata outlive a learn on this server.
     outlive: bool,
+    /// Whether a learn is a request of its own: at the end of a sequence this server passes over its
+    /// failure in silence.
+    learns_apart: bool,
     /// Whether emotives or metadata of the last item are still in the manual session.
     has_leftover_attributes: bool,
 }
@@ -64,6 +67,7 @@ impl BatchSessions {
             runs: session(chunk_size.unwrap_or(0)),
             manual: session(0),
             outlive: generation.keeps_sessions_apart(),
+            learns_apart: generation.can_retire(),
             has_leftover_attributes: false,
         }
     }

@@ -88,6 +88,7 @@ same! {
     fn finalize_training() -> FinalizedTraining;
     fn symbols() -> NodeSymbols;
     fn affinities() -> NodeAffinities;
+    fn count_patterns() -> u64;
     fn update_genes(genes: Map<String, Value>) -> GenesUpdated;
     fn generation() -> KatoGeneration;
     fn root() -> Root;

@@ -5,6 +5,7 @@ mod events;
 mod learn_all;
 mod monitoring;
 mod node;
+mod retirement;
 mod session;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 
 use kato_advice::ErrorClass;
+use kato_model::PatternName;
 use kato_protocol::error::ValidationDetail;
 
 use crate::KatoGeneration;
@@ -64,15 +65,32 @@ pub enum ClientError {
         /// The part of the server's text that says something, at most 300 characters.
         detail: String,
     },
-    /// The server does not accept the request's arguments (status 422).
+    /// The server does not accept the request's arguments (status 422), or the values of settings
+    /// (status 400). It has changed nothing.
     #[error("{method} {path}: the server does not take the arguments: {}", in_words(.details))]
     Validation {
         /// Method of the request.
         method: &'static str,
         /// Its path.
         path: String,
-        /// One entry for every argument that is wrong.
+        /// The HTTP status.
+        status: u16,
+        /// One entry for every argument or setting that is wrong.
         details: Vec<ValidationDetail>,
+    },
+    /// The server does not learn a pattern any more, because somebody has retired it (6.x). Nothing was
+    /// learned.
+    #[error(
+        "{method} {path}: the server has retired {}: un-retire it there, or leave out what holds it",
+        pattern.as_ref().map_or_else(|| "the pattern".to_owned(), |name| format!("pattern {name}"))
+    )]
+    Retired {
+        /// Method of the request.
+        method: &'static str,
+        /// Its path.
+        path: String,
+        /// The pattern, if the server names it.
+        pattern: Option<PatternName>,
     },
     /// The session is unknown or has expired, again and again: the server may lose sessions, or the
     /// TTL is too short.
@@ -168,24 +186,27 @@ pub enum ClientError {
 
 impl ClientError {
     /// Returns whether the request may have acted although it failed. Never repeat it without
-    /// asking.
+    /// asking. A question acts on nothing.
     #[must_use]
-    pub const fn may_have_acted(&self) -> bool {
-        if let Self::Status { status, .. } = self {
-            return is_doubtful_status(*status);
+    pub fn may_have_acted(&self) -> bool {
+        match self {
+            Self::Timeout { method, .. }
+            | Self::Interrupted { method, .. }
+            // These had an answer, and one of success: only its content is missing.
+            | Self::Empty { method, .. }
+            | Self::Decode { method, .. }
+            | Self::TooLong { method, .. } => *method != "GET",
+            Self::Status { method, status, .. } => *method != "GET" && is_doubtful_status(*status),
+            Self::OutcomeUnknown { .. } | Self::NameMismatch { .. } | Self::Stopped { .. } => true,
+            Self::Config { .. }
+            | Self::Connect { .. }
+            | Self::Validation { .. }
+            | Self::Retired { .. }
+            | Self::SessionNotFound { .. }
+            | Self::NotRestored { .. }
+            | Self::Unsupported { .. }
+            | Self::BlockingInAsync => false,
         }
-        matches!(
-            self,
-            Self::OutcomeUnknown { .. }
-                | Self::Timeout { .. }
-                | Self::Interrupted { .. }
-                // These had an answer, and one of success: only its content is missing.
-                | Self::Empty { .. }
-                | Self::Decode { .. }
-                | Self::TooLong { .. }
-                | Self::NameMismatch { .. }
-                | Self::Stopped { .. }
-        )
     }
 
     /// Returns what a caller can do about it.
@@ -204,7 +225,9 @@ impl ClientError {
             } => ErrorClass::TryAgain,
             Self::Config { .. } => ErrorClass::Usage,
             Self::Status { status: 507, .. } => ErrorClass::NoRoom,
-            Self::Status { status: 409, .. } | Self::NameMismatch { .. } => ErrorClass::Conflict,
+            Self::Status { status: 409, .. } | Self::Retired { .. } | Self::NameMismatch { .. } => {
+                ErrorClass::Conflict
+            }
             _ => ErrorClass::Other,
         }
     }
@@ -220,7 +243,8 @@ impl ClientError {
     pub const fn status(&self) -> Option<u16> {
         match self {
             Self::Status { status, .. } => Some(*status),
-            Self::Validation { .. } => Some(422),
+            Self::Validation { status, .. } => Some(*status),
+            Self::Retired { .. } => Some(409),
             Self::SessionNotFound { .. } => Some(404),
             _ => None,
         }
@@ -278,6 +302,26 @@ mod tests {
                 detail: String::new(),
             };
             assert_eq!(error.may_have_acted(), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_question_never_acts() {
+        for method in ["GET", "POST", "DELETE"] {
+            let path = || "/sessions/s".to_owned();
+            let timeout = ClientError::Timeout {
+                method,
+                path: path(),
+            };
+            let broken = ClientError::Status {
+                status: 500,
+                method,
+                path: path(),
+                detail: String::new(),
+            };
+            for error in [timeout, broken] {
+                assert_eq!(error.may_have_acted(), method != "GET", "{error}");
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 
 use crate::batch::{check_names, is_plain, name_of, normalized, observations};
 use crate::calls::CallKind;
-use crate::session::Session;
+use crate::session::{Learn, Session};
 use crate::transport::{Failure, Meaning};
 use crate::{ClientError, KatoClient, KatoGeneration, SessionOptions};
 
@@ -66,6 +66,8 @@ pub struct LearnSession {
     runs: Arc<Session>,
     /// A session that learns when told to.
     manual: Arc<Session>,
+    /// A session of one item.
+    alone: Arc<Session>,
     /// Whether emotives or metadata of an item are still in the manual session, where the next
     /// pattern would get them.
     has_leftover_attributes: bool,
@@ -139,11 +141,15 @@ impl LearnSession {
         };
         let session = self.session_for(&items);
         let is_manual = Arc::ptr_eq(&session, &self.manual);
+        // Whole chunks are learned as they are completed; there would be nothing left to learn.
+        let has_rest = is_manual || !self.is_whole(last);
+        // A learn at the end of a sequence that fails is passed over in silence. Asked for by itself, it
+        // says why: of servers that retire patterns that has to be known.
+        let learns_apart = self.generation.can_retire();
         let observations = items.iter().flat_map(observations).map(Into::into);
         let sequence = Sequence {
             observations: observations.collect(),
-            // Whole chunks are learned as they are completed; there would be nothing left to learn.
-            learn_at_end: is_manual || !self.is_whole(last),
+            learn_at_end: has_rest && !learns_apart,
             ..Sequence::default()
         };
         if is_manual && self.generation.keeps_sessions_apart() {
@@ -151,8 +157,40 @@ impl LearnSession {
             self.has_leftover_attributes = items.iter().any(|item| !is_plain(item));
         }
         let answer = session.write_once(id, &sequence).await?;
-        let found = answer.auto_learned_patterns.iter().map(String::as_str);
-        check_names(names, found)
+        let mut found = answer.auto_learned_patterns;
+        if has_rest && learns_apart {
+            found.push(session.write_once(id, &Learn).await?.pattern_name);
+        }
+        check_names(names, found.iter().map(String::as_str))
+    }
+
+    /// Returns a new session for [`learn_alone`](Self::learn_alone).
+    ///
+    /// # Errors
+    ///
+    /// When the session cannot be made.
+    pub async fn id_alone(&self) -> Result<String, ClientError> {
+        self.alone.start_over().await;
+        let mut state = self.alone.state.lock().await;
+        self.alone.id(&mut state).await
+    }
+
+    /// Teaches one item, with a request that observes and one that learns, so that the server says why
+    /// it cannot be learned: where chunks are learned as they are completed, a pattern that it has
+    /// retired is to it one failure like another.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Retired`], and as [`learn`](Self::learn).
+    pub async fn learn_alone(&self, id: &str, item: &BatchItem) -> Result<(), ClientError> {
+        let item = normalized(item);
+        let sequence = Sequence {
+            observations: observations(&item).map(Into::into).collect(),
+            ..Sequence::default()
+        };
+        self.alone.write_once(id, &sequence).await?;
+        let learned = self.alone.write_once(id, &Learn).await?;
+        check_names([name_of(&item)], [learned.pattern_name.as_str()])
     }
 
     /// Returns whether [`id`](Self::id) has found since the last call that the server had lost a
@@ -166,6 +204,7 @@ impl LearnSession {
     pub async fn close(self) {
         self.runs.start_over().await;
         self.manual.start_over().await;
+        self.alone.start_over().await;
     }
 
     /// Returns the session for a request with these items.
@@ -208,6 +247,7 @@ impl KatoClient {
             generation: self.generation().await?,
             runs: session(chunk_size),
             manual: session(0),
+            alone: session(0),
             has_leftover_attributes: false,
             has_lost_session: false,
         })

@@ -145,14 +145,23 @@ impl Session {
         tail: &[&str],
         query: &[(&str, &str)],
     ) -> Result<T, ClientError> {
+        let make = |call: Call| Ok(query.iter().fold(call, |call, (k, v)| call.query(k, v)));
+        self.ask(kind, method, tail, make).await
+    }
+
+    /// Asks something of the session that may be asked again; `make` completes the request.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        kind: CallKind,
+        method: Method,
+        tail: &[&str],
+        make: impl Fn(Call) -> Result<Call, ClientError>,
+    ) -> Result<T, ClientError> {
         let mut state = self.state.lock().await;
         let mut sessions = 1;
         loop {
             let id = self.id(&mut state).await?;
-            let mut call = self.call(kind, method.clone(), &id, tail);
-            for (name, value) in query {
-                call = call.query(name, value);
-            }
+            let call = make(self.call(kind, method.clone(), &id, tail))?;
             match self.transport.repeat(call).await {
                 Ok(value) => return Ok(value),
                 Err(failure)

@@ -3,6 +3,7 @@
 //! Each rule says which generations have it, so that the choices, also the uncertain ones, are seen in one
 //! place. Nothing else compares versions.
 
+mod http;
 mod sessions;
 
 use std::fmt;

@@ -69,6 +69,19 @@ pub enum RemoteError {
         /// Their patterns.
         patterns: Vec<PatternName>,
     },
+    /// A node does not learn a pattern any more, because somebody has retired it there.
+    #[error(
+        "node {node} has retired pattern {pattern}, which {} hold{}: have it un-retired on the server and resume, or begin a new run without \
+         these documents", listed(documents), if documents.len() == 1 { "s" } else { "" }
+    )]
+    Retired {
+        /// The node.
+        node: String,
+        /// The pattern.
+        pattern: PatternName,
+        /// Documents that hold it, of those that were being taught.
+        documents: Vec<String>,
+    },
     /// A new run found a node that was taught before.
     #[error(
         "node {node} knows patterns that this run has not taught: resume the run that taught them, where its state is"
@@ -165,6 +178,7 @@ impl RemoteError {
             Self::Unreachable { .. }
             | Self::Teach { .. }
             | Self::Miscounted { .. }
+            | Self::Retired { .. }
             | Self::Cut { .. }
             | Self::State { .. }
             | Self::Locked { .. }
@@ -197,6 +211,7 @@ impl RemoteError {
                 BackendErrorKind::Miscounted
             }
             Self::TaughtBefore { .. }
+            | Self::Retired { .. }
             | Self::Cut { .. }
             | Self::Locked { .. }
             | Self::OtherRun { .. } => BackendErrorKind::Conflict,
@@ -269,6 +284,28 @@ pub(crate) fn lost(client: &KatoClient, differences: Vec<String>) -> RemoteError
     RemoteError::Lost {
         node: client.node_id().to_owned(),
         differences,
+    }
+}
+
+/// Creates the error that the node of a client has retired a pattern, of documents that are not known yet.
+pub(crate) fn retired(client: &KatoClient, pattern: PatternName) -> RemoteError {
+    RemoteError::Retired {
+        node: client.node_id().to_owned(),
+        pattern,
+        documents: Vec::new(),
+    }
+}
+
+/// Lists documents, a few by their names.
+fn listed(documents: &[String]) -> String {
+    /// Documents that are named.
+    const NAMED: usize = 5;
+    let named: Vec<&str> = documents.iter().take(NAMED).map(String::as_str).collect();
+    match documents.len() {
+        0 => "documents".to_owned(),
+        n if n > NAMED => format!("documents {} and {} more", named.join(", "), n - NAMED),
+        1 => format!("document {}", named[0]),
+        _ => format!("documents {}", named.join(", ")),
     }
 }
 

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::time::Instant;
 
 use futures_util::future::{join_all, try_join_all};
-use kato_client::{KatoClient, LearnSession};
+use kato_client::{ClientError, KatoClient, LearnSession};
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
-use kato_model::LearnBatch;
+use kato_model::{LearnBatch, PatternName};
 use kato_probe::NodeProbe;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::activity::Activity;
@@ -14,7 +14,7 @@ use kato_scheduler::backend::RefusedDocument;
 use kato_scheduler::{Teacher, TrainError};
 
 use crate::backend::{Kind, RemoteBackend, RemotePart};
-use crate::error::teach;
+use crate::error::{retired, teach};
 use crate::stock::{Item, Stock};
 use crate::{RemoteError, items};
 
@@ -28,6 +28,9 @@ pub(crate) struct RemoteTeacher<'a> {
     clients: Vec<KatoClient>,
     /// Learn calls that are planned and not sent, by level.
     levels: Vec<Vec<Item>>,
+    /// Documents that are planned and not sent: how they are called, and where their learn calls begin, by
+    /// level.
+    documents: Vec<(String, Vec<usize>)>,
     /// Learn calls that were sent since the last part was taken, by level.
     observations: Vec<u64>,
     new_patterns: Option<Vec<u64>>,
@@ -76,6 +79,7 @@ impl<'a> RemoteTeacher<'a> {
             local_counts,
             clients,
             levels: std::iter::repeat_with(Vec::new).take(n_nodes).collect(),
+            documents: Vec::new(),
             observations: vec![0; n_nodes],
             new_patterns: Some(vec![0; n_nodes]),
             probes: learner
@@ -129,7 +133,13 @@ impl<'a> RemoteTeacher<'a> {
             let chunk_size = Some(nodes[node_idx].chunk_size);
             let learned = client.learn_all_once(&key, &items, chunk_size).await;
             probes[node_idx].timed(items.len() as u64, start.elapsed());
-            let report = learned.map_err(|source| teach(client, source))?;
+            let report = learned.map_err(|source| match source {
+                ClientError::Retired {
+                    pattern: Some(pattern),
+                    ..
+                } => retired(client, pattern),
+                source => teach(client, source),
+            })?;
             Ok(report.new_patterns)
         };
         // If one level fails, the others are dropped in the middle. That is safe: sent again, they
@@ -166,6 +176,32 @@ impl Lane<'_> {
     }
 }
 
+/// Names the documents that hold a pattern that is retired.
+fn name_documents(
+    error: RemoteError,
+    taught: &[(String, Vec<usize>)],
+    names: &[Vec<PatternName>],
+) -> RemoteError {
+    let RemoteError::Retired { node, pattern, .. } = error else {
+        return error;
+    };
+    let holds = |document: usize| {
+        let level = |(level, names): (usize, &Vec<PatternName>)| {
+            let start = taught[document].1[level];
+            let next = taught.get(document + 1);
+            let end = next.map_or(names.len(), |(_, starts)| starts[level]);
+            names[start..end].contains(&pattern)
+        };
+        names.iter().enumerate().any(level)
+    };
+    let documents = (0..taught.len()).filter(|document| holds(*document));
+    RemoteError::Retired {
+        node,
+        pattern,
+        documents: documents.map(|idx| taught[idx].0.clone()).collect(),
+    }
+}
+
 /// Returns an empty batch with the store's limits.
 fn new_batch(learner: &HierarchicalConceptLearner, stock: &Stock) -> LearnBatch {
     learner.new_batch_with_limits(stock.store().attribute_limits())
@@ -187,6 +223,12 @@ impl Teacher for RemoteTeacher<'_> {
                 .learn(document, &mut local_counts.batch, scratch)?,
             None => drop(self.learner.plan(&document, scratch)?),
         }
+        let starts = self.levels.iter().map(Vec::len).collect();
+        let called = match document.id {
+            "" => document.document_idx.to_string(),
+            id => id.to_owned(),
+        };
+        self.documents.push((called, starts));
         let vocabulary = self.learner.tokenizer().vocabulary();
         items::append(
             scratch.plan(),
@@ -206,7 +248,14 @@ impl Teacher for RemoteTeacher<'_> {
         let fresh = std::iter::repeat_with(Vec::new).take(n_nodes).collect();
         let levels = std::mem::replace(&mut self.levels, fresh);
         let planned: Vec<u64> = levels.iter().map(|items| items.len() as u64).collect();
-        let new_patterns = self.send(levels, &documents, activity)?;
+        let taught = std::mem::take(&mut self.documents);
+        let names = levels
+            .iter()
+            .map(|items| items.iter().map(|item| item.name).collect());
+        let names: Vec<Vec<PatternName>> = names.collect();
+        let new_patterns = self
+            .send(levels, &documents, activity)
+            .map_err(|error| name_documents(error, &taught, &names))?;
         for (node_idx, new) in new_patterns.into_iter().enumerate() {
             self.observations[node_idx] += planned[node_idx];
             self.new_patterns = match (self.new_patterns.take(), new) {

@@ -83,7 +83,7 @@ pub(crate) fn pattern(world: &World, request: &Request) -> Answer {
 pub(crate) fn percept(world: &World, request: &Request) -> Answer {
     let node_id = request.node_id();
     let kept_as = kept_as(&node_id);
-    if world.generation() == Generation::V3_10 {
+    if world.generation() != Generation::October2025 {
         let empty = json!({"percept_data": {}, "node_id": kept_as, "warning": DEPRECATED});
         return Answer::okay(&empty);
     }
@@ -99,7 +99,7 @@ pub(crate) fn cognition(world: &World, request: &Request) -> Answer {
     let mut answer = json!({"node_id": kept_as(&node_id)});
     let mut data = CognitionData::default();
     match world.generation() {
-        Generation::V3_10 => answer["warning"] = json!(DEPRECATED),
+        Generation::V3_10 | Generation::V6_3 => answer["warning"] = json!(DEPRECATED),
         Generation::October2025 => world.knowledge.with(&node_id, |node| {
             let processor = &node.processor;
             data.symbols = processor.stm.concat();
@@ -170,6 +170,7 @@ pub(crate) fn symbol_stats(world: &World, request: &Request) -> Answer {
 fn version(world: &World) -> &'static str {
     match world.generation() {
         Generation::V3_10 => "3.10.1",
+        Generation::V6_3 => "6.3.2",
         Generation::October2025 => "1.0.0",
     }
 }
@@ -177,4 +178,17 @@ fn version(world: &World) -> &'static str {
 /// Returns how long the server has been running, in seconds.
 fn uptime(world: &World) -> f64 {
     world.started.elapsed().as_secs_f64()
+}
+
+/// Answers `GET /patterns/count`, which only 6.3 has.
+pub(crate) fn count_patterns(world: &World, request: &Request) -> Answer {
+    let node_id = request.node_id();
+    let rows = |node: &mut Node| {
+        node.patterns
+            .values()
+            .filter(|pattern| pattern.rows > 0)
+            .count()
+    };
+    let pattern_count = world.knowledge.with(&node_id, rows);
+    Answer::okay(&json!({"pattern_count": pattern_count, "node_id": kept_as(&node_id)}))
 }

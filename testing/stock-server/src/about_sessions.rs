@@ -1,12 +1,13 @@
 //! Short requests about sessions.
 
+use kato_model::naming::NAME_PREFIX;
 use kato_protocol::observation::Stm;
 use kato_protocol::percept::{CognitionData, PerceptAnswer, SessionCognition};
 use kato_protocol::session::{
     Cleared, ConfigAnswer, ConfigUpdated, Deleted, Exists, Extended, FinalizedTraining,
     SessionCount,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::service::map_under;
@@ -101,7 +102,7 @@ pub(crate) fn set_config(
     body: &[u8],
 ) -> Result<Answer, Answer> {
     let mut wanted = map_under("config", validate::map(body)?).ok_or_else(Answer::crash)?;
-    if world.generation() == Generation::V3_10 {
+    if world.generation() != Generation::October2025 {
         let errors = config::refusals(&wanted);
         if !errors.is_empty() {
             let detail =
@@ -249,4 +250,33 @@ pub(crate) fn cognition(session: &Session) -> Answer {
         node_id: session.node_id.clone(),
         warning: None,
     })
+}
+
+/// Answers `POST /sessions/{id}/patterns/retire` and `…/un-retire`, which only 6.3 has.
+pub(crate) fn retire(
+    world: &World,
+    session: &Session,
+    body: &[u8],
+    retires: bool,
+) -> Result<Answer, Answer> {
+    let body = validate::map(body)?;
+    let ids = body.get("pattern_ids").and_then(Value::as_array);
+    let ids: Option<Vec<&str>> = ids.and_then(|ids| ids.iter().map(Value::as_str).collect());
+    let ids = ids.ok_or_else(|| {
+        Answer::invalid(&[json!({"type": "missing", "loc": ["body", "pattern_ids"],
+        "msg": "Field required", "input": body})])
+    })?;
+    let bare = |id: &&str| id.trim().trim_start_matches(NAME_PREFIX).to_owned();
+    let (changed, unchanged): (Vec<String>, Vec<String>) = ids
+        .iter()
+        .map(bare)
+        .partition(|name| world.knowledge.retire(&session.node_id, name, retires));
+    let (done, before) = match retires {
+        true => ("retired", "already_retired"),
+        false => ("un_retired", "not_retired"),
+    };
+    Ok(Answer::okay(
+        &json!({"status": "okay", "session_id": session.id, "node_id": session.node_id,
+        "requested": ids.len(), done: changed, before: unchanged}),
+    ))
 }

@@ -72,6 +72,24 @@ impl Answer {
         }
     }
 
+    /// Creates the answer of 6.3 to a request that ended in an error which nothing caught.
+    pub(crate) fn failure(class: &str) -> Self {
+        let error = json!({"code": "INTERNAL_ERROR", "message": "An unexpected error occurred", "details": {},
+            "context": {"exception_type": class}});
+        Self {
+            closes: true,
+            ..Self::json(500, &json!({ "error": error }))
+        }
+    }
+
+    /// Creates the answer to a learn of a pattern that is retired.
+    pub(crate) fn retired(name: &str) -> Self {
+        let message = format!("Pattern {name} is retired; un-retire it to learn it again");
+        let error = json!({"type": "RetiredPatternError", "code": "RETIRED_PATTERN", "message": message,
+            "recoverable": true, "context": {"pattern_name": name}, "timestamp": 1_790_000_000.0});
+        Self::json(409, &json!({ "error": error }))
+    }
+
     /// Creates the page of text of a server whose database is away.
     pub(crate) fn page() -> Self {
         let mut page = String::from(

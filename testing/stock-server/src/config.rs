@@ -37,7 +37,7 @@ pub(crate) fn defaults(generation: Generation) -> Map<String, Value> {
         "max_pattern_length": 0, "persistence": 5, "recall_threshold": 0.1, "indexer_type": "VI", "max_predictions": 100,
         "sort_symbols": true, "process_predictions": true, "stm_mode": "CLEAR",
     });
-    if generation == Generation::V3_10 {
+    if generation != Generation::October2025 {
         let more = json!({
             "use_token_matching": true, "rank_sort_algo": "potential", "filter_pipeline": [], "length_min_ratio": 0.5,
             "length_max_ratio": 2.0, "jaccard_threshold": 0.3, "jaccard_min_overlap": 2, "minhash_threshold": 0.7,
@@ -53,7 +53,7 @@ pub(crate) fn defaults(generation: Generation) -> Map<String, Value> {
 /// (2025-10).
 pub(crate) fn shown(generation: Generation, set: &Map<String, Value>) -> Map<String, Value> {
     match generation {
-        Generation::V3_10 => {
+        Generation::V3_10 | Generation::V6_3 => {
             let mut shown = defaults(generation);
             shown.extend(set.clone());
             shown
@@ -89,7 +89,8 @@ pub(crate) fn at_creation(
 pub(crate) fn known(generation: Generation, wanted: Map<String, Value>) -> Map<String, Value> {
     let defaults = defaults(generation);
     let is_known = |key: &str| {
-        defaults.contains_key(key) || generation == Generation::V3_10 && OPTIONAL.contains(&key)
+        defaults.contains_key(key)
+            || generation != Generation::October2025 && OPTIONAL.contains(&key)
     };
     wanted
         .into_iter()

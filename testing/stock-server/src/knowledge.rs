@@ -29,6 +29,8 @@ pub(crate) struct Node {
     /// Occurrences of each symbol over all learns, and patterns that hold it, as Redis counts them
     /// in 3.10.
     pub(crate) symbols: BTreeMap<String, (u64, u64)>,
+    /// Names of patterns that must not be learned again.
+    retired: BTreeSet<String>,
     /// State that the sessions of the node share in 2025-10.
     pub(crate) processor: Processor,
     /// Number of learns, by which uses are told apart.
@@ -181,6 +183,27 @@ impl Knowledge {
         self.note(self.nodes(), &line, Duration::ZERO);
     }
 
+    /// Returns whether a pattern of a node is retired.
+    pub(crate) fn is_retired(&self, node_id: &str, name: &str) -> bool {
+        let nodes = self.nodes();
+        let node = nodes.get(&kept_as(node_id));
+        node.is_some_and(|node| node.retired.contains(name))
+    }
+
+    /// Retires a pattern or takes that back; returns whether that changed anything.
+    pub(crate) fn retire(&self, node_id: &str, name: &str, retires: bool) -> bool {
+        if self.is_retired(node_id, name) == retires {
+            return false;
+        }
+        let (node, name) = (node_id.to_owned(), name.to_owned());
+        let line = match retires {
+            true => Line::Retire { node, name },
+            false => Line::Unretire { node, name },
+        };
+        self.note(self.nodes(), &line, Duration::ZERO);
+        true
+    }
+
     /// Locks the nodes.
     fn nodes(&self) -> Nodes<'_> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
@@ -222,8 +245,15 @@ fn apply(
             }
             node.add(learn, *is_new, generation);
         }
+        Line::Retire { node: id, name } => {
+            node(nodes, id).retired.insert(name.clone());
+        }
+        Line::Unretire { node: id, name } => {
+            node(nodes, id).retired.remove(name);
+        }
         Line::ClearAll { node: id } => {
             let node = node(nodes, id);
+            node.retired.clear();
             node.patterns.clear();
             node.symbols.clear();
             node.processor.clear_all();
@@ -292,7 +322,7 @@ impl Node {
                     values.push(value.clone());
                 }
             }
-            if generation == Generation::V3_10 {
+            if generation != Generation::October2025 {
                 // 3.10 keeps the sorted union, 2025-10 the order of learning.
                 values.sort();
             }
@@ -302,6 +332,7 @@ impl Node {
     /// Forgets what Redis holds.
     fn flush(&mut self) {
         self.symbols.clear();
+        self.retired.clear();
         for pattern in self.patterns.values_mut() {
             pattern.frequency = 0;
             pattern.emotives.clear();

@@ -152,6 +152,8 @@ impl Learned {
                 }
                 node.add(&learn, is_new);
             }
+            // What is retired stays learned.
+            Line::Retire { .. } | Line::Unretire { .. } => {}
             Line::ClearAll { node } => drop(self.nodes.remove(&node)),
             Line::Empty => self.nodes.clear(),
             Line::Flush => {

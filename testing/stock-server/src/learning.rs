@@ -38,12 +38,19 @@ impl Work<'_> {
             return Ok(String::new());
         }
         let name = PatternName::of_events(events).to_string();
+        if self
+            .world
+            .knowledge
+            .is_retired(&self.session.node_id, &name)
+        {
+            return Err(Crash::Retired { name, occasion });
+        }
         let mut taken = Gathered::default();
         let make = || self.lesson(&name, occasion, &mut taken);
         if let Err(Failed) = self.world.learn(self.turn, make) {
             // What has gathered stays in the node if the pattern is not stored.
             self.processor(|processor| processor.gathered = taken);
-            return Err(Crash);
+            return Err(Crash::Uncaught);
         }
         Ok(format!("{NAME_PREFIX}{name}"))
     }
@@ -63,8 +70,10 @@ impl Work<'_> {
             }),
             // A quirk of 3.10: patterns that are learned automatically get neither emotives nor
             // metadata.
-            Generation::V3_10 if occasion == Occasion::Auto => Default::default(),
-            Generation::V3_10 => {
+            Generation::V3_10 | Generation::V6_3 if occasion == Occasion::Auto => {
+                Default::default()
+            }
+            Generation::V3_10 | Generation::V6_3 => {
                 // A quirk of 3.10: what has gathered is not taken away, and goes into the next
                 // pattern as well. It also ignores the session's own `persistence`.
                 let gathered = &self.session.gathered;

@@ -17,7 +17,7 @@
 //! two steps that a kill tears apart; Redis keeps nothing over a restart, evicts keys, or is emptied;
 //! everything is gone; the databases are away for a while; several processes serve at once.
 //!
-//! Both generations are played ([`Generation`]). What was learned, and who asked for it, is in
+//! Three generations are played ([`Generation`]). What was learned, and who asked for it, is in
 //! files that tests can read: [`learned()`] and [`requests`].
 //!
 //! ```no_run

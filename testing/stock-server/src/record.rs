@@ -27,6 +27,10 @@ pub(crate) enum Line {
         /// The node id as the client gave it.
         node: String,
     },
+    /// A pattern of a node is retired (6.3), whether or not there is one.
+    Retire { node: String, name: String },
+    /// It is not any more.
+    Unretire { node: String, name: String },
     /// Redis is empty: in 3.10 all but the rows of the patterns is gone.
     Flush,
     /// All databases are empty.

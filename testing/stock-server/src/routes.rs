@@ -28,6 +28,9 @@ pub(crate) enum Route {
     SetGenes,
     Gene,
     SymbolStats,
+    CountPatterns,
+    Retire,
+    Unretire,
     /// This one and those below take the session's lock, and their own time.
     Observe,
     Sequence,
@@ -48,7 +51,7 @@ impl Route {
 /// Returns the methods that a path has; none for a path that does not exist.
 pub(crate) fn methods(generation: Generation, path: &[&str]) -> &'static [(&'static str, Route)] {
     use Route as R;
-    let is_new = generation == Generation::V3_10;
+    let is_new = generation != Generation::October2025;
     match path {
         [""] => &[("GET", R::Root)],
         ["health"] => &[("GET", R::Health)],
@@ -73,6 +76,11 @@ pub(crate) fn methods(generation: Generation, path: &[&str]) -> &'static [(&'sta
             "cognition-data" if is_new => &[("GET", R::Cognition)],
             _ => &[],
         },
+        ["sessions", _, "patterns", "retire"] if generation.is_newest() => &[("POST", R::Retire)],
+        ["sessions", _, "patterns", "un-retire"] if generation.is_newest() => {
+            &[("POST", R::Unretire)]
+        }
+        ["patterns", "count"] if generation.is_newest() => &[("GET", R::CountPatterns)],
         ["pattern", _] => &[("GET", R::Pattern)],
         ["percept-data"] => &[("GET", R::NodePercept)],
         ["cognition-data"] => &[("GET", R::NodeCognition)],

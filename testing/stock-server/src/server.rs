@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::host::LISTENING;
@@ -113,11 +114,44 @@ impl StockServer {
         self.fault("empty");
     }
 
+    /// Retires patterns of a node, by their bare names; a server of 6.3 only.
+    ///
+    /// # Panics
+    ///
+    /// When it does not answer, or refuses.
+    pub fn retire(&self, node_id: &str, names: &[&str]) {
+        self.change(node_id, "retire", names);
+    }
+
+    /// Takes back that patterns of a node are retired.
+    ///
+    /// # Panics
+    ///
+    /// As [`retire`](Self::retire).
+    pub fn unretire(&self, node_id: &str, names: &[&str]) {
+        self.change(node_id, "un-retire", names);
+    }
+
+    /// Asks it for a change of patterns.
+    fn change(&self, node_id: &str, what: &str, names: &[&str]) {
+        let session = self.post("/sessions", &json!({ "node_id": node_id }));
+        let id = session["session_id"].as_str().expect("a session has an id");
+        let path = format!("/sessions/{id}/patterns/{what}");
+        self.post(&path, &json!({ "pattern_ids": names }));
+    }
+
     /// Asks it for a fault, and waits until it has happened.
     fn fault(&self, which: &str) {
+        self.post(&format!("/stand-in/{which}"), &json!({}));
+    }
+
+    /// Sends a request that must succeed, and returns the answer.
+    fn post(&self, path: &str, body: &Value) -> Value {
         let mut stream = TcpStream::connect(self.addr()).expect("the server runs");
+        let body = body.to_string();
         let request = format!(
-            "POST /stand-in/{which} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
         );
         let mut answer = String::new();
         let answered = stream
@@ -125,6 +159,8 @@ impl StockServer {
             .and_then(|()| stream.read_to_string(&mut answer));
         answered.expect("the server answers");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body);
+        serde_json::from_str(body.unwrap_or_default()).expect("the answer is JSON")
     }
 
     /// Ends it as `kill -9` does.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::Answer;
 use crate::event_loop::Turn;
+use crate::learning::Occasion;
 use crate::request::Request;
 use crate::routes::{self, Route};
 use crate::session::Session;
@@ -124,6 +125,7 @@ fn outside(world: &World, request: &Request, route: Route) -> Result<Answer, Ans
         Route::SetGenes => about_nodes::set_genes(world, request),
         Route::Gene => about_nodes::gene(world, request),
         Route::SymbolStats => Ok(about_nodes::symbol_stats(world, request)),
+        Route::CountPatterns => Ok(about_nodes::count_patterns(world, request)),
         _ => Err(Answer::not_found()),
     }
 }
@@ -146,6 +148,8 @@ fn inside(
         Route::Finalize => Ok(about_sessions::finalize(world, &session)),
         Route::Percept => Ok(about_sessions::percept(&session)),
         Route::Cognition => Ok(about_sessions::cognition(&session)),
+        Route::Retire => about_sessions::retire(world, &session, &request.body, true),
+        Route::Unretire => about_sessions::retire(world, &session, &request.body, false),
         _ => Err(Answer::not_found()),
     }
 }
@@ -179,9 +183,16 @@ fn long(
         session,
     };
     work.begin();
-    let crashed = |_: Crash| match world.is_away() {
-        true => world.answer_without_databases(false),
-        false => Answer::crash(),
+    let crashed = |crash: Crash| match crash {
+        _ if world.is_away() => world.answer_without_databases(false),
+        Crash::Retired {
+            name,
+            occasion: Occasion::Asked,
+        } => Answer::retired(&name),
+        // What is learned by itself fails as part of an observation, which does not say why.
+        Crash::Retired { .. } => Answer::failure("ObservationError"),
+        Crash::Uncaught if world.generation().is_newest() => Answer::failure("LearningError"),
+        Crash::Uncaught => Answer::crash(),
     };
     let answer = if let Some(observation) = observation {
         Answer::okay(&work.observe_one(&observation).map_err(crashed)?)

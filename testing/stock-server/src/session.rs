@@ -80,7 +80,7 @@ impl Session {
         self.stm.clear();
         self.gathered = Gathered::default();
         self.percept = None;
-        if generation == Generation::V3_10 {
+        if generation != Generation::October2025 {
             self.time = 0;
         }
     }

@@ -16,6 +16,16 @@ pub enum Generation {
     /// 2025-10: the sessions of a node share them.
     #[value(name = "2025-10")]
     October2025,
+    /// 6.3.2: as 3.10, and patterns can be retired.
+    #[value(name = "6.3")]
+    V6_3,
+}
+
+impl Generation {
+    /// Returns whether patterns can be retired, and failures are JSON with a code.
+    pub(crate) fn is_newest(self) -> bool {
+        self == Self::V6_3
+    }
 }
 
 /// How the one event loop is shared.

@@ -24,9 +24,14 @@ pub(crate) struct Work<'a> {
     pub(crate) session: Session,
 }
 
-/// Error that nothing catches: the answer is a 500, and the session is not saved.
+/// Error of a request whose session is not saved.
 #[derive(Debug)]
-pub(crate) struct Crash;
+pub(crate) enum Crash {
+    /// Nothing catches it: the answer is a 500.
+    Uncaught,
+    /// A pattern that was to be learned is retired.
+    Retired { name: String, occasion: Occasion },
+}
 
 impl Work<'_> {
     /// Observes once, and returns the answer.
@@ -126,7 +131,7 @@ impl Work<'_> {
     fn observe(&mut self, observation: &Observation) -> Result<Option<String>, Crash> {
         let vector = match observation.vectors.as_slice() {
             [] => None,
-            vectors => Some(VectorName::of_observation(vectors).map_err(|_| Crash)?),
+            vectors => Some(VectorName::of_observation(vectors).map_err(|_| Crash::Uncaught)?),
         };
         let event = Event::with_vectors(vector, observation.strings.clone());
         self.take_in(observation, &event);
@@ -140,7 +145,7 @@ impl Work<'_> {
             true => self.processor(|processor| processor.config.clone()),
             false => self.session.config.clone(),
         };
-        let max = config::max_pattern_length(&config).ok_or(Crash)?;
+        let max = config::max_pattern_length(&config).ok_or(Crash::Uncaught)?;
         let events = self.session.stm.len();
         if max == 0 || events < max {
             return Ok(None);

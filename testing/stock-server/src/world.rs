@@ -102,7 +102,7 @@ impl World {
 
     /// Returns the answer of a server whose databases are away.
     pub(crate) fn answer_without_databases(&self, is_pattern: bool) -> Answer {
-        if self.generation() == Generation::V3_10 {
+        if self.generation() != Generation::October2025 {
             return Answer::page();
         }
         match self.outages.number() % 4 {
@@ -159,7 +159,7 @@ impl World {
         let options = &self.options;
         let count = || self.learned.fetch_add(1, Ordering::SeqCst) + 1;
         let hidden = match self.generation() {
-            Generation::V3_10 => self.visibility.draw(options.visible_ms),
+            Generation::V3_10 | Generation::V6_3 => self.visibility.draw(options.visible_ms),
             Generation::October2025 => Duration::ZERO,
         };
         let gap = self.torn.draw(options.torn_ms);

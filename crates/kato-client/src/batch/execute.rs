@@ -6,7 +6,7 @@ use kato_protocol::{Observation, Sequence};
 
 use super::{BatchPlan, BatchSessions, PlannedCall, is_plain};
 use crate::ClientError;
-use crate::session::Session;
+use crate::session::{Learn, Session};
 
 /// Makes the requests of a plan; returns how many patterns were new, where the server tells. Both
 /// sessions work at the same time, because what they learn adds up in any order.
@@ -43,6 +43,7 @@ pub(crate) async fn execute_plan(
                     &sessions.manual,
                     sessions.outlive,
                     &mut has_leftover_attributes,
+                    sessions.learns_apart,
                     plan,
                     &items[*item],
                     *item,
@@ -102,6 +103,7 @@ async fn learn_single(
     session: &Session,
     outlive: bool,
     has_leftover_attributes: &mut bool,
+    learns_apart: bool,
     plan: &BatchPlan,
     item: &BatchItem,
     idx: usize,
@@ -114,11 +116,15 @@ async fn learn_single(
     *has_leftover_attributes = outlive && !is_plain(item);
     let sequence = Sequence {
         observations: observations(item).map(Into::into).collect(),
-        learn_at_end: true,
+        learn_at_end: !learns_apart,
         ..Sequence::default()
     };
     let answer = session.write(&sequence).await?;
-    check(plan, &[idx], answer.final_learned_pattern.as_deref())
+    let learned = match learns_apart {
+        true => Some(session.write(&Learn).await?.pattern_name),
+        false => answer.final_learned_pattern,
+    };
+    check(plan, &[idx], learned.as_deref())
 }
 
 /// Checks every name that the server returned for the chosen items against the name of their

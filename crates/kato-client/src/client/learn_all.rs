@@ -3,8 +3,8 @@
 use kato_protocol::extension::BatchItem;
 
 use super::KatoClient;
-use crate::batch::{BatchMode, BatchPlan, BatchSessions, LearnReport, execute_plan};
 use crate::ClientError;
+use crate::batch::{BatchMode, BatchPlan, BatchSessions, LearnReport, execute_plan};
 
 /// Most observations of one request to a stock server.
 const MAX_EVENTS: usize = 5_000;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use kato_model::PatternName;
 use kato_protocol::ErrorBody;
 use kato_protocol::error::ValidationDetail;
 use kato_protocol::extension::IDEMPOTENCY_REPLAYED;
@@ -14,6 +15,9 @@ use super::gist::gist;
 use crate::ClientError;
 use crate::call::Call;
 use crate::error::is_doubtful_status;
+
+/// The code of a learn that failed because its pattern is retired.
+const RETIRED: &str = "RETIRED_PATTERN";
 
 /// Most bytes of a refusal that are read.
 const KEPT_REFUSAL: usize = 64 << 10;
@@ -196,16 +200,33 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
             );
         }
         Ok(ErrorBody::Session { error }) => error.message,
+        Ok(ErrorBody::Failure { error }) if error.code == RETIRED => {
+            let pattern = retired_pattern(&error);
+            let error = ClientError::Retired {
+                method,
+                path,
+                pattern,
+            };
+            return Failure::new(Meaning::Refused, error);
+        }
+        // A session that has expired is gone, whichever of the two the server says.
+        Ok(ErrorBody::Failure { error }) if status == 410 => {
+            let session_id = session_of(call).unwrap_or_default();
+            tracing::debug!(error = %error.message, session_id, "the session has expired");
+            return Failure::new(
+                Meaning::SessionGone,
+                ClientError::SessionNotFound { session_id },
+            );
+        }
+        Ok(ErrorBody::Failure { error }) => in_words(error),
         Ok(ErrorBody::Detail { detail }) => {
-            // FastAPI's list of faults. Kato-rs servers of older builds have texts with this status.
-            if status == 422
-                && let Ok(details) = serde_json::from_value::<Vec<ValidationDetail>>(detail.clone())
-            {
+            if let Some(details) = faults(status, &detail) {
                 return Failure::new(
                     Meaning::Refused,
                     ClientError::Validation {
                         method,
                         path,
+                        status,
                         details,
                     },
                 );
@@ -238,6 +259,51 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
     Failure::new(meaning, error)
 }
 
+/// Returns what is wrong with arguments or settings, if the refusal lists it.
+fn faults(status: u16, detail: &Value) -> Option<Vec<ValidationDetail>> {
+    if status == 422 {
+        // FastAPI's list of faults. Kato-rs servers of older builds have texts with this status.
+        return serde_json::from_value(detail.clone()).ok();
+    }
+    let errors = detail.get("validation_errors")?.as_object()?;
+    let fault = |(setting, text): (&String, &Value)| ValidationDetail {
+        kind: "value_error".to_owned(),
+        loc: vec!["config".into(), setting.clone().into()],
+        msg: text
+            .as_str()
+            .map_or_else(|| text.to_string(), str::to_owned),
+        input: Value::Null,
+        ctx: None,
+    };
+    (status == 400).then(|| errors.iter().map(fault).collect())
+}
+
+/// Returns the pattern that a server has retired. Only its documents say in which key it is named, so
+/// that any text is looked at.
+fn retired_pattern(error: &kato_protocol::error::Failure) -> Option<PatternName> {
+    let texts = error.context.values().filter_map(Value::as_str);
+    texts.chain([error.message.as_str()]).find_map(|text| {
+        let mut words = text.split(|c: char| !c.is_ascii_hexdigit());
+        words.find_map(|word| word.parse().ok())
+    })
+}
+
+/// Returns the session that a request was for.
+fn session_of(call: &Call) -> Option<String> {
+    let mut segments = call.url.path_segments()?;
+    segments.find(|segment| *segment == "sessions")?;
+    Some(segments.next()?.to_owned())
+}
+
+/// Returns a failure in words: its message, and what KATO calls it where the message says nothing.
+fn in_words(error: kato_protocol::error::Failure) -> String {
+    let class = error.context.get("exception_type").and_then(Value::as_str);
+    match class.or(error.kind.as_deref()) {
+        Some(class) => format!("{} ({class})", error.message),
+        None => error.message,
+    }
+}
+
 /// Returns the session id of the other form of an unknown session: `Session X not found or
 /// expired`.
 fn missing_session(status: u16, detail: &Value) -> Option<String> {
@@ -249,4 +315,80 @@ fn missing_session(status: u16, detail: &Value) -> Option<String> {
         .strip_prefix("Session ")?
         .strip_suffix(" not found or expired")?;
     Some(id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::calls::CallKind;
+
+    fn refused(status: u16, body: &Value) -> Failure {
+        let base = "http://localhost:8000".parse().unwrap();
+        let method = reqwest::Method::POST;
+        let call = Call::new(CallKind::Learn, method, &base, &["sessions", "s1", "learn"]);
+        refusal(&call, status, body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_retired_pattern_is_named_wherever_the_server_names_it() {
+        let name = "b98534b32c1d7489d4ce1a48724aa65aeecbdba9";
+        let contexts = [
+            (
+                json!({"pattern_name": format!("PTRN|{name}")}),
+                "it is retired".to_owned(),
+            ),
+            (json!({}), format!("Pattern {name} is retired")),
+        ];
+        for (context, message) in contexts {
+            let error = json!({"type": "RetiredPatternError", "code": "RETIRED_PATTERN", "message": message,
+                "recoverable": true, "context": context, "timestamp": 0.0});
+            let failure = refused(409, &json!({ "error": error }));
+            assert_eq!(failure.meaning, Meaning::Refused);
+            assert!(!failure.error.may_have_acted());
+            let ClientError::Retired { pattern, .. } = failure.error else {
+                panic!("{:?}", failure.error);
+            };
+            assert_eq!(pattern, name.parse().ok());
+        }
+    }
+
+    #[test]
+    fn refused_settings_are_faults_of_arguments() {
+        let detail = json!({"error": "Configuration validation failed",
+            "validation_errors": {"recall_threshold": "must be above 0"}});
+        let failure = refused(400, &json!({ "detail": detail }));
+        assert_eq!(failure.error.status(), Some(400));
+        let text = failure.error.to_string();
+        assert!(
+            text.ends_with("config.recall_threshold. must be above 0"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn failures_of_6_say_what_happened_and_what_it_means() {
+        let body = |code: &str, context: Value| {
+            let message = "An unexpected error occurred";
+            json!({"error": {"code": code, "message": message, "details": {}, "context": context}})
+        };
+        let expired = refused(410, &body("SESSION_EXPIRED", json!({})));
+        assert_eq!(expired.meaning, Meaning::SessionGone);
+        assert!(
+            matches!(&expired.error, ClientError::SessionNotFound { session_id } if session_id == "s1")
+        );
+        let failed = refused(
+            500,
+            &body("INTERNAL_ERROR", json!({"exception_type": "LearningError"})),
+        );
+        assert_eq!(failed.meaning, Meaning::Doubtful);
+        assert!(
+            failed.error.to_string().contains("(LearningError)"),
+            "{}",
+            failed.error
+        );
+        let limited = refused(429, &body("RATE_LIMIT_EXCEEDED", json!({})));
+        assert_eq!(limited.meaning, Meaning::NotDone);
+    }
 }

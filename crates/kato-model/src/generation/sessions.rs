@@ -21,4 +21,10 @@ impl KatoGeneration {
     pub fn has_genes(self) -> bool {
         self < Self::V3_10
     }
+
+    /// Returns whether patterns can be retired and purged.
+    #[must_use]
+    pub fn can_retire(self) -> bool {
+        self >= Self::V6
+    }
 }

@@ -18,7 +18,7 @@ use super::request_sizer::RequestInFlight;
 use super::settle::patterns;
 use super::{Item, Level, Stock, UnansweredRequest};
 use crate::RemoteError;
-use crate::error::{taught_before, teach};
+use crate::error::{retired, taught_before, teach};
 
 /// Patterns that are asked for before a node is taken to be new.
 const NEW_QUESTIONS: usize = 8;
@@ -42,9 +42,22 @@ enum Sent {
     /// Its learn calls are carried out.
     Learned,
     /// Nobody knows.
-    Unanswered,
+    Unanswered {
+        /// Whether the server did answer, that it failed.
+        has_failed: bool,
+    },
     /// The run was interrupted before.
     Not,
+}
+
+/// A request to a node, as it is to be sent.
+struct Request<'a> {
+    key: WorkKey,
+    /// The places of its items in the work.
+    places: &'a [usize],
+    batch: &'a [BatchItem],
+    /// Whether it is one item that is learned by itself.
+    alone: bool,
 }
 
 /// A lock that keeps a node from being settled while a request is under way.
@@ -70,6 +83,7 @@ impl Stock {
         let level = &self.levels[key.1];
         let mut last_finished = Instant::now();
         let mut n_finished = level.finished.load(Ordering::Relaxed);
+        let mut has_failed = false;
         loop {
             let missing = self.missing(key, items.len());
             let Some(first) = missing.first() else {
@@ -82,11 +96,26 @@ impl Stock {
             let node = level.client.node_id();
             let _teaching =
                 activity.enter(format!("teaching {node}, {first} of {} done", items.len()));
-            let (places, batch) = self.request(session, &missing, items);
-            match self.send(session, key, items, &places, &batch).await? {
-                Sent::Learned | Sent::Not => {}
-                Sent::Unanswered => self.settle_level(key.1).await?,
-            }
+            // A server that retires patterns does not say which of many was one, and would fail for ever.
+            // The first one that is missing is what it failed at.
+            let alone = has_failed && self.generation.can_retire();
+            let (places, batch) = match alone {
+                true => (vec![*first], vec![items[*first].item.clone()]),
+                false => self.request(session, &missing, items),
+            };
+            let request = Request {
+                key,
+                places: &places,
+                batch: &batch,
+                alone,
+            };
+            has_failed = match self.send(session, items, &request).await? {
+                Sent::Learned | Sent::Not => false,
+                Sent::Unanswered { has_failed } => {
+                    self.settle_level(key.1).await?;
+                    has_failed
+                }
+            };
             self.check_in_between(key.1).await?;
             // The learn calls of other workers say as well that the node gets on.
             let before = std::mem::replace(&mut n_finished, level.finished.load(Ordering::Relaxed));
@@ -150,11 +179,15 @@ impl Stock {
     async fn send(
         &self,
         session: &mut LearnSession,
-        key: WorkKey,
         items: &[Item],
-        places: &[usize],
-        batch: &[BatchItem],
+        request: &Request<'_>,
     ) -> Result<Sent, RemoteError> {
+        let &Request {
+            key,
+            places,
+            batch,
+            alone,
+        } = request;
         let level = &self.levels[key.1];
         // The slot comes before the lock: whoever waits for a slot must not keep the node from
         // being settled.
@@ -165,10 +198,11 @@ impl Stock {
         self.plan(key, items, places)?;
         let mut begun = Instant::now();
         loop {
-            let id = session
-                .id(batch)
-                .await
-                .map_err(|error| teach(&level.client, error))?;
+            let id = match alone {
+                true => session.id_alone().await,
+                false => session.id(batch).await,
+            };
+            let id = id.map_err(|error| teach(&level.client, error))?;
             if session.take_lost_session() {
                 self.check_since(key.1, begun).await?;
                 begun = Instant::now();
@@ -176,7 +210,10 @@ impl Stock {
             // Before the request as well: after a crash the session has to be waited for.
             self.ledger().journal.use_session(key.1, &id)?;
             let start = Instant::now();
-            let learned = session.learn(&id, batch).await;
+            let learned = match batch {
+                [item] if alone => session.learn_alone(&id, item).await,
+                _ => session.learn(&id, batch).await,
+            };
             match learned {
                 Ok(()) => {
                     slot.took = Some(start.elapsed());
@@ -199,6 +236,7 @@ impl Stock {
                     begun = Instant::now();
                 }
                 Err(error @ ClientError::OutcomeUnknown { .. }) => {
+                    let has_failed = is_failure(&error);
                     let request = UnansweredRequest {
                         key,
                         places: places.to_vec(),
@@ -206,7 +244,13 @@ impl Stock {
                     };
                     note_unanswered(level, &error, request);
                     drop(guard);
-                    return Ok(Sent::Unanswered);
+                    return Ok(Sent::Unanswered { has_failed });
+                }
+                // By itself, or at the end of a request whose other calls were carried out.
+                Err(ClientError::Retired { pattern, .. }) => {
+                    let last = places.last().map(|place| items[*place].name);
+                    let pattern = pattern.or(last);
+                    return Err(retired(&level.client, pattern.unwrap_or(items[0].name)));
                 }
                 Err(error) => return Err(teach(&level.client, error)),
             }
@@ -287,6 +331,15 @@ impl Stock {
             )),
         }
     }
+}
+
+/// Returns whether a server answered that it failed, so that it is there and may fail again.
+fn is_failure(error: &ClientError) -> bool {
+    let ClientError::OutcomeUnknown { source, .. } = error else {
+        return false;
+    };
+    let status = source.as_ref().and_then(|source| source.status());
+    status == Some(500)
 }
 
 /// Notes a request without an answer, after which the node has to be settled.

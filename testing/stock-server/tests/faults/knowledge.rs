@@ -122,7 +122,7 @@ pub(crate) fn shown(learned: &Learned, run: &str, generation: Generation) -> Vec
         Node {
             patterns: seen.map(known).collect(),
             symbols: match generation {
-                Generation::V3_10 => learned.symbols.clone(),
+                Generation::V3_10 | Generation::V6_3 => learned.symbols.clone(),
                 // No request shows them.
                 Generation::October2025 => BTreeMap::new(),
             },

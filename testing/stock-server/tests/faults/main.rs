@@ -23,6 +23,8 @@ use kato_stock_server::Generation;
 use crate::campaign::check;
 use crate::schedule::Kind;
 
+const GENERATIONS: [Generation; 3] = [Generation::V3_10, Generation::October2025, Generation::V6_3];
+
 /// Redis is restarted and keeps nothing, or is emptied.
 #[test]
 fn lost_redis() {
@@ -56,7 +58,7 @@ fn eviction() {
 /// Requests are served by four processes at once, which die now and then.
 #[test]
 fn four_processes() {
-    for generation in [Generation::V3_10, Generation::October2025] {
+    for generation in GENERATIONS {
         check(Kind::Processes, generation).only(&["equal"]);
     }
 }
@@ -64,7 +66,7 @@ fn four_processes() {
 /// A server comes back with nothing, or loses everything while it runs.
 #[test]
 fn emptied_servers() {
-    for generation in [Generation::V3_10, Generation::October2025] {
+    for generation in GENERATIONS {
         check(Kind::Emptied, generation).met("lost");
     }
 }
@@ -80,7 +82,16 @@ fn simultaneous_trainers() {
 /// The databases behind a living server restart, and keep what they know.
 #[test]
 fn databases_that_restart() {
-    for generation in [Generation::V3_10, Generation::October2025] {
+    for generation in GENERATIONS {
         check(Kind::Outage, generation).only(&["equal"]);
     }
+}
+
+/// A pattern of the corpus is retired before the run or in the middle of it, and un-retired once the run
+/// has named it.
+#[test]
+fn retired_patterns() {
+    let told = check(Kind::Retired, Generation::V6_3);
+    told.met("retired, and equal in the end");
+    told.only(&["equal", "retired, and equal in the end"]);
 }

@@ -15,7 +15,7 @@ use kato_scheduler::{
 };
 use kato_stock_server::StockServer;
 
-use crate::knowledge::{RUN, differences, documents, learner, shown};
+use crate::knowledge::{RUN, differences, documents, learner, shown, undisturbed};
 use crate::schedule::{DOCUMENTS, Kind, Loss, Schedule};
 
 /// Longer than any run takes.
@@ -63,8 +63,12 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
         doubts: Vec::new(),
         story: Vec::new(),
     };
+    let retired = (schedule.kind == Kind::Retired).then(|| pattern_of(schedule.seed));
     let mut limits = schedule.limits.iter().copied();
     let mut limit = limits.next().unwrap();
+    if let (Some((node, name)), Loss::Options) = (&retired, schedule.loss) {
+        server.retire(node, &[name]);
+    }
     for _ in 0..RESUMED {
         let url = server.url();
         let session = guarded(schedule, server, || {
@@ -74,13 +78,23 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
         match session.outcome {
             Ok(()) => {
                 let Some(next) = limits.next() else {
-                    return finished(schedule, server, end, &session.torn);
+                    let was_retired = end.what == "retired";
+                    let mut end = finished(schedule, server, end, &session.torn);
+                    if was_retired {
+                        end.what = "retired, and equal in the end";
+                    }
+                    return end;
                 };
                 limit = next;
                 match schedule.loss {
                     Loss::Options => {}
                     Loss::FlushedBetween => server.flush(),
                     Loss::EmptiedBetween => server.empty(),
+                    Loss::RetiredBetween => {
+                        if let Some((node, name)) = &retired {
+                            server.retire(node, &[name]);
+                        }
+                    }
                 }
                 end.story.push(format!("resumed for {limit} documents"));
             }
@@ -89,6 +103,14 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
                 end.story.push(text.clone());
                 if let Some(what) = named(&error) {
                     end.what = what;
+                    if let (Some((node, name)), "retired") = (&retired, what) {
+                        assert!(
+                            text.contains(name) && text.contains("corpus.jsonl"),
+                            "{text}"
+                        );
+                        server.unretire(node, &[name]);
+                        continue;
+                    }
                     if what == "torn" {
                         teach_again(schedule, server, dir.path(), &mut end);
                     }
@@ -98,6 +120,15 @@ fn alone(schedule: &Schedule, server: &mut StockServer) -> End {
         }
     }
     panic!("it never gets done: {:#?}", end.story)
+}
+
+/// A node of the run, and a pattern that it learns.
+fn pattern_of(seed: u64) -> (String, String) {
+    let level = seed as usize % undisturbed().len();
+    let patterns = &undisturbed()[level].patterns;
+    let idx = (seed as usize * 7919) % patterns.len();
+    let name = patterns.keys().nth(idx).unwrap().clone();
+    (format!("{RUN}_{}", learner().node_names()[level]), name)
 }
 
 /// Compares what the server knows with what an undisturbed run learns.
@@ -306,6 +337,7 @@ fn named(error: &TrainError) -> Option<&'static str> {
     match error.get_ref().downcast_ref::<RemoteError>()? {
         RemoteError::Lost { .. } => Some("lost"),
         RemoteError::Torn { .. } => Some("torn"),
+        RemoteError::Retired { .. } => Some("retired"),
         RemoteError::Miscounted { .. } | RemoteError::TaughtBefore { .. } => {
             Some("another trainer")
         }

@@ -15,6 +15,7 @@ pub(crate) enum Kind {
     Emptied,
     Twins,
     Outage,
+    Retired,
 }
 
 /// How the server is started again, and when.
@@ -26,6 +27,8 @@ pub(crate) enum Loss {
     FlushedBetween,
     /// Everything, between two sessions.
     EmptiedBetween,
+    /// Nothing, but a pattern is retired between two sessions.
+    RetiredBetween,
 }
 
 /// One run.
@@ -127,6 +130,15 @@ impl Schedule {
                 let base = base.keep_sessions(true);
                 let millis = 20 + draw.below(500);
                 (base.clone().outage(at, millis), base)
+            }
+            Kind::Retired => {
+                if coin {
+                    loss = Loss::RetiredBetween;
+                }
+                match draw.below(3) {
+                    0 => (base.clone().die_after(at), base),
+                    _ => (base.clone(), base),
+                }
             }
         };
         let mut limits = match loss {

@@ -1,4 +1,4 @@
-//! Where the two generations differ.
+//! Where the generations differ.
 
 use std::time::{Duration, Instant};
 
@@ -157,4 +157,45 @@ fn new_patterns_of_3_10_are_seen_late() {
     assert_eq!(client.frequency("n", AB), None);
     assert!(server.wait_idle(LONG));
     assert_eq!(server.learned().learn_calls("n"), 0);
+}
+
+#[test]
+fn retired_patterns_of_6_3_are_not_learned() {
+    let server = start(StockOptions::quick().generation(Generation::V6_3));
+    let mut client = Client::of(&server);
+    assert_eq!(client.get("/").body["version"], "6.3.2");
+    server.retire("n", &[AB]);
+    let (asked, auto) = (
+        client.session("n", &json!({})),
+        client.session("n", &pairs()),
+    );
+    let both = json!({"observations": [{"strings": ["a"]}, {"strings": ["b"]}]});
+    client.post(&format!("{asked}/observe-sequence"), &both);
+    let refused = client.call("POST", &format!("{asked}/learn"), Some(&json!({})));
+    assert_eq!(refused.status, 409);
+    assert_eq!(refused.body["error"]["code"], "RETIRED_PATTERN");
+    // The short-term memory stays.
+    assert_eq!(client.get(&format!("{asked}/stm")).body["length"], 2);
+    let failed = client.call("POST", &format!("{auto}/observe-sequence"), Some(&both));
+    assert_eq!(failed.status, 500);
+    assert_eq!(
+        failed.body["error"]["context"]["exception_type"],
+        "ObservationError"
+    );
+    // As uvicorn does after an exception, it has closed the connection.
+    let mut client = Client::of(&server);
+    // The learn at the end of a sequence fails in silence.
+    let at_end = json!({"observations": both["observations"], "learn_at_end": true});
+    let session = client.session("n", &json!({}));
+    let answer = client.post(&format!("{session}/observe-sequence"), &at_end);
+    assert_eq!(answer["final_learned_pattern"], json!(null));
+    assert_eq!(answer["final_stm_length"], 2);
+    assert_eq!(client.frequency("n", AB), None);
+    server.unretire("n", &[AB]);
+    client.post(&format!("{asked}/learn"), &json!({}));
+    assert_eq!(client.frequency("n", AB), Some(1));
+    assert_eq!(
+        client.get("/patterns/count?node_id=n").body["pattern_count"],
+        1
+    );
 }

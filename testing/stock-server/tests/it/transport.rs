@@ -29,7 +29,9 @@ fn connections_stay_usable_when_the_body_comes_late() {
             (format!("{session}/clear-all"), json!({})),
         ];
         match generation {
-            Generation::V3_10 => routes.push((format!("{session}/finalize-training"), json!({}))),
+            Generation::V3_10 | Generation::V6_3 => {
+                routes.push((format!("{session}/finalize-training"), json!({})))
+            }
             Generation::October2025 => {
                 let genes = json!({"genes": {"recall_threshold": 0.5}});
                 routes.push(("/genes/update?node_id=n".to_owned(), genes));
