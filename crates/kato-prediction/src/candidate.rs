@@ -6,6 +6,7 @@ use crate::bounds::BoundRules;
 use crate::cancel::{Cancel, Cancelled};
 use crate::filter::FilterChain;
 use crate::fuzzy::{FuzzyMatcher, FuzzySymbol};
+use crate::index::{Hidden, PatternIndex};
 use crate::matcher::{BlockSummary, Matcher};
 use crate::matching::{CharacterProfile, MatchingBlock, matching_blocks_unless, token_similarity};
 use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
@@ -22,6 +23,7 @@ use crate::{PredictionConfig, SymbolId};
 pub(crate) struct Candidates<'a> {
     state: &'a State<'a>,
     table: &'a Symbols,
+    hidden: &'a Hidden,
     config: &'a PredictionConfig,
     cancel: &'a Cancel,
     matcher: Matcher<'a>,
@@ -41,7 +43,21 @@ impl<'a> Candidates<'a> {
     /// Prepares the state for comparisons with many patterns.
     pub(crate) fn new(
         state: &'a State<'a>,
-        table: &'a Symbols,
+        index: &'a PatternIndex,
+        config: &'a PredictionConfig,
+        cancel: &'a Cancel,
+    ) -> Result<Self, Cancelled> {
+        Self::prepare(
+            state,
+            (index.symbol_table(), index.hidden()),
+            config,
+            cancel,
+        )
+    }
+
+    fn prepare(
+        state: &'a State<'a>,
+        (table, hidden): (&'a Symbols, &'a Hidden),
         config: &'a PredictionConfig,
         cancel: &'a Cancel,
     ) -> Result<Self, Cancelled> {
@@ -51,6 +67,7 @@ impl<'a> Candidates<'a> {
         Ok(Self {
             state,
             table,
+            hidden,
             config,
             cancel,
             matcher: Matcher::new(state),
@@ -65,7 +82,13 @@ impl<'a> Candidates<'a> {
 
     /// Prepares the same comparisons for another thread.
     pub(crate) fn fork(&self) -> Result<Self, Cancelled> {
-        Self::new(self.state, self.table, self.config, self.cancel)
+        let of_index = (self.table, self.hidden);
+        Self::prepare(self.state, of_index, self.config, self.cancel)
+    }
+
+    /// Returns the patterns that are no candidates whatever they resemble.
+    pub(crate) fn hidden(&self) -> &Hidden {
+        self.hidden
     }
 
     /// Fails if the prediction was cancelled.

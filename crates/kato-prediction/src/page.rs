@@ -84,6 +84,11 @@ impl Page {
         self.frequencies.add(place, added);
     }
 
+    /// Sets a frequency to 0.
+    pub(crate) fn clear_frequency(&mut self, place: u16) {
+        self.frequencies.clear(place);
+    }
+
     /// Returns the number of symbols of each event; `None` when every event holds one.
     pub(crate) fn event_lengths(&self, place: u16) -> Option<&[u32]> {
         self.event_lengths.get(&place).map(AsRef::as_ref)

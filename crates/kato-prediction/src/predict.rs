@@ -104,7 +104,7 @@ impl PatternIndex {
             // KATO answers one symbol in a way of its own, with predictions of another shape.
             return single_symbol::predict(self, &state, config, cancel);
         }
-        let mut candidates = Candidates::new(&state, self.symbol_table(), config, cancel)?;
+        let mut candidates = Candidates::new(&state, self, config, cancel)?;
         if candidates.reject_all() {
             return Ok(Predictions::default());
         }

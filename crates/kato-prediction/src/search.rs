@@ -118,7 +118,8 @@ fn scan_base(
         };
         if let Some(score) = candidates.score_pattern(&symbols, lengths.as_deref(), common)? {
             let name = reader.name(rank);
-            if top.accepts(score, &name) && candidates.passes()? {
+            let is_best = top.accepts(score, &name) && !candidates.hidden().holds_rank(rank);
+            if is_best && candidates.passes()? {
                 let spot = Spot::Base(rank);
                 top.push(Ranked { score, name, spot });
             }
@@ -140,7 +141,8 @@ fn offer(
     // A name is read only if the score leaves it open, as reading it mostly means
     // waiting for memory.
     let name = &page.names()[usize::from(place)];
-    if top.accepts(score, name) && candidates.passes()? {
+    let is_best = top.accepts(score, name) && !candidates.hidden().holds(name);
+    if is_best && candidates.passes()? {
         top.push(Ranked {
             score,
             name: *name,

@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, header};
 use kato_engine::config::SessionConfigChange;
 use kato_engine::node::Lesson;
 use kato_engine::session::SequenceItem;
-use kato_engine::{Observation, Sequence, SessionConfig};
+use kato_engine::{EngineOptions, Observation, Sequence, SessionConfig};
 use kato_model::Event;
 use kato_service::ServiceError;
 use kato_service::answer::NewSession;
@@ -188,7 +188,10 @@ pub(crate) fn settings(
     let entries = wrapped(&mut check, &json, "config");
     finish(check, ())?;
     let given = known_settings(entries, most)?;
-    Ok(SessionConfigChange::from_json(&given)?)
+    Ok(SessionConfigChange::from_json(
+        &given,
+        EngineOptions::default().generation,
+    )?)
 }
 
 /// Parses the genes of a node (`genes/update`), wrapped or not, and returns the whole body with

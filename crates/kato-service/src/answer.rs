@@ -100,7 +100,7 @@ pub struct SessionExistence {
 }
 
 /// The outcome of an observation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ObserveOutcome {
     /// The session's node.

@@ -2,6 +2,7 @@
 
 use kato_engine::SessionConfig;
 use kato_engine::config::SessionConfigChange;
+use kato_model::KatoGeneration;
 use serde_json::{Map, Value, json};
 
 /// Genes that have an effect: settings of sessions that have none of their own.
@@ -28,7 +29,7 @@ pub(crate) fn apply(
     for change in effective(genes) {
         if !change.keys().any(|name| is_own(name)) {
             // A gene may be anything: KATO of October 2025 takes it, and fails when it is used.
-            let _ = config.update(&change);
+            let _ = config.update(&change, KatoGeneration::October2025);
         }
     }
     *config != before

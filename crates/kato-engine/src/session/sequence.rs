@@ -144,7 +144,7 @@ impl Session {
                 self.clear_events();
                 self.state.past.clear();
             }
-            let auto_learned = self.apply_observation(item.observation, vector)?;
+            let auto_learned = self.apply_observation(item.observation, vector)?.learned;
             if sequence.learn_after_each && !self.stm().is_empty() {
                 outcome.learned.push(self.learn_stm()?);
             }

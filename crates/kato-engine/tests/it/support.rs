@@ -1,6 +1,7 @@
 //! What several tests use.
 
 use kato_engine::{Engine, Observation, Sequence, Session, SessionConfig};
+use kato_model::KatoGeneration;
 use serde_json::Value;
 
 /// The only node of an engine in memory.
@@ -30,7 +31,8 @@ pub(crate) fn learn(session: &mut Session, text: &[&str]) -> String {
 }
 
 pub(crate) fn config(json: &Value) -> SessionConfig {
-    let (config, error) = SessionConfig::at_creation(json.as_object().unwrap());
+    let (config, error) =
+        SessionConfig::at_creation(json.as_object().unwrap(), KatoGeneration::V3_10);
     assert_eq!(error, None);
     config
 }

@@ -13,7 +13,7 @@ use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::similarity;
 use crate::config::RankMetric;
 use crate::frozen::Reader;
-use crate::index::{PatternIndex, Place, Spot};
+use crate::index::{Hidden, PatternIndex, Place, Spot};
 use crate::matching::CharacterProfile;
 use crate::metrics::{
     cohesion, confidence, evidence, fragmentation, pre_potential, single_symbol_snr,
@@ -49,10 +49,10 @@ pub(super) fn predict(
     };
     let mut top = TopK::new(limit);
     for (number, page) in index.pages().iter() {
-        offer_page(number, page, symbol, &mut top, cancel)?;
+        offer_page((number, page), symbol, index.hidden(), &mut top, cancel)?;
     }
     if let Some(base) = index.base() {
-        offer_base(&base.reader(), symbol, &mut top, cancel)?;
+        offer_base(&base.reader(), symbol, index.hidden(), &mut top, cancel)?;
     }
     let characters =
         (!config.single_symbol_token_matching).then(|| CharacterProfile::new(state.texts[0]));
@@ -89,9 +89,9 @@ pub(super) fn predict(
 
 /// Offers the patterns of a page that begin with a symbol.
 fn offer_page(
-    number: u16,
-    page: &Page,
+    (number, page): (u16, &Page),
     symbol: SymbolId,
+    hidden: &Hidden,
     top: &mut TopK,
     cancel: &Cancel,
 ) -> Result<(), Cancelled> {
@@ -115,7 +115,7 @@ fn offer_page(
         if page.first_symbol(place) == Some(symbol) {
             page.read_symbols(place, &mut symbols);
             let score = potential(symbols.len());
-            if top.accepts(score, &name) {
+            if top.accepts(score, &name) && !hidden.holds(&name) {
                 let spot = Spot::Page(Place::new(number, place));
                 top.push(Ranked { score, name, spot });
             }
@@ -142,6 +142,7 @@ fn offer_page(
 fn offer_base(
     reader: &Reader<'_>,
     symbol: SymbolId,
+    hidden: &Hidden,
     top: &mut TopK,
     cancel: &Cancel,
 ) -> Result<(), Cancelled> {
@@ -173,7 +174,7 @@ fn offer_base(
                 }
                 let (_, length) = reader.range(rank);
                 let score = potential(length);
-                if top.accepts(score, &name) {
+                if top.accepts(score, &name) && !hidden.holds_rank(rank) {
                     let spot = Spot::Base(rank);
                     top.push(Ranked { score, name, spot });
                 }

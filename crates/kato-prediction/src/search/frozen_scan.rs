@@ -640,7 +640,8 @@ fn offer(
     let Some(score) = candidates.score_pattern(symbols, lengths.as_deref(), common)? else {
         return Ok(());
     };
-    if can_rank(top.threshold().copied(), score, rank) && candidates.passes()? {
+    let is_best = can_rank(top.threshold().copied(), score, rank);
+    if is_best && !candidates.hidden().holds_rank(rank) && candidates.passes()? {
         top.push(FoundRank { score, rank });
     }
     Ok(())

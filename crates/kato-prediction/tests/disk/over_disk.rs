@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use kato_model::{EmotiveMap, Event, PatternName};
+use kato_model::{EmotiveMap, Event, KatoGeneration, PatternName};
 use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use kato_prediction::{PatternIndex, PredictionConfig};
 use proptest::collection::vec;
@@ -226,6 +226,7 @@ prop_compose! {
         ],
     ) -> PredictionConfig {
         PredictionConfig {
+            generation: KatoGeneration::V3_10,
             recall_threshold,
             max_predictions,
             use_token_matching,

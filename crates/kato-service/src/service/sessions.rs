@@ -45,7 +45,8 @@ impl Service {
         let given = new.config.unwrap_or_default();
         // As in KATO, one setting that is out of range makes all of them count as not given, and
         // the session is created all the same.
-        let given = SessionConfigChange::at_creation(&given).unwrap_or_default();
+        let given = SessionConfigChange::at_creation(&given, shared.options.engine.generation)
+            .unwrap_or_default();
         let own = genes::shadowed(&given).collect();
         config.apply(given);
         check_settings(&config, most)?;
