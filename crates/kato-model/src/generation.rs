@@ -119,6 +119,30 @@ rules! {
     swallows_final_learn since V6;
     /// Returns whether patterns can be retired and purged.
     can_retire since V6;
+    /// Returns whether a server tells the number of a node's patterns (`GET /patterns/count`).
+    counts_patterns since V5;
+    /// Returns whether health and the event stream of a server tell the process that answers.
+    tells_worker since V5;
+    /// Returns whether a server's own failures are objects with a code, under `error`. Before, they were
+    /// a `detail`.
+    failures_have_codes since V5;
+    /// Returns whether pages of other origins must not send credentials where all origins are allowed.
+    refuses_credentials since V5;
+    /// Returns whether the message of a learn tells the events that were learned. Before, it told those
+    /// that were left: none.
+    learn_tells_events since V6;
+    /// Returns whether the message that there is no pattern names it as it was asked for. Before, it
+    /// had no prefix.
+    names_missing_patterns_as_asked since V6;
+    /// Returns whether the notice of endpoints outside of sessions tells what to use, and no more.
+    notices_are_short since V6;
+    /// Returns whether the answer to an observation has a place for what was found near its vector, null
+    /// unless the session asks for it.
+    // Documents leave open whether it is there when nobody asks; the recorded server has it.
+    answers_vector_search since V6;
+    /// Returns whether the name of a knowledge base keeps nothing but ASCII letters, digits and `_` of
+    /// the ids that it is made of. Before, thirteen characters were replaced.
+    processor_ids_are_words since V5;
 }
 
 impl fmt::Display for KatoGeneration {

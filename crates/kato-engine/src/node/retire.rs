@@ -54,7 +54,58 @@ pub enum PurgeStatus {
     Completed,
 }
 
+impl Retired {
+    /// Returns what retiring names comes to for a node with these tombstones, which become those of
+    /// after it. For who writes down what is to be done before it is.
+    pub fn of(tombstones: &mut Tombstones, names: &[PatternName]) -> Self {
+        let mut outcome = Self::default();
+        for name in distinct(names) {
+            match tombstones.retire(name) {
+                true => outcome.retired.push(name),
+                false => outcome.already_retired.push(name),
+            }
+        }
+        outcome
+    }
+}
+
+impl Unretired {
+    /// Returns what un-retiring names comes to; see [`Retired::of`].
+    pub fn of(tombstones: &mut Tombstones, names: &[PatternName]) -> Self {
+        let mut outcome = Self::default();
+        for name in distinct(names) {
+            match tombstones.raise(&name) {
+                true => outcome.un_retired.push(name),
+                false => outcome.not_retired.push(name),
+            }
+        }
+        outcome
+    }
+}
+
 impl Purged {
+    /// Returns what purging names comes to, or without names the first `most` retired ones; see
+    /// [`Retired::of`].
+    pub fn of(tombstones: &mut Tombstones, names: Option<&[PatternName]>, most: usize) -> Self {
+        let mut outcome = Self::default();
+        let chosen: Vec<PatternName> = match names {
+            None => tombstones.unpurged().take(most).collect(),
+            Some(names) => distinct(names).collect(),
+        };
+        for name in chosen {
+            match tombstones.get(&name) {
+                None => drop(outcome.failed.insert(name, NOT_RETIRED.to_owned())),
+                Some(Tombstone::Purged) => {}
+                Some(_) => outcome.purged.push(name),
+            }
+        }
+        for &name in &outcome.purged {
+            tombstones.purge(name);
+        }
+        outcome.remaining = tombstones.unpurged().count();
+        outcome
+    }
+
     /// Returns how it ended.
     #[must_use]
     pub fn status(&self) -> PurgeStatus {
@@ -99,16 +150,8 @@ impl Node {
     ///
     /// [`EngineError::Store`] when the store cannot keep it; then nothing is retired.
     pub fn retire(&self, names: &[PatternName]) -> Result<Retired, EngineError> {
-        self.shared.change_tombstones(self.node_idx, |tombstones| {
-            let mut outcome = Retired::default();
-            for name in distinct(names) {
-                match tombstones.retire(name) {
-                    true => outcome.retired.push(name),
-                    false => outcome.already_retired.push(name),
-                }
-            }
-            outcome
-        })
+        self.shared
+            .change_tombstones(self.node_idx, |tombstones| Retired::of(tombstones, names))
     }
 
     /// Takes back that patterns are retired. What was purged meanwhile is still gone, and may be learned
@@ -118,16 +161,8 @@ impl Node {
     ///
     /// As [`retire`](Self::retire).
     pub fn unretire(&self, names: &[PatternName]) -> Result<Unretired, EngineError> {
-        self.shared.change_tombstones(self.node_idx, |tombstones| {
-            let mut outcome = Unretired::default();
-            for name in distinct(names) {
-                match tombstones.raise(&name) {
-                    true => outcome.un_retired.push(name),
-                    false => outcome.not_retired.push(name),
-                }
-            }
-            outcome
-        })
+        self.shared
+            .change_tombstones(self.node_idx, |tombstones| Unretired::of(tombstones, names))
     }
 
     /// Removes retired patterns with all that they taught: their counts, those of their symbols, their
@@ -146,22 +181,7 @@ impl Node {
     pub fn purge(&self, names: Option<&[PatternName]>, most: usize) -> Result<Purged, EngineError> {
         let turn = self.shared.turn();
         let mut tombstones = self.tombstones();
-        let mut outcome = Purged::default();
-        let chosen: Vec<PatternName> = match names {
-            None => tombstones.unpurged().take(most).collect(),
-            Some(names) => distinct(names).collect(),
-        };
-        for name in chosen {
-            match tombstones.get(&name) {
-                None => drop(outcome.failed.insert(name, NOT_RETIRED.to_owned())),
-                Some(Tombstone::Purged) => {}
-                Some(_) => outcome.purged.push(name),
-            }
-        }
-        for &name in &outcome.purged {
-            tombstones.purge(name);
-        }
-        outcome.remaining = tombstones.unpurged().count();
+        let outcome = Purged::of(&mut tombstones, names, most);
         if !outcome.purged.is_empty() {
             let ledgers = self.ledgers(&outcome.purged)?;
             turn.purge(self.node_idx, &tombstones, ledgers)?;
