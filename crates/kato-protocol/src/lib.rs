@@ -6,7 +6,7 @@
 //! * Work in a session: [`observation`], with [`Observation`] and what comes of learning;
 //!   [`sequence`], with [`Sequence`]; [`percept`] for what a session has seen last.
 //! * [`prediction`]: answers of any type, or of [`Prediction`].
-//! * [`node`]: what a node has learned.
+//! * [`node`]: what a node has learned; [`retirement`]: patterns that are taken back.
 //! * [`error`]: refusals, with [`ErrorBody`]. [`event`]: the WebSocket, with [`ServerEvent`].
 //! * [`monitoring`]: health, status, metrics and statistics.
 //! * [`extension`]: what kato-rs servers have beyond KATO, such as batches of [`BatchItem`]s.
@@ -25,6 +25,7 @@ pub mod node;
 pub mod observation;
 pub mod percept;
 pub mod prediction;
+pub mod retirement;
 pub mod sequence;
 pub mod session;
 

@@ -23,13 +23,14 @@ fn effective(genes: &Map<String, Value>) -> impl Iterator<Item = Map<String, Val
 pub(crate) fn apply(
     genes: &Map<String, Value>,
     config: &mut SessionConfig,
+    generation: KatoGeneration,
     is_own: impl Fn(&str) -> bool,
 ) -> bool {
     let before = config.clone();
     for change in effective(genes) {
         if !change.keys().any(|name| is_own(name)) {
             // A gene may be anything: KATO of October 2025 takes it, and fails when it is used.
-            let _ = config.update(&change, KatoGeneration::October2025);
+            let _ = config.update(&change, generation);
         }
     }
     *config != before

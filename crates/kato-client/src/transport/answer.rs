@@ -196,6 +196,7 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
             );
         }
         Ok(ErrorBody::Session { error }) => error.message,
+        Ok(ErrorBody::Failure { error }) => error.message,
         Ok(ErrorBody::Detail { detail }) => {
             // FastAPI's list of faults. Kato-rs servers of older builds have texts with this status.
             if status == 422
