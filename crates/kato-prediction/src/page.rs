@@ -119,6 +119,11 @@ impl Page {
         (!range.is_empty()).then(|| self.symbols.get(range.start))
     }
 
+    /// Returns the number of symbols of a pattern.
+    pub(crate) fn length_at(&self, place: u16) -> usize {
+        self.range(place).len()
+    }
+
     /// Finds the patterns in which `second` may follow `first`, in two ascending parts: in those of
     /// the first part it does. `lists` are those of `first`.
     pub(crate) fn places_of_pair<'a>(

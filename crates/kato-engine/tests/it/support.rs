@@ -1,7 +1,6 @@
 //! What several tests use.
 
 use kato_engine::{Engine, Observation, Sequence, Session, SessionConfig};
-use kato_model::KatoGeneration;
 use serde_json::Value;
 
 /// The only node of an engine in memory.
@@ -28,13 +27,6 @@ pub(crate) fn learn(session: &mut Session, text: &[&str]) -> String {
     let sequence = Sequence::new(words(text)).learn_at_end();
     let outcome = session.observe_sequence(sequence).unwrap();
     outcome.final_learned.unwrap().to_string()
-}
-
-pub(crate) fn config(json: &Value) -> SessionConfig {
-    let (config, error) =
-        SessionConfig::at_creation(json.as_object().unwrap(), KatoGeneration::V3_10);
-    assert_eq!(error, None);
-    config
 }
 
 /// The rows of a file of JSON Lines in this crate's or a neighbour's folder.
