@@ -19,6 +19,7 @@ pub(crate) mod man;
 pub(crate) mod next;
 pub(crate) mod plan;
 pub(crate) mod predict;
+pub(crate) mod retire;
 pub(crate) mod runs;
 pub(crate) mod salvage;
 pub(crate) mod score;

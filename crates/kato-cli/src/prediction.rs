@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use indicatif::HumanCount;
-use kato_engine::{Node, SessionConfig};
+use kato_engine::{EngineOptions, Node, SessionConfig};
 use kato_hierarchy::unravel::Unraveller;
 use kato_hierarchy::{ActivationOptions, Hierarchy};
 use kato_model::Event;
@@ -280,7 +280,7 @@ pub(crate) fn configured(base: &SessionConfig, changes: &str) -> Result<SessionC
     };
     let mut config = base.clone();
     config
-        .update(changes)
+        .update(changes, EngineOptions::default().generation)
         .map_err(|error| as_usage(&error.into()))?;
     Ok(config)
 }

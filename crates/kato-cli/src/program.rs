@@ -10,7 +10,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::commands::cluster;
 use crate::commands::{
     analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
-    history, index, inspect, man, next, plan, predict, runs, salvage, score, serve, train, tune,
+    history, index, inspect, man, next, plan, predict, retire, runs, salvage, score, serve, train,
+    tune,
 };
 use crate::exit::{EXIT_CODES, failed};
 use crate::logging::LogArgs;
@@ -60,6 +61,8 @@ enum Command {
     Runs(runs::Args),
     Analyze(analyze::Args),
     Cleanup(cleanup::Args),
+    Retire(retire::Args),
+    Purge(retire::PurgeArgs),
     Estimate(Box<estimate::Args>),
     Plan(Box<plan::Args>),
     Tune(Box<tune::Args>),
@@ -111,6 +114,8 @@ impl Program {
             Command::Runs(args) => runs::main(&args),
             Command::Analyze(args) => analyze::main(&args),
             Command::Cleanup(args) => cleanup::main(&args),
+            Command::Retire(args) => retire::main(&args),
+            Command::Purge(args) => retire::purge_main(&args),
             Command::Estimate(mut args) => estimate::main(&mut args),
             Command::Plan(mut args) => plan::main(&mut args),
             Command::Tune(mut args) => tune::main(&mut args),

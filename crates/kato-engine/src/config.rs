@@ -2,12 +2,15 @@
 
 mod builder;
 mod change;
+mod rules;
 
 use std::collections::BTreeMap;
 
+use kato_model::KatoGeneration;
 use kato_prediction::PredictionConfig;
-use kato_prediction::config::{Filter, FilterSettings, RankMetric};
+use kato_prediction::config::{DEFAULT_GENERATION, Filter, FilterSettings, RankMetric};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 pub use self::builder::SessionConfigBuilder;
 pub use self::change::SessionConfigChange;
@@ -35,10 +38,30 @@ pub enum IndexerType {
     Faiss,
 }
 
-/// The configuration of one session, as KATO 3.10.1 has it.
+/// The content of the event that an observation with vectors adds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VectorEventMode {
+    /// The names of the nearest stored vectors, and its own.
+    #[default]
+    NeighborsPlusSelf,
+    /// Its own name alone: nothing is searched for.
+    SelfOnly,
+}
+
+impl VectorEventMode {
+    /// All of them, in the order in which KATO lists them.
+    pub const ALL: [Self; 2] = [Self::NeighborsPlusSelf, Self::SelfOnly];
+}
+
+/// The number of nearest vectors that are searched for where nothing else is set.
+const VECTOR_SEARCH_LIMIT: u64 = 3;
+
+/// The configuration of one session, as KATO has it.
 ///
-/// Serialises as the flat map of effective values that KATO answers; `fuzzy_token_threshold` and
-/// `affinity_emotive` are in it only when set. In process, create it with
+/// Serialises as the flat map of effective values that KATO 3.10.1 answers; `fuzzy_token_threshold`
+/// and `affinity_emotive` are in it only when set, and so are settings that came later. What another
+/// generation answers, [`settings`](Self::settings) returns. In process, create it with
 /// [`builder`](Self::builder), which checks every value; from JSON, with
 /// [`at_creation`](Self::at_creation) and [`update`](Self::update), which check what KATO checks.
 /// No value does harm: those out of range make every or no pattern a candidate.
@@ -46,17 +69,19 @@ pub enum IndexerType {
 /// ```
 /// use kato_engine::SessionConfig;
 /// use kato_engine::config::StmMode;
+/// use kato_model::KatoGeneration;
 ///
 /// let mut config = SessionConfig::builder()
 ///     .with_max_pattern_length(5)
 ///     .with_stm_mode(StmMode::Rolling)
 ///     .build()?;
 /// let changes = serde_json::json!({"recall_threshold": 0.3});
-/// config.update(changes.as_object().expect("it is an object"))?;
+/// config.update(changes.as_object().expect("it is an object"), KatoGeneration::V6)?;
 /// assert_eq!(config.recall_threshold, 0.3);
 ///
 /// let wrong = serde_json::json!({"max_predictions": 0});
-/// let error = config.update(wrong.as_object().expect("it is an object")).unwrap_err();
+/// let wrong = wrong.as_object().expect("it is an object");
+/// let error = config.update(wrong, KatoGeneration::V6).unwrap_err();
 /// assert_eq!(error.messages()["max_predictions"], "Must be an integer between 1 and 10000");
 /// # Ok::<(), kato_engine::config::ConfigError>(())
 /// ```
@@ -73,6 +98,17 @@ pub struct SessionConfig {
     pub recall_threshold: f64,
     /// Without effect.
     pub indexer_type: IndexerType,
+    /// What the event of an observation with vectors holds. Since 6.x.
+    #[serde(skip_serializing_if = "is_default")]
+    pub vector_event_mode: VectorEventMode,
+    /// How many nearest vectors are searched for, 1 to 100; their names become symbols of what is
+    /// learned. Default 3. Since 6.x.
+    #[serde(skip_serializing_if = "is_vector_search_limit")]
+    pub vector_search_limit: u64,
+    /// Whether the answer to an observation [tells](crate::VectorSearch) what the search found. Since
+    /// 6.x.
+    #[serde(skip_serializing_if = "is_default")]
+    pub return_vector_search_results: bool,
     /// Most predictions of an answer. Default 100.
     pub max_predictions: u64,
     /// Without effect, unless
@@ -132,6 +168,9 @@ impl Default for SessionConfig {
             persistence: 5,
             recall_threshold: 0.1,
             indexer_type: IndexerType::Vi,
+            vector_event_mode: VectorEventMode::default(),
+            vector_search_limit: VECTOR_SEARCH_LIMIT,
+            return_vector_search_results: false,
             max_predictions: 100,
             sort_symbols: true,
             process_predictions: true,
@@ -162,13 +201,47 @@ impl SessionConfig {
         SessionConfigBuilder::default()
     }
 
+    /// Returns the effective values that KATO of a generation answers (`session_config`).
+    #[must_use]
+    pub fn settings(&self, generation: KatoGeneration) -> Map<String, Value> {
+        let value = serde_json::to_value(self);
+        // It is a struct, so it is an object.
+        let Ok(Value::Object(mut settings)) = value else {
+            return Map::new();
+        };
+        if generation.has_vector_settings() {
+            let fuzzy = self.fuzzy_token_threshold.unwrap_or(0.0);
+            settings.insert("fuzzy_token_threshold".to_owned(), fuzzy.into());
+            let mode = serde_json::to_value(self.vector_event_mode).unwrap_or_default();
+            settings.insert("vector_event_mode".to_owned(), mode);
+            let limit = self.vector_search_limit;
+            settings.insert("vector_search_limit".to_owned(), limit.into());
+            let returns = self.return_vector_search_results;
+            settings.insert("return_vector_search_results".to_owned(), returns.into());
+        }
+        settings.retain(|name, _| change::has_setting(name, generation));
+        settings
+    }
+
+    /// Returns a stored configuration as a generation takes it: what it would refuse is the default.
+    #[must_use]
+    pub(crate) fn taken_by(mut self, generation: KatoGeneration) -> Self {
+        let is_refused = generation.needs_common_symbols()
+            && !(self.recall_threshold > 0.0 && self.recall_threshold <= 1.0);
+        if is_refused {
+            self.recall_threshold = Self::default().recall_threshold;
+        }
+        self
+    }
+
     /// Returns the settings that predictions depend on, with this configuration's own ranking
-    /// metric and kind of similarity.
+    /// metric and kind of similarity; its generation is the default.
     #[must_use]
     pub fn prediction(&self) -> PredictionConfig {
         // What does not fit is beyond any number of patterns or symbols in memory.
         let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         PredictionConfig {
+            generation: DEFAULT_GENERATION,
             recall_threshold: self.recall_threshold,
             max_predictions: size(self.max_predictions),
             use_token_matching: self.use_token_matching,
@@ -195,6 +268,15 @@ impl SessionConfig {
             },
         }
     }
+}
+
+/// Returns whether a value is the default, which JSON of earlier generations has no key for.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn is_vector_search_limit(limit: &u64) -> bool {
+    *limit == VECTOR_SEARCH_LIMIT
 }
 
 /// The stages of the filter pipeline by name.
@@ -226,6 +308,15 @@ impl ConfigError {
     #[must_use]
     pub const fn messages(&self) -> &BTreeMap<String, String> {
         &self.messages
+    }
+
+    /// Returns those of the [messages](Self::messages) that KATO 6 names by key in its answer
+    /// (`validation_errors`). Where there are none, it answers one text without keys.
+    #[must_use]
+    pub fn validation_errors(&self) -> BTreeMap<&str, &str> {
+        let named = |(key, _): &(&String, &String)| change::is_named(key);
+        let messages = self.messages.iter().filter(named);
+        messages.map(|(key, text)| (&**key, &**text)).collect()
     }
 }
 

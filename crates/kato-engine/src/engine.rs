@@ -1,6 +1,7 @@
 //! The engine: nodes over a store, and the commits that make what they learned durable.
 
 mod adopt;
+mod bury;
 mod commit;
 mod damage;
 

@@ -99,6 +99,16 @@ pub enum EngineError {
         /// Its value.
         value: f64,
     },
+    /// The pattern is retired.
+    #[error(
+        "learn pattern {name} of node {node:?}: it is retired; un-retire it before it is learned again"
+    )]
+    Retired {
+        /// The node.
+        node: String,
+        /// The pattern.
+        name: PatternName,
+    },
     /// The node's index is full.
     #[error("learn pattern {name}")]
     Index {
@@ -156,6 +166,7 @@ impl EngineError {
             Self::LoadMemoryFull { .. } => ErrorClass::NoRoom,
             Self::Cancelled(_) => ErrorClass::Interrupted,
             Self::UnknownNode { .. } => ErrorClass::Usage,
+            Self::Retired { .. } => ErrorClass::Conflict,
             _ => ErrorClass::Other,
         }
     }

@@ -29,7 +29,7 @@ pub mod options;
 mod pending;
 pub mod session;
 mod state;
-mod vectors;
+pub mod vectors;
 
 pub use config::SessionConfig;
 pub use engine::{Engine, PendingCommit};
@@ -38,3 +38,4 @@ pub use node::{LearnOutcome, Node};
 pub use observation::Observation;
 pub use options::EngineOptions;
 pub use session::{Sequence, Session};
+pub use vectors::VectorSearch;

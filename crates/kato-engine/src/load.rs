@@ -183,7 +183,14 @@ impl<'a> Loader<'a> {
             Some(totals) => (totals.learns, totals.learned_symbols),
             None => (self.learns, self.learned_symbols),
         };
-        let memory = NodeMemory::loaded(self.index, vectors, self.windows, learns, learned_symbols);
+        let tombstones = store.tombstones(node_idx);
+        let tombstones =
+            tombstones.map_err(EngineError::store("read which patterns are retired"))?;
+        let mut memory =
+            NodeMemory::loaded(self.index, vectors, self.windows, learns, learned_symbols);
+        if !tombstones.is_empty() {
+            memory.set_tombstones(tombstones);
+        }
         Ok(Loaded {
             memory,
             latest_epoch,

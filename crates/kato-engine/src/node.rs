@@ -3,6 +3,7 @@
 mod cell;
 mod lesson;
 mod memory;
+mod retire;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +18,7 @@ pub use self::cell::RELOAD_AFTER;
 pub use self::lesson::Lesson;
 pub(crate) use self::lesson::LessonRef;
 pub(crate) use self::memory::{NodeMemory, Windows};
+pub use self::retire::{PurgeStatus, Purged, Retired, Unretired};
 use crate::engine::Shared;
 use crate::session::SessionState;
 use crate::{EngineError, EngineOptions, Session, SessionConfig};
@@ -109,9 +111,11 @@ impl Node {
         self.resume(config, SessionState::default())
     }
 
-    /// Creates a session that goes on from a stored state.
+    /// Creates a session that goes on from a stored state. What the engine's generation refuses of its
+    /// configuration is the default.
     #[must_use]
     pub fn resume(&self, config: SessionConfig, state: SessionState) -> Session {
+        let config = config.taken_by(self.options().generation);
         Session::new(self.clone(), config, state)
     }
 
@@ -147,6 +151,7 @@ impl Node {
             return Ok(Predictions::default());
         }
         let mut prediction = config.prediction();
+        prediction.generation = self.options().generation;
         // KATO 3.10.1 accepts both settings for a session and follows those of its process
         // (docs/compatibility.md).
         if !self.options().session_rank_sort_algo {
@@ -374,8 +379,8 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// [`EngineError::EmotiveRange`], [`EngineError::VectorNotFinite`]; [`EngineError::Index`] when
-    /// the node is full; [`EngineError::Store`] when an automatic commit was due and failed.
+    /// [`EngineError::EmotiveRange`], [`EngineError::VectorNotFinite`]; [`EngineError::Retired`] when
+    /// the pattern is retired; [`EngineError::Index`] when the node is full; [`EngineError::Store`] when an automatic commit was due and failed.
     pub fn teach(&self, lesson: &Lesson) -> Result<LearnOutcome, EngineError> {
         lesson.check_values()?;
         // Before the learn, so that an error of the store leaves the lesson unlearned.
@@ -406,9 +411,9 @@ impl Node {
         Ok(())
     }
 
-    /// Returns the names of up to three stored vectors nearest to a vector, nearest first.
-    pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {
-        self.cell().read().nearest(elements)
+    /// Returns distances and names of the stored vectors nearest to a vector, nearest first.
+    pub(crate) fn nearest(&self, elements: &[f64], most: usize) -> Vec<(f64, VectorName)> {
+        self.cell().read().nearest(elements, most)
     }
 
     /// Refuses vectors that are not as long as those before, or as each other, where the
@@ -479,6 +484,12 @@ impl Node {
         // What it learns lies where the index says, so the index is looked at first.
         self.read_index(|_, index| index.base().is_some() && index.frequency(&name) > 0)?;
         let mut memory = self.cell().write_index();
+        if memory.tombstones().get(&name).is_some() {
+            return Err(EngineError::Retired {
+                node: self.name().to_owned(),
+                name,
+            });
+        }
         // Under the lock of the learn itself, so that no other learn comes between.
         check(&memory)?;
         let learned = memory.learn(prepared, &self.shared);

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
 use crate::options::Limits;
-use crate::vectors::N_NEAREST;
 
 /// Greatest magnitude of an emotive: sums over 2⁶⁴ learns of a thousand maps stay finite.
 const EMOTIVE_MAGNITUDE: f64 = 1e100;
@@ -112,11 +111,15 @@ impl Observation {
         self.strings.is_empty() && self.vectors.is_empty()
     }
 
-    /// Returns the most bytes that the symbols of its event can have.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Returns the most bytes that the symbols of its event can have, where so many nearest vectors are
+    /// searched for.
+    pub(crate) fn bytes(&self, n_nearest: usize) -> usize {
         // The vector's own name and those of the nearest: a prefix and 40 hexadecimal digits each.
-        const NAMES: usize = (VECTOR_PREFIX.len() + 40) * (1 + N_NEAREST);
-        let names = if self.vectors.is_empty() { 0 } else { NAMES };
+        const NAME: usize = VECTOR_PREFIX.len() + 40;
+        let names = match self.vectors.is_empty() {
+            true => 0,
+            false => NAME * (1 + n_nearest),
+        };
         self.strings.iter().map(String::len).sum::<usize>() + names
     }
 

@@ -1,10 +1,10 @@
-//! The options of an engine: KATO 3.10.1's oddities or their sound variants, and limits
+//! The options of an engine: the generation of KATO, its oddities or their sound variants, and limits
 //! against hostile input.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
-use kato_model::AttributeLimits;
-use kato_prediction::config::RankMetric;
+use kato_model::{AttributeLimits, KatoGeneration};
+use kato_prediction::config::{DEFAULT_GENERATION, RankMetric};
 
 /// The patterns that the emotives and metadata of observations are attached to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,10 +20,13 @@ pub enum AttributeScope {
 
 /// The options of all nodes of an engine.
 ///
-/// The defaults are those of KATO 3.10.1.
+/// The defaults are those of KATO.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct EngineOptions {
+    /// The generation of KATO whose answers are given. No session changes it. Default:
+    /// [`DEFAULT_GENERATION`].
+    pub generation: KatoGeneration,
     /// Whether strings of an observation are sorted (KATO's environment variable `SORT_SYMBOLS`).
     /// Default `true`.
     pub sort_symbols: bool,
@@ -70,6 +73,7 @@ pub struct EngineOptions {
 impl Default for EngineOptions {
     fn default() -> Self {
         Self {
+            generation: DEFAULT_GENERATION,
             sort_symbols: true,
             session_sort_symbols: false,
             rank_sort_algo: RankMetric::Potential,

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use kato_model::{AttributeLimits, Attributes, Event, Metadata, PatternName, VectorName};
+use kato_model::{
+    AttributeLimits, Attributes, EmotiveMap, Event, Metadata, PatternName, VectorName,
+};
 
 /// Learns that the store does not have yet. The content of patterns is in the node's index, and here
 /// as well where it would be lost with an index on the disk.
@@ -153,6 +155,19 @@ impl Pending {
     pub(crate) fn metadata(&self, name: &PatternName) -> Option<&Metadata> {
         let attributes = self.learned.get(name)?.attributes.as_ref()?;
         Some(&attributes.metadata)
+    }
+
+    /// Returns what is pending for the affinities of a pattern's symbols.
+    pub(crate) fn affinity(&self, name: &PatternName) -> Option<&EmotiveMap> {
+        let attributes = self.learned.get(name)?.attributes.as_ref()?;
+        Some(&attributes.affinity)
+    }
+
+    /// Removes the learns of a pattern, and returns how many there were.
+    pub(crate) fn remove(&mut self, name: &PatternName) -> u64 {
+        let count = self.learned.remove(name).map_or(0, |learned| learned.count);
+        self.calls -= count;
+        count
     }
 
     pub(crate) fn learned(&self) -> impl Iterator<Item = (&PatternName, &Learned)> {

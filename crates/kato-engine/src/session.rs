@@ -13,7 +13,7 @@ use crate::node::Lesson;
 use crate::observation::{SummedVector, check_limit};
 use crate::state::{LastObservation, MAX_RETAINED};
 pub use crate::state::{Percept, SessionState};
-use crate::{EngineError, LearnOutcome, Node, Observation, SessionConfig};
+use crate::{EngineError, LearnOutcome, Node, Observation, SessionConfig, VectorSearch};
 
 /// One user's conversation with a node, created by [`Node::session`] or [`Node::resume`].
 ///
@@ -37,7 +37,7 @@ pub struct Session {
 }
 
 /// The answer to an observation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Observed {
     /// Events in the short-term memory, after an auto-learn.
@@ -46,6 +46,10 @@ pub struct Observed {
     pub time: u64,
     /// The pattern that was learned automatically, if any.
     pub auto_learned: Option<PatternName>,
+    /// The search for vectors near the observation's own, if there is one and
+    /// [`return_vector_search_results`](SessionConfig::return_vector_search_results) is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vector_search: Option<Box<VectorSearch>>,
 }
 
 impl Session {
@@ -127,8 +131,8 @@ impl Session {
     /// Adds an event to the short-term memory, which is learned when it reaches
     /// `max_pattern_length`.
     ///
-    /// Strings are sorted; vectors are added up to one symbol, which the names of up to three
-    /// stored vectors join that are nearest to it. An observation without strings and vectors adds
+    /// Strings are sorted; vectors are added up to one symbol, which the names of the stored vectors
+    /// join that are nearest to it, as many as the settings say. An observation without strings and vectors adds
     /// no event and still counts for time, emotives and metadata.
     ///
     /// # Errors
@@ -144,9 +148,12 @@ impl Session {
         if self.learns_at(self.state.stm.len() + 1) {
             self.node.commit_if_due()?;
         }
-        let auto_learned = self.apply_observation(observation, vector)?;
+        let applied = self.apply_observation(observation, vector)?;
         self.trim();
-        Ok(self.observed(auto_learned.and_then(LearnOutcome::name)))
+        Ok(Observed {
+            vector_search: applied.search,
+            ..self.observed(applied.learned.and_then(LearnOutcome::name))
+        })
     }
 
     /// Takes in several observations as one operation; see [`Sequence`].
@@ -154,7 +161,8 @@ impl Session {
     /// # Errors
     ///
     /// As [`observe`](Self::observe), for any of the observations, all of which are checked before
-    /// the first is taken in. Should the node's index turn out to be full on the way, the session
+    /// the first is taken in; but not of the learn at the end, where the engine's generation
+    /// [swallows it](kato_model::KatoGeneration::swallows_final_learn). Should the node's index turn out to be full on the way, the session
     /// is as before, and the node keeps what it learned by then.
     pub fn observe_sequence(&mut self, sequence: Sequence) -> Result<SequenceOutcome, EngineError> {
         let limits = &self.node.options().limits;
@@ -165,7 +173,9 @@ impl Session {
         )?;
         // Added up for the whole sequence, so that no event can turn out to be too large when
         // others are learned already.
-        let bytes = sequence.items.iter().map(|item| item.observation.bytes());
+        let n_nearest = self.n_nearest();
+        let items = sequence.items.iter();
+        let bytes = items.map(|item| item.observation.bytes(n_nearest));
         let bytes = bytes.fold(self.stm_bytes, usize::saturating_add);
         check_limit(STM_BYTES, bytes, limits.stm_bytes)?;
         let check = |item: &SequenceItem| item.observation.check(limits);
@@ -262,6 +272,7 @@ impl Session {
             stm_length: self.state.stm.len(),
             time: self.state.time,
             auto_learned,
+            vector_search: None,
         }
     }
 

@@ -12,17 +12,21 @@
 //! all, a search O(log² n) in few dimensions; from about ten dimensions on it nears a scan, as
 //! for every exact tree.
 
+mod account;
+
 use std::collections::HashSet;
 
 use acap::coords::Coordinates;
-use acap::distance::Proximity;
+use acap::distance::{Distance as _, Proximity};
 use acap::euclid::{EuclideanDistance, euclidean_distance};
 use acap::kd::FlatKdTree;
 use acap::knn::{NearestNeighbors as _, Neighborhood};
 use kato_model::VectorName;
 
-/// Number of stored vectors whose names join that of an observation's own, as in KATO 3.10.1.
-pub(crate) const N_NEAREST: usize = 3;
+pub use self::account::{Metric, ScoreDirection, VectorMatch, VectorSearch, VectorSource};
+
+/// Most stored vectors that a search is asked for.
+pub(crate) const MOST_NEAREST: usize = 100;
 
 /// Number of vectors in the list at which they go into a tree.
 const TAIL: usize = 64;
@@ -114,10 +118,11 @@ impl VectorIndex {
         self.dimension
     }
 
-    /// Returns the names of the nearest vectors, at most [`N_NEAREST`]; of equally near ones the
+    /// Returns distances and names of the nearest vectors, at most `most`; of equally near ones the
     /// smaller names. None for a vector of another dimension.
-    pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {
-        if self.dimension != Some(elements.len())
+    pub(crate) fn nearest(&self, elements: &[f64], most: usize) -> Vec<(f64, VectorName)> {
+        if most == 0
+            || self.dimension != Some(elements.len())
             || elements.iter().any(|element| !element.is_finite())
         {
             return Vec::new();
@@ -125,7 +130,8 @@ impl VectorIndex {
         let query = Query(elements);
         let mut nearest = Nearest {
             query: &query,
-            found: Vec::with_capacity(N_NEAREST + 1),
+            most,
+            found: Vec::new(),
         };
         // What one tree found bounds the search in the next.
         for tree in &self.trees {
@@ -134,7 +140,10 @@ impl VectorIndex {
         for point in &self.tail {
             nearest.consider(point);
         }
-        nearest.found.into_iter().map(|(_, name)| name).collect()
+        let found = nearest.found.into_iter();
+        found
+            .map(|(distance, name)| (distance.value(), name))
+            .collect()
     }
 
     /// Builds a tree of the list and of all trees that are not larger.
@@ -158,6 +167,7 @@ impl VectorIndex {
 /// The nearest vectors so far, nearest first, ties by name.
 struct Nearest<'k> {
     query: &'k Query<'k>,
+    most: usize,
     found: Vec<(EuclideanDistance<f64>, VectorName)>,
 }
 
@@ -169,7 +179,7 @@ impl<'k> Neighborhood<&'k Query<'k>, &Point> for Nearest<'k> {
     fn contains<D: PartialOrd<EuclideanDistance<f64>>>(&self, distance: D) -> bool {
         // Inclusive: an equally near vector may have a smaller name.
         self.found
-            .get(N_NEAREST - 1)
+            .get(self.most - 1)
             .is_none_or(|(farthest, _)| distance <= *farthest)
     }
 
@@ -181,7 +191,7 @@ impl<'k> Neighborhood<&'k Query<'k>, &Point> for Nearest<'k> {
             };
             let place = self.found.partition_point(is_before);
             self.found.insert(place, (distance, point.name));
-            self.found.truncate(N_NEAREST);
+            self.found.truncate(self.most);
         }
         distance
     }
@@ -193,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    fn scan(points: &[Vec<f64>], target: &[f64]) -> Vec<VectorName> {
+    fn scan(points: &[Vec<f64>], target: &[f64], most: usize) -> Vec<VectorName> {
         let mut all: Vec<(f64, VectorName)> = points
             .iter()
             .map(|point| {
@@ -208,7 +218,7 @@ mod tests {
             .collect();
         all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         all.dedup_by_key(|(_, name)| *name);
-        all.truncate(N_NEAREST);
+        all.truncate(most);
         all.into_iter().map(|(_, name)| name).collect()
     }
 
@@ -227,8 +237,11 @@ mod tests {
             points in prop::collection::vec(
                 prop::collection::vec(prop::sample::select(vec![0.0, 5e-324, 1.0, 2.0, -1.5, 1e308, -1e308]), 3), 0..400),
             target in prop::collection::vec(prop::sample::select(vec![0.0, 1.0, 1.25, -1e308]), 3),
+            most in prop::sample::select(vec![1, 2, 3, 20, MOST_NEAREST]),
         ) {
-            prop_assert_eq!(index(&points).nearest(&target), scan(&points, &target));
+            let found = index(&points).nearest(&target, most).into_iter();
+            let found: Vec<VectorName> = found.map(|(_, name)| name).collect();
+            prop_assert_eq!(found, scan(&points, &target, most));
         }
     }
 
@@ -237,7 +250,7 @@ mod tests {
         let mut vectors = index(&[vec![1.0, 2.0, 3.0]]);
         let other = [4.0, 6.0];
         assert!(!vectors.insert(VectorName::of_vector(&other), &other));
-        assert!(vectors.nearest(&other).is_empty());
+        assert!(vectors.nearest(&other, 3).is_empty());
         assert!(!VectorIndex::default().insert(VectorName::of_vector(&[]), &[]));
     }
 }

@@ -74,6 +74,35 @@ pub fn add_emotives(sums: &mut EmotiveMap, more: &EmotiveMap) {
     }
 }
 
+/// Share of a sum below which what is left of it after a subtraction counts as nothing.
+const NOTHING: f64 = 1e-12;
+
+/// Subtracts emotives from sums of them, key by key: takes back what [`add_emotives`] added. What is
+/// left within rounding errors is nothing; a key without a sum stays without.
+///
+/// ```
+/// use kato_model::EmotiveMap;
+/// use kato_model::emotives::remove_emotives;
+///
+/// let mut sums = EmotiveMap::from([("fear".to_owned(), -1.0), ("joy".to_owned(), 0.75)]);
+/// let less = EmotiveMap::from([("fear".to_owned(), -1.0), ("awe".to_owned(), 2.0)]);
+/// remove_emotives(&mut sums, &less);
+/// assert_eq!(sums, EmotiveMap::from([("joy".to_owned(), 0.75)]));
+/// ```
+pub fn remove_emotives(sums: &mut EmotiveMap, less: &EmotiveMap) {
+    for (key, &value) in less {
+        let Some(sum) = sums.get_mut(key) else {
+            continue;
+        };
+        let left = *sum - value;
+        if left.abs() < NOTHING * value.abs().max(1.0) {
+            sums.remove(key);
+        } else {
+            *sum = left.clamp(f64::MIN, f64::MAX);
+        }
+    }
+}
+
 /// Returns the one map that KATO's MongoDB generation learns from an observation's accumulated
 /// maps.
 ///

@@ -3,9 +3,6 @@
 //! Each rule says which generations have it, so that the choices, also the uncertain ones, are seen in one
 //! place. Nothing else compares versions.
 
-mod http;
-mod sessions;
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -65,6 +62,94 @@ impl KatoGeneration {
     }
 }
 
+/// Defines rules: functions of a generation, each true from one generation on.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident since $first:ident;)*) => {
+        /// Rules that changed, each with the first generation that has it.
+        impl KatoGeneration {
+            $(
+                $(#[$doc])*
+                #[doc = ""]
+                #[doc = concat!("From [`", stringify!($first), "`](Self::", stringify!($first), ") on.")]
+                #[must_use]
+                pub const fn $name(self) -> bool {
+                    self as u8 >= Self::$first as u8
+                }
+            )*
+        }
+    };
+}
+
+rules! {
+    /// Returns whether settings, percepts and what was observed belong to the session, and observed
+    /// attributes outlive a learn. Before, the sessions of a node shared all of them, as genes.
+    keeps_sessions_apart since V3_10;
+    /// Returns whether symbols are told with their counts and affinities, and training can be finalized.
+    tells_symbols since V3_10;
+    /// Returns whether `anomalies` are a flat list of symbols, and what matched although it differs
+    /// has a key of its own, `fuzzy_matches`.
+    anomalies_are_flat since V5;
+    /// Returns whether past, present and future, what is missing and what is extra are told by the
+    /// positions that match, and not by membership of symbols.
+    segments_by_position since V5;
+    /// Returns whether of equally good patterns the later name comes first. Before, the order was
+    /// random, and here the earlier name comes first.
+    ties_descend since V5;
+    /// Returns whether the settings that have no rule of their own are checked when a session is
+    /// changed, too.
+    checks_all_settings since V5;
+    /// Returns whether a recall threshold of 0 is refused, and with it all patterns that share nothing
+    /// with the state.
+    needs_common_symbols since V6;
+    /// Returns whether the filter `length` and its two ratios are gone.
+    has_no_length_filter since V6;
+    /// Returns whether settings are refused at creation as they are when they are changed: all faulty
+    /// ones are named. Before, one wrong value made all be defaults, without a word.
+    refuses_at_creation since V6;
+    /// Returns whether `use_token_matching` sets `sort_symbols` at creation, too.
+    matching_sets_sorting_at_creation since V6;
+    /// Returns whether sessions have settings of vectors: what the event of a vector holds, how many
+    /// nearest ones are searched for, and whether the answer tells them.
+    has_vector_settings since V6;
+    /// Returns whether a state of one symbol is answered by the same code as all others.
+    ///
+    /// 5.x had events in place of flat lists there, with the metrics of before. That was read and never
+    /// measured, so its answers are taken for those of 3.10.
+    single_symbols_are_ordinary since V6;
+    /// Returns whether entropies and `tfidf_score` are always those of the whole pattern. Before, they
+    /// were those of its present until training was finalized.
+    describes_whole_patterns since V6;
+    /// Returns whether a failure of the learn at the end of a sequence is swallowed: the observations
+    /// stay, and the answer has no name.
+    swallows_final_learn since V6;
+    /// Returns whether patterns can be retired and purged.
+    can_retire since V6;
+    /// Returns whether a server tells the number of a node's patterns (`GET /patterns/count`).
+    counts_patterns since V5;
+    /// Returns whether health and the event stream of a server tell the process that answers.
+    tells_worker since V5;
+    /// Returns whether a server's own failures are objects with a code, under `error`. Before, they were
+    /// a `detail`.
+    failures_have_codes since V5;
+    /// Returns whether pages of other origins must not send credentials where all origins are allowed.
+    refuses_credentials since V5;
+    /// Returns whether the message of a learn tells the events that were learned. Before, it told those
+    /// that were left: none.
+    learn_tells_events since V6;
+    /// Returns whether the message that there is no pattern names it as it was asked for. Before, it
+    /// had no prefix.
+    names_missing_patterns_as_asked since V6;
+    /// Returns whether the notice of endpoints outside of sessions tells what to use, and no more.
+    notices_are_short since V6;
+    /// Returns whether the answer to an observation has a place for what was found near its vector, null
+    /// unless the session asks for it.
+    // Documents leave open whether it is there when nobody asks; the recorded server has it.
+    answers_vector_search since V6;
+    /// Returns whether the name of a knowledge base keeps nothing but ASCII letters, digits and `_` of
+    /// the ids that it is made of. Before, thirteen characters were replaced.
+    processor_ids_are_words since V5;
+}
+
 impl fmt::Display for KatoGeneration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -104,6 +189,18 @@ impl FromStr for KatoGeneration {
 #[cfg(test)]
 mod tests {
     use super::KatoGeneration as G;
+
+    #[test]
+    fn a_rule_holds_from_its_generation_on() {
+        for (rule, first) in [
+            (G::ties_descend as fn(G) -> bool, G::V5),
+            (G::describes_whole_patterns, G::V6),
+        ] {
+            for generation in G::ALL {
+                assert_eq!(rule(generation), generation >= first);
+            }
+        }
+    }
 
     #[test]
     fn what_is_displayed_is_read() {

@@ -8,7 +8,7 @@ use crate::hex;
 pub use crate::literal::{write_events_literal, write_symbol_literal};
 use crate::name::PatternName;
 pub use crate::name::{NAME_PREFIX, ParsePatternNameError, Prefixed};
-pub use crate::processor_id::processor_id;
+pub use crate::processor_id::{processor_id, processor_id_in};
 pub use crate::run_name::InvalidRunName;
 
 /// The text between events in the hashed text. Prepared fragments end with it; the last one is cut

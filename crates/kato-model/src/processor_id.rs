@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use md5::{Digest as _, Md5};
 
+use crate::KatoGeneration;
+
 /// Longest processor id, in characters.
 const MAX_CHARS: usize = 60;
 /// Characters set aside for the hash of a shortened node id, with the underscores around it.
@@ -26,13 +28,39 @@ const HASH_CHARS: usize = 10;
 /// ```
 #[must_use]
 pub fn processor_id(node_id: &str, service_name: &str) -> String {
-    let node = node_id.replace(
-        [
+    processor_id_in(KatoGeneration::V3_10, node_id, service_name)
+}
+
+/// Returns the processor id that a server of a generation gives a node.
+///
+/// Up to 3.10 it is [`processor_id`]. From 5.x on every character of either name that is no ASCII
+/// letter or digit becomes `_`, so that more ids share a knowledge base: `me@et` and `me#et` do.
+///
+/// # Examples
+///
+/// ```
+/// use kato_model::{KatoGeneration, naming::processor_id_in};
+///
+/// assert_eq!(processor_id_in(KatoGeneration::V3_10, "me@et", "kato"), "me@et_kato");
+/// assert_eq!(processor_id_in(KatoGeneration::V6, "me@et", "kato"), "me_et_kato");
+/// ```
+#[must_use]
+pub fn processor_id_in(generation: KatoGeneration, node_id: &str, service_name: &str) -> String {
+    let (node, service) = if generation.processor_ids_are_words() {
+        let is_other = |c: char| !c.is_ascii_alphanumeric();
+        (
+            node_id.replace(is_other, "_"),
+            service_name.replace(is_other, "_"),
+        )
+    } else {
+        const REPLACED: [char; 13] = [
             '/', '\\', '.', '"', '$', '*', '<', '>', ':', '|', '?', '-', ' ',
-        ],
-        "_",
-    );
-    let service = service_name.replace('-', "_");
+        ];
+        (
+            node_id.replace(REPLACED, "_"),
+            service_name.replace('-', "_"),
+        )
+    };
     let id = format!("{node}_{service}");
     // KATO counts characters, as Python's `len` does, and not bytes.
     if id.chars().count() <= MAX_CHARS {

@@ -25,7 +25,9 @@ const MOST_PAIRS: usize = 8;
 ///
 /// So m/p lies in m/L..=m/(m+d). The larger value bounds the score where snr ≥ 0, the smaller where
 /// snr < 0. All operations are those of the score itself, and rounding is monotone, so the bound
-/// also holds for the rounded score. The maximum over m = 1..=o and all B that g allows bounds it
+/// also holds for the rounded score. Where matches are moved to equal symbols, they stay as many, and in
+/// order, with the blocks that were found; only the gaps say nothing any more, so d is 0. One block of a
+/// plain pattern is not moved: there is no event to join, and no closer place. The maximum over m = 1..=o and all B that g allows bounds it
 /// whatever m and B are. Where snr ≥ 0, more blocks only lower it, as 1/B falls and d grows.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
@@ -46,6 +48,9 @@ pub(crate) struct BoundRules {
     pub(crate) keeps_unmatched: bool,
     /// Whether different symbols may match, so that overlap bounds nothing.
     pub(crate) is_fuzzy: bool,
+    /// Whether matches are moved to equal symbols of the pattern, so that there may be fewer gaps between
+    /// them than between blocks.
+    pub(crate) by_position: bool,
 }
 
 impl Bounds {
@@ -64,13 +69,14 @@ impl Bounds {
                 .find(|&lcs| token_similarity(lcs, lengths.start() + state_length) >= threshold)
                 .unwrap_or(usize::MAX),
         };
+        let rules = &rules;
         let upper = if rules.is_fuzzy {
             // Symbols match that are not equal, so the overlap bounds no score.
             vec![vec![f64::INFINITY; most + 1]]
         } else {
             let n_pairs = 0..=MOST_PAIRS.min(most);
             n_pairs
-                .map(|n_pairs| Self::by_overlap(state_length, class, n_pairs, most))
+                .map(|n_pairs| Self::by_overlap(state_length, class, rules, n_pairs, most))
                 .collect()
         };
         Self {
@@ -80,7 +86,14 @@ impl Bounds {
     }
 
     /// Returns the best scores for overlaps of 0 to `most` symbols and a number of common pairs.
-    fn by_overlap(state_length: usize, class: &PageClass, n_pairs: usize, most: usize) -> Vec<f64> {
+    fn by_overlap(
+        state_length: usize,
+        class: &PageClass,
+        rules: &BoundRules,
+        n_pairs: usize,
+        most: usize,
+    ) -> Vec<f64> {
+        let bound = |matched, blocks| score_bound(matched, blocks, 0, state_length, class, rules);
         let unmatched = pre_potential(0.0, 0.0, snr(0, state_length), cohesion(0));
         let mut upper = vec![unmatched];
         let mut best = f64::NEG_INFINITY;
@@ -91,11 +104,11 @@ impl Bounds {
                 MOST_PAIRS.. => 1,
                 _ => matched.saturating_sub(n_pairs).max(1),
             };
-            best = best.max(score_bound(matched, fewest, 0, state_length, class));
+            best = best.max(bound(matched, fewest));
             if fewest == 1 && matched > 1 {
                 // With a second block the present may be longer than the match, and a lower
                 // confidence raises the score where the snr is negative.
-                best = best.max(score_bound(matched, 2, 0, state_length, class));
+                best = best.max(bound(matched, 2));
             }
             // The maximum so far, as an overlap only limits the number of matches from above.
             upper.push(best);
@@ -145,6 +158,7 @@ pub(crate) struct PlaceBounds {
     class: PageClass,
     length: usize,
     state_length: usize,
+    rules: BoundRules,
     /// By number of pairs, then by the places as bits; not a number until it is asked for.
     upper: Vec<f64>,
 }
@@ -157,6 +171,7 @@ impl PlaceBounds {
             class: class.clone(),
             length,
             state_length,
+            rules,
             upper: vec![f64::NAN; (MOST_PAIRS + 1) << length],
         })
     }
@@ -189,7 +204,8 @@ impl PlaceBounds {
                 MOST_PAIRS.. => 1,
                 _ => matched.saturating_sub(n_pairs).max(1),
             };
-            let bound = |blocks| score_bound(matched, blocks, span, self.state_length, &self.class);
+            let (length, class, rules) = (self.state_length, &self.class, &self.rules);
+            let bound = |blocks| score_bound(matched, blocks, span, length, class, rules);
             if span == matched || fewest > 1 {
                 best = best.max(bound(fewest));
             }
@@ -210,11 +226,16 @@ fn score_bound(
     least_span: usize,
     state_length: usize,
     class: &PageClass,
+    rules: &BoundRules,
 ) -> f64 {
     let lengths = class.lengths.lengths();
     // More gaps between blocks than the state has symbols for lie in the pattern.
     let unmatched = state_length - matched;
-    let span = (matched + (blocks - 1).saturating_sub(unmatched)).max(least_span);
+    let gaps = match rules.by_position {
+        true => 0,
+        false => (blocks - 1).saturating_sub(unmatched),
+    };
+    let span = (matched + gaps).max(least_span);
     if span > *lengths.end() {
         return f64::NEG_INFINITY;
     }

@@ -2,15 +2,20 @@
 
 use std::ops::RangeInclusive;
 
+use kato_model::KatoGeneration;
+
 use crate::bounds::BoundRules;
 use crate::cancel::{Cancel, Cancelled};
+use crate::events::{EventBounds, EventSymbols, read_ends};
 use crate::filter::FilterChain;
 use crate::fuzzy::{FuzzyMatcher, FuzzySymbol};
+use crate::index::{Hidden, PatternIndex};
 use crate::matcher::{BlockSummary, Matcher};
 use crate::matching::{CharacterProfile, MatchingBlock, matching_blocks_unless, token_similarity};
 use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
 use crate::page::Page;
-use crate::search::SearchWork;
+use crate::refine::{Pair, ends_of, pairs_of, refine};
+use crate::search::{SearchWork, TieOrder};
 use crate::split::Split;
 use crate::state::{OverlapBounds, State};
 use crate::symbols::Symbols;
@@ -22,6 +27,7 @@ use crate::{PredictionConfig, SymbolId};
 pub(crate) struct Candidates<'a> {
     state: &'a State<'a>,
     table: &'a Symbols,
+    hidden: &'a Hidden,
     config: &'a PredictionConfig,
     cancel: &'a Cancel,
     matcher: Matcher<'a>,
@@ -33,6 +39,9 @@ pub(crate) struct Candidates<'a> {
     symbols: Vec<SymbolId>,
     /// Matching blocks of the pattern that was scored last.
     summary: BlockSummary,
+    /// Reused.
+    pairs: Vec<Pair>,
+    event_ends: Vec<usize>,
     /// What was done so far.
     pub(crate) work: SearchWork,
 }
@@ -41,7 +50,21 @@ impl<'a> Candidates<'a> {
     /// Prepares the state for comparisons with many patterns.
     pub(crate) fn new(
         state: &'a State<'a>,
-        table: &'a Symbols,
+        index: &'a PatternIndex,
+        config: &'a PredictionConfig,
+        cancel: &'a Cancel,
+    ) -> Result<Self, Cancelled> {
+        Self::prepare(
+            state,
+            (index.symbol_table(), index.hidden()),
+            config,
+            cancel,
+        )
+    }
+
+    fn prepare(
+        state: &'a State<'a>,
+        (table, hidden): (&'a Symbols, &'a Hidden),
         config: &'a PredictionConfig,
         cancel: &'a Cancel,
     ) -> Result<Self, Cancelled> {
@@ -51,6 +74,7 @@ impl<'a> Candidates<'a> {
         Ok(Self {
             state,
             table,
+            hidden,
             config,
             cancel,
             matcher: Matcher::new(state),
@@ -59,13 +83,26 @@ impl<'a> Candidates<'a> {
             filters: FilterChain::new(config, state, cancel)?,
             symbols: Vec::new(),
             summary: BlockSummary::default(),
+            pairs: Vec::new(),
+            event_ends: Vec::new(),
             work: SearchWork::default(),
         })
     }
 
     /// Prepares the same comparisons for another thread.
     pub(crate) fn fork(&self) -> Result<Self, Cancelled> {
-        Self::new(self.state, self.table, self.config, self.cancel)
+        let of_index = (self.table, self.hidden);
+        Self::prepare(self.state, of_index, self.config, self.cancel)
+    }
+
+    /// Returns the patterns that are no candidates whatever they resemble.
+    pub(crate) fn hidden(&self) -> &Hidden {
+        self.hidden
+    }
+
+    /// Returns what ends the prediction.
+    pub(crate) fn cancel(&self) -> &'a Cancel {
+        self.cancel
     }
 
     /// Fails if the prediction was cancelled.
@@ -77,8 +114,9 @@ impl<'a> Candidates<'a> {
     pub(crate) fn reject_all(&self) -> bool {
         // By characters, KATO 3.10.1 finds nothing with a threshold of exactly 0: its scorer
         // rejects the slightly negative cut-off that comes of it (docs/compatibility.md).
-        self.filters.passes_nothing()
-            || (self.characters.is_some() && self.config.recall_threshold == 0.0)
+        let is_zero = self.config.recall_threshold == 0.0;
+        let is_refused = self.config.generation.needs_common_symbols();
+        self.filters.passes_nothing() || (self.characters.is_some() && is_zero && !is_refused)
     }
 
     /// Returns what the bounds of the score need to know of the settings.
@@ -89,6 +127,7 @@ impl<'a> Candidates<'a> {
                 .is_none()
                 .then_some(self.config.recall_threshold),
             keeps_unmatched: self.keeps_unmatched(),
+            by_position: self.by_position(),
             is_fuzzy: self.fuzzy.is_some(),
         }
     }
@@ -98,9 +137,25 @@ impl<'a> Candidates<'a> {
         self.filters.allow_lengths(lengths)
     }
 
-    /// Returns whether patterns without a matching block are kept, as KATO does at threshold 0.
+    /// Returns whether patterns without a matching block are kept, as KATO did at threshold 0.
     fn keeps_unmatched(&self) -> bool {
-        self.config.recall_threshold == 0.0
+        self.config.recall_threshold == 0.0 && !self.config.generation.needs_common_symbols()
+    }
+
+    /// Returns whether past, present and future are told by the places that match.
+    fn by_position(&self) -> bool {
+        // With fuzzy matching KATO goes on to count symbols.
+        self.config.generation.segments_by_position() && self.fuzzy.is_none()
+    }
+
+    /// Returns the generation whose predictions are made.
+    pub(crate) fn generation(&self) -> KatoGeneration {
+        self.config.generation
+    }
+
+    /// Returns the order of patterns of equal score.
+    pub(crate) fn ties(&self) -> TieOrder {
+        TieOrder::of(self.config.generation)
     }
 
     /// Scores a pattern that has this in common with the state; `None` if it
@@ -182,6 +237,8 @@ impl<'a> Candidates<'a> {
         // A pattern without a block is all present, as in KATO.
         let present = if self.summary.n_blocks == 0 {
             length
+        } else if self.by_position() {
+            self.present_by_position(event_lengths)?
         } else {
             let is_first_match = |place: usize| first_match == Some(self.symbols[place]);
             let (start, end) = (self.summary.start, self.summary.end);
@@ -195,6 +252,45 @@ impl<'a> Candidates<'a> {
             snr(n_matches, self.state.len() - n_matches),
             cohesion(self.summary.n_blocks),
         )))
+    }
+
+    /// Returns the number of symbols in the events from the first to the last match of the pattern whose
+    /// blocks were summarised last.
+    #[inline]
+    fn present_by_position(&mut self, event_lengths: Option<&[u32]>) -> Result<usize, Cancelled> {
+        let has_choice = self.matcher.may_have_choice();
+        let (mut first, mut last) = (self.summary.start, self.summary.end - 1);
+        if !has_choice && event_lengths.is_none() {
+            return Ok(last + 1 - first);
+        }
+        read_ends(event_lengths.unwrap_or_default(), &mut self.event_ends);
+        let ends = event_lengths.map(|_| &*self.event_ends);
+        let events = EventBounds::new(ends);
+        if has_choice {
+            self.matcher.read_pairs(&mut self.pairs);
+            let pattern = EventSymbols {
+                symbols: &self.symbols,
+                events,
+            };
+            let state = self.state.in_events();
+            refine(pattern, state, &mut self.pairs, self.cancel)?;
+            (first, last) = ends_of(&self.pairs);
+        }
+        Ok(events.range_of(last).end - events.range_of(first).start)
+    }
+
+    /// Returns the matches of a pattern by place and position; `None` where symbols are counted instead.
+    pub(crate) fn pairs_of(
+        &self,
+        pattern: EventSymbols<'_>,
+        blocks: &[MatchingBlock],
+    ) -> Result<Option<Vec<Pair>>, Cancelled> {
+        if !self.by_position() {
+            return Ok(None);
+        }
+        let mut pairs: Vec<Pair> = pairs_of(blocks).collect();
+        refine(pattern, self.state.in_events(), &mut pairs, self.cancel)?;
+        Ok(Some(pairs))
     }
 
     /// Returns whether the pattern that was scored last passes what is left: similarity of

@@ -1,6 +1,10 @@
 //! The settings of a prediction: thresholds, modes, filters and the ranking metric.
 
+use kato_model::KatoGeneration;
 use serde::{Deserialize, Serialize};
+
+/// The generation of KATO whose answers are given where none is asked for.
+pub const DEFAULT_GENERATION: KatoGeneration = KatoGeneration::V3_10;
 
 /// The metric that predictions are sorted by (`rank_sort_algo`), descending.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,6 +86,8 @@ pub enum Filter {
 /// engine validates what users send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PredictionConfig {
+    /// The generation of KATO whose answers are given. Default: [`DEFAULT_GENERATION`].
+    pub generation: KatoGeneration,
     /// Least similarity of a prediction, inclusive. Default 0.1.
     pub recall_threshold: f64,
     /// Most predictions of an answer. Default 100.
@@ -109,6 +115,7 @@ pub struct PredictionConfig {
 impl Default for PredictionConfig {
     fn default() -> Self {
         Self {
+            generation: DEFAULT_GENERATION,
             recall_threshold: 0.1,
             max_predictions: 100,
             use_token_matching: true,

@@ -5,6 +5,7 @@
     reason = "an event and a level below have fewer than 2³² symbols: their ids are checked"
 )]
 
+mod hidden;
 mod name_table;
 mod page_set;
 
@@ -15,10 +16,11 @@ use std::sync::Arc;
 use kato_model::emotives::add_emotives;
 use kato_model::{EmotiveMap, Event, PatternName};
 
+pub(crate) use self::hidden::Hidden;
 use self::name_table::{Key, NameTable};
 use self::page_set::{Move, OPEN_PATTERNS, PageSet};
 pub(crate) use self::page_set::{Pages, Place, Spot};
-use crate::collections::HashMap;
+use crate::collections::{HashMap, HashSet};
 use crate::frozen::FrozenIndex;
 use crate::page::PAGE_PATTERNS;
 use crate::page_class::PageClass;
@@ -70,6 +72,7 @@ pub struct PatternIndex {
     emotives: HashMap<PatternName, EmotiveMap>,
     affinities: HashMap<SymbolId, EmotiveMap>,
     finalized: Option<Finalized>,
+    hidden: Hidden,
     /// Reused by [`learn`](Self::learn).
     scratch: Vec<SymbolId>,
 }
@@ -82,6 +85,8 @@ struct Base {
     n_threads: usize,
     /// Learns since, by rank.
     learns: HashMap<u32, u64>,
+    /// Ranks of patterns that were purged: learns before count no more.
+    purged: HashSet<u32>,
     /// Where the pattern that was added last lies, or would: what comes in name order is found near it.
     near: u32,
 }
@@ -124,6 +129,7 @@ impl PatternIndex {
                 frozen,
                 n_threads: 1,
                 learns: HashMap::default(),
+                purged: HashSet::default(),
                 near: 0,
             }),
             ..Self::default()
@@ -296,11 +302,11 @@ impl PatternIndex {
         let key = self.by_name.key(&name);
         let is_new = if let Some(place) = self.place(key, &name) {
             self.page_set.add_frequency(place, frequency);
-            false
+            self.hidden.revive(&name, None)
         } else if let Some((base, rank)) = self.rank_near(&name) {
             let learns = base.learns.entry(rank).or_default();
             *learns = learns.saturating_add(frequency);
-            false
+            self.hidden.revive(&name, Some(rank))
         } else {
             // The last step that can fail, so that an error leaves the index as it was.
             let place = self
@@ -388,6 +394,16 @@ impl PatternIndex {
         text_bytes(&symbols, &self.symbols)
     }
 
+    /// Returns the number of symbols of a pattern; 0 if it is unknown.
+    #[must_use]
+    pub fn n_symbols_of(&self, name: &PatternName) -> usize {
+        let mut symbols = Vec::new();
+        if let Some(spot) = self.spot(name) {
+            self.read_symbols_at(spot, &mut symbols);
+        }
+        symbols.len()
+    }
+
     /// Returns how often a pattern was learned; 0 if never.
     #[must_use]
     pub fn frequency(&self, name: &PatternName) -> u64 {
@@ -403,17 +419,19 @@ impl PatternIndex {
             (0..n_below as u32)
                 .map(move |rank| (reader.name(rank), self.frequency_at(Spot::Base(rank))))
         });
+        let is_known = |(name, _): &(PatternName, u64)| !self.hidden.is_purged(name);
         let above = self.pages().iter().flat_map(|(_, page)| {
             let places = (0u16..=u16::MAX).zip(page.names());
             places.map(|(place, name)| (*name, page.frequency(place)))
         });
-        below.chain(above)
+        below.chain(above).filter(is_known)
     }
 
     /// Returns the number of distinct patterns.
     #[must_use]
     pub fn n_patterns(&self) -> usize {
-        self.by_name.len() + self.base().map_or(0, |base| base.n_patterns())
+        let below = self.base().map_or(0, |base| base.n_patterns());
+        (self.by_name.len() + below).saturating_sub(self.hidden.n_purged())
     }
 
     /// Returns the number of distinct symbols of the patterns.
@@ -492,6 +510,11 @@ impl PatternIndex {
         &self.symbols
     }
 
+    /// Returns the patterns that predictions pass over.
+    pub(crate) fn hidden(&self) -> &Hidden {
+        &self.hidden
+    }
+
     pub(crate) fn finalized(&self) -> Option<&Finalized> {
         self.finalized.as_ref()
     }
@@ -514,7 +537,10 @@ impl PatternIndex {
             (Spot::Page(place), _) => self.pages().frequency(place),
             (Spot::Base(rank), Some(base)) => {
                 let since = base.learns.get(&rank).copied().unwrap_or(0);
-                base.frozen.frequency(rank).saturating_add(since)
+                match !base.purged.is_empty() && base.purged.contains(&rank) {
+                    true => since,
+                    false => base.frozen.frequency(rank).saturating_add(since),
+                }
             }
             (Spot::Base(_), None) => 0,
         }
@@ -572,6 +598,9 @@ impl PatternIndex {
 
     /// Looks up where a pattern lies; `None` if it is unknown.
     fn spot(&self, name: &PatternName) -> Option<Spot> {
+        if self.hidden.is_purged(name) {
+            return None;
+        }
         let place = self.place(self.by_name.key(name), name);
         place
             .map(Spot::Page)

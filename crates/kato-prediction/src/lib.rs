@@ -29,6 +29,7 @@ pub mod config;
 #[cfg(feature = "disk")]
 pub mod disk;
 mod error;
+mod events;
 mod filter;
 pub mod frozen;
 mod fuzzy;
@@ -41,6 +42,7 @@ mod page;
 mod page_class;
 mod predict;
 pub mod prediction;
+mod refine;
 mod search;
 mod serialize;
 mod split;

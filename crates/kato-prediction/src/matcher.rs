@@ -3,6 +3,7 @@
 use crate::SymbolId;
 use crate::cancel::{Cancel, Cancelled};
 use crate::matching::{MatchingBlock, lcs_length_unless, matching_blocks_unless};
+use crate::refine::{Pair, pairs_of};
 use crate::state::{State, WORD};
 
 /// A summary of matching blocks that suffices for the score.
@@ -46,6 +47,8 @@ pub(crate) struct Matcher<'a> {
     pattern: Option<Vec<SymbolId>>,
     /// The part of a long state that matters to the current pattern.
     projected: Vec<SymbolId>,
+    /// Where in the state the symbols of that part stand.
+    positions: Vec<usize>,
     /// Number of symbols of the state or of its part.
     width: usize,
 }
@@ -68,6 +71,7 @@ impl<'a> Matcher<'a> {
             blocks: Vec::new(),
             pattern: None,
             projected: Vec::new(),
+            positions: Vec::new(),
             width: state.len(),
         }
     }
@@ -88,7 +92,8 @@ impl<'a> Matcher<'a> {
         let is_long = self.state.len() > WORD;
         if is_long {
             // What the pattern does not hold cannot match, and the rest often fits into a word.
-            self.state.project(pattern, &mut self.projected);
+            let (projected, positions) = (&mut self.projected, &mut self.positions);
+            self.state.project(pattern, projected, positions);
             self.width = self.projected.len();
         }
         if pattern.len() > WORD || self.width > WORD {
@@ -132,11 +137,43 @@ impl<'a> Matcher<'a> {
     #[inline]
     pub(crate) fn summarize_blocks(&mut self, cancel: &Cancel) -> Result<BlockSummary, Cancelled> {
         if let Some(pattern) = &self.pattern {
-            let blocks = matching_blocks_unless(pattern, self.observed(), cancel)?;
-            return Ok(BlockSummary::from_blocks(&blocks));
+            self.blocks = matching_blocks_unless(pattern, self.observed(), cancel)?;
+        } else {
+            self.find_blocks();
         }
-        self.find_blocks();
         Ok(BlockSummary::from_blocks(&self.blocks))
+    }
+
+    /// Returns whether a symbol of the blocks that were summarised last is also elsewhere in pattern or
+    /// state. May be true where it is not.
+    #[inline]
+    pub(crate) fn may_have_choice(&self) -> bool {
+        if self.pattern.is_some() {
+            return true;
+        }
+        let mut matched = 0;
+        for block in &self.blocks {
+            // A block has as many bits at most as a word.
+            matched |= u64::MAX >> (WORD - block.len) << block.state_start;
+        }
+        let n_places = self.rows.iter().filter(|&row| row & matched != 0).count();
+        let all = self.rows.iter().fold(0, |all, row| match row & matched {
+            0 => all,
+            _ => all | row,
+        });
+        n_places > matched.count_ones() as usize || all & !matched != 0
+    }
+
+    /// Replaces `pairs` by the matches of the blocks that were summarised last, at their positions in the
+    /// whole state.
+    pub(crate) fn read_pairs(&self, pairs: &mut Vec<Pair>) {
+        pairs.clear();
+        pairs.extend(pairs_of(&self.blocks));
+        if self.state.len() > WORD {
+            for pair in pairs {
+                pair.position = self.positions[pair.position];
+            }
+        }
     }
 
     /// Finds the blocks of [`matching_blocks`], by words instead of tables.

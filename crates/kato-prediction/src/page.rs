@@ -84,6 +84,11 @@ impl Page {
         self.frequencies.add(place, added);
     }
 
+    /// Sets a frequency to 0.
+    pub(crate) fn clear_frequency(&mut self, place: u16) {
+        self.frequencies.clear(place);
+    }
+
     /// Returns the number of symbols of each event; `None` when every event holds one.
     pub(crate) fn event_lengths(&self, place: u16) -> Option<&[u32]> {
         self.event_lengths.get(&place).map(AsRef::as_ref)
@@ -112,6 +117,11 @@ impl Page {
     pub(crate) fn first_symbol(&self, place: u16) -> Option<SymbolId> {
         let range = self.range(place);
         (!range.is_empty()).then(|| self.symbols.get(range.start))
+    }
+
+    /// Returns the number of symbols of a pattern.
+    pub(crate) fn length_at(&self, place: u16) -> usize {
+        self.range(place).len()
     }
 
     /// Finds the patterns in which `second` may follow `first`, in two ascending parts: in those of

@@ -13,23 +13,23 @@ pub(crate) use self::texts::text_bytes;
 use crate::cancel::{Cancel, Cancelled, unwrap_uncancelled};
 use crate::candidate::Candidates;
 use crate::config::RankMetric;
-use crate::search::{Ranked, SearchWork, full_scan, search};
+use crate::search::{Ranked, SearchWork, TieOrder, full_scan, search};
 use crate::state::State;
 use crate::{PatternIndex, Prediction, PredictionConfig, Predictions};
 
-/// Number of candidates per prediction asked for that KATO 3.10.1 keeps, by `pre_potential`, before
+/// Number of candidates per prediction asked for that KATO keeps, by `pre_potential`, before
 /// it computes the other metrics.
 const CANDIDATES_PER_PREDICTION: usize = 3;
 
 impl PatternIndex {
     /// Returns the patterns that a state resembles, best first, and what they expect next.
     ///
-    /// The predictions are those of KATO 3.10.1. The state is a short-term memory, oldest event
+    /// The predictions are those of [a generation of KATO](PredictionConfig::generation). The state is a short-term memory, oldest event
     /// first. One symbol alone is answered by the patterns that begin with it; no symbol at all
     /// by nothing. If more than three times `max_predictions` patterns reach the threshold, the
     /// best by [`pre_potential`](Prediction::pre_potential) are kept, then the best by the
-    /// ranking metric. Ties go to the earlier name, so an answer is a function of patterns,
-    /// state and settings.
+    /// ranking metric. Ties go to the earlier name up to KATO 4.x and to the later one from 5.x on, so an
+    /// answer is a function of patterns, state and settings.
     ///
     /// Cost: see [`PatternIndex`]. Grows with all patterns, not just promising ones, when
     /// `recall_threshold` is 0 and few patterns match, with fuzzy matching, and for states several
@@ -101,10 +101,27 @@ impl PatternIndex {
             return Ok(Predictions::default());
         }
         if state.len() == 1 {
-            // KATO answers one symbol in a way of its own, with predictions of another shape.
-            return single_symbol::predict(self, &state, config, cancel);
+            if !config.generation.single_symbols_are_ordinary() {
+                // KATO answered one symbol in a way of its own, with predictions of another shape.
+                return single_symbol::predict(self, &state, config, cancel);
+            }
+            let config = single_symbol::ordinary(config);
+            return self.answer_of(&state, &config, cancel, |state, candidates, limit| {
+                single_symbol::find(self, state, candidates, limit)
+            });
         }
-        let mut candidates = Candidates::new(&state, self.symbol_table(), config, cancel)?;
+        self.answer_of(&state, config, cancel, find)
+    }
+
+    /// Predicts as [`answer`](Self::answer) does, for a state that is prepared.
+    fn answer_of(
+        &self,
+        state: &State<'_>,
+        config: &PredictionConfig,
+        cancel: &Cancel,
+        find: impl FnOnce(&State<'_>, &mut Candidates<'_>, usize) -> Result<Vec<Ranked>, Cancelled>,
+    ) -> Result<Predictions, Cancelled> {
+        let mut candidates = Candidates::new(state, self, config, cancel)?;
         if candidates.reject_all() {
             return Ok(Predictions::default());
         }
@@ -112,21 +129,21 @@ impl PatternIndex {
             .max_predictions
             .saturating_mul(CANDIDATES_PER_PREDICTION);
         // One more than are kept, to know whether some were cut.
-        let mut survivors = find(&state, &mut candidates, most.saturating_add(1))?;
+        let mut survivors = find(state, &mut candidates, most.saturating_add(1))?;
         let is_cut = survivors.len() > most;
         survivors.truncate(most);
-        // Sums over the survivors run in name order, which does not depend on the search.
-        survivors.sort_unstable_by(Ranked::by_name);
-        Ensemble::new(self, &state, config, &mut candidates, &survivors)?
-            .predictions(is_cut, cancel)
+        // Sums over the survivors run in an order of names, which does not depend on the search.
+        survivors.sort_unstable_by(Ranked::by_key);
+        Ensemble::new(self, state, config, &mut candidates, &survivors)?.predictions(is_cut, cancel)
     }
 }
 
 /// Returns the indices of the `limit` best predictions by a metric, descending, missing values
-/// last, ties by name.
+/// last, ties by name in an order.
 fn best<'p>(
     predictions: impl Iterator<Item = &'p Prediction>,
     metric: RankMetric,
+    ties: TieOrder,
     limit: usize,
 ) -> Vec<usize> {
     let mut order: Vec<(f64, PatternName, usize)> = predictions
@@ -136,7 +153,7 @@ fn best<'p>(
             let value = prediction.metric(metric).filter(|value| !value.is_nan());
             (
                 value.unwrap_or(f64::NEG_INFINITY) + 0.0,
-                prediction.name,
+                ties.name(&prediction.name),
                 idx,
             )
         })

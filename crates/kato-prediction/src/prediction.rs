@@ -1,6 +1,6 @@
 //! The answer to a state: the patterns that it resembles, and what they expect next.
 
-use kato_model::{EmotiveMap, Event, PatternName};
+use kato_model::{EmotiveMap, Event, KatoGeneration, PatternName};
 use serde::Serialize;
 
 use crate::config::RankMetric;
@@ -8,11 +8,13 @@ use crate::config::RankMetric;
 /// One learned pattern that resembles the observed state, cut into past, present and
 /// future, with its metrics.
 ///
-/// Serialises as KATO 3.10.1's JSON object. States of one symbol and of several have predictions of
-/// two shapes there, which [`ensemble`](Self::ensemble) distinguishes.
+/// Serialises as the JSON object of its generation of KATO. Up to 5.x states of one symbol and of several
+/// have predictions of two shapes there, which [`ensemble`](Self::ensemble) distinguishes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Prediction {
+    /// The generation of KATO whose prediction it is.
+    pub generation: KatoGeneration,
     /// Name of the pattern.
     pub name: PatternName,
     /// How often it was learned.
@@ -27,13 +29,15 @@ pub struct Prediction {
     pub present: Vec<Event>,
     /// Whole events after the match: what is expected next.
     ///
-    /// On the single-symbol path KATO flattens it; here every symbol is then an event of its own.
+    /// On the single-symbol path KATO up to 5.x flattens it; here every symbol is then an event of its own.
     pub future: Vec<Event>,
     /// For every event of the present its symbols that did not match.
     pub missing: Vec<Vec<String>>,
-    /// For every event of the state its symbols that are nowhere in the present.
+    /// For every event of the state its symbols that are nowhere in the present; from KATO 5.x on, those
+    /// beyond what the present expects.
     pub extras: Vec<Vec<String>>,
-    /// Symbols that matched although they differ; only with fuzzy matching.
+    /// Symbols that matched although they differ; only with fuzzy matching (`anomalies`, from KATO 5.x on
+    /// `fuzzy_matches`).
     pub anomalies: Vec<Anomaly>,
     /// The whole pattern (`sequence`, on the single-symbol path `pattern_data`).
     pub sequence: Vec<Event>,
@@ -49,7 +53,7 @@ pub struct Prediction {
     pub fragmentation: f64,
     /// The metrics weighted by affinity, where `affinity_emotive` is set.
     pub weighted: WeightedMetrics,
-    /// What depends on the other predictions; `None` on the single-symbol path.
+    /// What depends on the other predictions; `None` on the single-symbol path of KATO up to 5.x.
     pub ensemble: Option<EnsembleMetrics>,
     /// KATO's composite score.
     pub potential: f64,
@@ -123,7 +127,7 @@ pub struct FuturePotential {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Predictions {
-    /// Best first by the ranking metric; ties in name order.
+    /// Best first by the ranking metric; ties in name order, from KATO 5.x on descending.
     pub predictions: Vec<Prediction>,
     /// Distinct futures of all survivors, also of those cut off at the end; heaviest first,
     /// ties in event order.
@@ -161,9 +165,19 @@ impl Prediction {
 }
 
 impl Prediction {
+    /// Returns everything that was not as expected, as one list: what is missing, what is extra, and what
+    /// was observed in place of another symbol (`anomalies` from KATO 5.x on).
+    #[must_use]
+    pub fn flat_anomalies(&self) -> Vec<&str> {
+        let symbols = self.missing.iter().chain(&self.extras).flatten();
+        let replaced = self.anomalies.iter().map(|anomaly| &*anomaly.observed);
+        symbols.map(String::as_str).chain(replaced).collect()
+    }
+
     /// Creates a prediction whose metrics and texts are still to be filled in.
     pub(crate) fn new(name: PatternName, frequency: u64) -> Self {
         Self {
+            generation: KatoGeneration::V3_10,
             name,
             frequency,
             emotives: EmotiveMap::new(),

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use self::frozen_scan::scan_frozen;
 use self::overlap_counters::OverlapCounters;
 use self::page_scan::PageScan;
-pub(crate) use self::top_k::{Ranked, TopK};
+pub(crate) use self::top_k::{Ranked, TieOrder, TopK};
 pub use self::work::SearchWork;
 use crate::bounds::Bounds;
 use crate::cancel::Cancelled;
@@ -27,10 +27,10 @@ use crate::index::{PatternIndex, Place, Spot};
 use crate::page::Page;
 use crate::state::{OverlapBounds, State};
 
-/// Finds the `limit` best patterns by score, ties by name.
+/// Finds the `limit` best patterns by score, ties by name in the order of the generation.
 ///
 /// Equal to comparing every pattern: a pattern is skipped only if [`Bounds`] prove that it
-/// scores below the `limit`-th best so far, or equal to it with a later name. Patterns that
+/// scores below the `limit`-th best so far, or equal to it with a name that comes after. Patterns that
 /// share a pair of neighbours with the state come first, as their scores are the highest; they
 /// raise the bar for all others.
 pub(crate) fn search(
@@ -52,7 +52,14 @@ pub(crate) fn search(
         let bounds = all_bounds
             .entry(class)
             .or_insert_with(|| Rc::new(Bounds::new(state.len(), class, candidates.bound_rules())));
-        scans.push(PageScan::new(number, page, state, Rc::clone(bounds)));
+        let bounds = Rc::clone(bounds);
+        scans.push(PageScan::new(
+            number,
+            page,
+            state,
+            bounds,
+            candidates.ties(),
+        ));
     }
     let mut counters = OverlapCounters::new();
     // All first rounds before any second one: the second is cheap only once the bar is high.
@@ -69,13 +76,15 @@ pub(crate) fn search(
     };
     // The two have no name in common, so the best of both are the best of all.
     let reader = base.reader();
+    let ties = candidates.ties();
     let found = scan_frozen(&reader, state, candidates, limit, index.threads())?;
-    reader.will_read_found(found.iter().map(|found| found.rank));
+    reader.will_read_found(found.iter().map(|found| ties.rank(found.key)));
     for found in found {
+        let rank = ties.rank(found.key);
         top.push(Ranked {
             score: found.score,
-            name: reader.name(found.rank),
-            spot: Spot::Base(found.rank),
+            key: ties.name(&reader.name(rank)),
+            spot: Spot::Base(rank),
         });
     }
     Ok(top.into_sorted())
@@ -117,10 +126,11 @@ fn scan_base(
             false => reader.index().event_lengths(rank),
         };
         if let Some(score) = candidates.score_pattern(&symbols, lengths.as_deref(), common)? {
-            let name = reader.name(rank);
-            if top.accepts(score, &name) && candidates.passes()? {
+            let key = candidates.ties().name(&reader.name(rank));
+            let is_best = top.accepts(score, &key) && !candidates.hidden().holds_rank(rank);
+            if is_best && candidates.passes()? {
                 let spot = Spot::Base(rank);
-                top.push(Ranked { score, name, spot });
+                top.push(Ranked { score, key, spot });
             }
         }
     }
@@ -140,10 +150,12 @@ fn offer(
     // A name is read only if the score leaves it open, as reading it mostly means
     // waiting for memory.
     let name = &page.names()[usize::from(place)];
-    if top.accepts(score, name) && candidates.passes()? {
+    let key = candidates.ties().name(name);
+    let is_best = top.accepts(score, &key) && !candidates.hidden().holds(name);
+    if is_best && candidates.passes()? {
         top.push(Ranked {
             score,
-            name: *name,
+            key,
             spot: Spot::Page(Place::new(number, place)),
         });
     }

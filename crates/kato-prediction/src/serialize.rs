@@ -1,4 +1,4 @@
-//! The serialisation of predictions as KATO 3.10.1's JSON objects.
+//! The serialisation of predictions as the JSON objects of their generation of KATO.
 
 use kato_model::Event;
 use serde::ser::SerializeMap;
@@ -11,6 +11,9 @@ impl Serialize for Prediction {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match &self.ensemble {
+            Some(ensemble) if self.generation.anomalies_are_flat() => {
+                self.serialize_flat(ensemble, &mut map)?;
+            }
             Some(ensemble) => {
                 map.serialize_entry("type", "prototypical")?;
                 self.serialize_common(&mut map)?;
@@ -89,6 +92,68 @@ impl Prediction {
         map.serialize_entry("bayesian_prior", bayesian_prior)?;
         map.serialize_entry("bayesian_likelihood", bayesian_likelihood)?;
         map.serialize_entry("bayesian_posterior", bayesian_posterior)?;
+        if let Some(pre_potential) = self.pre_potential {
+            map.serialize_entry("_pre_potential", &pre_potential)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the fields of KATO from 5.x on, in its order.
+    fn serialize_flat<M: SerializeMap>(
+        &self,
+        ensemble: &EnsembleMetrics,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
+        map.serialize_entry("type", "prototypical")?;
+        map.serialize_entry("name", &self.name.to_string())?;
+        map.serialize_entry("frequency", &self.frequency)?;
+        map.serialize_entry("emotives", &self.emotives)?;
+        map.serialize_entry("matches", &self.matches)?;
+        map.serialize_entry("past", &self.past)?;
+        map.serialize_entry("present", &self.present)?;
+        map.serialize_entry("missing", &self.missing)?;
+        map.serialize_entry("extras", &self.extras)?;
+        map.serialize_entry("fuzzy_matches", &self.anomalies)?;
+        map.serialize_entry("anomalies", &self.flat_anomalies())?;
+        map.serialize_entry("potential", &self.potential)?;
+        map.serialize_entry("evidence", &self.evidence)?;
+        map.serialize_entry("similarity", &self.similarity)?;
+        map.serialize_entry("fragmentation", &self.fragmentation)?;
+        map.serialize_entry("snr", &self.snr)?;
+        map.serialize_entry("confluence", &ensemble.confluence)?;
+        map.serialize_entry("predictive_information", &ensemble.predictive_information)?;
+        map.serialize_entry("sequence", &self.sequence)?;
+        map.serialize_entry("future", &self.future)?;
+        map.serialize_entry("confidence", &self.confidence)?;
+        map.serialize_entry("weighted_similarity", &self.weighted.similarity)?;
+        map.serialize_entry("weighted_evidence", &self.weighted.evidence)?;
+        map.serialize_entry("weighted_confidence", &self.weighted.confidence)?;
+        map.serialize_entry("weighted_snr", &self.weighted.snr)?;
+        // Taken apart, so that a new metric cannot be left out unnoticed.
+        let EnsembleMetrics {
+            entropy,
+            normalized_entropy,
+            global_normalized_entropy,
+            itfdf_similarity,
+            tfidf_score,
+            confluence: _,
+            predictive_information: _,
+            pattern_probability,
+            weighted_strength,
+            bayesian_prior,
+            bayesian_likelihood,
+            bayesian_posterior,
+        } = ensemble;
+        map.serialize_entry("entropy", entropy)?;
+        map.serialize_entry("normalized_entropy", normalized_entropy)?;
+        map.serialize_entry("global_normalized_entropy", global_normalized_entropy)?;
+        map.serialize_entry("itfdf_similarity", itfdf_similarity)?;
+        map.serialize_entry("tfidf_score", tfidf_score)?;
+        map.serialize_entry("pattern_probability", pattern_probability)?;
+        map.serialize_entry("weighted_strength", weighted_strength)?;
+        map.serialize_entry("bayesian_posterior", bayesian_posterior)?;
+        map.serialize_entry("bayesian_prior", bayesian_prior)?;
+        map.serialize_entry("bayesian_likelihood", bayesian_likelihood)?;
         if let Some(pre_potential) = self.pre_potential {
             map.serialize_entry("_pre_potential", &pre_potential)?;
         }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::events::EventBounds;
+
 /// The events of past, present and future, by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Split {
@@ -13,7 +15,24 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// Divides the events of a pattern, as KATO does.
+    /// Divides the events of a pattern, as KATO from 5.x on does: the present are the events from the
+    /// first to the last match.
+    pub(crate) fn of_matches(
+        n_symbols: usize,
+        events: EventBounds<'_>,
+        first: usize,
+        last: usize,
+    ) -> Self {
+        let (start, end) = (events.event_of(first), events.event_of(last) + 1);
+        Self {
+            past: 0..start,
+            present: start..end,
+            future: end..events.len(n_symbols),
+            present_symbols: events.range_of(first).start..events.range_of(last).end,
+        }
+    }
+
+    /// Divides the events of a pattern, as KATO up to 4.x does.
     ///
     /// Whole events are taken until they cover the symbols before the match, then until they cover
     /// the match. If the past's last event holds the first match after all (`is_first_match` of a

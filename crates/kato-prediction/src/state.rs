@@ -8,6 +8,7 @@
 use kato_model::Event;
 
 use crate::SymbolId;
+use crate::events::{EventBounds, EventSymbols};
 use crate::symbols::Symbols;
 
 /// Number of symbols up to which states are matched with machine words.
@@ -28,6 +29,8 @@ pub(crate) struct State<'a> {
     /// Parallel to `distinct`: the positions of each symbol, ascending. Only for states of more
     /// than [`WORD`] symbols.
     positions: Vec<Vec<usize>>,
+    /// Where each event ends; `None` when every event holds one symbol.
+    event_ends: Option<Vec<usize>>,
     /// The pairs of known neighbours, each once.
     pub(crate) pairs: Vec<StatePair>,
     /// By symbol, its index in `distinct` and its first positions.
@@ -81,14 +84,28 @@ impl<'a> State<'a> {
                 slot.mask |= 1 << position;
             }
         }
+        let is_plain = events.iter().all(|event| event.len() == 1);
+        let ends = events.iter().scan(0, |end, event| {
+            *end += event.len();
+            Some(*end)
+        });
         Self {
             events,
+            event_ends: (!is_plain).then(|| ends.collect()),
             pairs: distinct_pairs(&ids, &lookup),
             texts,
             ids,
             distinct,
             positions,
             lookup,
+        }
+    }
+
+    /// Returns the symbols in their events.
+    pub(crate) fn in_events(&self) -> EventSymbols<'_> {
+        EventSymbols {
+            symbols: &self.ids,
+            events: EventBounds::new(self.event_ends.as_deref()),
         }
     }
 
@@ -116,12 +133,18 @@ impl<'a> State<'a> {
         self.lookup.mask(id)
     }
 
-    /// Replaces `out` by the part of a long state that matters to a pattern.
+    /// Replaces `out` by the part of a long state that matters to a pattern, and `at` by where each of its
+    /// symbols stands.
     ///
     /// These are the symbols that the pattern holds, and one unknown symbol for everything between
     /// two of them that are no neighbours. Subsequences and matching blocks are the same as with
     /// the whole state, but for their positions in it.
-    pub(crate) fn project(&self, pattern: &[SymbolId], out: &mut Vec<SymbolId>) {
+    pub(crate) fn project(
+        &self,
+        pattern: &[SymbolId],
+        out: &mut Vec<SymbolId>,
+        at: &mut Vec<usize>,
+    ) {
         let mut held: Vec<usize> = pattern
             .iter()
             .filter_map(|&symbol| self.lookup.get(symbol))
@@ -134,13 +157,16 @@ impl<'a> State<'a> {
         let mut positions: Vec<usize> = positions.copied().collect();
         positions.sort_unstable();
         out.clear();
+        at.clear();
         let mut next = None;
         for position in positions {
             // Keeps symbols apart that are no neighbours, so that no block joins them.
-            if next.is_some_and(|next| next != position) {
+            if let Some(next) = next.filter(|&next| next != position) {
                 out.push(UNKNOWN);
+                at.push(next);
             }
             out.push(self.ids[position]);
+            at.push(position);
             next = Some(position + 1);
         }
     }

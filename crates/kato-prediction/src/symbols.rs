@@ -41,6 +41,8 @@ pub(crate) struct Symbols {
     base: Option<Arc<FrozenIndex>>,
     /// What was learned of the base's symbols since.
     base_counts: BaseCounts,
+    /// What was taken back of what the base counts.
+    base_taken: BaseCounts,
     /// The base's texts that were learned since, by hash: they are looked up with every pattern, and to
     /// bisect the base's texts takes several times as long.
     base_texts: HashTable<SymbolId>,
@@ -69,6 +71,13 @@ impl SymbolCount {
         Self {
             n_patterns: self.n_patterns.saturating_add(other.n_patterns),
             frequency: self.frequency.saturating_add(other.frequency),
+        }
+    }
+
+    fn minus(self, other: Self) -> Self {
+        Self {
+            n_patterns: self.n_patterns.saturating_sub(other.n_patterns),
+            frequency: self.frequency.saturating_sub(other.frequency),
         }
     }
 }
@@ -218,7 +227,10 @@ impl Symbols {
 
     pub(crate) fn count(&self, id: SymbolId) -> SymbolCount {
         match self.place(id) {
-            Err(base) => base.count(id).plus(self.learned(id)),
+            Err(base) => {
+                let taken = self.base_taken.get(id);
+                base.count(id).plus(self.learned(id)).minus(taken)
+            }
             Ok(idx) => self.own_count(id, idx),
         }
     }
@@ -229,7 +241,8 @@ impl Symbols {
         match self.place(id) {
             Err(base) => base
                 .n_patterns_with(id)
-                .saturating_add(self.learned(id).n_patterns),
+                .saturating_add(self.learned(id).n_patterns)
+                .saturating_sub(self.base_taken.get(id).n_patterns),
             Ok(idx) => self.own_count(id, idx).n_patterns,
         }
     }
@@ -257,11 +270,36 @@ impl Symbols {
         };
         // The base is asked last: most symbols have been met since, and looking there takes longer.
         let base = self.base.as_ref().filter(|_| idx.is_none());
-        let is_in_base = || base.is_some_and(|base| base.n_patterns_with(id) > 0);
+        let taken = &self.base_taken;
+        let is_in_base =
+            || base.is_some_and(|base| base.n_patterns_with(id) > taken.get(id).n_patterns);
         self.n_used += usize::from(is_new && count.n_patterns == 0 && !is_in_base());
         // Cannot overflow: with two pages always free, pages hold fewer than 2³² patterns.
         count.n_patterns += u32::from(is_new);
         count.frequency = count.frequency.saturating_add(occurrences);
+    }
+
+    /// Takes back `occurrences` over learns, and one pattern if `is_pattern`.
+    pub(crate) fn take(&mut self, id: SymbolId, occurrences: u64, is_pattern: bool) {
+        let was_used = self.n_patterns(id) > 0;
+        let taken = SymbolCount {
+            n_patterns: u32::from(is_pattern),
+            frequency: occurrences,
+        };
+        match (self.place(id).ok(), id.0 & NAME) {
+            (None, _) => {
+                // What was learned since first: only where nothing of it is left is the base asked
+                // whether a symbol is in use.
+                let learned = self.base_counts.entry(id);
+                let rest = taken.minus(*learned);
+                *learned = learned.minus(taken);
+                let of_base = self.base_taken.entry(id);
+                *of_base = of_base.plus(rest);
+            }
+            (Some(idx), 0) => self.text_counts[idx] = self.text_counts[idx].minus(taken),
+            (Some(idx), _) => self.name_counts[idx] = self.name_counts[idx].minus(taken),
+        }
+        self.n_used -= usize::from(was_used && self.n_patterns(id) == 0);
     }
 
     /// Returns all symbols that occur in a pattern with their counts, texts before names of the
@@ -282,7 +320,9 @@ impl Symbols {
             .chain(names)
             .filter(|(count, _)| count.n_patterns > 0)
             .map(|(count, id)| (SymbolId(id), *count));
-        base.map(|id| (id, self.count(id))).chain(own)
+        let is_used = |(_, count): &(SymbolId, SymbolCount)| count.n_patterns > 0;
+        let below = base.map(|id| (id, self.count(id)));
+        below.filter(is_used).chain(own)
     }
 
     /// Copies the number of patterns of every symbol, for the statistics of a finalized node.
@@ -291,6 +331,7 @@ impl Symbols {
         SymbolSnapshot(Self {
             base: self.base.clone(),
             base_counts: self.base_counts.clone(),
+            base_taken: self.base_taken.clone(),
             text_counts: self.text_counts.clone(),
             name_counts: self.name_counts.clone(),
             ..Self::default()
@@ -310,6 +351,7 @@ impl Symbols {
             + self.name_ids.capacity() * (size_of::<u32>() + 1)
             + (self.text_counts.capacity() + self.name_counts.capacity()) * size_of::<SymbolCount>()
             + self.base_counts.heap_bytes()
+            + self.base_taken.heap_bytes()
             + self.base_texts.capacity() * (size_of::<SymbolId>() + 1)
     }
 }

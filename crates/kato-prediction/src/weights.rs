@@ -11,25 +11,38 @@ use crate::state::State;
 
 /// The weights of symbols by their affinity to one emotive. Symbols without an entry weigh 0.
 #[derive(Debug)]
-pub(crate) struct AffinityWeights(HashMap<SymbolId, f64>);
+pub(crate) struct AffinityWeights<'a> {
+    index: &'a PatternIndex,
+    emotive: &'a str,
+    weights: HashMap<SymbolId, f64>,
+}
 
-impl AffinityWeights {
-    /// Computes the weights of the symbols of the state, and of no others, as in KATO 3.10.1.
-    pub(crate) fn from_state(index: &PatternIndex, state: &State<'_>, emotive: &str) -> Self {
+impl<'a> AffinityWeights<'a> {
+    /// Computes the weights of the symbols of the state, and of no others, as KATO does.
+    pub(crate) fn from_state(index: &'a PatternIndex, state: &State<'_>, emotive: &'a str) -> Self {
         Self::from_symbols(index, state.ids.iter().copied(), emotive)
     }
 
     /// Computes the weights of some symbols.
     pub(crate) fn from_symbols(
-        index: &PatternIndex,
+        index: &'a PatternIndex,
         symbols: impl Iterator<Item = SymbolId>,
-        emotive: &str,
+        emotive: &'a str,
     ) -> Self {
         let weight = |symbol: SymbolId| {
             let frequency = index.symbol_table().count(symbol).frequency;
             affinity_weight(index.affinity_to(symbol, emotive), frequency)
         };
-        Self(symbols.map(|symbol| (symbol, weight(symbol))).collect())
+        Self {
+            index,
+            emotive,
+            weights: symbols.map(|symbol| (symbol, weight(symbol))).collect(),
+        }
+    }
+
+    /// Returns the weights of these symbols in place of others.
+    pub(crate) fn with(&self, symbols: &[SymbolId]) -> Self {
+        Self::from_symbols(self.index, symbols.iter().copied(), self.emotive)
     }
 
     /// Computes the weighted metrics of a prediction from its lists of symbols.
@@ -42,7 +55,8 @@ impl AffinityWeights {
         extras: &[SymbolId],
     ) -> WeightedMetrics {
         let sum = |symbols: &[SymbolId]| -> f64 {
-            symbols.iter().filter_map(|symbol| self.0.get(symbol)).sum()
+            let weights = symbols.iter().filter_map(|symbol| self.weights.get(symbol));
+            weights.sum()
         };
         let (matches, pattern) = (sum(matches), sum(pattern));
         WeightedMetrics {

@@ -31,6 +31,9 @@ pub struct StateSnapshot {
     pub active_sessions: u64,
     /// `healthy`, …
     pub system_status: String,
+    /// Number of the process that answers (5.x and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_pid: Option<u32>,
 }
 
 /// The data of an event for a session that was created.

@@ -21,6 +21,10 @@ pub struct Health {
     pub service_name: String,
     /// Seconds since the start.
     pub uptime_seconds: f64,
+    /// Number of the process that answers (5.x and later).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub worker_pid: Option<u32>,
     /// Descriptions of what is wrong.
     pub issues: Vec<String>,
     /// Number of metrics that are collected.

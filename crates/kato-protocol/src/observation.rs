@@ -100,6 +100,43 @@ pub struct ObservationResult {
     /// Name of the pattern that was learned automatically, with its prefix `PTRN|`.
     #[serde(default)]
     pub auto_learned_pattern: Option<String>,
+    /// What the search for the nearest vectors found, if the session asks for it (6.x); null where
+    /// it does not, and not there before 6.x.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<VectorSearch>"))]
+    pub vector_search: Option<Option<VectorSearch>>,
+}
+
+/// What the search for the vectors nearest to an observed one found (6.x).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VectorSearch {
+    /// Name of the observed vector: `VCTR|` and 40 digits.
+    pub query_vctr_id: String,
+    /// Vectors that were asked for (`vector_search_limit`).
+    pub requested_limit: u64,
+    /// Whether there was a search; not with `self_only`.
+    pub search_performed: bool,
+    /// `euclidean`.
+    pub metric: String,
+    /// `lower_is_better`, `higher_is_better` or `unknown`.
+    pub score_direction: String,
+    /// What was found, the nearest first, and the observed vector where it is not among it.
+    pub matches: Vec<VectorMatch>,
+}
+
+/// A vector that was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VectorMatch {
+    /// Its name.
+    pub vctr_id: String,
+    /// Its place, from 1.
+    pub rank: u64,
+    /// Its distance; null for the observed one that the search did not bring.
+    pub raw_score: Option<f64>,
+    /// `vector_index`, or `self_appended` for that one.
+    pub source: String,
 }
 
 /// The short-term memory (`GET /sessions/{id}/stm`).
@@ -128,6 +165,6 @@ pub struct LearnResult {
     #[serde(default)]
     pub processor_id: Option<String>,
     /// A message for people.
-    // Not to be parsed: KATO says `from 0 events` whatever was learned.
+    // Not to be parsed: up to 5.x KATO says `from 0 events` whatever was learned.
     pub message: String,
 }

@@ -9,6 +9,7 @@ pub(crate) mod lifecycle;
 pub(crate) mod monitoring;
 pub(crate) mod next;
 pub(crate) mod nodes;
+pub(crate) mod patterns;
 pub(crate) mod pools;
 pub(crate) mod sessions;
 

@@ -4,6 +4,7 @@
 //! refuses is parsed again as Python would, and then either coerced or described in every detail.
 
 mod fast_path;
+pub(crate) mod patterns;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +15,7 @@ use kato_engine::config::SessionConfigChange;
 use kato_engine::node::Lesson;
 use kato_engine::session::SequenceItem;
 use kato_engine::{Observation, Sequence, SessionConfig};
-use kato_model::Event;
+use kato_model::{Event, KatoGeneration};
 use kato_service::ServiceError;
 use kato_service::answer::NewSession;
 use serde::Deserialize;
@@ -181,14 +182,15 @@ fn maybe_map<'j>(check: &mut Check, value: &'j Json) -> Option<&'j [(Text, Json)
 pub(crate) fn settings(
     headers: &HeaderMap,
     body: &[u8],
-    most: usize,
+    (most, generation): (usize, KatoGeneration),
 ) -> Result<SessionConfigChange, Refusal> {
     let json = read(headers, body)?;
     let mut check = Check::new("body");
     let entries = wrapped(&mut check, &json, "config");
     finish(check, ())?;
     let given = known_settings(entries, most)?;
-    Ok(SessionConfigChange::from_json(&given)?)
+    SessionConfigChange::from_json(&given, generation)
+        .map_err(|error| Refusal::settings(&error, generation))
 }
 
 /// Parses the genes of a node (`genes/update`), wrapped or not, and returns the whole body with

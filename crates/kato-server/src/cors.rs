@@ -35,16 +35,26 @@ pub(crate) fn preflight(options: &Options, method: &Method, headers: &HeaderMap)
         Reply::text(StatusCode::BAD_REQUEST, "Disallowed CORS method")
     };
     let fixed = [
-        (header::VARY, "Origin"),
         (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
-        (header::ACCESS_CONTROL_ALLOW_CREDENTIALS, "true"),
     ];
     // Starlette sends the same headers with its refusal of a method.
     for (name, value) in fixed {
         reply = reply.with_header(name, HeaderValue::from_static(value));
     }
-    reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    let credentials = !options.generation.refuses_credentials();
+    if credentials {
+        let allow = HeaderValue::from_static("true");
+        reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, allow);
+    }
+    let allowed = match options.cors && !credentials {
+        true => HeaderValue::from_static("*"),
+        false => {
+            reply = reply.with_header(header::VARY, HeaderValue::from_static("Origin"));
+            origin.clone()
+        }
+    };
+    reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
     // Echoed, because a wildcard does not count in requests with credentials.
     if let Some(names) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
         reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
@@ -57,13 +67,17 @@ pub(crate) fn allow(options: &Options, request: &HeaderMap, answer: &mut HeaderM
     let Some(origin) = allowed_origin(options, request) else {
         return;
     };
-    answer.insert(
-        header::ACCESS_CONTROL_ALLOW_CREDENTIALS,
-        HeaderValue::from_static("true"),
-    );
+    let credentials = !options.generation.refuses_credentials();
+    if credentials {
+        answer.insert(
+            header::ACCESS_CONTROL_ALLOW_CREDENTIALS,
+            HeaderValue::from_static("true"),
+        );
+    }
     // Browsers accept no wildcard for requests with cookies, and where only some origins are
     // allowed it would be untrue.
-    let allowed = if request.contains_key(header::COOKIE) || !options.cors {
+    let with_cookies = credentials && request.contains_key(header::COOKIE);
+    let allowed = if with_cookies || !options.cors {
         // The answer depends on the origin now, and a cache must not give it to another one.
         answer.append(header::VARY, HeaderValue::from_static("Origin"));
         origin.clone()

@@ -58,7 +58,9 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
             let detail = format!(
                 "the server is answering {limit} requests already, the most that it takes at a time"
             );
-            Reply::from(Refusal::overloaded(&detail)).into_response(false, None)
+            Reply::from(Refusal::overloaded(&detail))
+                .in_form_of(app.options.generation)
+                .into_response(false, None)
         }
     };
     let headers = response.headers_mut();
@@ -214,7 +216,9 @@ async fn answer(
         Ok(()) => reply,
         Err(error) => Refusal::from(error).into(),
     };
-    reply.into_response(parts.method == Method::HEAD, Some(resources))
+    reply
+        .in_form_of(app.options.generation)
+        .into_response(parts.method == Method::HEAD, Some(resources))
 }
 
 /// Finds the route and runs its handler.

@@ -1,5 +1,6 @@
 //! The event stream at `/ws/events`.
 
+use std::process;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -145,7 +146,9 @@ pub(crate) async fn accept(
     // as well.
     let Ok(place) = Arc::clone(&events.places).try_acquire_owned() else {
         let refusal = Refusal::overloaded("there are as many event streams as the server allows");
-        return Reply::from(refusal).into_response(false, None);
+        return Reply::from(refusal)
+            .in_form_of(options.generation)
+            .into_response(false, None);
     };
     let stream = Stream {
         // Before the handshake is complete, so that no event between it and the first message is
@@ -155,6 +158,7 @@ pub(crate) async fn accept(
         silence: options.event_timeout,
         within: options.write_timeout.min(SEND_TIMEOUT),
         service: service.clone(),
+        tells_worker: options.generation.tells_worker(),
         _place: place,
     };
     match WebSocketUpgrade::from_request_parts(parts, &()).await {
@@ -177,6 +181,7 @@ struct Stream {
     /// Longest time that it may take to accept a message.
     within: Duration,
     service: Service,
+    tells_worker: bool,
     _place: OwnedSemaphorePermit,
 }
 
@@ -195,7 +200,13 @@ impl Stream {
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // The first tick of an interval is immediate.
         pings.tick().await;
-        if !send(&mut socket, Message::Text(snapshot(&self.service)), within).await {
+        if !send(
+            &mut socket,
+            Message::Text(snapshot(&self.service, self.tells_worker)),
+            within,
+        )
+        .await
+        {
             return;
         }
         while !*closing.borrow() {
@@ -249,10 +260,11 @@ impl Stream {
 }
 
 /// Returns the message with which a stream begins.
-fn snapshot(service: &Service) -> Utf8Bytes {
+fn snapshot(service: &Service, tells_worker: bool) -> Utf8Bytes {
     let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
         active_sessions: service.n_sessions() as u64,
         system_status: "healthy".to_owned(),
+        worker_pid: tells_worker.then(process::id),
     });
     // KATO stamps this one message with its local time, without a zone.
     message(&snapshot, &timestamp::iso_local(SystemTime::now()))

@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
+use kato_model::KatoGeneration;
+
 use crate::auth::Tokens;
 use crate::backups::BackupOptions;
 use crate::budget::largest_share;
@@ -37,6 +39,8 @@ pub(crate) struct Options {
     pub(crate) docs: bool,
     pub(crate) extensions: bool,
     pub(crate) generation_2025_10: bool,
+    /// The generation of the service, by which it answers.
+    pub(crate) generation: KatoGeneration,
 }
 
 impl Default for Options {
@@ -67,6 +71,7 @@ impl Default for Options {
             docs: true,
             extensions: true,
             generation_2025_10: true,
+            generation: KatoGeneration::V3_10,
         }
     }
 }

@@ -8,13 +8,15 @@ use kato_engine::EngineError;
 use kato_engine::config::ConfigError;
 use kato_head::HeadError;
 use kato_model::vector::VectorError;
+use kato_model::{KatoGeneration, PatternName};
 use kato_protocol::ErrorBody;
-use kato_protocol::error::{InvalidRequest, SessionError, ValidationDetail};
+use kato_protocol::error::{FailureBody, InvalidRequest, SessionError, ValidationDetail};
 use kato_protocol::extension::IDEMPOTENCY_KEY;
 use kato_service::{ServiceError, StorageFailure};
 use serde_json::{Value, json};
 
 use crate::budget::BudgetError;
+use crate::compat::failure;
 use crate::reply::{Answer, Reply};
 use crate::resources::AnswerMemoryError;
 
@@ -31,8 +33,7 @@ pub(crate) struct Refusal(Box<Reply>);
 impl Refusal {
     /// Creates a refusal with a detail.
     pub(crate) fn new(status: StatusCode, detail: impl Into<Value>) -> Self {
-        let detail = detail.into();
-        Reply::json(status, &ErrorBody::Detail { detail }).into()
+        Reply::refused(status, detail.into()).into()
     }
 
     /// Creates the refusal of a request whose parts are invalid.
@@ -60,6 +61,27 @@ impl Refusal {
             reason => format!("There was an error parsing the body: {reason}"),
         };
         Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// Creates the refusal of a session's settings, in the form of a generation.
+    pub(crate) fn settings(error: &ConfigError, generation: KatoGeneration) -> Self {
+        let mut detail = json!({"error": "Configuration validation failed"});
+        let named = error.validation_errors();
+        if !generation.checks_all_settings() {
+            detail["validation_errors"] = json!(error.messages());
+        } else if named.is_empty() {
+            // KATO names the key in its log alone.
+            detail["message"] = Value::from(error.to_string());
+        } else {
+            detail["validation_errors"] = json!(named);
+        }
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// Creates the refusal to learn a pattern that is retired.
+    fn retired(name: &PatternName) -> Self {
+        let error = failure::retired(name);
+        Reply::json(StatusCode::CONFLICT, &FailureBody { error }).into()
     }
 
     /// Creates the refusal of an unknown path.
@@ -104,8 +126,7 @@ impl Refusal {
 
     /// Creates a refusal that tells when to try again.
     fn try_later(detail: &str, seconds: u64) -> Self {
-        let reply = Reply::json(StatusCode::SERVICE_UNAVAILABLE, &json!({"detail": detail}));
-        reply
+        Reply::refused(StatusCode::SERVICE_UNAVAILABLE, detail.into())
             .with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
             .into()
     }
@@ -140,18 +161,6 @@ impl From<Refusal> for Reply {
 impl From<Refusal> for Answer {
     fn from(refusal: Refusal) -> Self {
         Self::Now(refusal.into())
-    }
-}
-
-impl From<ConfigError> for Refusal {
-    fn from(error: ConfigError) -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            json!({
-                "error": "Configuration validation failed",
-                "validation_errors": error.messages(),
-            }),
-        )
     }
 }
 
@@ -282,6 +291,7 @@ fn engine(error: &EngineError) -> Refusal {
                 "vector_name": null,
             }),
         ),
+        EngineError::Retired { name, .. } => Refusal::retired(name),
         EngineError::TooLarge { .. } => {
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error_chain(error))
         }

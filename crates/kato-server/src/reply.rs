@@ -6,9 +6,14 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use kato_model::KatoGeneration;
+use kato_protocol::ErrorBody;
+use kato_protocol::error::FailureBody;
 use kato_protocol::extension::IDEMPOTENCY_REPLAYED;
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::compat::failure;
 use crate::refusal::Refusal;
 use crate::resources::{RequestResources, until_sent};
 
@@ -32,6 +37,8 @@ pub(crate) struct Reply {
     body: Bytes,
     headers: Vec<(HeaderName, HeaderValue)>,
     cause: Option<Cause>,
+    /// What the detail of a failure says, for generations in which failures have codes.
+    failure: Option<Value>,
 }
 
 /// The reason why a request failed, for the log alone; travels with the answer until that line is
@@ -74,7 +81,30 @@ impl Reply {
             body: body.into(),
             headers: Vec::new(),
             cause: None,
+            failure: None,
         }
+    }
+
+    /// Creates the answer to a request that is refused for a reason.
+    pub(crate) fn refused(status: StatusCode, detail: Value) -> Self {
+        // What clients do wrong has one form in all generations.
+        let failure = status.is_server_error().then(|| detail.clone());
+        Self {
+            failure,
+            ..Self::json(status, &ErrorBody::Detail { detail })
+        }
+    }
+
+    /// Returns the answer in the form that a generation gives it.
+    pub(crate) fn in_form_of(mut self, generation: KatoGeneration) -> Self {
+        if let Some(said) = self.failure.take()
+            && generation.failures_have_codes()
+        {
+            let error = failure::of_status(self.status, &said);
+            let body = serde_json::to_vec(&FailureBody { error });
+            self.body = body.expect("failures are plain data").into();
+        }
+        self
     }
 
     /// Returns the bytes of the body.

@@ -15,6 +15,10 @@ use crate::workers::Work;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Kato,
+    /// Generations that count a node's patterns.
+    Counting,
+    /// Generations that retire patterns.
+    Retiring,
     Generation2025,
     Extension,
     Docs,
@@ -41,7 +45,7 @@ impl Route {
 
     /// Returns whether it reads or changes the node that [`Call::node_id`] returns.
     pub(crate) fn is_of_node(&self) -> bool {
-        ["/pattern/", "/symbols/", "/gene/", "/genes/"]
+        ["/pattern/", "/patterns/", "/symbols/", "/gene/", "/genes/"]
             .iter()
             .any(|path| self.template.starts_with(path))
     }
@@ -51,6 +55,8 @@ impl Route {
 pub(crate) fn active(options: &Options) -> impl Iterator<Item = &'static Route> + Clone {
     let is_on = move |route: &&Route| match route.group {
         Group::Kato => true,
+        Group::Counting => options.generation.counts_patterns(),
+        Group::Retiring => options.generation.can_retire(),
         Group::Generation2025 => options.generation_2025_10,
         Group::Extension => options.extensions,
         Group::Docs => options.docs,

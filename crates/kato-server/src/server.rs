@@ -220,8 +220,10 @@ impl ServerBuilder {
                 most: MAX_WORKERS,
             });
         }
+        let generation = self.service.options().generation();
+        self.options.generation = generation;
         let routes: Vec<_> = routes::active(&self.options).collect();
-        let document = move || openapi::document(&routes).to_string().into();
+        let document = move || openapi::document(&routes, generation).to_string().into();
         Ok(Arc::new(App::new(
             self.service,
             self.options,

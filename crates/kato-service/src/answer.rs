@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use kato_engine::node::NodeTotals;
+use kato_engine::node::{NodeTotals, Purged, Retired, Unretired};
 use kato_engine::session::{Observed, SequenceOutcome};
 use kato_engine::{LearnOutcome, SessionConfig};
 use kato_head::Explanation;
@@ -100,7 +100,7 @@ pub struct SessionExistence {
 }
 
 /// The outcome of an observation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ObserveOutcome {
     /// The session's node.
@@ -130,6 +130,38 @@ pub struct LearnAnswer {
     pub node_id: String,
     /// The pattern, if any.
     pub outcome: LearnOutcome,
+    /// Events that were learned.
+    pub events: usize,
+}
+
+/// The outcome of retiring patterns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RetireAnswer {
+    /// The session's node.
+    pub node_id: String,
+    /// What became of the names.
+    pub outcome: Retired,
+}
+
+/// The outcome of un-retiring patterns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UnretireAnswer {
+    /// The session's node.
+    pub node_id: String,
+    /// What became of the names.
+    pub outcome: Unretired,
+}
+
+/// The outcome of purging patterns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PurgeAnswer {
+    /// The session's node.
+    pub node_id: String,
+    /// What became of the patterns.
+    pub outcome: Purged,
 }
 
 /// The outcome of a batch.

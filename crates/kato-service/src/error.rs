@@ -7,6 +7,7 @@ use std::{fmt, io};
 
 use kato_advice::ErrorClass;
 use kato_engine::EngineError;
+use kato_engine::config::ConfigError;
 use kato_head::HeadError;
 use kato_prediction::Cancelled;
 use kato_prediction::disk::IndexFileError;
@@ -25,6 +26,9 @@ pub enum ServiceError {
         /// The id asked for.
         session_id: String,
     },
+    /// Settings of a new session are refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The short-term memory is empty.
     #[error("learn from an empty short-term memory: observe something first")]
     EmptyStm,

@@ -2,6 +2,7 @@
 
 use kato_engine::SessionConfig;
 use kato_engine::config::SessionConfigChange;
+use kato_model::KatoGeneration;
 use serde_json::{Map, Value, json};
 
 /// Genes that have an effect: settings of sessions that have none of their own.
@@ -22,13 +23,14 @@ fn effective(genes: &Map<String, Value>) -> impl Iterator<Item = Map<String, Val
 pub(crate) fn apply(
     genes: &Map<String, Value>,
     config: &mut SessionConfig,
+    generation: KatoGeneration,
     is_own: impl Fn(&str) -> bool,
 ) -> bool {
     let before = config.clone();
     for change in effective(genes) {
         if !change.keys().any(|name| is_own(name)) {
             // A gene may be anything: KATO of October 2025 takes it, and fails when it is used.
-            let _ = config.update(&change);
+            let _ = config.update(&change, generation);
         }
     }
     *config != before

@@ -21,8 +21,8 @@ use crossbeam_channel::Sender;
 
 pub(crate) use self::copy::copy;
 pub(crate) use self::record::{
-    KeyRecord, LessonsRecord, NodeRecord, SessionHeader, StateRecord, StoredAnswer, key_of_key,
-    key_of_lessons, key_of_time, old_key_of_key, sequence_of, time_of,
+    KeyRecord, LessonsRecord, NodeRecord, SessionHeader, StateRecord, StoredAnswer, TakenBack,
+    key_of_key, key_of_lessons, key_of_time, old_key_of_key, sequence_of, time_of,
 };
 #[cfg(test)]
 pub(crate) use self::tables::Fault;

@@ -8,6 +8,7 @@ mod lazy_store;
 mod lineage;
 mod loaded;
 mod registry;
+mod retirement;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kato_model::naming::processor_id;
+use kato_model::KatoGeneration;
+use kato_model::naming::processor_id_in;
 use kato_store::EmbeddedStore;
 
 use crate::ServiceError;
@@ -18,6 +19,7 @@ use crate::options::ServiceOptions;
 #[derive(Debug)]
 pub(crate) struct Nodes {
     service_name: String,
+    generation: KatoGeneration,
     /// Directory of the knowledge bases; `None` in memory.
     dir: Option<PathBuf>,
     known: Mutex<Known>,
@@ -34,9 +36,14 @@ struct Known {
 }
 
 impl Nodes {
-    pub(crate) fn new(service_name: String, dir: Option<PathBuf>) -> Self {
+    pub(crate) fn new(
+        service_name: String,
+        generation: KatoGeneration,
+        dir: Option<PathBuf>,
+    ) -> Self {
         Self {
             service_name,
+            generation,
             dir,
             known: Mutex::default(),
             registry: Arc::default(),
@@ -105,7 +112,7 @@ impl Nodes {
 
     /// Returns the processor id of a node id.
     pub(crate) fn processor_id(&self, node_id: &str) -> String {
-        processor_id(node_id, &self.service_name)
+        processor_id_in(self.generation, node_id, &self.service_name)
     }
 
     /// Returns the node, which is known from now on, however many there are.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kato_engine::{EngineOptions, SessionConfig};
+use kato_model::KatoGeneration;
 
 use crate::clock::{Clock, SystemClock};
 
@@ -202,6 +203,19 @@ setters! {
 }
 
 impl ServiceOptions {
+    /// Returns the generation of KATO by which nodes and sessions behave.
+    #[must_use]
+    pub const fn generation(&self) -> KatoGeneration {
+        self.engine.generation
+    }
+
+    /// Sets the generation of KATO: that of [`engine`](Self::engine).
+    #[must_use]
+    pub const fn with_generation(mut self, generation: KatoGeneration) -> Self {
+        self.engine.generation = generation;
+        self
+    }
+
     /// Returns the bytes of memory that one session may take.
     pub(crate) const fn max_memory_of_session(&self) -> usize {
         self.max_session_memory / SESSION_SHARE

@@ -10,6 +10,7 @@ mod next;
 mod nodes;
 mod operate;
 mod packed;
+mod patterns;
 mod room;
 mod runs;
 mod sessions;
@@ -101,7 +102,7 @@ impl Service {
     /// once.
     #[must_use]
     pub fn in_memory(options: ServiceOptions) -> Self {
-        let nodes = Nodes::new(options.service_name.clone(), None);
+        let nodes = Nodes::new(options.service_name.clone(), options.generation(), None);
         Self::from_parts(options, None, nodes, Losses::default())
     }
 
@@ -125,7 +126,11 @@ impl Service {
         Self::check_copies(dir)?;
         Descriptors::of_process().limit_segments();
         let losses = Losses::open(dir)?;
-        let nodes = Nodes::new(options.service_name.clone(), Some(nodes_dir));
+        let nodes = Nodes::new(
+            options.service_name.clone(),
+            options.generation(),
+            Some(nodes_dir),
+        );
         // Before a new journal is made, beside which nothing would be missed at the next opening.
         if !options.accept_losses
             && !Journal::exists(dir)

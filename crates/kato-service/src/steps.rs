@@ -14,6 +14,8 @@ pub(crate) enum Step {
     RemoveFolded,
     /// The store is cleared, as the journal says already.
     ClearStore,
+    /// Patterns are retired or purged in the store, as the journal says already.
+    TakeBack,
 }
 
 #[cfg(not(test))]

@@ -40,6 +40,7 @@ mod forgetting;
 mod lessons;
 mod merging;
 mod symbols;
+mod tombstones;
 mod vectors;
 mod visits;
 
@@ -71,6 +72,7 @@ pub use self::merging::{
     order_and_grouping_do_not_show, repeated_patterns_add_up, teaches_the_same,
 };
 pub use self::symbols::{children_are_names, events_keep_their_bounds, every_text_is_a_symbol};
+pub use self::tombstones::tombstones_belong_to_a_commit;
 pub use self::vectors::{
     of_vectors_with_one_name_the_smallest_is_kept, vectors_come_back_bit_for_bit,
 };
@@ -112,6 +114,7 @@ pub fn run(fixture: &impl Fixture) {
     a_forgotten_pattern_begins_anew(fixture);
     batches_staged_before_forgetting_still_count(fixture);
     a_scan_goes_on_over_what_is_forgotten(fixture);
+    tombstones_belong_to_a_commit(fixture);
     threads_stage_at_once(fixture);
     repeated_patterns_add_up(fixture);
     order_and_grouping_do_not_show(fixture);

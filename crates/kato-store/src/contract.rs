@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::embedded::Recovery;
 use crate::visit::ContentDigest;
-use crate::{PatternVisitor, StoreError, StoredPattern};
+use crate::{PatternVisitor, StoreError, StoredPattern, Tombstones};
 
 /// A store of the patterns of one run: a knowledge base for each node, and the training position
 /// that belongs to them.
@@ -104,6 +104,40 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
         names_to_forget: &[Vec<PatternName>],
         checkpoint: Value,
     ) -> Result<(), StoreError>;
+
+    /// Returns the tombstones of a node.
+    ///
+    /// By default there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::UnknownNode`] when there is no such node.
+    fn tombstones(&self, node_idx: usize) -> Result<Tombstones, StoreError> {
+        check_node(self.nodes(), node_idx)?;
+        Ok(Tombstones::default())
+    }
+
+    /// Replaces the tombstones of all nodes, forgets patterns as [`forget`](Self::forget) does, and
+    /// keeps the checkpoint given: one commit, all or nothing.
+    ///
+    /// The store only keeps tombstones: a batch that teaches such a name is taken. Whoever learns
+    /// has to look. They are gone after [`clear`](Self::clear).
+    ///
+    /// By default a store has no place for them.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoTombstones`] from a store that cannot keep them, and as
+    /// [`forget`](Self::forget); then the last commit still holds.
+    fn bury(
+        &self,
+        tombstones: Vec<Tombstones>,
+        names_to_forget: &[Vec<PatternName>],
+        checkpoint: Value,
+    ) -> Result<(), StoreError> {
+        let _ = (tombstones, names_to_forget, checkpoint);
+        Err(StoreError::NoTombstones)
+    }
 
     /// Returns the totals of a node, counted over learn calls.
     ///

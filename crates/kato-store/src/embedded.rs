@@ -1,6 +1,7 @@
 //! The embedded store: a directory of segments and a manifest, crash-safe, one writer at a time.
 
 mod background;
+mod bury;
 mod compaction;
 mod count;
 mod damage;
@@ -57,7 +58,7 @@ pub(crate) use self::staged::stored_attributes;
 use self::staged::{StagedSegment, write_batch};
 use crate::contract::{Scan, StagedBatch, SymbolCounts, Totals, check_node, check_node_count};
 use crate::visit::ContentDigest;
-use crate::{PatternStore, PatternVisitor, Place, StoreError, StoredPattern};
+use crate::{PatternStore, PatternVisitor, Place, StoreError, StoredPattern, Tombstones};
 
 /// A run's knowledge bases in one directory.
 ///
@@ -177,6 +178,7 @@ impl EmbeddedStore {
             n_commits: 0,
             next_segment: 0,
             segments: Vec::new(),
+            tombstones: Vec::new(),
         };
         // Makes the entry of `segments` durable before a manifest relies on it; a commit flushes
         // only what is in that directory.
@@ -543,6 +545,7 @@ impl PatternStore for EmbeddedStore {
             checkpoint,
             n_commits: newest.n_commits + 1,
             segments: Vec::new(),
+            tombstones: Vec::new(),
             ..newest
         };
         let segments = Vec::new();
@@ -556,41 +559,24 @@ impl PatternStore for EmbeddedStore {
         names_to_forget: &[Vec<PatternName>],
         checkpoint: Value,
     ) -> Result<(), StoreError> {
-        let writer = self.writer()?;
-        check_node_count(&self.nodes, names_to_forget.len())?;
-        let mut names_to_forget = names_to_forget.to_vec();
-        for names in &mut names_to_forget {
-            // Names are walked beside those of the segments, in one order.
-            names.sort_unstable();
-            names.dedup();
-        }
-        let mut writing = self.writing();
-        // It would bring back what is forgotten.
-        writing.clear();
-        let mut next = self.newest();
-        next.manifest.checkpoint = checkpoint;
-        next.manifest.n_commits += 1;
-        let mut rewritten = Vec::new();
-        for idx in 0..next.segments.len() {
-            let segment = &next.segments[idx];
-            // Segments without any of the names stay as they are, so that forgetting a few patterns
-            // does not rewrite everything.
-            if forget::contains_any(segment, &names_to_forget)? {
-                let path = self.next_segment_path();
-                let write = || forget::write_without(segment, &names_to_forget, &path);
-                let remaining = StagedSegment::write(&path, writer, write)?;
-                (next.manifest.segments[idx], next.segments[idx]) =
-                    open_durably(remaining.staged_by(writer)?)?;
-                rewritten.push(remaining);
-            }
-        }
-        // As in a commit: an error from here on does not say whether the manifest names the files.
-        for segment in &mut rewritten {
-            segment.keep();
-        }
-        self.replace(&writing, next)?;
-        self.drop_previous_generation(&writing);
-        Ok(())
+        self.forget_with(names_to_forget, None, checkpoint)
+    }
+
+    fn tombstones(&self, node_idx: usize) -> Result<Tombstones, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        let state = self.state();
+        let of_node = state.newest.manifest.tombstones.get(node_idx);
+        Ok(of_node.cloned().unwrap_or_default())
+    }
+
+    fn bury(
+        &self,
+        tombstones: Vec<Tombstones>,
+        names_to_forget: &[Vec<PatternName>],
+        checkpoint: Value,
+    ) -> Result<(), StoreError> {
+        check_node_count(&self.nodes, tombstones.len())?;
+        self.forget_with(names_to_forget, Some(tombstones), checkpoint)
     }
 
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {

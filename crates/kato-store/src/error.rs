@@ -122,6 +122,11 @@ pub enum StoreError {
         /// The inconsistency that was found.
         reason: String,
     },
+    /// The store has no place for tombstones.
+    #[error(
+        "this store cannot retire patterns: keep the knowledge base in a directory, or forget the patterns"
+    )]
+    NoTombstones,
     /// The disk or the quota is full. What was committed before is safe.
     #[error("no space left while writing {}: everything committed is safe; free some space and resume", path.display())]
     Full {
@@ -243,7 +248,7 @@ impl StoreError {
             Self::Full { .. } => ErrorClass::NoRoom,
             Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
             Self::Backend { kind, .. } => kind.class(),
-            Self::UnknownNode { .. } => ErrorClass::Usage,
+            Self::UnknownNode { .. } | Self::NoTombstones => ErrorClass::Usage,
             Self::Missing { .. }
             | Self::ReadOnly { .. }
             | Self::Corrupt { .. }

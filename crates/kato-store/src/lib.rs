@@ -42,6 +42,7 @@ pub mod scratch;
 pub mod slice;
 mod source;
 pub mod statistics;
+mod tombstones;
 pub mod trace;
 pub mod visit;
 
@@ -54,4 +55,5 @@ pub use memory::MemoryStore;
 pub use pattern::StoredPattern;
 pub use place::Place;
 pub use source::Source;
+pub use tombstones::{Tombstone, Tombstones};
 pub use visit::PatternVisitor;

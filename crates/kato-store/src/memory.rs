@@ -15,7 +15,7 @@ use self::snapshot::Snapshot;
 use crate::contract::{
     Scan, StagedBatch, SymbolCounts, Totals, check_emotives, check_node, check_node_count,
 };
-use crate::{PatternStore, PatternVisitor, StoreError, StoredPattern};
+use crate::{PatternStore, PatternVisitor, StoreError, StoredPattern, Tombstones};
 
 /// A run's knowledge bases in memory. Nothing is durable; memory grows with the patterns.
 ///
@@ -61,6 +61,7 @@ struct State {
 struct NodeState {
     patterns: BTreeMap<PatternName, StoredPattern>,
     vectors: BTreeMap<VectorName, Vec<f64>>,
+    tombstones: Tombstones,
 }
 
 impl State {
@@ -73,6 +74,16 @@ impl State {
                 .collect(),
             documents: BTreeMap::new(),
         }
+    }
+
+    /// Forgets patterns, given by a list of names for each node, and keeps the checkpoint.
+    fn forget(&mut self, names_to_forget: &[Vec<PatternName>], checkpoint: Value) {
+        for (node, names) in self.nodes.iter_mut().zip(names_to_forget) {
+            for name in names {
+                node.patterns.remove(name);
+            }
+        }
+        self.checkpoint = checkpoint;
     }
 }
 
@@ -201,12 +212,28 @@ impl PatternStore for MemoryStore {
     ) -> Result<(), StoreError> {
         check_node_count(&self.nodes, names_to_forget.len())?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        for (node, names) in state.nodes.iter_mut().zip(names_to_forget) {
-            for name in names {
-                node.patterns.remove(name);
-            }
+        state.forget(names_to_forget, checkpoint);
+        Ok(())
+    }
+
+    fn tombstones(&self, node_idx: usize) -> Result<Tombstones, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        Ok(self.state().nodes[node_idx].tombstones.clone())
+    }
+
+    fn bury(
+        &self,
+        tombstones: Vec<Tombstones>,
+        names_to_forget: &[Vec<PatternName>],
+        checkpoint: Value,
+    ) -> Result<(), StoreError> {
+        check_node_count(&self.nodes, tombstones.len())?;
+        check_node_count(&self.nodes, names_to_forget.len())?;
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.forget(names_to_forget, checkpoint);
+        for (node, tombstones) in state.nodes.iter_mut().zip(tombstones) {
+            node.tombstones = tombstones;
         }
-        state.checkpoint = checkpoint;
         Ok(())
     }
 

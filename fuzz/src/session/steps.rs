@@ -4,7 +4,7 @@ use kato_engine::config::StmMode;
 use kato_engine::session::SequenceItem;
 use kato_engine::{EngineError, Observation, Sequence, SessionConfig};
 use kato_model::vector::VECTOR_PREFIX;
-use kato_model::{Event, MetadataValue, PatternName};
+use kato_model::{Event, KatoGeneration, MetadataValue, PatternName};
 use serde_json::{Map, Value};
 
 use super::{Observer, World, node};
@@ -274,11 +274,15 @@ fn configure(observer: &mut Observer, input: &mut Input<'_>) {
     let changes: Map<String, Value> = entries.into_iter().collect();
     let session = &mut observer.session;
     let before = session.config().clone();
-    if session.config_mut().update(&changes).is_err() {
+    if session
+        .config_mut()
+        .update(&changes, KatoGeneration::V3_10)
+        .is_err()
+    {
         // All of the changes are made, or none.
         assert_eq!(*session.config(), before);
     }
-    let (created, error) = SessionConfig::at_creation(&changes);
+    let (created, error) = SessionConfig::at_creation(&changes, KatoGeneration::V3_10);
     assert!(error.is_none() || created == SessionConfig::default());
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use kato_model::KatoGeneration;
 use kato_server::{Server, ServerBuilder};
 use kato_service::{Service, ServiceOptions};
 use tokio::sync::Notify;
@@ -30,11 +31,14 @@ use crate::tokens::read_tokens;
 const LEAST_SORT_MEMORY: usize = 1 << 20;
 const MOST_SORT_MEMORY: usize = 256 << 20;
 
+/// The generation that is served where nothing else is said.
+const DEFAULT_GENERATION: KatoGeneration = KatoGeneration::V3_10;
+
 /// Time for which requests are answered when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Runs a server that speaks KATO's HTTP API (3.10.1, and what the 2025-10 generation has beyond
-/// it) over the engine.
+/// Runs a server that speaks KATO's HTTP API (3.10 or another generation, and what the 2025-10
+/// generation has beyond it) over the engine.
 ///
 /// Any KATO client can be pointed at it. It says `listening on http://…` on standard output once it answers; logs go to
 /// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
@@ -55,6 +59,10 @@ pub(crate) struct Args {
     /// Keep everything in memory; it is gone when the server stops.
     #[arg(long, conflicts_with = "data")]
     in_memory: bool,
+    /// Generation of KATO to be: 3.10, 5.2 or 6.3. It decides endpoints, answers, settings and names of
+    /// knowledge bases; what was learned stays.
+    #[arg(long, value_name = "VERSION", default_value_t = DEFAULT_GENERATION, value_parser = generation)]
+    kato: KatoGeneration,
     /// Where to listen. Port 0 takes any that is free. Other machines reach the server only if
     /// this is not loopback.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
@@ -241,6 +249,7 @@ fn open(args: &Args) -> Result<Service> {
     // Beside what the nodes have learned; with less it takes longer.
     let sort_memory = (knowledge / 4).clamp(LEAST_SORT_MEMORY, MOST_SORT_MEMORY);
     let options = ServiceOptions::default()
+        .with_generation(args.kato)
         .with_durability(match args.durability {
             Durability::Disk => kato_service::Durability::Disk,
             Durability::Os => kato_service::Durability::Os,
@@ -316,6 +325,17 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
             .fold(server, ServerBuilder::with_token);
     }
     Ok(server)
+}
+
+/// Reads a generation that can be served.
+fn generation(text: &str) -> Result<KatoGeneration, String> {
+    match text.parse() {
+        Ok(KatoGeneration::October2025) => {
+            Err("what that generation has is served beside all others: leave --kato out".to_owned())
+        }
+        Ok(generation) => Ok(generation),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Returns the scheme of the server's address.

@@ -3,10 +3,10 @@
 use crate::programs::Workplace;
 
 /// All of them but `runs`, whose subcommands have help of their own (target `runs`).
-const PROGRAMS: [&str; 19] = [
+const PROGRAMS: [&str; 21] = [
     "analyze", "hardware", "bench", "cleanup", "datasets", "estimate", "evaluate", "generate",
-    "index", "inspect", "corpus", "next", "plan", "predict", "salvage", "score", "serve", "train",
-    "tune",
+    "index", "inspect", "corpus", "next", "plan", "predict", "purge", "retire", "salvage", "score",
+    "serve", "train", "tune",
 ];
 
 fn help(program: &str, argument: &str) -> String {

@@ -111,7 +111,8 @@ impl KatoClient {
         if server.extensions.is_some() {
             return Ok(());
         }
-        self.needs("genes", KatoGeneration::has_genes).await
+        self.needs("genes", |found| !found.keeps_sessions_apart())
+            .await
     }
 
     /// Asks something about the node.

@@ -82,6 +82,7 @@ impl Operation for Observation {
             // The server made one, which is lost with the answer.
             unique_id: None,
             auto_learned_pattern: learned,
+            vector_search: None,
         }
     }
 }

@@ -107,7 +107,7 @@ impl fmt::Debug for PendingCommit {
 ///
 /// A flag with a condition variable and not a mutex guard, which would borrow the engine that a
 /// [`PendingCommit`] owns a handle of.
-pub(super) struct CommitTurn {
+pub(crate) struct CommitTurn {
     shared: Arc<Shared>,
 }
 
@@ -122,6 +122,11 @@ impl CommitTurn {
         Self {
             shared: Arc::clone(shared),
         }
+    }
+
+    /// Returns the engine.
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kato_model::emotives::EmotiveWindow;
+use kato_model::emotives::{EmotiveWindow, add_emotives};
 use kato_model::{
     AttributeLimits, Attributes, EmotiveMap, Event, Metadata, PatternName, VectorName,
 };
 use kato_prediction::{IndexError, PatternIndex};
+use kato_store::Tombstones;
 
 use super::NodeTotals;
 use super::lesson::Prepared;
@@ -32,6 +33,10 @@ pub(crate) struct NodeMemory {
     in_flight: Option<Arc<Pending>>,
     learns: u64,
     learned_symbols: u64,
+    tombstones: Tombstones,
+    /// What the learns of a pattern added to the affinity of each of its symbols. Without a store, which
+    /// keeps it otherwise.
+    ledgers: HashMap<PatternName, EmotiveMap, foldhash::fast::RandomState>,
 }
 
 /// Emotive windows by pattern.
@@ -60,6 +65,39 @@ impl NodeMemory {
         }
     }
 
+    pub(crate) const fn tombstones(&self) -> &Tombstones {
+        &self.tombstones
+    }
+
+    /// Replaces the tombstones, and hides the patterns that have one.
+    pub(crate) fn set_tombstones(&mut self, tombstones: Tombstones) {
+        let names = tombstones.iter().map(|(name, _)| name);
+        self.index_mut().set_retired(names);
+        self.tombstones = tombstones;
+    }
+
+    /// Returns what the learns of a pattern that the store does not have added to affinities.
+    pub(crate) fn ledger(&self, name: &PatternName) -> EmotiveMap {
+        let mut ledger = self.ledgers.get(name).cloned().unwrap_or_default();
+        if let Some(affinity) = self.pending.affinity(name) {
+            add_emotives(&mut ledger, affinity);
+        }
+        ledger
+    }
+
+    /// Removes a pattern with all that it taught; returns its learns that were pending.
+    pub(crate) fn purge(&mut self, name: &PatternName, ledger: &EmotiveMap) -> u64 {
+        let n_symbols = self.index.n_symbols_of(name);
+        if let Some(frequency) = self.index_mut().purge(name, ledger) {
+            self.learns = self.learns.saturating_sub(frequency);
+            let learned = frequency.saturating_mul(n_symbols as u64);
+            self.learned_symbols = self.learned_symbols.saturating_sub(learned);
+        }
+        self.windows.remove(name);
+        self.ledgers.remove(name);
+        self.pending.remove(name)
+    }
+
     pub(crate) fn index(&self) -> &PatternIndex {
         &self.index
     }
@@ -74,8 +112,8 @@ impl NodeMemory {
         Arc::make_mut(&mut self.index)
     }
 
-    pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {
-        self.vectors.nearest(elements)
+    pub(crate) fn nearest(&self, elements: &[f64], most: usize) -> Vec<(f64, VectorName)> {
+        self.vectors.nearest(elements, most)
     }
 
     /// Returns the number of elements of every vector; `None` before the first.
@@ -210,6 +248,7 @@ impl NodeMemory {
         for (name, events) in kept {
             self.pending.keep_content(name, &events);
         }
+        index.set_retired(self.tombstones.iter().map(|(name, _)| name));
         self.windows = windows;
         Ok(std::mem::replace(&mut self.index, Arc::new(index)))
     }
@@ -244,6 +283,8 @@ impl NodeMemory {
         if shared.store().is_some() {
             attributes.emotives = learned;
             attributes.affinity = lesson.mean;
+        } else if !lesson.mean.is_empty() {
+            add_emotives(self.ledgers.entry(name).or_default(), &lesson.mean);
         }
         self.pending.attach(name, attributes, limits);
     }

@@ -144,7 +144,7 @@ impl Session {
                 self.clear_events();
                 self.state.past.clear();
             }
-            let auto_learned = self.apply_observation(item.observation, vector)?;
+            let auto_learned = self.apply_observation(item.observation, vector)?.learned;
             if sequence.learn_after_each && !self.stm().is_empty() {
                 outcome.learned.push(self.learn_stm()?);
             }
@@ -159,9 +159,15 @@ impl Session {
             });
         }
         if sequence.learn_at_end && !self.stm().is_empty() {
-            let learned = self.learn_stm()?;
-            outcome.learned.push(learned);
-            outcome.final_learned = Some(learned);
+            match self.learn_stm() {
+                Ok(learned) => {
+                    outcome.learned.push(learned);
+                    outcome.final_learned = Some(learned);
+                }
+                // As in KATO from 6.x on: what was observed stays, and the answer has no name.
+                Err(_) if self.node.options().generation.swallows_final_learn() => {}
+                Err(error) => return Err(error),
+            }
         }
         outcome.final_stm_length = self.stm().len();
         Ok(outcome)

@@ -6,25 +6,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use kato_model::{Event, Metadata, MetadataValue, VectorName};
 
 use super::{Session, bytes_of};
-use crate::config::StmMode;
+use crate::config::{StmMode, VectorEventMode};
 use crate::node::LessonRef;
 use crate::observation::{SummedVector, check_limit};
 use crate::options::AttributeScope;
 use crate::session::SessionState;
-use crate::{EngineError, LearnOutcome, Observation};
+use crate::vectors::MOST_NEAREST;
+use crate::{EngineError, LearnOutcome, Observation, VectorSearch};
 
 /// The thing that [`Limits::stm_bytes`](crate::options::Limits) limits, for error messages.
 pub(crate) const STM_BYTES: &str = "bytes of a short-term memory's symbols";
 
+/// What became of an observation.
+pub(super) struct Applied {
+    /// The auto-learn, if that made a pattern.
+    pub(super) learned: Option<LearnOutcome>,
+    pub(super) search: Option<Box<VectorSearch>>,
+}
+
 impl Session {
-    /// Takes in a checked observation and returns the auto-learn, if that made a pattern.
+    /// Takes in a checked observation.
     ///
     /// Changes nothing when it fails.
     pub(super) fn apply_observation(
         &mut self,
         observation: Observation,
         vector: Option<SummedVector>,
-    ) -> Result<Option<LearnOutcome>, EngineError> {
+    ) -> Result<Applied, EngineError> {
         let is_event = !observation.is_empty();
         let Observation {
             mut strings,
@@ -44,8 +52,11 @@ impl Session {
 
         let before = Lengths::new(&self.state);
         let bytes_before = self.stm_bytes;
+        let mut search = None;
         if is_event {
-            self.push_event(self.event(strings, vector.as_ref()))?;
+            let event;
+            (event, search) = self.event(strings, vector.as_ref());
+            self.push_event(event)?;
         }
         // A sum that left the range of numbers has a name, but no distance to anything.
         let stored =
@@ -70,7 +81,17 @@ impl Session {
         self.state.time += 1;
         let previous = self.state.percept.replace(percept);
         self.spare = previous.unwrap_or_default();
-        Ok(learned)
+        Ok(Applied { learned, search })
+    }
+
+    /// Returns how many nearest vectors are searched for.
+    pub(super) fn n_nearest(&self) -> usize {
+        match self.config.vector_event_mode {
+            VectorEventMode::SelfOnly => 0,
+            VectorEventMode::NeighborsPlusSelf => usize::try_from(self.config.vector_search_limit)
+                .unwrap_or(MOST_NEAREST)
+                .min(MOST_NEAREST),
+        }
     }
 
     /// Returns whether a short-term memory of this many events is learned automatically.
@@ -90,16 +111,29 @@ impl Session {
         }
     }
 
-    /// Creates the event of strings in their order, and of a vector with those nearest to it.
-    fn event(&self, strings: Vec<String>, vector: Option<&SummedVector>) -> Event {
+    /// Creates the event of strings in their order, and of a vector with those nearest to it, and the
+    /// account of that search, if the settings ask for it.
+    fn event(
+        &self,
+        strings: Vec<String>,
+        vector: Option<&SummedVector>,
+    ) -> (Event, Option<Box<VectorSearch>>) {
         let Some(vector) = vector else {
-            return Event::in_given_order(strings);
+            return (Event::in_given_order(strings), None);
         };
-        let nearest = self.node.nearest(&vector.elements);
+        let searches = self.config.vector_event_mode == VectorEventMode::NeighborsPlusSelf;
+        let nearest = searches.then(|| self.node.nearest(&vector.elements, self.n_nearest()));
+        let account = || {
+            let limit = self.config.vector_search_limit;
+            Box::new(VectorSearch::new(vector.name, limit, nearest.as_deref()))
+        };
+        let account = self.config.return_vector_search_results.then(account);
         // A sorted set, as in KATO: the vector's own name may be among the nearest.
-        let names: BTreeSet<VectorName> = nearest.into_iter().chain([vector.name]).collect();
+        let names = nearest.into_iter().flatten().map(|(_, name)| name);
+        let names: BTreeSet<VectorName> = names.chain([vector.name]).collect();
         let names = names.iter().map(VectorName::to_string);
-        Event::in_given_order(names.chain(strings).collect())
+        let event = Event::in_given_order(names.chain(strings).collect());
+        (event, account)
     }
 
     /// Appends an event to the short-term memory, unless that becomes too large.

@@ -2,12 +2,13 @@
 
 use kato_engine::SessionConfig;
 use kato_engine::config::StmMode;
+use kato_model::KatoGeneration::{V3_10, V6};
 use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use serde_json::{Value, json};
 
 fn updated(changes: &Value) -> Result<SessionConfig, String> {
     let mut config = SessionConfig::default();
-    let result = config.update(changes.as_object().unwrap());
+    let result = config.update(changes.as_object().unwrap(), V3_10);
     if result.is_err() {
         assert_eq!(config, SessionConfig::default(), "all or nothing");
     }
@@ -56,14 +57,14 @@ fn null_unsets_what_can_be_unset() {
     let mut config =
         updated(&json!({"fuzzy_token_threshold": 0.5, "affinity_emotive": "joy"})).unwrap();
     let unset = json!({"fuzzy_token_threshold": null, "affinity_emotive": null});
-    config.update(unset.as_object().unwrap()).unwrap();
+    config.update(unset.as_object().unwrap(), V3_10).unwrap();
     assert_eq!(config, SessionConfig::default());
 }
 
 #[test]
 fn a_creation_with_a_single_bad_value_gives_the_defaults_and_says_why() {
     let given = json!({"max_predictions": 3, "fuzzy_token_threshold": 7});
-    let (config, error) = SessionConfig::at_creation(given.as_object().unwrap());
+    let (config, error) = SessionConfig::at_creation(given.as_object().unwrap(), V3_10);
     assert_eq!(config, SessionConfig::default());
     assert!(
         error
@@ -115,4 +116,87 @@ fn a_configuration_survives_json() {
         serde_json::from_str::<SessionConfig>(&json).unwrap(),
         config
     );
+}
+
+/// Settings, what is refused of them in the newest generation, and whether it is named.
+#[test]
+fn the_newest_generation_refuses_at_creation_and_change_alike() {
+    let rows = [
+        (json!({"recall_threshold": 0}), vec!["recall_threshold"]),
+        (json!({"recall_threshold": true}), vec!["recall_threshold"]),
+        (json!({"recall_threshold": null}), vec!["recall_threshold"]),
+        (
+            json!({"recall_threshold": 1e-300, "filter_pipeline": []}),
+            vec![],
+        ),
+        (
+            json!({"filter_pipeline": ["length"]}),
+            vec!["filter_pipeline"],
+        ),
+        (json!({"filter_pipeline": null}), vec!["filter_pipeline"]),
+        (
+            json!({"vector_search_limit": 0, "max_predictions": 0, "persistence": true}),
+            vec!["max_predictions", "vector_search_limit"],
+        ),
+        (
+            json!({"vector_search_limit": 100, "vector_event_mode": "self_only"}),
+            vec![],
+        ),
+        (
+            json!({"vector_search_limit": 3.0}),
+            vec!["vector_search_limit"],
+        ),
+        (json!({"vector_event_mode": "x"}), vec!["vector_event_mode"]),
+        (
+            json!({"return_vector_search_results": 1}),
+            vec!["return_vector_search_results"],
+        ),
+        // Nothing is known of these any more.
+        (json!({"length_min_ratio": "x", "no_setting": 1}), vec![]),
+        (json!({"minhash_rows": null}), vec![]),
+    ];
+    for (given, named) in rows {
+        let object = given.as_object().unwrap();
+        let (created, at_creation) = SessionConfig::at_creation(object, V6);
+        let mut changed = SessionConfig::default();
+        let at_change = changed.update(object, V6).err();
+        assert_eq!(at_creation, at_change, "{given}");
+        assert_eq!(created, changed, "{given}");
+        let found = at_change.map(|error| {
+            let names = error.validation_errors().into_keys().map(str::to_owned);
+            names.collect::<Vec<_>>()
+        });
+        assert_eq!(found.unwrap_or_default(), named, "{given}");
+    }
+    // Refused without a name, and nothing is changed.
+    let given = json!({"jaccard_threshold": 2, "max_predictions": 7});
+    let mut config = SessionConfig::default();
+    let error = config.update(given.as_object().unwrap(), V6).unwrap_err();
+    assert!(error.validation_errors().is_empty() && !error.messages().is_empty());
+    assert_eq!(config, SessionConfig::default());
+    config.update(given.as_object().unwrap(), V3_10).unwrap();
+    assert_eq!(config.max_predictions, 7);
+}
+
+#[test]
+fn every_generation_answers_its_own_settings() {
+    let given = json!({"use_token_matching": false, "vector_search_limit": 9});
+    let given = given.as_object().unwrap();
+    let of = |generation| {
+        let (config, error) = SessionConfig::at_creation(given, generation);
+        assert_eq!(error, None);
+        (config.clone(), config.settings(generation))
+    };
+    let (old, settings) = of(V3_10);
+    assert_eq!(json!(settings), json!(old));
+    assert!(settings["sort_symbols"] == true && settings["length_max_ratio"] == 2.0);
+    assert!(!settings.contains_key("vector_search_limit"));
+    let (new, settings) = of(V6);
+    assert_eq!(new.vector_search_limit, 9);
+    assert!(settings["sort_symbols"] == false && settings["fuzzy_token_threshold"] == 0.0);
+    assert_eq!(settings["vector_event_mode"], "neighbors_plus_self");
+    assert!(!settings.contains_key("length_max_ratio"));
+    // What is stored comes back.
+    let stored = serde_json::from_value::<SessionConfig>(json!(new)).unwrap();
+    assert_eq!(stored, new);
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use kato_engine::{Engine, EngineError, Observation, Sequence, Session, SessionConfig};
+use kato_model::KatoGeneration;
 use serde_json::{Map, Value, json};
 
 use crate::support::{alike, rows};
@@ -26,7 +27,10 @@ impl Replay {
         let expected = &row["expected"];
         let found = match row["op"].as_str().unwrap() {
             "create" => {
-                let (config, _) = SessionConfig::at_creation(row["config"].as_object().unwrap());
+                let (config, _) = SessionConfig::at_creation(
+                    row["config"].as_object().unwrap(),
+                    KatoGeneration::V3_10,
+                );
                 let session = node.session(config);
                 let found = config_json(&session);
                 self.sessions
@@ -60,7 +64,7 @@ fn operate(session: &mut Session, op: &str, row: &Value) -> Value {
         "config" => config_json(session),
         "update" => match session
             .config_mut()
-            .update(row["body"].as_object().unwrap())
+            .update(row["body"].as_object().unwrap(), KatoGeneration::V3_10)
         {
             Ok(()) => json!({}),
             Err(error) => json!(error.messages()),

@@ -10,7 +10,7 @@ use kato_engine::session::SessionState;
 use kato_engine::{
     Engine, EngineError, EngineOptions, Observation, Sequence, Session, SessionConfig,
 };
-use kato_model::{Event, MetadataValue};
+use kato_model::{Event, KatoGeneration, MetadataValue};
 use proptest::prelude::*;
 
 use crate::support::{NODE, learn, session, words};
@@ -221,7 +221,10 @@ fn settings_that_kato_lets_pass_do_no_harm() {
         "max_pattern_length": u64::MAX,
     });
     let changes = changes.as_object().unwrap();
-    session.config_mut().update(changes).unwrap();
+    session
+        .config_mut()
+        .update(changes, KatoGeneration::V3_10)
+        .unwrap();
     let begin = Instant::now();
     assert_eq!(session.predict().unwrap().predictions.len(), 1);
     assert!(begin.elapsed() < Duration::from_secs(5));

@@ -13,5 +13,6 @@ mod golden_sessions;
 mod hostile;
 mod isolation;
 mod long_predictions;
+mod retiring;
 mod support;
 mod vectors;

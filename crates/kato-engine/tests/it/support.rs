@@ -29,12 +29,6 @@ pub(crate) fn learn(session: &mut Session, text: &[&str]) -> String {
     outcome.final_learned.unwrap().to_string()
 }
 
-pub(crate) fn config(json: &Value) -> SessionConfig {
-    let (config, error) = SessionConfig::at_creation(json.as_object().unwrap());
-    assert_eq!(error, None);
-    config
-}
-
 /// The rows of a file of JSON Lines in this crate's or a neighbour's folder.
 pub(crate) fn rows(path: &str) -> Vec<Value> {
     let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));

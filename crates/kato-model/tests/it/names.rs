@@ -2,9 +2,9 @@
 
 use kato_model::naming::{
     LiteralTable, NameScratch, UnknownSymbolId, name_of_ids, name_of_names, processor_id,
-    write_events_literal,
+    processor_id_in, write_events_literal,
 };
-use kato_model::{Event, Pattern, PatternName};
+use kato_model::{Event, KatoGeneration, Pattern, PatternName};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -55,6 +55,30 @@ fn processor_ids_are_those_of_the_original() {
             row.processor_id
         );
     }
+}
+
+#[test]
+fn from_5_on_processor_ids_keep_words_alone() {
+    // As KATO 6.3.2 answers them.
+    let long = |symbol: &str, n| symbol.repeat(n);
+    for (node_id, expected) in [
+        ("plain_1".to_owned(), "plain_1_kato".to_owned()),
+        ("a@b".to_owned(), "a_b_kato".to_owned()),
+        ("a(b)".to_owned(), "a_b__kato".to_owned()),
+        ("ä".to_owned(), "__kato".to_owned()),
+        ("日本".to_owned(), "___kato".to_owned()),
+        ("a\tb".to_owned(), "a_b_kato".to_owned()),
+        (String::new(), "_kato".to_owned()),
+        (long("x", 55), format!("{}_kato", long("x", 55))),
+        (long("é", 60), format!("{}_d16fdf44_kato", long("_", 46))),
+    ] {
+        assert_eq!(
+            processor_id_in(KatoGeneration::V6, &node_id, "kato"),
+            expected
+        );
+    }
+    let service = processor_id_in(KatoGeneration::V6, "n", "my.kato");
+    assert_eq!(service, "n_my_kato");
 }
 
 #[test]

@@ -8,6 +8,7 @@ const RULES: BoundRules = BoundRules {
     token_threshold: Some(0.1),
     keeps_unmatched: true,
     is_fuzzy: false,
+    by_position: false,
 };
 
 fn classes(length: usize) -> [PageClass; 2] {
@@ -159,6 +160,7 @@ fn the_least_overlap_reaches_the_threshold_with_the_shortest_pattern() {
             token_threshold,
             keeps_unmatched,
             is_fuzzy: false,
+            by_position: false,
         };
         let bounds = Bounds::new(state_length, &classes(length)[0], rules);
         bounds.least_overlap(0, |_| true)

@@ -16,6 +16,7 @@ use super::lists::{Directory, DirectoryView, RankList, Signatures};
 use super::signature::SignatureShape;
 use crate::SymbolId;
 use crate::page_class::PageClass;
+use crate::search::TieOrder;
 use crate::symbols::SymbolCount;
 
 /// Most symbols of each kind and most patterns, as ids have 31 bits and the last is that of unknown
@@ -533,7 +534,7 @@ impl FrozenIndex {
                     .iter()
                     .filter_map(|class| reader.held(class, id))
                 {
-                    for rank in list.iter() {
+                    for rank in list.iter(TieOrder::Ascending) {
                         reader.read_symbols(rank, &mut symbols);
                         let occurrences = symbols.iter().filter(|&&symbol| symbol == id).count();
                         let learned = self.frequency(rank).saturating_mul(occurrences as u64);

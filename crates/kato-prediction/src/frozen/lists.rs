@@ -6,6 +6,7 @@ use super::checked::{CheckedBytes, View};
 use super::columns::{OffsetView, Offsets, lower_bound};
 use super::layout::LayoutError;
 use super::signature::SignatureShape;
+use crate::search::TieOrder;
 
 /// Number of ranks that are checked and read together.
 const WINDOW: usize = 1024;
@@ -141,10 +142,19 @@ impl<'a> RankList<'a> {
         Some(self.signatures?.shape)
     }
 
-    /// Returns ranks from a place on, some hundred at most, and the signatures beside them, if there
-    /// are any. Empty at the end, and where they are damaged.
-    pub(crate) fn window(&self, at: usize) -> (&'a [[u8; 4]], Option<&'a [[u8; 4]]>) {
-        let n_ranks = self.len.saturating_sub(at).min(WINDOW);
+    /// Returns ranks behind so many others in an order, some hundred at most, and the signatures beside
+    /// them, if there are any. They ascend in any order. Empty at the end, and where they are damaged.
+    pub(crate) fn window(
+        &self,
+        n_before: usize,
+        ties: TieOrder,
+    ) -> (&'a [[u8; 4]], Option<&'a [[u8; 4]]>) {
+        let n_left = self.len.saturating_sub(n_before);
+        let n_ranks = n_left.min(WINDOW);
+        let at = match ties {
+            TieOrder::Ascending => n_before,
+            TieOrder::Descending => n_left - n_ranks,
+        };
         let read = |column: View<'a>, start: usize| {
             let at = start.saturating_add(at).saturating_mul(4);
             column.slice(at, n_ranks * 4).as_chunks().0
@@ -158,9 +168,17 @@ impl<'a> RankList<'a> {
         }
     }
 
-    /// Says that the list will soon be walked from its front.
-    pub(crate) fn will_walk(&self) {
-        let part = |start: usize| (start.saturating_mul(4), self.len.min(AHEAD) * 4);
+    /// Says that the list will soon be walked in an order.
+    pub(crate) fn will_walk(&self, ties: TieOrder) {
+        let n_ahead = self.len.min(AHEAD);
+        let skipped = match ties {
+            TieOrder::Ascending => 0,
+            TieOrder::Descending => self.len - n_ahead,
+        };
+        let part = |start: usize| {
+            let start = start.saturating_add(skipped);
+            (start.saturating_mul(4), n_ahead * 4)
+        };
         self.ranks.will_read([part(self.start)]);
         if let Some(of) = self.signatures {
             of.column.will_read([part(of.start)]);
@@ -201,13 +219,19 @@ impl<'a> RankList<'a> {
         cursor
     }
 
-    /// Returns all ranks.
-    pub(crate) fn iter(self) -> impl Iterator<Item = u32> + use<'a> {
-        let mut cursor = self.cursor();
+    /// Returns all ranks in an order.
+    pub(crate) fn iter(self, ties: TieOrder) -> impl Iterator<Item = u32> + use<'a> {
+        let mut n_read = 0;
+        let nothing: &'a [[u8; 4]] = &[];
+        let mut window = ties.walk(nothing.iter());
         std::iter::from_fn(move || {
-            let rank = cursor.current()?;
-            cursor.advance();
-            Some(rank)
+            let next = window.next().or_else(|| {
+                let (ranks, _) = self.window(n_read, ties);
+                n_read += ranks.len();
+                window = ties.walk(ranks.iter());
+                window.next()
+            });
+            next.map(|&rank| u32::from_le_bytes(rank))
         })
     }
 }
@@ -344,7 +368,12 @@ mod tests {
         let damage = Damage::default();
         let column = column(&ranks, damage.clone());
         let list = RankList::of_column(&column);
-        assert_eq!(list.iter().collect::<Vec<_>>(), ranks);
+        assert_eq!(list.iter(TieOrder::Ascending).collect::<Vec<_>>(), ranks);
+        let backwards: Vec<u32> = ranks.iter().rev().copied().collect();
+        assert_eq!(
+            list.iter(TieOrder::Descending).collect::<Vec<_>>(),
+            backwards
+        );
         for step in [1, 2, 5, 100, 4_000, 20_000] {
             let mut cursor = list.cursor();
             for wanted in (0..20_000).step_by(step) {
@@ -359,7 +388,7 @@ mod tests {
             .copied()
             .filter(|r| (100..9_000).contains(r))
             .collect();
-        assert_eq!(part.iter().collect::<Vec<_>>(), expected);
+        assert_eq!(part.iter(TieOrder::Ascending).collect::<Vec<_>>(), expected);
         assert!(!damage.is_found());
     }
 }

@@ -112,6 +112,11 @@ impl PageSet {
         self.pages.0[place.page()].add_frequency(place.place(), added);
     }
 
+    /// Makes a pattern one that was never learned, to its frequency.
+    pub(super) fn clear_frequency(&mut self, place: Place) {
+        self.pages.0[place.page()].clear_frequency(place.place());
+    }
+
     pub(super) fn finalize(&mut self) {
         self.pages.0.iter_mut().for_each(Page::finalize);
     }

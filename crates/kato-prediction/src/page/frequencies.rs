@@ -36,6 +36,12 @@ impl Frequencies {
         self.set(place, self.get(place).saturating_add(added));
     }
 
+    /// Sets a frequency to 0.
+    pub(super) fn clear(&mut self, place: u16) {
+        self.large.remove(&place);
+        self.small[usize::from(place)] = 0;
+    }
+
     pub(super) fn reserve_exact(&mut self, n_patterns: usize) {
         self.small.reserve_exact(n_patterns);
     }
@@ -53,7 +59,7 @@ impl Frequencies {
         let small = u32::try_from(frequency).unwrap_or(u32::MAX);
         self.small[usize::from(place)] = small;
         // A frequency of exactly `u32::MAX` needs an entry too, since it equals the marker. Entries
-        // never go stale, as frequencies only grow.
+        // never go stale, as frequencies only grow, and what clears one removes it.
         if small == u32::MAX {
             self.large.insert(place, frequency);
         }

@@ -8,7 +8,7 @@ use crate::candidate::Candidates;
 use crate::collections::HashSet;
 use crate::index::{Finalized, PatternIndex};
 use crate::prediction::{EnsembleMetrics, FuturePotential, WeightedMetrics};
-use crate::search::Ranked;
+use crate::search::{Ranked, TieOrder};
 use crate::state::{State, StateSymbol};
 use crate::weights::AffinityWeights;
 use crate::{PredictionConfig, Predictions, SymbolId, metrics};
@@ -78,6 +78,7 @@ impl<'a> Ensemble<'a> {
         let order = best(
             self.survivors.iter().map(|survivor| &survivor.prediction),
             self.config.rank_sort_algo,
+            TieOrder::of(self.config.generation),
             self.config.max_predictions,
         );
         // Texts are made last, for the predictions of the answer alone.
@@ -152,10 +153,17 @@ impl<'a> Ensemble<'a> {
     }
 
     /// Returns the metrics of a survivor that weigh symbols by their affinity.
-    fn weighted(&self, survivor: &Survivor<'_>, weights: &AffinityWeights) -> WeightedMetrics {
+    fn weighted(&self, survivor: &Survivor<'_>, weights: &AffinityWeights<'_>) -> WeightedMetrics {
         let at = |position: usize| self.state.ids[position];
+        // Beside a state of one symbol those of the pattern have a weight, too, as in KATO.
+        let with_pattern = (self.state.len() == 1).then(|| weights.with(&survivor.symbols));
+        let weights = with_pattern.as_ref().unwrap_or(weights);
         let matches: Vec<_> = survivor.matches.iter().map(|&p| at(p)).collect();
-        let extras: Vec<_> = survivor.extra_positions(self.state).map(at).collect();
+        let extras: Vec<_> = survivor
+            .extra_positions(self.state)
+            .into_iter()
+            .map(at)
+            .collect();
         weights.metrics(
             &matches,
             &self.state.ids,
@@ -180,29 +188,31 @@ impl<'a> Ensemble<'a> {
         let n_patterns = self.index.n_patterns();
         let present = counted(survivor.present());
         // After `finalize-training` KATO describes the patterns of that time by their whole content
-        // and the statistics of that time; others, and all before, by their present.
+        // and the statistics of that time; others, and all before, by their present, up to 5.x.
         let finalized = self
             .index
             .finalized()
             .filter(|_| self.index.is_finalized_at(survivor.spot));
+        let is_whole = finalized.is_some() || self.config.generation.describes_whole_patterns();
         let whole;
-        let (described, n_symbols) = match finalized {
-            None => (&present, self.index.n_symbols()),
-            Some(finalized) => {
+        let described = match is_whole {
+            false => &present,
+            true => {
                 whole = counted(&survivor.symbols);
-                (&whole, finalized.n_symbols)
+                &whole
             }
         };
+        let n_symbols = finalized.map_or(self.index.n_symbols(), |finalized| finalized.n_symbols);
         let counts = described.iter().map(|&(_, count)| count);
         let probability = |symbol: SymbolId| match finalized {
             None => self.share(symbol),
             Some(finalized) => finalized_probability(finalized, symbol),
         };
-        let cached = |symbol: SymbolId| match finalized {
+        let cached = |symbol: SymbolId| match is_whole {
             // What the present holds is relevant.
-            None => Some(self.share(symbol)),
+            false => Some(self.share(symbol)),
             // The rest of the pattern may have no probability; TF-IDF then takes one of its own.
-            Some(_) => self.relevant.contains(&symbol).then(|| self.share(symbol)),
+            true => self.relevant.contains(&symbol).then(|| self.share(symbol)),
         };
         let (f, similarity) = (prediction.frequency, prediction.similarity);
         let prior = metrics::bayesian_prior(f, total_frequency);

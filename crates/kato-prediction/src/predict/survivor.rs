@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
+use crate::events::{EventBounds, EventSymbols, read_ends};
 use crate::fuzzy::FuzzySymbol;
 use crate::index::{PatternIndex, Spot};
 use crate::matcher::BlockSummary;
-use crate::metrics::{cohesion, confidence, evidence, fragmentation, snr};
+use crate::metrics::{cohesion, confidence, evidence, fragmentation, pre_potential, snr};
+use crate::refine::ends_of;
 use crate::search::Ranked;
 use crate::split::Split;
 use crate::state::State;
@@ -26,8 +28,31 @@ pub(super) struct Survivor<'a> {
     pub(super) matches: Vec<usize>,
     /// Fuzzy matching's pairs, exact ones included; empty without it.
     pub(super) fuzzy: Vec<FuzzySymbol>,
+    pub(super) counting: Counting,
     /// 1 / (fragmentation + 1).
     pub(super) cohesion: f64,
+}
+
+/// Returns the score by which candidates are cut.
+fn score_of(prediction: &Prediction, n_blocks: usize) -> f64 {
+    let Prediction {
+        evidence,
+        confidence,
+        snr,
+        ..
+    } = *prediction;
+    pre_potential(evidence, confidence, snr, cohesion(n_blocks))
+}
+
+/// How it is told which symbols are missing, and which are extra.
+#[derive(Debug)]
+pub(super) enum Counting {
+    /// By membership in the matches and in the present: up to KATO 4.x.
+    Members,
+    /// By these places of the pattern, ascending, and the positions that match.
+    Places(Vec<usize>),
+    /// By number: each match pays for one expected symbol, and each expected one for one observed.
+    Numbers,
 }
 
 impl<'a> Survivor<'a> {
@@ -41,11 +66,23 @@ impl<'a> Survivor<'a> {
         let mut symbols = Vec::new();
         index.read_symbols_at(ranked.spot, &mut symbols);
         let event_lengths = index.event_lengths_at(ranked.spot, symbols.len());
+        let mut ends = Vec::new();
+        read_ends(event_lengths.as_deref().unwrap_or_default(), &mut ends);
+        let events = EventBounds::new(event_lengths.as_ref().map(|_| &*ends));
         let blocks = candidates.blocks_of(&symbols)?;
         let summary = BlockSummary::from_blocks(&blocks);
+        let pattern = EventSymbols {
+            symbols: &symbols,
+            events,
+        };
+        let pairs = candidates.pairs_of(pattern, &blocks)?;
         // Fuzzy matching decides about matches and extras; blocks, and with them past, present and
         // future, stay those of equal symbols, as in KATO.
         let (matches, fuzzy): (Vec<usize>, _) = match candidates.fuzzy_matches(&symbols)? {
+            None if pairs.is_some() => {
+                let positions = pairs.iter().flatten().map(|pair| pair.position);
+                (positions.collect(), Vec::new())
+            }
             None => {
                 let positions = blocks
                     .iter()
@@ -62,25 +99,50 @@ impl<'a> Survivor<'a> {
             0 => (0, symbols.len()),
             _ => (summary.start, summary.end),
         };
-        let split = Split::new(
-            symbols.len(),
-            event_lengths.as_deref(),
-            start,
-            end,
-            |place| first_match == Some(symbols[place]),
-        );
-        let mut prediction = Prediction::new(ranked.name, index.frequency_at(ranked.spot));
+        let split = match pairs.as_deref() {
+            Some(pairs @ [_, ..]) => {
+                let (first, last) = ends_of(pairs);
+                Split::of_matches(symbols.len(), events, first, last)
+            }
+            _ => Split::new(
+                symbols.len(),
+                event_lengths.as_deref(),
+                start,
+                end,
+                |place| first_match == Some(symbols[place]),
+            ),
+        };
+        let generation = candidates.generation();
+        let counting = match pairs {
+            Some(pairs) => Counting::Places(pairs.iter().map(|pair| pair.place).collect()),
+            None if generation.segments_by_position() => Counting::Numbers,
+            None => Counting::Members,
+        };
+        let name = candidates.ties().name(&ranked.key);
+        let mut prediction = Prediction::new(name, index.frequency_at(ranked.spot));
+        prediction.generation = generation;
         prediction.similarity = candidates.similarity_of(&symbols)?;
         prediction.evidence = evidence(matches.len(), symbols.len());
         prediction.confidence = confidence(matches.len(), split.present_symbols.len());
         prediction.snr = snr(matches.len(), state.len() - matches.len());
         prediction.fragmentation = fragmentation(summary.n_blocks);
+        // The search computes the same from less; what is damaged is read anew anyway.
+        debug_assert!(
+            index.is_damaged()
+                || ranked
+                    .score
+                    .total_cmp(&score_of(&prediction, summary.n_blocks))
+                    .is_eq(),
+            "{prediction:?} was found with score {}",
+            ranked.score
+        );
         Ok(Self {
             prediction,
             spot: ranked.spot,
             split,
             matches,
             fuzzy,
+            counting,
             event_lengths,
             symbols,
             cohesion: cohesion(summary.n_blocks),

@@ -2,8 +2,8 @@
 
 use kato_model::Event;
 
-use super::survivor::Survivor;
-use crate::collections::HashSet;
+use super::survivor::{Counting, Survivor};
+use crate::collections::{HashMap, HashSet};
 use crate::prediction::Anomaly;
 use crate::state::State;
 use crate::symbols::Symbols;
@@ -39,14 +39,6 @@ impl Survivor<'_> {
     /// Returns the prediction with all its texts.
     pub(super) fn with_texts(&self, state: &State<'_>, table: &Symbols) -> Prediction {
         let text = |&symbol: &SymbolId| table.text(symbol).into_owned();
-        let matched: Vec<SymbolId> = self.matches.iter().map(|&at| state.ids[at]).collect();
-        // Membership and not number: an expected symbol that is repeated and matched once is
-        // missing nowhere, as in KATO.
-        let matched = Members::new(&matched);
-        let missing = |event: &[SymbolId]| {
-            let is_missing = |symbol: &&SymbolId| !matched.contains(**symbol);
-            event.iter().filter(is_missing).map(text).collect()
-        };
         let present = self.split.present.clone();
         let matches = self.matches.iter().map(|&at| state.texts[at].to_owned());
         // Equal symbols were accepted too, but are no anomalies.
@@ -64,7 +56,7 @@ impl Survivor<'_> {
             past: self.texts_of(self.split.past.clone(), table),
             present: self.texts_of(present.clone(), table),
             future: self.texts_of(self.split.future.clone(), table),
-            missing: self.events(present).map(missing).collect(),
+            missing: self.missing(state, table),
             extras: self.extras(state),
             anomalies: anomalies.collect(),
             sequence: self.texts_of(0..self.split.future.end, table),
@@ -80,18 +72,39 @@ impl Survivor<'_> {
             .collect()
     }
 
-    /// Returns the positions of the state whose symbols are nowhere in the present.
-    pub(super) fn extra_positions(&self, state: &State<'_>) -> impl Iterator<Item = usize> {
-        let present = Members::new(self.present());
-        let ids = state.ids.iter().enumerate();
-        ids.filter(move |(_, id)| !present.contains(**id))
-            .map(|(position, _)| position)
+    /// Returns, for every event of the present, its symbols that did not match.
+    fn missing(&self, state: &State<'_>, table: &Symbols) -> Vec<Vec<String>> {
+        let matched: Vec<SymbolId> = self.matches.iter().map(|&at| state.ids[at]).collect();
+        let mut matched = Expected::new(&self.counting, &matched);
+        let mut places = self.split.present_symbols.clone();
+        let events = self.events(self.split.present.clone());
+        let missing = events.map(|event| {
+            let placed = event.iter().zip(&mut places);
+            let missing = placed.filter(|(symbol, place)| match &self.counting {
+                Counting::Places(matched) => matched.binary_search(place).is_err(),
+                _ => !matched.take(**symbol),
+            });
+            let texts = missing.map(|(symbol, _)| table.text(*symbol).into_owned());
+            texts.collect()
+        });
+        missing.collect()
     }
 
-    /// Returns, for every event of the state, its symbols that are nowhere in the present.
+    /// Returns the positions of the state whose symbols are not expected, ascending.
+    pub(super) fn extra_positions(&self, state: &State<'_>) -> Vec<usize> {
+        let mut counts = Expected::new(&self.counting, self.present());
+        let positions = state.ids.iter().enumerate();
+        let extra = positions.filter(|(position, id)| match &self.counting {
+            Counting::Places(_) => self.matches.binary_search(position).is_err(),
+            _ => !counts.take(**id),
+        });
+        extra.map(|(position, _)| position).collect()
+    }
+
+    /// Returns, for every event of the state, its symbols that are not expected.
     fn extras(&self, state: &State<'_>) -> Vec<Vec<String>> {
         let mut extras: Vec<Vec<String>> = Vec::with_capacity(state.events.len());
-        let mut positions = self.extra_positions(state).peekable();
+        let mut positions = self.extra_positions(state).into_iter().peekable();
         let mut end = 0;
         for event in state.events {
             end += event.len();
@@ -102,6 +115,43 @@ impl Survivor<'_> {
             extras.push(texts);
         }
         extras
+    }
+}
+
+/// Symbols that others are compared with.
+enum Expected<'a> {
+    /// Any number of equal ones is covered by one.
+    Members(Members<'a>),
+    /// Each covers one.
+    Numbers(HashMap<SymbolId, usize>),
+}
+
+impl<'a> Expected<'a> {
+    fn new(counting: &Counting, symbols: &'a [SymbolId]) -> Self {
+        if !matches!(counting, Counting::Numbers) {
+            // Membership and not number: an expected symbol that is repeated and matched once is
+            // missing nowhere, as in KATO up to 4.x.
+            return Self::Members(Members::new(symbols));
+        }
+        let mut numbers: HashMap<SymbolId, usize> = HashMap::default();
+        for &symbol in symbols {
+            *numbers.entry(symbol).or_default() += 1;
+        }
+        Self::Numbers(numbers)
+    }
+
+    /// Returns whether a symbol is covered, and takes what covers it.
+    fn take(&mut self, symbol: SymbolId) -> bool {
+        match self {
+            Self::Members(members) => members.contains(symbol),
+            Self::Numbers(numbers) => match numbers.get_mut(&symbol) {
+                Some(number) if *number > 0 => {
+                    *number -= 1;
+                    true
+                }
+                _ => false,
+            },
+        }
     }
 }
 

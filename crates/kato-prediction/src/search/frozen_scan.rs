@@ -16,6 +16,9 @@
 //! a pattern is offered where the first of them holds it. As the bar rises, fewer (o, g) can rank and more
 //! lists are left out: what is needed then is in lists that were walked before.
 //!
+//! Where the later names win ties, lists are walked from their ends: everything is compared by the *key* of
+//! a rank, which falls as the rank rises ([`TieOrder`]).
+//!
 //! Signatures say of a pattern in a list which symbols and pairs of the state it may hold, and where
 //! ([`PlaceBounds`]). Two symbols may have one hash, so it may hold fewer, but no others: what cannot
 //! rank by its signature is passed over without being read.
@@ -30,7 +33,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
-use super::TopK;
+use super::{TieOrder, TopK};
 use crate::SymbolId;
 use crate::bounds::{Bounds, PlaceBounds};
 use crate::cancel::Cancelled;
@@ -58,13 +61,14 @@ const LEAST_PART: u32 = if cfg!(debug_assertions) {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundRank {
     pub(super) score: f64,
-    pub(super) rank: u32,
+    /// The key of its rank.
+    pub(super) key: u32,
 }
 
 impl Ord for FoundRank {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_score = other.score.total_cmp(&self.score);
-        by_score.then_with(|| self.rank.cmp(&other.rank))
+        by_score.then_with(|| self.key.cmp(&other.key))
     }
 }
 
@@ -91,6 +95,7 @@ struct FrozenScan<'s, 'a, 'c> {
     batch: Batch,
     /// The part of the index that is searched.
     ranks: Range<u32>,
+    ties: TieOrder,
     /// The bar of those who search the other parts, and what it was when it was last looked at.
     shared: Option<&'s SharedBar>,
     seen_bar: Option<FoundRank>,
@@ -120,9 +125,9 @@ fn higher(a: Option<FoundRank>, b: Option<FoundRank>) -> Option<FoundRank> {
     }
 }
 
-/// Finds the `limit` best patterns of an index, best first, ties by rank.
+/// Finds the `limit` best patterns of an index, best first, ties by the key of their rank.
 ///
-/// With several threads each searches a range of ranks. As score and rank order all patterns, the
+/// With several threads each searches a range of ranks. As score and key order all patterns, the
 /// best of all are among the best of the parts, and the result is the same for any number.
 pub(super) fn scan_frozen<'a>(
     reader: &Reader<'_>,
@@ -249,6 +254,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         Self {
             reader,
             state,
+            ties: candidates.ties(),
             candidates,
             top: TopK::new(limit),
             batch: Batch::default(),
@@ -270,7 +276,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         }
     }
 
-    /// Returns the best patterns, best first, ties by rank.
+    /// Returns the best patterns, best first, ties by key.
     fn run(mut self) -> Result<Vec<FoundRank>, Cancelled> {
         let rules = self.candidates.bound_rules();
         let mut scans = Vec::new();
@@ -288,7 +294,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 false => None,
             };
             let scan = ClassScan {
-                symbols: Lists::of_symbols(self.reader, self.state, class, &self.ranks),
+                symbols: Lists::of_symbols(self.reader, self.state, class, &self.ranks, self.ties),
                 pairs: None,
                 ranks: self.ranks.clone(),
                 class,
@@ -333,7 +339,8 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     fn take_step(&mut self, scan: &mut ClassScan<'s>, step: Step) -> Result<(), Cancelled> {
         let uses_pairs = self.uses_pairs(&scan.bounds);
         if uses_pairs && step.n_pairs > 0 && scan.pairs.is_none() {
-            let lists = Lists::of_pairs(self.reader, self.state, scan.class, &scan.ranks);
+            let lists =
+                Lists::of_pairs(self.reader, self.state, scan.class, &scan.ranks, self.ties);
             scan.pairs = Some(lists);
         }
         // Whichever have fewer ranks that have to be walked.
@@ -408,10 +415,10 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             let is_needed = self
                 .first_needed(scan, step, kind)
                 .is_some_and(|first| nth >= first);
-            let (ranks, signatures) = list.ranks.window(at);
-            let is_within = ranks
-                .first()
-                .is_some_and(|&rank| u32::from_le_bytes(rank) <= self.end_rank(step.high));
+            let (ranks, signatures) = list.ranks.window(at, self.ties);
+            let first = self.ties.walk(ranks.iter()).next();
+            let first = first.map(|&rank| self.ties.rank(u32::from_le_bytes(rank)));
+            let is_within = first.is_some_and(|key| key <= self.end_key(step.high));
             if !is_needed || !is_within {
                 self.offer_batch(scan, step, kind, nth)?;
                 return Ok(is_needed);
@@ -420,33 +427,49 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             self.candidates.work.n_listed += ranks.len() as u64;
             match (&signed, signatures) {
                 (Some((shape, masks)), Some(signatures)) => {
-                    let window = (ranks, signatures);
-                    self.sift(scan, (step, kind, nth), *shape, masks, window)?;
+                    let (of, window) = ((step, kind, nth), ranks.iter().zip(signatures));
+                    match self.ties {
+                        TieOrder::Ascending => self.sift(scan, of, *shape, masks, window)?,
+                        TieOrder::Descending => self.sift(scan, of, *shape, masks, window.rev())?,
+                    }
                 }
                 _ => {
                     let least = match kind {
                         Kind::Symbols => step.overlaps.0,
                         Kind::Pairs => step.n_pairs,
                     };
+                    if self.ties == TieOrder::Descending {
+                        // Walks go forwards alone, so they begin anew for each window.
+                        others = scan.lists(kind).others(nth);
+                    }
+                    let mut found: Vec<u32> = Vec::new();
                     for &rank in ranks {
                         let rank = u32::from_le_bytes(rank);
                         if is_in_enough(rank, list.count, least, &mut others) {
-                            self.add_to_batch(scan, (step, kind, nth), rank)?;
+                            match self.ties {
+                                TieOrder::Ascending => {
+                                    self.add_to_batch(scan, (step, kind, nth), rank)?;
+                                }
+                                TieOrder::Descending => found.push(rank),
+                            }
                         }
+                    }
+                    for rank in found.into_iter().rev() {
+                        self.add_to_batch(scan, (step, kind, nth), rank)?;
                     }
                 }
             }
         }
     }
 
-    /// Adds those of a window to the batch that can rank by their signatures.
-    fn sift(
+    /// Adds those of a window, given with their signatures, to the batch that can rank by these.
+    fn sift<'w>(
         &mut self,
         scan: &mut ClassScan<'s>,
         of: (Step, Kind, usize),
         shape: SignatureShape,
         masks: &[u64],
-        (ranks, signatures): (&[[u8; 4]], &[[u8; 4]]),
+        window: impl Iterator<Item = (&'w [u8; 4], &'w [u8; 4])>,
     ) -> Result<(), Cancelled> {
         let (step, kind, nth) = of;
         let known = scan.lists(kind).lists[nth].known;
@@ -457,13 +480,14 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             None => f64::INFINITY,
         };
         let mut bar = self.bar();
-        // Ranks ascend: what comes too late comes too late from here on.
-        let mut passes_list = ranks
-            .first()
-            .is_some_and(|&rank| can_rank(bar, of_list, u32::from_le_bytes(rank)));
-        for (&rank, &signature) in ranks.iter().zip(signatures) {
+        let ties = self.ties;
+        // Keys ascend: what comes too late comes too late from here on.
+        let mut passes_list = None;
+        for (&rank, &signature) in window {
             let (rank, signature) = (u32::from_le_bytes(rank), u32::from_le_bytes(signature));
-            if !passes_list {
+            let key = ties.rank(rank);
+            let passes_list = passes_list.get_or_insert_with(|| can_rank(bar, of_list, key));
+            if !*passes_list {
                 let others = (0..n_others).map(|n| masks[shape.other(signature, n)]);
                 if others.fold(0, |any, mask| any | mask) == 0 {
                     continue;
@@ -479,11 +503,11 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 Some(places) => places.upper(seen.places, seen.n_pairs),
                 None => f64::INFINITY,
             };
-            if can_rank(bar, upper, rank) {
+            if can_rank(bar, upper, key) {
                 self.add_to_batch(scan, of, rank)?;
                 if self.batch.ranks.is_empty() {
                     bar = self.bar();
-                    passes_list = can_rank(bar, of_list, rank);
+                    *passes_list = can_rank(bar, of_list, key);
                 }
             }
         }
@@ -504,11 +528,11 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         }
     }
 
-    /// Returns the last rank at which a pattern of this score may be among the best.
-    fn end_rank(&self, score: f64) -> u32 {
+    /// Returns the last key at which a pattern of this score may be among the best.
+    fn end_key(&self, score: f64) -> u32 {
         match self.bar() {
             Some(bar) if bar.score > score => 0,
-            Some(bar) if bar.score == score => bar.rank,
+            Some(bar) if bar.score == score => bar.key,
             _ => u32::MAX,
         }
     }
@@ -552,7 +576,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 let seen = Seen::of_symbols(self.state, symbols);
                 upper = upper.min(places.upper(seen.places, seen.n_pairs));
             }
-            if can_rank(self.bar(), upper, rank) {
+            if can_rank(self.bar(), upper, self.ties.rank(rank)) {
                 offer(
                     self.reader,
                     self.candidates,
@@ -570,16 +594,19 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     /// Visits the patterns that share nothing with the state, which are kept as the settings want.
     fn take_unmatched(&mut self, scans: &[ClassScan<'s>], step: Step) -> Result<(), Cancelled> {
         let classes: Vec<&PageClass> = scans.iter().map(|scan| &scan.class.class).collect();
-        let Range {
-            start: mut next,
-            end,
-        } = self.ranks.clone();
-        while next < end && next <= self.end_rank(step.high) {
+        let mut left = self.ranks.clone();
+        loop {
             self.candidates.check()?;
             self.share_bar();
             self.batch.ranks.clear();
-            self.batch.ranks.extend((next..end).take(BATCH));
-            next += self.batch.ranks.len() as u32;
+            // Walked anew each time, as the ranks that are taken leave the range.
+            let mut walk = self.ties.walk(left.by_ref());
+            self.batch.ranks.extend(walk.by_ref().take(BATCH));
+            let first = self.batch.ranks.first();
+            let first = first.map(|&rank| self.ties.rank(rank));
+            if first.is_none_or(|key| key > self.end_key(step.high)) {
+                break;
+            }
             self.batch.read(self.reader);
             self.candidates.work.n_read += self.batch.ranks.len() as u64;
             let mut start = 0;
@@ -589,7 +616,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                 start = end;
                 let common = self.state.common(symbols.iter().copied());
                 // The others were offered by the steps of their classes.
-                if common.symbols > 0 || !can_rank(self.bar(), step.high, rank) {
+                if common.symbols > 0 || !can_rank(self.bar(), step.high, self.ties.rank(rank)) {
                     continue;
                 }
                 let length = symbols.len();
@@ -619,8 +646,8 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
 
 /// Returns whether a pattern with this bound may be among the best.
 #[inline]
-fn can_rank(bar: Option<FoundRank>, upper: f64, rank: u32) -> bool {
-    bar.is_none_or(|bar| upper > bar.score || (upper == bar.score && rank < bar.rank))
+fn can_rank(bar: Option<FoundRank>, upper: f64, key: u32) -> bool {
+    bar.is_none_or(|bar| upper > bar.score || (upper == bar.score && key < bar.key))
 }
 
 /// Scores a pattern and keeps it if it is among the best.
@@ -640,8 +667,10 @@ fn offer(
     let Some(score) = candidates.score_pattern(symbols, lengths.as_deref(), common)? else {
         return Ok(());
     };
-    if can_rank(top.threshold().copied(), score, rank) && candidates.passes()? {
-        top.push(FoundRank { score, rank });
+    let key = candidates.ties().rank(rank);
+    let is_best = can_rank(top.threshold().copied(), score, key);
+    if is_best && !candidates.hidden().holds_rank(rank) && candidates.passes()? {
+        top.push(FoundRank { score, key });
     }
     Ok(())
 }
@@ -701,6 +730,7 @@ impl<'s> Lists<'s> {
         state: &State<'_>,
         class: &'s FrozenClass,
         ranks: &Range<u32>,
+        ties: TieOrder,
     ) -> Self {
         let lists = state
             .distinct
@@ -721,7 +751,8 @@ impl<'s> Lists<'s> {
         for (place, &(idx, _)) in lists.iter().enumerate() {
             by_symbol[idx] = Some(place);
         }
-        Self::new(lists.into_iter().map(|(_, list)| list).collect(), by_symbol)
+        let lists = lists.into_iter().map(|(_, list)| list).collect();
+        Self::new(lists, by_symbol, ties)
     }
 
     fn of_pairs(
@@ -729,6 +760,7 @@ impl<'s> Lists<'s> {
         state: &State<'_>,
         class: &'s FrozenClass,
         ranks: &Range<u32>,
+        ties: TieOrder,
     ) -> Self {
         for pair in &state.pairs {
             reader.will_look_up_pairs(class, state.distinct[pair.first].id);
@@ -745,13 +777,13 @@ impl<'s> Lists<'s> {
         };
         let mut lists: Vec<StateList<'s>> = state.pairs.iter().filter_map(of_pair).collect();
         lists.sort_by_key(|list| Reverse(list.ranks.len()));
-        Self::new(lists, Vec::new())
+        Self::new(lists, Vec::new(), ties)
     }
 
-    fn new(lists: Vec<StateList<'s>>, by_symbol: Vec<Option<usize>>) -> Self {
+    fn new(lists: Vec<StateList<'s>>, by_symbol: Vec<Option<usize>>, ties: TieOrder) -> Self {
         // Most of them will be walked, and a disk brings all in the time of one.
         for list in &lists {
-            list.ranks.will_walk();
+            list.ranks.will_walk(ties);
         }
         Self {
             lists,

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use kato_model::PatternName;
 
 use super::overlap_counters::{OverlapCounters, Postings};
-use super::{TopK, offer};
+use super::{TieOrder, TopK, offer};
 use crate::bounds::Bounds;
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
@@ -44,9 +44,11 @@ pub(super) struct PageScan<'a> {
     symbols: Vec<Postings<'a>>,
     /// Places of the state's pairs of neighbours; computed when first needed.
     pairs: OnceCell<Vec<Postings<'a>>>,
-    /// The name last compared with, and how many names of the page are before it.
+    /// The key last compared with, and how many names of the page are before its name, or up to it where
+    /// the later ones come first.
     tie_boundary: Cell<Option<(PatternName, usize)>>,
     progress: Cell<ScanProgress>,
+    ties: TieOrder,
 }
 
 /// The patterns of a page that the first round has dealt with.
@@ -64,6 +66,7 @@ impl<'a> PageScan<'a> {
         page: &'a Page,
         state: &'a State<'a>,
         bounds: Rc<Bounds>,
+        ties: TieOrder,
     ) -> Self {
         let lists: Vec<Option<SymbolLists<'_>>> = match page.postings() {
             None => Vec::new(),
@@ -89,6 +92,7 @@ impl<'a> PageScan<'a> {
             pairs: OnceCell::new(),
             tie_boundary: Cell::new(None),
             progress: Cell::new(ScanProgress::None),
+            ties,
         }
     }
 
@@ -232,11 +236,14 @@ impl<'a> PageScan<'a> {
         candidates: &mut Candidates<'_>,
         top: &mut TopK,
     ) -> Result<(), Cancelled> {
-        for place in (0..self.page.len()).map(|place| place as u16) {
+        for place in self
+            .ties
+            .walk((0..self.page.len()).map(|place| place as u16))
+        {
             if counters.symbols(place) > 0 || counters.pairs(place) > 0 {
                 continue;
             }
-            // All of these have one score and names ascend, so no later one can rank either.
+            // All of these have one score and come in the order of ties, so no later one can rank either.
             if !self.can_rank(place, 0, 0, top) {
                 return Ok(());
             }
@@ -262,14 +269,16 @@ impl<'a> PageScan<'a> {
         let mut promising: Vec<RankedPlace> = patterns
             .filter(|&(n_pairs, overlap, _)| overlap >= least[n_pairs.min(last)])
             .filter(|&(n_pairs, overlap, place)| self.can_rank(place, overlap, n_pairs, top))
-            .map(|(n_pairs, overlap, place)| RankedPlace::new(n_pairs, overlap, place))
+            .map(|(n_pairs, overlap, place)| {
+                RankedPlace::new(n_pairs, overlap, self.ties.place(place))
+            })
             .collect();
         promising.sort_unstable();
         for group in promising.chunks(READ_AHEAD) {
             self.page
-                .read_ahead(group.iter().map(|pattern| pattern.place()));
+                .read_ahead(group.iter().map(|pattern| self.ties.place(pattern.key())));
             for pattern in group {
-                let place = pattern.place();
+                let place = self.ties.place(pattern.key());
                 // The bar may have risen since the patterns were sorted.
                 if self.can_rank(place, pattern.overlap(), pattern.n_pairs(), top) {
                     self.offer(place, candidates, top)?;
@@ -300,12 +309,13 @@ impl<'a> PageScan<'a> {
         let Some(threshold) = top.threshold() else {
             return self.bounds.least_overlap(n_pairs, |_| true);
         };
-        // A tie is won by the earlier name, and a sealed page has its earliest name first.
-        let may_tie = self
-            .page
-            .names()
-            .first()
-            .is_some_and(|name| *name < threshold.name);
+        // A sealed page has its names in order, so one end of it wins the most ties.
+        let names = self.page.names();
+        let end = match self.ties {
+            TieOrder::Ascending => names.first(),
+            TieOrder::Descending => names.last(),
+        };
+        let may_tie = end.is_some_and(|name| self.ties.name(name) < threshold.key);
         self.bounds.least_overlap(n_pairs, |upper| {
             upper > threshold.score || (may_tie && upper == threshold.score)
         })
@@ -333,27 +343,33 @@ impl<'a> PageScan<'a> {
         };
         let upper = self.bounds.upper(overlap, n_pairs);
         upper > threshold.score
-            || (upper == threshold.score && self.is_before(place, &threshold.name))
+            || (upper == threshold.score && self.is_before(place, &threshold.key))
     }
 
-    /// Returns whether the name of a pattern is before another.
-    fn is_before(&self, place: u16, name: &PatternName) -> bool {
+    /// Returns whether a pattern comes before that of another key.
+    fn is_before(&self, place: u16, key: &PatternName) -> bool {
         let names = self.page.names();
         if self.page.postings().is_none() {
-            return names[usize::from(place)] < *name;
+            return self.ties.name(&names[usize::from(place)]) < *key;
         }
-        // Called with one name again and again: by place no name of the page needs to be read.
+        // Called with one key again and again: by place no name of the page needs to be read.
         let end = match self.tie_boundary.get() {
-            Some((of, end)) if of == *name => end,
-            _ => names.partition_point(|held| held < name),
+            Some((of, end)) if of == *key => end,
+            _ => {
+                let name = self.ties.name(key);
+                names.partition_point(|held| match self.ties {
+                    TieOrder::Ascending => *held < name,
+                    TieOrder::Descending => *held <= name,
+                })
+            }
         };
-        self.tie_boundary.set(Some((*name, end)));
-        usize::from(place) < end
+        self.tie_boundary.set(Some((*key, end)));
+        (usize::from(place) < end) == (self.ties == TieOrder::Ascending)
     }
 }
 
 /// A place with what its pattern may share with the state, as one number, so that many are sorted
-/// fast: more pairs are less, then more overlap, then earlier places.
+/// fast: more pairs are less, then more overlap, then places by their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RankedPlace(u64);
 
@@ -361,9 +377,9 @@ impl RankedPlace {
     /// The largest count, which stands for all larger ones.
     const MOST: usize = u16::MAX as usize;
 
-    fn new(n_pairs: usize, overlap: usize, place: u16) -> Self {
+    fn new(n_pairs: usize, overlap: usize, key: u16) -> Self {
         let descending = |count: usize| (Self::MOST - count.min(Self::MOST)) as u64;
-        Self(descending(n_pairs) << 32 | descending(overlap) << 16 | u64::from(place))
+        Self(descending(n_pairs) << 32 | descending(overlap) << 16 | u64::from(key))
     }
 
     fn n_pairs(self) -> usize {
@@ -378,7 +394,8 @@ impl RankedPlace {
         }
     }
 
-    fn place(self) -> u16 {
+    /// Returns the key of the place.
+    fn key(self) -> u16 {
         self.0 as u16
     }
 }

@@ -2,33 +2,93 @@
 
 use std::cmp::Ordering;
 
-use kato_model::PatternName;
+use kato_model::{KatoGeneration, PatternName};
 
 use crate::index::Spot;
 
-/// A pattern with its score; better ones are *less*: by score descending, then by name.
+/// Which of two patterns of equal score comes first.
+///
+/// Names and ranks have keys, of which the lesser one comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TieOrder {
+    /// The earlier name.
+    Ascending,
+    /// The later name.
+    Descending,
+}
+
+impl TieOrder {
+    /// Returns the order of a generation.
+    pub(crate) fn of(generation: KatoGeneration) -> Self {
+        match generation.ties_descend() {
+            false => Self::Ascending,
+            true => Self::Descending,
+        }
+    }
+
+    /// Returns the key of a name, or the name of a key.
+    #[inline]
+    pub(crate) fn name(self, name: &PatternName) -> PatternName {
+        match self {
+            Self::Ascending => *name,
+            Self::Descending => PatternName::from_bytes(name.as_bytes().map(|byte| !byte)),
+        }
+    }
+
+    /// Returns the key of a rank, which is in name order, or the rank of a key.
+    #[inline]
+    pub(crate) const fn rank(self, rank: u32) -> u32 {
+        match self {
+            Self::Ascending => rank,
+            Self::Descending => !rank,
+        }
+    }
+
+    /// Returns the key of a place in a page whose names ascend, or the place of a key.
+    #[inline]
+    pub(crate) const fn place(self, place: u16) -> u16 {
+        match self {
+            Self::Ascending => place,
+            Self::Descending => !place,
+        }
+    }
+
+    /// Returns the items of a list in name order, those first that come first.
+    pub(crate) fn walk<T>(
+        self,
+        mut items: impl DoubleEndedIterator<Item = T>,
+    ) -> impl Iterator<Item = T> {
+        std::iter::from_fn(move || match self {
+            Self::Ascending => items.next(),
+            Self::Descending => items.next_back(),
+        })
+    }
+}
+
+/// A pattern with its score; better ones are *less*: by score descending, then by the key of the name.
 ///
 /// Names are distinct within an index, so that equality needs no more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ranked {
     pub(crate) score: f64,
-    pub(crate) name: PatternName,
+    /// The [key](TieOrder::name) of its name.
+    pub(crate) key: PatternName,
     pub(crate) spot: Spot,
 }
 
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_score = other.score.total_cmp(&self.score);
-        by_score.then_with(|| self.by_name(other))
+        by_score.then_with(|| self.by_key(other))
     }
 }
 
 impl Ranked {
-    /// Compares by name.
-    pub(crate) fn by_name(&self, other: &Self) -> Ordering {
+    /// Compares by the key of the name.
+    pub(crate) fn by_key(&self, other: &Self) -> Ordering {
         // The leading bytes as a number nearly always decide, and faster than all bytes.
-        let leading = self.name.leading_u64().cmp(&other.name.leading_u64());
-        leading.then_with(|| self.name.cmp(&other.name))
+        let leading = self.key.leading_u64().cmp(&other.key.leading_u64());
+        leading.then_with(|| self.key.cmp(&other.key))
     }
 }
 
@@ -61,12 +121,12 @@ pub(crate) struct TopK<T = Ranked> {
 }
 
 impl TopK {
-    /// Returns whether a pattern may be among the best.
+    /// Returns whether a pattern may be among the best, given the key of its name.
     #[inline]
-    pub(crate) fn accepts(&self, score: f64, name: &PatternName) -> bool {
+    pub(crate) fn accepts(&self, score: f64, key: &PatternName) -> bool {
         self.threshold.as_ref().is_none_or(|threshold| {
             let by_score = score.total_cmp(&threshold.score);
-            by_score.is_gt() || (by_score.is_eq() && *name < threshold.name)
+            by_score.is_gt() || (by_score.is_eq() && *key < threshold.key)
         })
     }
 }
@@ -128,7 +188,7 @@ mod tests {
         let all: Vec<Ranked> = (0..1000u32)
             .map(|number| Ranked {
                 score: f64::from(number * 7919 % 10),
-                name: PatternName::of_events(&[[number.to_string()]]),
+                key: PatternName::of_events(&[[number.to_string()]]),
                 spot: Spot::Base(number),
             })
             .collect();
@@ -137,7 +197,7 @@ mod tests {
         for limit in [0, 1, 7, 301, 999, 1000, 2000, usize::MAX] {
             let mut top = TopK::new(limit);
             for ranked in &all {
-                if top.accepts(ranked.score, &ranked.name) {
+                if top.accepts(ranked.score, &ranked.key) {
                     top.push(*ranked);
                 }
             }

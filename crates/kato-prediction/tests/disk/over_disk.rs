@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use kato_model::{EmotiveMap, Event, PatternName};
+use kato_model::{EmotiveMap, Event, KatoGeneration, PatternName};
 use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use kato_prediction::{PatternIndex, PredictionConfig};
 use proptest::collection::vec;
@@ -74,6 +74,10 @@ proptest! {
         upper[1] = PatternIndex::over(Arc::clone(&frozen[1]));
         learn_above(&case, &mut lower[1], &mut upper[1]);
         check_all(&case, &lower, &upper);
+        for index in &mut lower {
+            take_back(&case, index);
+        }
+        check_all(&case, &lower, &upper);
     }
 }
 
@@ -104,6 +108,33 @@ fn learn_above(case: &Case, lower: &mut PatternIndex, upper: &mut PatternIndex) 
         assert!(lower.set_emotives(&learned, emotives));
         let names = [name(events), name(&case.learned[0].0)];
         learn(upper, &names, 1);
+    }
+}
+
+/// Retires some patterns, purges some, and learns one of these anew.
+fn take_back(case: &Case, index: &mut PatternIndex) {
+    let lessons = case.stored.iter().chain([&case.learned]).flatten();
+    let lessons: Vec<&[Event]> = lessons.map(|(events, _)| &**events).collect();
+    let names: Vec<PatternName> = lessons
+        .iter()
+        .map(|it| PatternName::of_events(it))
+        .collect();
+    index.set_retired(names.iter().copied().step_by(3));
+    let n_before = index.n_patterns();
+    let purged: Vec<usize> = (1..names.len()).step_by(4).collect();
+    let joy = EmotiveMap::from([("joy".to_owned(), -0.5)]);
+    let gone = purged
+        .iter()
+        .filter(|&&idx| index.purge(&names[idx], &joy).is_some());
+    let n_gone = gone.count();
+    assert_eq!(index.n_patterns(), n_before - n_gone);
+    if let Some(&idx) = purged.first().filter(|_| n_gone > 0) {
+        assert_eq!(
+            (index.frequency(&names[idx]), index.events(&names[idx])),
+            (0, None)
+        );
+        learn(index, lessons[idx], 2);
+        assert_eq!(index.frequency(&names[idx]), 2);
     }
 }
 
@@ -208,6 +239,7 @@ fn event(symbols: impl Strategy<Value = &'static str>) -> impl Strategy<Value = 
 
 prop_compose! {
     fn config()(
+        generation in select(KatoGeneration::ALL.to_vec()),
         recall_threshold in prop_oneof![
             select(vec![0.0, 0.1, 0.2, 0.4, 0.5, 0.8, 1.0]).boxed(),
             (0.0..=1.0).boxed(),
@@ -226,6 +258,7 @@ prop_compose! {
         ],
     ) -> PredictionConfig {
         PredictionConfig {
+            generation,
             recall_threshold,
             max_predictions,
             use_token_matching,

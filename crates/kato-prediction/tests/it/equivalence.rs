@@ -1,7 +1,7 @@
 //! The index answers as the oracle does, for random knowledge, states and settings.
 
 use kato_model::emotives::mean_emotives;
-use kato_model::{EmotiveMap, Event};
+use kato_model::{EmotiveMap, Event, KatoGeneration};
 use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use kato_prediction::{PatternIndex, Prediction, PredictionConfig, Predictions};
 use proptest::collection::vec;
@@ -156,6 +156,7 @@ prop_compose! {
         filters in filters(),
     ) -> PredictionConfig {
         PredictionConfig {
+            generation: KatoGeneration::V3_10,
             recall_threshold,
             max_predictions,
             use_token_matching,

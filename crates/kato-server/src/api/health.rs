@@ -1,5 +1,6 @@
 //! The handler of the health check, which is asked often and answered from memory.
 
+use std::process;
 use std::time::SystemTime;
 
 use kato_service::figures::Health;
@@ -91,7 +92,7 @@ pub(crate) fn health(app: &App, _call: &Call) -> Outcome {
     } = health_report(app);
     // Not before `health_report` has returned: it takes the same lock, which is not reentrant.
     let sampled_at = app.meters.lock().sampled_at;
-    Ok(Reply::ok(&json!({
+    let mut answer = json!({
         "status": status,
         "processor_status": if stores { "healthy" } else { "unhealthy" },
         "service_name": app.service.options().service_name,
@@ -101,8 +102,11 @@ pub(crate) fn health(app: &App, _call: &Call) -> Outcome {
         "last_collection": sampled_at.map_or(0.0, timestamp::seconds),
         "active_sessions": app.service.n_sessions(),
         "timestamp": timestamp::iso_offset(SystemTime::now()),
-    }))
-    .into())
+    });
+    if app.options.generation.tells_worker() {
+        answer["worker_pid"] = process::id().into();
+    }
+    Ok(Reply::ok(&answer).into())
 }
 
 #[cfg(test)]

@@ -1,23 +1,31 @@
 //! Handlers for the life of sessions: creating, looking up, configuring, extending, deleting.
 
-use kato_engine::SessionConfig;
+use kato_model::KatoGeneration;
 use kato_protocol::session::{
     ConfigAnswer, ConfigUpdated, Deleted, Exists, Extended, SessionCount, SessionInfo,
 };
+use kato_service::ServiceError;
 use kato_service::answer::SessionView;
-use serde_json::{Map, Value};
 
 use super::{acknowledged, acknowledged_to_the_end};
 use crate::app::App;
 use crate::bodies;
 use crate::call::Call;
 use crate::compat::{query, timestamp};
+use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 
 /// Handles `POST /sessions`.
 pub(crate) fn create(app: &App, call: &Call) -> Outcome {
     let new = bodies::new_session(&call.headers, &call.body, max_kept_bytes(app))?;
-    let receipt = app.service.create_session(new)?;
+    let generation = app.options.generation;
+    let receipt = app
+        .service
+        .create_session(new)
+        .map_err(|error| match error {
+            ServiceError::Config(error) => Refusal::settings(&error, generation),
+            error => error.into(),
+        })?;
     let events = app.events.clone();
     Ok(acknowledged_to_the_end(receipt, move |view| {
         // KATO announces a session before its creator gets the answer.
@@ -25,7 +33,7 @@ pub(crate) fn create(app: &App, call: &Call) -> Outcome {
         // The whole lifetime here, what is left of it in later answers: KATO's meaning of the field
         // differs in the same way.
         let ttl_seconds = view.ttl_seconds;
-        Reply::ok(&described(view, ttl_seconds))
+        Reply::ok(&described(view, ttl_seconds, generation))
     }))
 }
 
@@ -42,7 +50,8 @@ pub(crate) fn count(app: &App, _call: &Call) -> Outcome {
 pub(crate) fn info(app: &App, call: &Call) -> Outcome {
     let view = app.service.session(call.param())?;
     let ttl_seconds = view.remaining_seconds;
-    Ok(Reply::ok(&described(view, ttl_seconds)).into())
+    let described = described(view, ttl_seconds, app.options.generation);
+    Ok(Reply::ok(&described).into())
 }
 
 /// Handles `GET /sessions/{session_id}/exists`.
@@ -75,14 +84,15 @@ pub(crate) fn config(app: &App, call: &Call) -> Outcome {
     let config = app.service.config(call.param())?;
     Ok(Reply::ok(&ConfigAnswer {
         session_id: call.param().to_owned(),
-        config: config_map(&config),
+        config: config.settings(app.options.generation),
     })
     .into())
 }
 
 /// Handles `POST /sessions/{session_id}/config`.
 pub(crate) fn update_config(app: &App, call: &Call) -> Outcome {
-    let change = bodies::settings(&call.headers, &call.body, max_kept_bytes(app))?;
+    let limits = (max_kept_bytes(app), app.options.generation);
+    let change = bodies::settings(&call.headers, &call.body, limits)?;
     let receipt = app.service.update_config(call.param(), change)?;
     let session_id = call.param().to_owned();
     Ok(acknowledged(receipt, |()| {
@@ -115,7 +125,7 @@ fn max_kept_bytes(app: &App) -> usize {
 }
 
 /// Describes a session with the lifetime that the answer is to show.
-fn described(view: SessionView, ttl_seconds: u64) -> SessionInfo {
+fn described(view: SessionView, ttl_seconds: u64, generation: KatoGeneration) -> SessionInfo {
     SessionInfo {
         session_id: view.session_id,
         node_id: view.node_id,
@@ -123,13 +133,6 @@ fn described(view: SessionView, ttl_seconds: u64) -> SessionInfo {
         expires_at: timestamp::iso_z(view.expires_at),
         ttl_seconds: i64::try_from(ttl_seconds).unwrap_or(i64::MAX),
         metadata: view.metadata,
-        session_config: config_map(&view.config),
+        session_config: view.config.settings(generation),
     }
-}
-
-/// Converts settings into a JSON object.
-fn config_map(config: &SessionConfig) -> Map<String, Value> {
-    let value = serde_json::to_value(config).expect("a configuration is plain data");
-    // It is a struct, so it is an object.
-    value.as_object().cloned().unwrap_or_default()
 }

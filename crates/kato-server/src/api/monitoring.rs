@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::health::{HealthReport, health_report};
 use crate::app::App;
 use crate::call::Call;
-use crate::compat::{KATO_VERSION, query, timestamp};
+use crate::compat::{query, timestamp};
 use crate::meters::{self, NAMES, Point};
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
@@ -19,7 +19,7 @@ use crate::reply::{Outcome, Reply};
 pub(crate) fn root(app: &App, _call: &Call) -> Outcome {
     Ok(Reply::ok(&Root {
         service: "KATO API".to_owned(),
-        version: KATO_VERSION.to_owned(),
+        version: app.options.generation.release().to_owned(),
         description: "Knowledge Abstraction for Traceable Outcomes with Multi-User Support"
             .to_owned(),
         docs: "/docs".to_owned(),
@@ -49,7 +49,7 @@ pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
             "redis_url": null,
         },
         "processors": processors(app),
-        "version": KATO_VERSION,
+        "version": app.options.generation.release(),
     }))
     .into())
 }

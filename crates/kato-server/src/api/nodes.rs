@@ -54,9 +54,10 @@ pub(crate) fn pattern(app: &App, call: &Call) -> Outcome {
         None => PatternLookup::Error {
             message: format!(
                 "Pattern {} not found",
-                // KATO's message names the pattern without its prefix, in whatever form it was
-                // asked for.
-                asked.strip_prefix("PTRN|").unwrap_or(asked)
+                match app.options.generation.names_missing_patterns_as_asked() {
+                    true => asked,
+                    false => asked.strip_prefix("PTRN|").unwrap_or(asked),
+                }
             ),
         },
     };
@@ -171,29 +172,31 @@ pub(crate) fn affinity(app: &App, call: &Call) -> Outcome {
     .into())
 }
 
-/// Handles `GET /percept-data`, which in 3.10.1 has no data any more.
+/// Handles `GET /percept-data`, which has no data any more.
 pub(crate) fn percept_data(app: &App, call: &Call) -> Outcome {
     Ok(Reply::ok(&json!({
         "percept_data": {},
         "node_id": app.service.processor_id(&call.node_id()),
-        "warning": deprecated("percept-data"),
+        "warning": deprecated(app, "percept-data"),
     }))
     .into())
 }
 
-/// Handles `GET /cognition-data`, which in 3.10.1 has no data any more.
+/// Handles `GET /cognition-data`, which has no data any more.
 pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
     Ok(Reply::ok(&json!({
         "cognition_data": no_cognition(),
         "node_id": app.service.processor_id(&call.node_id()),
-        "warning": deprecated("cognition-data"),
+        "warning": deprecated(app, "cognition-data"),
     }))
     .into())
 }
 
 /// Returns KATO's notice that an endpoint is deprecated.
-fn deprecated(name: &str) -> String {
-    format!(
-        "This endpoint is deprecated. Use /sessions/{{session_id}}/{name} for session-aware data."
-    )
+fn deprecated(app: &App, name: &str) -> String {
+    let what = match app.options.generation.notices_are_short() {
+        true => "",
+        false => "This endpoint is deprecated. ",
+    };
+    format!("{what}Use /sessions/{{session_id}}/{name} for session-aware data.")
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use kato_engine::session::{Percept, SequenceStep};
+use kato_engine::vectors::VectorSource;
 use kato_model::{EmotiveMap, Event, PatternName};
 use kato_prediction::Prediction;
 use kato_prediction::prediction::FuturePotential;
-use kato_protocol::observation::{LearnResult, ObservationResult};
+use kato_protocol::observation::{LearnResult, ObservationResult, VectorMatch, VectorSearch};
 use kato_protocol::prediction::PredictionsAnswer;
 use kato_protocol::sequence::{SequenceItemResult, SequenceResult};
 use kato_protocol::session::{Cleared, FinalizedTraining};
@@ -26,7 +27,8 @@ pub(crate) fn observe(app: &App, call: &Call) -> Outcome {
     let observation = bodies::observation(&call.headers, &call.body)?;
     let receipt = app.service.observe(call.param(), observation, call.key())?;
     let session_id = call.param().to_owned();
-    Ok(acknowledged(receipt, |outcome| {
+    let answers_search = app.options.generation.answers_vector_search();
+    Ok(acknowledged(receipt, move |outcome| {
         Reply::ok(&ObservationResult {
             status: "okay".to_owned(),
             session_id,
@@ -36,6 +38,8 @@ pub(crate) fn observe(app: &App, call: &Call) -> Outcome {
             time: outcome.observed.time,
             unique_id: Some(outcome.unique_id),
             auto_learned_pattern: outcome.observed.auto_learned.map(symbol_of),
+            vector_search: answers_search
+                .then(|| outcome.observed.vector_search.as_deref().map(search_of)),
         })
     }))
 }
@@ -62,6 +66,28 @@ pub(crate) fn observe_sequence(app: &App, call: &Call) -> Outcome {
             isolated,
         })
     }))
+}
+
+/// Describes what the search for vectors found.
+fn search_of(found: &kato_engine::VectorSearch) -> VectorSearch {
+    let matches = found.matches.iter().map(|found| VectorMatch {
+        vctr_id: found.name.to_string(),
+        rank: found.rank,
+        raw_score: found.raw_score,
+        source: match found.source {
+            VectorSource::SelfAppended => "self_appended".to_owned(),
+            _ => "vector_index".to_owned(),
+        },
+    });
+    VectorSearch {
+        query_vctr_id: found.query.to_string(),
+        requested_limit: found.requested_limit,
+        search_performed: found.search_performed,
+        // The only measure that there is.
+        metric: "euclidean".to_owned(),
+        score_direction: "lower_is_better".to_owned(),
+        matches: matches.collect(),
+    }
 }
 
 /// Describes the result of one observation of a sequence.
@@ -105,12 +131,14 @@ pub(crate) fn stm(app: &App, call: &Call) -> Outcome {
 pub(crate) fn learn(app: &App, call: &Call) -> Outcome {
     let receipt = app.service.learn(call.param(), call.key())?;
     let session_id = call.param().to_owned();
-    Ok(acknowledged(receipt, |learned| {
+    let tells_events = app.options.generation.learn_tells_events();
+    Ok(acknowledged(receipt, move |learned| {
         let pattern_name = learned.outcome.to_string();
+        // Otherwise always 0: up to 5.x KATO counts the events after it has cleared them.
+        let events = if tells_events { learned.events } else { 0 };
         Reply::ok(&LearnResult {
             status: "learned".to_owned(),
-            // Always 0: KATO counts the events after it has cleared them.
-            message: format!("Learned pattern {pattern_name} from 0 events"),
+            message: format!("Learned pattern {pattern_name} from {events} events"),
             pattern_name,
             session_id,
             processor_id: None,

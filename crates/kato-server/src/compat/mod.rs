@@ -5,12 +5,10 @@
 //! Existing clients can see all of it. Nothing in here bounds, measures or carries out anything; a
 //! server that had no predecessor would do without this folder.
 
+pub(crate) mod failure;
 pub(crate) mod json;
 pub(crate) mod openapi;
 pub(crate) mod query;
 pub(crate) mod routing;
 pub(crate) mod timestamp;
 pub(crate) mod validate;
-
-/// The version of KATO whose behaviour this server has; clients adapt to it.
-pub(crate) const KATO_VERSION: &str = "3.10.1";

@@ -4,20 +4,20 @@
 mod operations;
 mod schemas;
 
+use kato_model::KatoGeneration;
 use kato_protocol::ErrorBody;
-use kato_protocol::error::InvalidRequest;
+use kato_protocol::error::{FailureBody, InvalidRequest};
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use self::operations::{Form, Kind, Operation};
 use self::schemas::{Generators, SchemaOf, of};
-use crate::compat::KATO_VERSION;
 use crate::routes::{Group, Route};
 use crate::workers::Work;
 
 /// Returns the document of the routes that are switched on, without those of the documentation
-/// itself.
-pub(crate) fn document(routes: &[&Route]) -> Value {
+/// itself, of a server of a generation.
+pub(crate) fn document(routes: &[&Route], generation: KatoGeneration) -> Value {
     let has_extensions = routes.iter().any(|route| route.group == Group::Extension);
     let mut generators = Generators::new();
     let mut paths: Map<String, Value> = Map::new();
@@ -28,7 +28,12 @@ pub(crate) fn document(routes: &[&Route]) -> Value {
             let method = route.method.as_str().to_ascii_lowercase();
             path.insert(
                 method,
-                described(route, &operation, has_extensions, &mut generators),
+                described(
+                    route,
+                    &operation,
+                    (has_extensions, generation),
+                    &mut generators,
+                ),
             );
         }
     }
@@ -36,12 +41,12 @@ pub(crate) fn document(routes: &[&Route]) -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "KATO API",
-            "version": KATO_VERSION,
+            "version": generation.release(),
             "description": "Knowledge Abstraction for Traceable Outcomes with Multi-User Support. Events are broadcast on the WebSocket /ws/events.",
         },
         "paths": paths,
         "components": {
-            "schemas": generators.into_schemas(),
+            "schemas": generators.into_schemas(generation),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     })
@@ -145,11 +150,11 @@ fn query_parameter(name: &str, kind: Kind) -> Value {
     json!({"name": name, "in": "query", "required": false, "schema": schema})
 }
 
-/// Describes the operation of a route of a server that has extensions or not.
+/// Describes the operation of a route of a server that has extensions or not, of a generation.
 fn described(
     route: &Route,
     operation: &Operation,
-    has_extensions: bool,
+    (has_extensions, generation): (bool, KatoGeneration),
     generators: &mut Generators,
 ) -> Value {
     let json = |schema: Schema| json!({"application/json": {"schema": schema}});
@@ -183,8 +188,18 @@ fn described(
     let mut responses =
         json!({(operation.status): {"description": "Successful Response", "content": ok}});
     for (status, description, schema) in REFUSALS {
-        if is_refused_with(status, route, operation, !parameters.is_empty()) {
+        let is_of_learning = status == "409" && operation.teaches && generation.can_retire();
+        if is_of_learning || is_refused_with(status, route, operation, !parameters.is_empty()) {
             responses[status] = json!({"description": description});
+            // What the server fails in has a form of its own from 5.x on.
+            let is_failure = status.starts_with('5') && generation.failures_have_codes();
+            let schema = schema.map(|schema| {
+                if is_failure {
+                    of::<FailureBody>
+                } else {
+                    schema
+                }
+            });
             if let Some(schema) = schema {
                 responses[status]["content"] = json(schema(&mut generators.answers));
             }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::compat::json::excerpt_of_text;
-use crate::compat::validate::{Check, integer_of_text, ttl_in_range};
+use crate::compat::validate::{Check, bool_of_text, integer_of_text, ttl_in_range};
 use crate::refusal::Refusal;
 
 /// Returns the value of a parameter, decoded.
@@ -34,6 +34,21 @@ pub(crate) fn integer(query: &str, name: &str, default: i64) -> Result<i64, Refu
         // well.
         i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
     })
+}
+
+/// Returns a boolean parameter, or its default.
+pub(crate) fn boolean(query: &str, name: &str, default: bool) -> Result<bool, Refusal> {
+    let Some(text) = parameter(query, name) else {
+        return Ok(default);
+    };
+    let mut check = Check::new("query");
+    let value = check.at(name, |check| {
+        bool_of_text(&text).unwrap_or_else(|fault| {
+            check.fault_with(fault, Value::from(excerpt_of_text(&text)), None);
+            default
+        })
+    });
+    check.finish(value).map_err(Refusal::invalid)
 }
 
 /// Returns a lifetime in seconds, or its default.

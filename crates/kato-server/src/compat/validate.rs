@@ -13,7 +13,7 @@ pub(crate) use self::fault::{
     DICT_TYPE, FINITE_NUMBER, Fault, LIST_TYPE, MISSING, MODEL_TYPE, NOT_NEGATIVE, STRING_TYPE,
     STRING_UNICODE, TOO_GREAT, TOO_MANY_ERRORS,
 };
-pub(crate) use self::scalar::{as_bool, as_float, as_integer, integer_of_text};
+pub(crate) use self::scalar::{as_bool, as_float, as_integer, bool_of_text, integer_of_text};
 use crate::compat::json::{
     Json, Malformed, Text, excerpt_of_map, excerpt_of_place, excerpt_of_text, field,
 };
@@ -71,6 +71,24 @@ impl Check {
     pub(crate) fn fault_with(&mut self, fault: Fault, input: Value, ctx: Option<Value>) {
         if !self.is_over() {
             self.details.push(detail(fault, &self.loc, input, ctx));
+        }
+    }
+
+    /// Adds a fault whose message depends on the input, as [`fault`](Self::fault) does.
+    pub(crate) fn fault_saying(
+        &mut self,
+        (kind, message): (&str, String),
+        input: &Json,
+        ctx: Value,
+    ) {
+        if !self.is_over() {
+            self.details.push(ValidationDetail {
+                kind: kind.to_owned(),
+                loc: excerpt_of_place(&self.loc),
+                msg: message,
+                input: input.excerpt(),
+                ctx: Some(ctx),
+            });
         }
     }
 

@@ -2,11 +2,11 @@
 
 use axum::http::Method;
 
-use super::Group::{Docs, Extension, Generation2025, Kato};
+use super::Group::{Counting, Docs, Extension, Generation2025, Kato, Retiring};
 use super::Route;
 use crate::api::{
-    admin, documents, extensions, genes, health, lifecycle, monitoring, next, nodes, pools,
-    sessions,
+    admin, documents, extensions, genes, health, lifecycle, monitoring, next, nodes, patterns,
+    pools, sessions,
 };
 use crate::workers::Work::{Light, Long, Short};
 
@@ -50,8 +50,12 @@ routes! {
     POST "/sessions/{session_id}/finalize-training" Kato Long false sessions::finalize_training;
     GET "/sessions/{session_id}/percept-data" Kato Short false sessions::percept_data;
     GET "/sessions/{session_id}/cognition-data" Kato Long false sessions::cognition_data;
+    POST "/sessions/{session_id}/patterns/retire" Retiring Short true patterns::retire;
+    POST "/sessions/{session_id}/patterns/un-retire" Retiring Short true patterns::unretire;
+    POST "/sessions/{session_id}/patterns/purge" Retiring Long true patterns::purge;
     POST "/sessions/{session_id}/learn-batch" Extension Long true extensions::learn_batch;
     GET "/sessions/{session_id}/next" Extension Long false next::next;
+    GET "/patterns/count" Counting Short false patterns::count;
     GET "/pattern/{pattern_id}" Kato Short false nodes::pattern;
     GET "/percept-data" Kato Light false nodes::percept_data;
     GET "/cognition-data" Kato Light false nodes::cognition_data;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kato_model::KatoGeneration;
 use kato_service::{Service, ServiceOptions};
 use serde_json::{Value, json};
 
@@ -9,7 +10,18 @@ use crate::support::{Request, Running};
 
 #[tokio::test]
 async fn every_operation_of_the_document_exists_and_is_described() {
-    let server = Running::memory().await;
+    for (generation, n_operations) in [
+        (KatoGeneration::V3_10, 45),
+        (KatoGeneration::V5, 46),
+        (KatoGeneration::V6, 49),
+    ] {
+        let server = Running::memory_of(generation).await;
+        assert_eq!(check_operations(&server).await, n_operations);
+    }
+}
+
+/// Asks for every operation; their number.
+async fn check_operations(server: &Running) -> usize {
     let api = server.get("/openapi.json").await.json();
     assert_eq!(api["info"]["title"], "KATO API");
     let id = server.session("n").await;
@@ -50,26 +62,37 @@ async fn every_operation_of_the_document_exists_and_is_described() {
         let n_methods = operations.as_object().unwrap().len();
         assert_eq!(n_named, if is_own { n_methods } else { 1 }, "{path}");
     }
-    assert_eq!(n_operations, 45);
+    n_operations
 }
 
 #[tokio::test]
 async fn every_reference_of_the_document_leads_somewhere_and_every_schema_is_used() {
-    let server = Running::memory().await;
-    let api = server.get("/openapi.json").await.json();
-    let mut references = BTreeSet::new();
-    collect(&api, &mut references);
-    let schemas = api["components"]["schemas"].as_object().unwrap();
-    let schemas: BTreeSet<_> = schemas
-        .keys()
-        .map(|name| format!("#/components/schemas/{name}"))
-        .collect();
-    assert_eq!(references, schemas);
+    for generation in [
+        KatoGeneration::V3_10,
+        KatoGeneration::V5,
+        KatoGeneration::V6,
+    ] {
+        let server = Running::memory_of(generation).await;
+        let api = server.get("/openapi.json").await.json();
+        let mut references = BTreeSet::new();
+        collect(&api, &mut references);
+        let schemas = api["components"]["schemas"].as_object().unwrap();
+        let schemas: BTreeSet<_> = schemas
+            .keys()
+            .map(|name| format!("#/components/schemas/{name}"))
+            .collect();
+        assert_eq!(references, schemas, "{generation}");
+    }
 }
 
 #[tokio::test]
 async fn the_document_lists_the_settings_that_there_are() {
-    let server = Running::memory().await;
+    for generation in [KatoGeneration::V3_10, KatoGeneration::V6] {
+        check_settings(&Running::memory_of(generation).await).await;
+    }
+}
+
+async fn check_settings(server: &Running) {
     let api = server.get("/openapi.json").await.json();
     let listed = api["components"]["schemas"]["Settings"]["properties"].clone();
     let listed: BTreeSet<_> = listed.as_object().unwrap().keys().cloned().collect();

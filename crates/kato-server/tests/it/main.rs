@@ -12,6 +12,7 @@ mod damaged_nodes;
 mod documents;
 mod events;
 mod extensions;
+mod generations;
 mod keep_alive;
 mod lifecycle;
 mod limits;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kato_model::KatoGeneration;
 use kato_server::{Server, ServerBuilder, ServerError, Stopped};
 use kato_service::clock::ManualClock;
 use kato_service::{Service, ServiceOptions};
@@ -24,8 +25,18 @@ impl Running {
     pub(crate) async fn manual(
         configure: impl FnOnce(ServerBuilder) -> ServerBuilder,
     ) -> (Self, Arc<ManualClock>) {
+        Self::manual_of(KatoGeneration::V3_10, configure).await
+    }
+
+    /// A server of a generation in memory with a clock that stands still.
+    pub(crate) async fn manual_of(
+        generation: KatoGeneration,
+        configure: impl FnOnce(ServerBuilder) -> ServerBuilder,
+    ) -> (Self, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::default());
-        let options = ServiceOptions::default().with_clock(Arc::clone(&clock) as _);
+        let options = ServiceOptions::default()
+            .with_generation(generation)
+            .with_clock(Arc::clone(&clock) as _);
         (
             Self::of(Service::in_memory(options), configure).await,
             clock,
@@ -47,10 +58,13 @@ impl Running {
     }
 
     pub(crate) async fn memory() -> Self {
-        Self::of(Service::in_memory(ServiceOptions::default()), |builder| {
-            builder
-        })
-        .await
+        Self::memory_of(KatoGeneration::V3_10).await
+    }
+
+    /// A server of a generation in memory.
+    pub(crate) async fn memory_of(generation: KatoGeneration) -> Self {
+        let options = ServiceOptions::default().with_generation(generation);
+        Self::of(Service::in_memory(options), |builder| builder).await
     }
 
     pub(crate) async fn connect(&self) -> Connection {

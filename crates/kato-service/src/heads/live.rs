@@ -52,7 +52,7 @@ impl LiveHead {
             let gate = node.gate();
             let feed = node.listeners().listen();
             // With the gate in hand: every lesson is in one of the two, and none in both.
-            patterns.push(node.node().frequencies()?);
+            patterns.push(counted(node)?);
             drop(gate);
             levels.push(Level {
                 node: Arc::downgrade(node),
@@ -161,7 +161,7 @@ impl LiveHead {
         if !self.catch_up(nodes)? {
             return Ok(None);
         }
-        let listed = nodes.iter().map(|node| node.node().frequencies());
+        let listed = nodes.iter().map(|node| counted(node));
         Ok(Some(listed.collect::<Result<_, _>>()?))
     }
 
@@ -185,6 +185,17 @@ impl LiveHead {
         }
         Ok(false)
     }
+}
+
+/// Returns the patterns of a node that count, with how often each was taught: all but those that are
+/// retired, of which the node tells when they change.
+fn counted(node: &LoadedNode) -> Result<Vec<(PatternName, u64)>, ServiceError> {
+    let mut patterns = node.node().frequencies()?;
+    let tombstones = node.node().tombstones();
+    if !tombstones.is_empty() {
+        patterns.retain(|(name, _)| tombstones.get(name).is_none());
+    }
+    Ok(patterns)
 }
 
 /// Returns the bytes that a listing takes.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kato_engine::SessionConfig;
 use kato_engine::node::Lesson;
 use kato_engine::session::SessionState;
+use kato_model::PatternName;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -43,6 +44,19 @@ pub(crate) enum LessonsRecord {
     Taught(Vec<Lesson>),
     /// It made the node forget everything before it.
     Cleared,
+    /// It took patterns back; everything before it is in the store.
+    TookBack(TakenBack),
+}
+
+/// What was taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum TakenBack {
+    /// These patterns were retired.
+    Retired(Vec<PatternName>),
+    /// They were un-retired.
+    Unretired(Vec<PatternName>),
+    /// They were purged.
+    Purged(Vec<PatternName>),
 }
 
 /// A request that was carried out under an idempotency key. Postcard.
@@ -124,6 +138,14 @@ impl NodeRecord {
 
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, ServiceError> {
         from_json("read a node", bytes)
+    }
+}
+
+impl TakenBack {
+    /// Returns whether there was nothing to be taken back.
+    pub(crate) const fn is_empty(&self) -> bool {
+        let (Self::Retired(names) | Self::Unretired(names) | Self::Purged(names)) = self;
+        names.is_empty()
     }
 }
 

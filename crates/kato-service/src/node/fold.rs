@@ -3,9 +3,9 @@
 
 use std::sync::PoisonError;
 
-use kato_engine::EngineError;
+use kato_engine::{EngineError, PendingCommit};
 
-use super::loaded::{LoadedNode, checkpoint, record_folded};
+use super::loaded::{Gate, LoadedNode, checkpoint, record_folded};
 use super::registry::Unfolded;
 use crate::ServiceError;
 use crate::clock::Micros;
@@ -42,6 +42,15 @@ impl LoadedNode {
     /// `false` if there was nothing.
     pub(crate) fn fold(&self, processor_id: &str, journal: &Journal) -> Result<bool, ServiceError> {
         let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
+        self.fold_beside(processor_id, journal)
+    }
+
+    /// Folds as [`fold`](Self::fold) does, with the right to it in hand, while others teach the node.
+    pub(super) fn fold_beside(
+        &self,
+        processor_id: &str,
+        journal: &Journal,
+    ) -> Result<bool, ServiceError> {
         let (pending, folded, latest, since) = {
             let mut gate = self.gate();
             // Memory may have what the journal lacks.
@@ -57,6 +66,42 @@ impl LoadedNode {
             (pending, gate.folded, gate.latest, gate.since.take())
         };
         let _changing = journal.changing_store();
+        if let Err(error) = self.commit(pending, latest, journal) {
+            let mut gate = self.gate();
+            // The lessons are as old as before, so that the next round of maintenance tries again.
+            gate.since = since.or(gate.since);
+            return Err(error);
+        }
+        self.gate().folded = latest;
+        self.remove_folded(processor_id, (folded, latest), journal)?;
+        Ok(true)
+    }
+
+    /// Folds what there is, with the right to it and the gate in hand: nobody teaches the node
+    /// meanwhile.
+    pub(super) fn fold_under(
+        &self,
+        gate: &mut Gate,
+        processor_id: &str,
+        journal: &Journal,
+    ) -> Result<(), ServiceError> {
+        let (folded, latest) = (gate.folded, gate.latest);
+        if folded == latest {
+            return Ok(());
+        }
+        self.commit(self.engine().begin_commit(), latest, journal)?;
+        gate.folded = latest;
+        gate.since = None;
+        self.remove_folded(processor_id, (folded, latest), journal)
+    }
+
+    /// Commits lessons up to a number to the store.
+    fn commit(
+        &self,
+        pending: PendingCommit,
+        latest: u64,
+        journal: &Journal,
+    ) -> Result<(), ServiceError> {
         // A panic in the store leaves open what it holds, which loading shows; an error does not, and
         // the next fold tries again.
         let guard = self.begin_operation();
@@ -67,17 +112,20 @@ impl LoadedNode {
             .inspect(|()| steps::reach(Step::CommitFold))
             .and_then(|()| Ok(pending.finish(checkpoint(latest))?));
         guard.done();
-        if let Err(error) = written {
-            if let ServiceError::Engine(EngineError::LostPattern { .. }) = &error {
-                // The journal has it.
-                self.fail(StorageFailure::new(error.to_string()));
-            }
-            let mut gate = self.gate();
-            // The lessons are as old as before, so that the next round of maintenance tries again.
-            gate.since = since.or(gate.since);
-            return Err(error);
+        if let Err(error @ ServiceError::Engine(EngineError::LostPattern { .. })) = &written {
+            // The journal has it.
+            self.fail(StorageFailure::new(error.to_string()));
         }
-        self.gate().folded = latest;
+        written
+    }
+
+    /// Makes the journal forget lessons that were folded: those behind a number up to another.
+    fn remove_folded(
+        &self,
+        processor_id: &str,
+        (folded, latest): (u64, u64),
+        journal: &Journal,
+    ) -> Result<(), ServiceError> {
         steps::reach(Step::RemoveFolded);
         // What is in the store takes less memory than what is not.
         self.measure();
@@ -94,7 +142,7 @@ impl LoadedNode {
             // and skipped.
             drop(journal.append(entry)?);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Makes the node forget everything, durably and at once; the entry becomes part of it.

@@ -9,7 +9,7 @@ use kato_store::contract::{Scan, StagedBatch, SymbolCounts, Totals};
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::visit::ContentDigest;
 use kato_store::{
-    EmbeddedStore, MemoryStore, PatternStore, PatternVisitor, StoreError, StoredPattern,
+    EmbeddedStore, MemoryStore, PatternStore, PatternVisitor, StoreError, StoredPattern, Tombstones,
 };
 use serde_json::{Value, json};
 
@@ -148,6 +148,19 @@ impl PatternStore for LazyStore {
 
     fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError> {
         self.create()?.forget(doomed, checkpoint)
+    }
+
+    fn tombstones(&self, node_idx: usize) -> Result<Tombstones, StoreError> {
+        self.current().tombstones(node_idx)
+    }
+
+    fn bury(
+        &self,
+        tombstones: Vec<Tombstones>,
+        doomed: &[Vec<PatternName>],
+        checkpoint: Value,
+    ) -> Result<(), StoreError> {
+        self.create()?.bury(tombstones, doomed, checkpoint)
     }
 
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {

@@ -20,7 +20,7 @@ use crate::charge::Charge;
 use crate::clock::Micros;
 use crate::error::StorageFailure;
 use crate::heads::Listeners;
-use crate::journal::{Entry, LessonsRecord, Table, key_of_lessons, sequence_of};
+use crate::journal::{Entry, LessonsRecord, Table, TakenBack, key_of_lessons, sequence_of};
 use crate::loss::Loss;
 
 /// Key of the checkpoint under which a store keeps the sequence number of the last lessons folded
@@ -67,14 +67,34 @@ impl Gate {
         entry: &mut Entry,
         now: Micros,
     ) {
+        let record = LessonsRecord::Taught(lessons);
+        self.record_change(processor_id, &record, entry, now);
+    }
+
+    /// Adds to an entry that patterns are taken back.
+    pub(super) fn record_taken_back(
+        &mut self,
+        processor_id: &str,
+        taken_back: TakenBack,
+        entry: &mut Entry,
+        now: Micros,
+    ) {
+        let record = LessonsRecord::TookBack(taken_back);
+        self.record_change(processor_id, &record, entry, now);
+    }
+
+    /// Adds a change to an entry, under the next sequence number.
+    fn record_change(
+        &mut self,
+        processor_id: &str,
+        record: &LessonsRecord,
+        entry: &mut Entry,
+        now: Micros,
+    ) {
         self.latest += 1;
         self.since.get_or_insert(now);
         let key = key_of_lessons(processor_id, Some(self.latest));
-        entry.put(
-            Table::Lessons,
-            key,
-            LessonsRecord::Taught(lessons).to_bytes(),
-        );
+        entry.put(Table::Lessons, key, record.to_bytes());
     }
 
     /// Says when the oldest lessons were taught that the store lacks, if it lacks any.
@@ -223,6 +243,12 @@ impl LoadedNode {
                     self.forget_index();
                     self.engine.clear(checkpoint(sequence))?;
                     self.remove_stale_indexes();
+                }
+                LessonsRecord::TookBack(taken_back) => {
+                    // A crash came between the record and what it says, or behind it.
+                    let _changing = disk.journal.changing_store();
+                    self.carry_out(&taken_back)?;
+                    gate.since.get_or_insert_default();
                 }
             }
             taught.remove(Table::Lessons, &*key);

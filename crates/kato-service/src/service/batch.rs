@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use kato_engine::LearnOutcome;
 use kato_engine::node::Lesson;
-use kato_model::Event;
+use kato_engine::{EngineError, LearnOutcome};
+use kato_model::{Event, PatternName};
 
 use super::Service;
 use super::operate::{Form, IdempotentRequest};
@@ -25,7 +25,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::BatchTooLarge`], [`ServiceError::EmptySequence`], and as
+    /// [`ServiceError::BatchTooLarge`], [`ServiceError::EmptySequence`],
+    /// [`EngineError::Retired`] in a [`ServiceError::Engine`], and as
     /// [`observe`](Self::observe); everything is checked before the first sequence is learned.
     /// Should the node turn out to be full or damaged on the way, it is
     /// [`ServiceError::NodeInterrupted`]: the node is loaded again, without any of the batch.
@@ -81,6 +82,9 @@ impl Service {
                 if sorts {
                     lessons.iter_mut().for_each(sort);
                 }
+                if let Err(error) = check_retired(loaded, &lessons) {
+                    return (Err(error), Vec::new());
+                }
                 match teach(loaded, &lessons) {
                     Ok(outcomes) => {
                         let mut is_pattern =
@@ -105,6 +109,25 @@ pub(super) fn sort(lesson: &mut Lesson) {
             *event = Event::new(event.symbols().iter().map(String::as_str));
         }
     }
+}
+
+/// Refuses lessons of which one is of a retired pattern, before any of them is taught.
+fn check_retired(loaded: &LoadedSession, lessons: &[Lesson]) -> Result<(), ServiceError> {
+    let node = loaded.node.node();
+    let tombstones = node.tombstones();
+    if tombstones.is_empty() {
+        return Ok(());
+    }
+    for lesson in lessons {
+        let n_symbols: usize = lesson.events.iter().map(Event::len).sum();
+        let name = PatternName::of_events(&lesson.events);
+        // What is too short is no pattern.
+        if n_symbols > 1 && tombstones.get(&name).is_some() {
+            let node = node.name().to_owned();
+            return Err(EngineError::Retired { node, name }.into());
+        }
+    }
+    Ok(())
 }
 
 /// Teaches lessons one after the other, up to the first that fails. Where some were taught before, the

@@ -146,9 +146,11 @@ impl Service {
             let mut body = entry.lock();
             // Taken out for the moment, as the settings are borrowed from the same body.
             let own = std::mem::take(&mut body.own);
-            let changed = body
-                .config_mut()
-                .is_some_and(|config| genes::apply(changes, config, |name| own.contains(name)));
+            let changed = body.config_mut().is_some_and(|config| {
+                genes::apply(changes, config, shared.options.generation(), |name| {
+                    own.contains(name)
+                })
+            });
             body.own = own;
             if changed {
                 let mut header = Entry::default();

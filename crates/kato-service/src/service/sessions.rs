@@ -19,7 +19,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::TooLarge`], [`ServiceError::TooManySessions`], [`ServiceError::MemoryFull`],
+    /// [`ServiceError::Config`], [`ServiceError::TooLarge`], [`ServiceError::TooManySessions`], [`ServiceError::MemoryFull`],
     /// [`ServiceError::TooManyNodes`], [`ServiceError::NodeMemoryFull`], [`ServiceError::Closed`],
     /// [`ServiceError::StorageFailed`].
     pub fn create_session(&self, new: NewSession) -> Result<Receipt<SessionView>, ServiceError> {
@@ -41,11 +41,15 @@ impl Service {
         // Held until the session is one of the node's: genes that are set side by side are either
         // read here, or set when the session can be found, and reach it like all others.
         let set = node.genes();
-        genes::apply(&set.to_map(), &mut config, |_| false);
+        let generation = shared.options.generation();
+        genes::apply(&set.to_map(), &mut config, generation, |_| false);
         let given = new.config.unwrap_or_default();
-        // As in KATO, one setting that is out of range makes all of them count as not given, and
-        // the session is created all the same.
-        let given = SessionConfigChange::at_creation(&given).unwrap_or_default();
+        let given = match SessionConfigChange::at_creation(&given, generation) {
+            Err(error) if generation.refuses_at_creation() => return Err(error.into()),
+            // As in KATO, one setting that is out of range makes all of them count as not given,
+            // and the session is created all the same.
+            given => given.unwrap_or_default(),
+        };
         let own = genes::shadowed(&given).collect();
         config.apply(given);
         check_settings(&config, most)?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use kato_engine::Observation;
 use kato_engine::node::Lesson;
-use kato_model::Event;
+use kato_model::{Event, PatternName};
 use kato_random::SplitMix64;
 
 use super::Service;
@@ -49,6 +49,8 @@ struct Tally {
     copies: u64,
     killed_copies: u64,
     killed_folds: u64,
+    taken_back: u64,
+    killed_taking_back: u64,
     operations_in_copies: u64,
     stops_in_copies: u64,
 }
@@ -64,6 +66,8 @@ struct World {
     n_copies: u64,
     /// What a step of the kind does that is reached.
     in_copy: bool,
+    /// Whether the journal says that patterns are taken back.
+    is_taken_back: bool,
     tally: Tally,
 }
 
@@ -78,6 +82,7 @@ impl World {
             n_keys: 0,
             n_copies: 0,
             in_copy: false,
+            is_taken_back: false,
             tally: Tally::default(),
         };
         world.open();
@@ -149,6 +154,15 @@ impl World {
         }
     }
 
+    /// Chooses a word that a node has learned, and the names of its patterns; `None` if there is none.
+    fn choose_word(&mut self) -> Option<(usize, String, Vec<PatternName>)> {
+        let node = self.random.below(NODES.len());
+        let words: Vec<_> = self.known.words[node].clone().into_iter().collect();
+        let (word, count) = words.get(self.random.below(words.len().max(1)))?.clone();
+        let name = |n| PatternName::of_events(&[[format!("x{n}")], [word.clone()]]);
+        Some((node, word.clone(), (0..count).map(name).collect()))
+    }
+
     /// Checks that a service has what is known.
     fn check(&self, service: &Service, known: &Known) {
         for (node, words) in known.words.iter().enumerate() {
@@ -205,6 +219,14 @@ fn at_step(world: &Rc<RefCell<World>>, step: Step) {
             }
             _ => {}
         },
+        Step::TakeBack => {
+            world.is_taken_back = true;
+            if world.random.below(3) == 0 {
+                world.tally.killed_taking_back += 1;
+                drop(world);
+                panic::panic_any(Killed);
+            }
+        }
         Step::CommitFold | Step::RemoveFolded if world.random.below(12) == 0 => {
             world.tally.killed_folds += 1;
             drop(world);
@@ -223,13 +245,42 @@ fn unless_killed<T>(act: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
+/// Retires all patterns of a word, purges them, and lets them be learned again; returns whether it was
+/// killed. What the journal has is done, and the rest is done again.
+fn take_back(world: &Rc<RefCell<World>>) -> bool {
+    let Some((node, word, names)) = world.borrow_mut().choose_word() else {
+        return false;
+    };
+    let (service, id) = {
+        let world = world.borrow();
+        (world.service(), world.sessions[node].clone())
+    };
+    world.borrow_mut().tally.taken_back += 1;
+    let at = Rc::clone(world);
+    on_step(Some(Box::new(move |step| at_step(&at, step))));
+    let retired = unless_killed(|| service.retire(&id, &names, None).unwrap().wait().unwrap());
+    if retired.is_none() {
+        return true;
+    }
+    world.borrow_mut().is_taken_back = false;
+    let purged = unless_killed(|| service.purge(&id, Some(&names), 0, None).unwrap().wait());
+    // At the next opening, if the journal has it.
+    if world.borrow().is_taken_back {
+        world.borrow_mut().known.words[node].remove(&word);
+    }
+    if purged.is_none() {
+        return true;
+    }
+    unless_killed(|| service.unretire(&id, &names, None).unwrap().wait().unwrap()).is_none()
+}
+
 fn run(seed: u64) -> Tally {
     // In memory, where the system has such a directory: flushing is not what is simulated.
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let dir = dir.unwrap();
     let world = Rc::new(RefCell::new(World::new(seed, dir.path())));
     for _ in 0..OPERATIONS {
-        let choice = world.borrow_mut().random.below(8);
+        let choice = world.borrow_mut().random.below(9);
         let service = world.borrow().service();
         let at = Rc::clone(&world);
         let is_killed = match choice {
@@ -271,6 +322,7 @@ fn run(seed: u64) -> Tally {
                 false
             }
             4 => true,
+            5 => take_back(&world),
             _ => {
                 world.borrow_mut().operate();
                 false
@@ -318,6 +370,8 @@ fn every_copy_has_what_was_acknowledged_whatever_comes_between() {
         all.copies += tally.copies;
         all.killed_copies += tally.killed_copies;
         all.killed_folds += tally.killed_folds;
+        all.taken_back += tally.taken_back;
+        all.killed_taking_back += tally.killed_taking_back;
         all.operations_in_copies += tally.operations_in_copies;
         all.stops_in_copies += tally.stops_in_copies;
     }

@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use kato_engine::session::Percept;
 use kato_engine::{EngineError, Observation, Sequence, SessionConfig};
-use kato_model::Event;
+use kato_model::{Event, PatternName};
 use kato_prediction::{Cancel, Predictions};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -38,9 +39,14 @@ impl Service {
             digest: digest("observe", &observation),
             outlives_session: false,
         });
-        let receipt = self.operate(
+        let form = Form {
+            store: &kept_observation,
+            read: &read_observation,
+        };
+        let receipt = self.operate_as(
             id,
             request,
+            &form,
             |config| config.max_pattern_length > 0,
             |loaded, entry| {
                 // Checked here and not first, so that the repetition of a request that was carried
@@ -119,16 +125,26 @@ impl Service {
     ///
     /// [`ServiceError::EmptyStm`], and as [`observe`](Self::observe).
     pub fn learn(&self, id: &str, key: Option<&str>) -> Result<Receipt<LearnAnswer>, ServiceError> {
-        self.operate(
+        let form = Form {
+            store: &StoredAnswer::whole,
+            read: &read_learn_answer,
+        };
+        self.operate_as(
             id,
             idempotent_request(key, "learn"),
+            &form,
             |_| true,
             |loaded, entry| {
+                let events = loaded.session.stm().len();
                 run_operation(
                     loaded,
                     entry,
                     |loaded| loaded.session.learn(),
-                    |node_id, outcome| LearnAnswer { node_id, outcome },
+                    |node_id, outcome| LearnAnswer {
+                        node_id,
+                        outcome,
+                        events,
+                    },
                 )
             },
         )
@@ -327,6 +343,69 @@ impl Service {
         let loaded = entry.activate(&mut body, self.shared.source_for(&entry.node))?;
         Ok(look(loaded, &entry))
     }
+}
+
+/// An answer to an observation as it is kept, where it has no search for vectors.
+#[derive(Serialize, Deserialize)]
+struct KeptObservation {
+    node_id: String,
+    unique_id: String,
+    observed: KeptObserved,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptObserved {
+    stm_length: usize,
+    time: u64,
+    auto_learned: Option<PatternName>,
+}
+
+/// Makes the form in which an answer to an observation is kept.
+fn kept_observation(outcome: &ObserveOutcome) -> StoredAnswer {
+    let observed = &outcome.observed;
+    if observed.vector_search.is_some() {
+        // As JSON, in which a part may be left out.
+        let json = serde_json::to_string(outcome).expect("an answer is plain data");
+        return StoredAnswer::packed(&json);
+    }
+    StoredAnswer::whole(&KeptObservation {
+        node_id: outcome.node_id.clone(),
+        unique_id: outcome.unique_id.clone(),
+        observed: KeptObserved {
+            stm_length: observed.stm_length,
+            time: observed.time,
+            auto_learned: observed.auto_learned,
+        },
+    })
+}
+
+/// Reads a kept answer to an observation.
+fn read_observation(answer: StoredAnswer) -> Result<ObserveOutcome, ServiceError> {
+    let outcome = match answer {
+        StoredAnswer::Whole(bytes) => {
+            let kept: KeptObservation = StoredAnswer::read(&bytes)?;
+            serde_json::to_value(kept).and_then(serde_json::from_value)
+        }
+        StoredAnswer::Packed(bytes) => {
+            let json: String = StoredAnswer::read(&bytes)?;
+            serde_json::from_str(&json)
+        }
+    };
+    outcome.map_err(|error| ServiceError::corrupt("read a kept answer", error))
+}
+
+/// Reads the kept answer to a learn.
+fn read_learn_answer(answer: StoredAnswer) -> Result<LearnAnswer, ServiceError> {
+    let (StoredAnswer::Whole(bytes) | StoredAnswer::Packed(bytes)) = answer;
+    StoredAnswer::read(&bytes).or_else(|error| {
+        // Journals of before have no number of events.
+        let (node_id, outcome) = StoredAnswer::read(&bytes).map_err(|_| error)?;
+        Ok(LearnAnswer {
+            node_id,
+            outcome,
+            events: 0,
+        })
+    })
 }
 
 /// Makes the key of a request without a body.

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use kato_engine::{Observation, Sequence};
+use kato_engine::{EngineError, Observation, Sequence};
+use kato_model::PatternName;
 use kato_service::{Durability, Receipt, Service, ServiceError, ServiceOptions};
 use serde_json::json;
 
@@ -35,9 +36,22 @@ fn node_of(worker: usize) -> String {
     format!("n{worker}")
 }
 
+/// The name of a lesson's pattern.
+fn name_of(pattern: [&str; 2]) -> PatternName {
+    PatternName::of_events(&pattern.map(|symbol| [symbol]))
+}
+
 /// Carries out a worker's operation number `n`, the same whenever it is asked; whether it had been
 /// carried out before.
 fn act(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError> {
+    match carry_out(service, id, n) {
+        // It was retired by one before: refused as often as it is asked.
+        Err(ServiceError::Engine(EngineError::Retired { .. })) => Ok(false),
+        done => done,
+    }
+}
+
+fn carry_out(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError> {
     fn settle<T>(receipt: Receipt<T>) -> Result<bool, ServiceError> {
         let replayed = receipt.replayed();
         receipt.wait().map(|_| replayed)
@@ -46,7 +60,7 @@ fn act(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError> {
     let key = format!("op-{n}");
     let word = format!("w{}", n % 17);
     let key = Some(key.as_str());
-    match n % 11 {
+    match n % 13 {
         0 | 1 | 6 => settle(service.observe(id, Observation::strings([&word, "z"]), key)?),
         2 => settle(service.learn(id, key)?),
         3 | 7 | 9 => {
@@ -63,6 +77,14 @@ fn act(service: &Service, id: &str, n: usize) -> Result<bool, ServiceError> {
             key,
         )?),
         5 => settle(service.observe_sequence(id, Sequence::new(words([&word, "c", "d"])), key)?),
+        10 => {
+            let doomed = [name_of(["x", &word]), name_of(["y", &word])];
+            match n % 3 {
+                0 => settle(service.retire(id, &doomed, key)?),
+                1 => settle(service.purge(id, None, 1, key)?),
+                _ => settle(service.unretire(id, &doomed, key)?),
+            }
+        }
         8 if n.is_multiple_of(3) => settle(service.clear_all(id, key)?),
         8 => settle(service.clear_stm(id, key)?),
         _ => {

@@ -20,6 +20,7 @@ mod kills;
 mod losses;
 mod next;
 mod nodes;
+mod patterns;
 mod releases;
 mod runs;
 mod scripts;

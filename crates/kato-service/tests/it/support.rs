@@ -9,6 +9,7 @@ use kato_engine::config::SessionConfigChange;
 use kato_engine::node::Lesson;
 use kato_engine::{Observation, Sequence};
 use kato_model::Event;
+use kato_model::KatoGeneration;
 use kato_service::answer::NewSession;
 use kato_service::clock::ManualClock;
 use kato_service::{Service, ServiceOptions};
@@ -34,7 +35,7 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
 
 /// Returns a change of settings.
 pub(crate) fn settings(value: Value) -> SessionConfigChange {
-    SessionConfigChange::from_json(&object(value)).unwrap()
+    SessionConfigChange::from_json(&object(value), KatoGeneration::V3_10).unwrap()
 }
 
 pub(crate) fn create(service: &Service, node_id: &str) -> String {

@@ -11,11 +11,15 @@ use serde_json::Value;
 
 use super::damage::Held;
 use super::segment::NodeTotals;
-use crate::{Place, StoreError};
+use crate::{Place, StoreError, Tombstones};
 
 /// Latest version of the files of a knowledge base: that of its latest segment, 1 where there is
-/// none.
-pub(crate) const FORMAT_VERSION: u64 = 2;
+/// none, and [`WITH_TOMBSTONES`] where there are tombstones.
+pub(crate) const FORMAT_VERSION: u64 = WITH_TOMBSTONES;
+
+/// Version of a knowledge base with tombstones. Programs that do not know them refuse it: they would
+/// drop them with their next commit.
+pub(super) const WITH_TOMBSTONES: u64 = 3;
 
 /// The newest manifest.
 pub(super) const FILE: &str = "MANIFEST";
@@ -45,6 +49,9 @@ pub(crate) struct Manifest {
     /// Number of the next segment file.
     pub(crate) next_segment: u64,
     pub(crate) segments: Vec<SegmentEntry>,
+    /// The tombstones of each node; none at all where no node has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tombstones: Vec<Tombstones>,
 }
 
 /// One segment of the knowledge base.

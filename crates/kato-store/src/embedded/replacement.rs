@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use super::directory::{remove_files, segment_dir};
-use super::manifest::{PREVIOUS_FILE, SegmentEntry, sync_dir};
+use super::manifest::{PREVIOUS_FILE, SegmentEntry, WITH_TOMBSTONES, sync_dir};
 use super::segment::Segment;
 use super::{EmbeddedStore, Generation, State, Writing};
 use crate::StoreError;
@@ -24,7 +24,11 @@ impl EmbeddedStore {
         next.manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
         let versions = next.segments.iter().map(|segment| segment.version());
         // Older programs refuse a knowledge base for the sake of one segment that they cannot read.
-        next.manifest.format_version = versions.max().unwrap_or(1);
+        let of_segments = versions.max().unwrap_or(1);
+        next.manifest.format_version = match next.manifest.tombstones.is_empty() {
+            true => of_segments,
+            false => of_segments.max(WITH_TOMBSTONES),
+        };
         // The segments are flushed already; their names must be durable before a manifest mentions
         // them.
         sync_dir(&segment_dir(&self.dir))?;

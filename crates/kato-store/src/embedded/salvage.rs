@@ -174,7 +174,13 @@ fn write(
     store.commit(
         staged.into_iter().map(StagedBatch::new).collect(),
         checkpoint(kb, manifest, report),
-    )
+    )?;
+    if manifest.tombstones.is_empty() {
+        return Ok(());
+    }
+    // What was taken back does not come back.
+    let no_names = vec![Vec::new(); manifest.nodes.len()];
+    store.bury(manifest.tombstones.clone(), &no_names, store.checkpoint())
 }
 
 /// Returns the checkpoint of the new knowledge base, which says so where a part is missing.

@@ -13,6 +13,9 @@ use kato_protocol::node::{NodeAffinities, NodeSymbols, PatternAnswer, SymbolAffi
 use kato_protocol::observation::{LearnResult, Observation, ObservationResult, Stm};
 use kato_protocol::percept::{Gene, GenesUpdated, PerceptAnswer, SessionCognition};
 use kato_protocol::prediction::{FuturePotential, PredictionsAnswer};
+use kato_protocol::retirement::{
+    PatternCount, PatternIds, PurgeRequest, Purged, Retired, Unretired,
+};
 use kato_protocol::sequence::{Sequence, SequenceResult};
 use kato_protocol::session::{
     Cleared, ConfigAnswer, ConfigUpdated, CreateSession, Deleted, Exists, Extended,
@@ -33,6 +36,8 @@ pub(super) struct Operation {
     pub(super) answer: SchemaOf,
     pub(super) form: Form,
     pub(super) takes_key: bool,
+    /// Whether it may learn a pattern.
+    pub(super) teaches: bool,
     /// The status of an answer that is no refusal.
     pub(super) status: &'static str,
     /// Statuses of refusals, beside those that all operations of its shape have.
@@ -72,6 +77,7 @@ const fn op(summary: &'static str, answer: SchemaOf) -> Operation {
         answer,
         form: Form::Json,
         takes_key: false,
+        teaches: false,
         status: "200",
         refusals: &[],
     }
@@ -96,6 +102,14 @@ impl Operation {
         Self {
             takes_key: true,
             ..self
+        }
+    }
+
+    /// Marks an operation that may learn a pattern, and takes an idempotency key.
+    const fn teaches(self) -> Self {
+        Self {
+            teaches: true,
+            ..self.keyed()
         }
     }
 
@@ -134,6 +148,7 @@ pub(super) fn for_route(method: &Method, template: &str) -> Operation {
     let method = method.as_str();
     of_session(method, template)
         .or_else(|| of_lesson(method, template))
+        .or_else(|| of_retirement(method, template))
         .or_else(|| of_question(method, template))
         .or_else(|| of_node(method, template))
         .or_else(|| of_server(method, template))
@@ -168,12 +183,12 @@ fn of_lesson(method: &str, template: &str) -> Option<Operation> {
     Some(match (method, template) {
         ("POST", "/sessions/{session_id}/observe") => op("Observe", of::<ObservationResult>)
             .body(of::<Observation>)
-            .keyed(),
+            .teaches(),
         ("POST", "/sessions/{session_id}/learn") => op(
             "Learn the short-term memory as a pattern",
             of::<LearnResult>,
         )
-        .keyed()
+        .teaches()
         .refuses(&["400"]),
         ("POST", "/sessions/{session_id}/clear-stm") => {
             op("Empty the short-term memory", of::<Cleared>).keyed()
@@ -188,7 +203,7 @@ fn of_lesson(method: &str, template: &str) -> Option<Operation> {
             of::<SequenceResult>,
         )
         .body(of::<Sequence>)
-        .keyed(),
+        .teaches(),
         ("POST", "/sessions/{session_id}/finalize-training") => op(
             "Compute the entropies of all patterns of the node",
             of::<FinalizedTraining>,
@@ -196,8 +211,35 @@ fn of_lesson(method: &str, template: &str) -> Option<Operation> {
         ("POST", "/sessions/{session_id}/learn-batch") => {
             op("Learn many sequences, all or none", of::<LearnBatchResult>)
                 .body(of::<LearnBatchRequest>)
+                .teaches()
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the description of an operation that takes patterns back.
+fn of_retirement(method: &str, template: &str) -> Option<Operation> {
+    Some(match (method, template) {
+        ("POST", "/sessions/{session_id}/patterns/retire") => op(
+            "Retire patterns of the node: they are predicted no more, nor learned again",
+            of::<Retired>,
+        )
+        .body(of::<PatternIds>)
+        .keyed(),
+        ("POST", "/sessions/{session_id}/patterns/un-retire") => {
+            op("Un-retire patterns of the node", of::<Unretired>)
+                .body(of::<PatternIds>)
                 .keyed()
         }
+        ("POST", "/sessions/{session_id}/patterns/purge") => op(
+            "Delete retired patterns of the node, with all that was counted for them",
+            of::<Purged>,
+        )
+        .body(of::<PurgeRequest>)
+        .keyed()
+        .refuses(&["409"]),
+        ("GET", "/patterns/count") => op("Number of patterns of a node", of::<PatternCount>)
+            .query(&[("node_id", Kind::Text), ("flush", Kind::Flag)]),
         _ => return None,
     })
 }

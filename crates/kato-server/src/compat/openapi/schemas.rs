@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use kato_engine::config::VectorEventMode;
+use kato_model::KatoGeneration;
 use kato_prediction::config::RankMetric;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -41,11 +43,52 @@ impl Generators {
         }
     }
 
-    /// Returns all schemas that were referred to, by name.
-    pub(super) fn into_schemas(mut self) -> Map<String, Value> {
+    /// Returns all schemas that were referred to, by name, for a generation.
+    pub(super) fn into_schemas(mut self, generation: KatoGeneration) -> Map<String, Value> {
         let mut schemas = self.bodies.take_definitions(true);
         schemas.extend(self.answers.take_definitions(true));
+        if let Some(properties) = schemas
+            .get_mut("Settings")
+            .and_then(|settings| settings["properties"].as_object_mut())
+        {
+            set_settings(properties, generation);
+        }
+        if generation.refuses_at_creation()
+            && let Some(session) = schemas.get_mut("CreateSession")
+        {
+            let settings = json!({"$ref": "#/components/schemas/Settings"});
+            session["properties"]["config"] = json!({"anyOf": [settings, {"type": "null"}]});
+        }
         schemas
+    }
+}
+
+/// Makes the settings those of a generation.
+fn set_settings(properties: &mut Map<String, Value>, generation: KatoGeneration) {
+    properties.retain(|name, _| match name.as_str() {
+        "length_min_ratio" | "length_max_ratio" => !generation.has_no_length_filter(),
+        "vector_event_mode" | "vector_search_limit" | "return_vector_search_results" => {
+            generation.has_vector_settings()
+        }
+        _ => true,
+    });
+    if generation.needs_common_symbols() {
+        let threshold = json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1});
+        properties["recall_threshold"] = threshold;
+    }
+    if generation.has_no_length_filter() {
+        let filters = json!({"enum": ["minhash", "jaccard", "bloom", "rapidfuzz"]});
+        properties["filter_pipeline"] = json!({"type": "array", "items": filters});
+    }
+    if generation.checks_all_settings() {
+        let share = || json!({"type": ["number", "null"], "minimum": 0, "maximum": 1});
+        for name in [
+            "fuzzy_token_threshold",
+            "jaccard_threshold",
+            "minhash_threshold",
+        ] {
+            properties[name] = share();
+        }
     }
 }
 
@@ -124,6 +167,9 @@ impl JsonSchema for Settings {
                 "use_token_matching": of_type("boolean"),
                 "fuzzy_token_threshold": {"type": ["number", "null"]},
                 "stm_mode": of_type("string"),
+                "vector_event_mode": {"enum": VectorEventMode::ALL},
+                "vector_search_limit": range(1, 100),
+                "return_vector_search_results": of_type("boolean"),
                 "rank_sort_algo": {"enum": RankMetric::ALL},
                 "affinity_emotive": {"type": ["string", "null"]},
                 "filter_pipeline": names,

@@ -140,7 +140,7 @@ pub(crate) fn as_bool(value: &Json) -> Result<bool, Fault> {
         Json::Float(value) if *value == 0.0 => Ok(false),
         Json::Float(value) if *value == 1.0 => Ok(true),
         Json::Float(value) if value.fract() == 0.0 && value.abs() < INT_RANGE => Err(BOOL_PARSING),
-        Json::Text(text) => bool_of_text(&text.text).ok_or(BOOL_PARSING),
+        Json::Text(text) => bool_of_text(&text.text),
         Json::Integer(_) | Json::Float(_) | Json::Null | Json::List(_) | Json::Map(_) => {
             Err(BOOL_TYPE)
         }
@@ -148,10 +148,10 @@ pub(crate) fn as_bool(value: &Json) -> Result<bool, Fault> {
 }
 
 /// Converts one of the usual words to a boolean.
-fn bool_of_text(text: &str) -> Option<bool> {
+pub(crate) fn bool_of_text(text: &str) -> Result<bool, Fault> {
     match text.to_ascii_lowercase().as_str() {
-        "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
-        "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
-        _ => None,
+        "0" | "off" | "f" | "false" | "n" | "no" => Ok(false),
+        "1" | "on" | "t" | "true" | "y" | "yes" => Ok(true),
+        _ => Err(BOOL_PARSING),
     }
 }

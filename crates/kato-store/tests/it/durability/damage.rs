@@ -179,7 +179,7 @@ fn manifest_body(dir: &Path) -> String {
 fn another_version_of_the_format_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     small_alone(dir.path());
-    let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 3");
+    let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 4");
     write_manifest(dir.path(), &body);
     for opened in [
         EmbeddedStore::open(dir.path()),
@@ -190,8 +190,8 @@ fn another_version_of_the_format_is_refused_by_name() {
             matches!(
                 error,
                 StoreError::Version {
-                    found: 3,
-                    supported: 2,
+                    found: 4,
+                    supported: 3,
                     ..
                 }
             ),
@@ -229,6 +229,28 @@ fn a_manifest_has_version_2_as_long_as_a_segment_has_it() {
         EmbeddedStore::open(&dir),
         Err(StoreError::Corrupt { .. })
     ));
+}
+
+#[test]
+fn a_manifest_has_version_3_as_long_as_there_are_tombstones() {
+    let dir = tempfile::tempdir().unwrap();
+    let lessons = small_alone(dir.path());
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    let mut tombstones = vec![kato_store::Tombstones::default(); store.nodes().len()];
+    let names = vec![Vec::new(); store.nodes().len()];
+    let version = || manifest_body(dir.path()).contains("\"format_version\": 3");
+    assert!(!version() && !manifest_body(dir.path()).contains("tombstones"));
+    tombstones[0].retire(lessons.name(0));
+    let null = serde_json::Value::Null;
+    store
+        .bury(tombstones.clone(), &names, null.clone())
+        .unwrap();
+    assert!(version());
+    crate::support::commit(&store, &lessons, &[0], null.clone());
+    assert!(version());
+    tombstones[0].raise(&lessons.name(0));
+    store.bury(tombstones, &names, null).unwrap();
+    assert!(!version() && !manifest_body(dir.path()).contains("tombstones"));
 }
 
 #[test]

@@ -1,0 +1,280 @@
+//! The commands `kato retire` and `kato purge`: knowledge that is taken back, pattern by pattern.
+//!
+//! ```text
+//! kato retire --kb my-kb 4fcced76b3ddc506df362b9a8c040a592279b586
+//! kato retire --kb my-kb --undo 4fcced76b3ddc506df362b9a8c040a592279b586
+//! kato purge --kb my-kb
+//! ```
+
+use std::io::{IsTerminal, Write, stderr, stdin};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use kato_model::PatternName;
+use kato_store::{PatternStore, Tombstones};
+use serde::Serialize;
+
+use crate::exit::{bail_as, exit_code};
+use crate::inspect::{View, show};
+use crate::knowledge_base::{Access, KnowledgeBaseArgs};
+use crate::output::unless_reader_gone;
+use crate::program;
+
+/// Retires patterns: no prediction shows or counts them from now on, and nobody learns them again. They
+/// stay in the knowledge base with all that they taught, until `kato purge` removes it.
+///
+/// A NAME is the SHA-1 of a pattern, with or without PTRN|. Without --node it is retired at the node that
+/// holds it. Servers and programs that have the knowledge base open see it when they open it again; while
+/// one writes to it, this command is refused.
+///
+/// With --json the result is one JSON object on standard output: kb, changed and unchanged, lists of node
+/// and name.
+///
+/// It is done (exit code 0) also when all of them were retired before.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    knowledge_base: KnowledgeBaseArgs,
+    /// Names of patterns.
+    #[arg(value_name = "NAME", required = true, value_parser = pattern_name)]
+    names: Vec<PatternName>,
+    /// Node of the patterns, such as node0; needed where no node holds them. Default: the one that does.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// Take it back: they may be predicted and learned again.
+    #[arg(long)]
+    undo: bool,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Removes retired patterns with all that they taught: their counts, those of their symbols, their
+/// emotives and metadata, in one commit. They stay retired, so nobody learns them again.
+///
+/// First it shows what would go. Then it asks; where standard input is no terminal, it needs --yes.
+/// Patterns of the level above that refer to one keep its name as a symbol. Only a copy brings back what is
+/// gone. An index beside the knowledge base no longer covers it: `kato index` writes a new one.
+///
+/// With --json the result is one JSON object on standard output: kb, changed and unchanged, lists of node
+/// and name; unchanged are those that are not in the knowledge base.
+///
+/// It is done (exit code 0) also when nothing was to go or the answer was no.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PurgeArgs {
+    #[command(flatten)]
+    knowledge_base: KnowledgeBaseArgs,
+    /// Node whose patterns go, such as node0. Default: all.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// Only show what would go.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The patterns that a command changed, and those that it left as they were.
+#[derive(Debug, Serialize)]
+struct Changes {
+    kb: String,
+    changed: Vec<Retirement>,
+    unchanged: Vec<Retirement>,
+    /// What became of those that changed.
+    #[serde(skip)]
+    verb: &'static str,
+    #[serde(skip)]
+    or_else: &'static str,
+}
+
+/// A pattern of a node.
+#[derive(Debug, Clone, Serialize)]
+struct Retirement {
+    node: String,
+    name: PatternName,
+}
+
+impl View for Changes {
+    fn text(&self, _width: usize) -> String {
+        let mut text = String::new();
+        for (list, what) in [(&self.changed, self.verb), (&self.unchanged, self.or_else)] {
+            for Retirement { node, name } in list {
+                text.push_str(&format!("{name}  {node}  {what}\n"));
+            }
+        }
+        if text.is_empty() {
+            text.push_str("Nothing is retired.\n");
+        }
+        text
+    }
+}
+
+/// Reads the name of a pattern, with or without its prefix.
+fn pattern_name(text: &str) -> Result<PatternName, String> {
+    let name = PatternName::from_symbol(text).map_or_else(|| text.parse(), Ok);
+    name.map_err(|_| "it is no name of a pattern: 40 hexadecimal digits".to_owned())
+}
+
+/// Runs `kato retire` and returns its exit code.
+pub(crate) fn main(args: &Args) -> ExitCode {
+    let checked = args.knowledge_base.check();
+    checked.unwrap_or_else(|error| error.format(&mut program::subcommand("retire")).exit());
+    exit_code(retire(args))
+}
+
+/// Runs `kato purge` and returns its exit code.
+pub(crate) fn purge_main(args: &PurgeArgs) -> ExitCode {
+    let checked = args.knowledge_base.check();
+    checked.unwrap_or_else(|error| error.format(&mut program::subcommand("purge")).exit());
+    exit_code(purge(args))
+}
+
+/// Sets or removes tombstones.
+fn retire(args: &Args) -> Result<()> {
+    let store = args.knowledge_base.open(Access::Write)?;
+    let mut tombstones = tombstones(&*store)?;
+    let (verb, or_else) = match args.undo {
+        false => ("retired", "was retired before"),
+        true => ("no longer retired", "was not retired"),
+    };
+    let mut changes = Changes {
+        kb: args.knowledge_base.to_string(),
+        changed: Vec::new(),
+        unchanged: Vec::new(),
+        verb,
+        or_else,
+    };
+    for &name in &args.names {
+        let node_idx = node_of(&*store, &tombstones, args, &name)?;
+        let is_changed = match args.undo {
+            false => tombstones[node_idx].retire(name),
+            true => tombstones[node_idx].raise(&name),
+        };
+        let node = store.nodes()[node_idx].clone();
+        let list = match is_changed {
+            true => &mut changes.changed,
+            false => &mut changes.unchanged,
+        };
+        list.push(Retirement { node, name });
+    }
+    if !changes.changed.is_empty() {
+        let no_names = vec![Vec::new(); tombstones.len()];
+        store.bury(tombstones, &no_names, store.checkpoint())?;
+    }
+    show(&changes, args.json)
+}
+
+/// Finds the node at which a name is retired.
+fn node_of(
+    store: &dyn PatternStore,
+    tombstones: &[Tombstones],
+    args: &Args,
+    name: &PatternName,
+) -> Result<usize> {
+    if let Some(node) = &args.node {
+        return node_idx(store, node);
+    }
+    for (node_idx, of_node) in tombstones.iter().enumerate() {
+        if of_node.get(name).is_some() || store.pattern(node_idx, name)?.is_some() {
+            return Ok(node_idx);
+        }
+    }
+    bail_as!(
+        Usage,
+        "no node holds pattern {name}: say --node to retire it all the same"
+    );
+}
+
+/// Removes what is retired, if the user agrees.
+fn purge(args: &PurgeArgs) -> Result<()> {
+    let access = match args.dry_run {
+        true => Access::Read,
+        false => Access::Write,
+    };
+    let store = args.knowledge_base.open(access)?;
+    let only = args.node.as_ref().map(|node| node_idx(&*store, node));
+    let only = only.transpose()?;
+    let mut tombstones = tombstones(&*store)?;
+    let mut names = vec![Vec::new(); tombstones.len()];
+    let mut changes = Changes {
+        kb: args.knowledge_base.to_string(),
+        changed: Vec::new(),
+        unchanged: Vec::new(),
+        verb: "to be purged",
+        or_else: "not in the knowledge base",
+    };
+    for (node_idx, of_node) in tombstones.iter().enumerate() {
+        if only.is_some_and(|only| only != node_idx) {
+            continue;
+        }
+        names[node_idx].extend(of_node.unpurged());
+        for &name in &names[node_idx] {
+            let is_held = store.pattern(node_idx, &name)?.is_some();
+            let node = store.nodes()[node_idx].clone();
+            let list = match is_held {
+                true => &mut changes.changed,
+                false => &mut changes.unchanged,
+            };
+            list.push(Retirement { node, name });
+        }
+    }
+    if !args.json {
+        // With --yes they are to go, whoever reads about it.
+        unless_reader_gone(show(&changes, false))?;
+    }
+    let is_due = names.iter().any(|names| !names.is_empty());
+    if is_due && !args.dry_run && (args.yes || agreed(changes.changed.len())?) {
+        for (tombstones, names) in tombstones.iter_mut().zip(&names) {
+            names.iter().for_each(|&name| tombstones.purge(name));
+        }
+        store.bury(tombstones, &names, store.checkpoint())?;
+        if !args.json {
+            changes.verb = "purged";
+            return show(&changes, false);
+        }
+    }
+    match args.json {
+        true => show(&changes, true),
+        false => Ok(()),
+    }
+}
+
+/// Returns the tombstones of all nodes.
+fn tombstones(store: &dyn PatternStore) -> Result<Vec<Tombstones>> {
+    let nodes = 0..store.nodes().len();
+    Ok(nodes
+        .map(|idx| store.tombstones(idx))
+        .collect::<Result<_, _>>()?)
+}
+
+/// Returns the place of a node.
+fn node_idx(store: &dyn PatternStore, node: &str) -> Result<usize> {
+    let found = store.nodes().iter().position(|name| name == node);
+    let Some(found) = found else {
+        bail_as!(
+            Usage,
+            "there is no node {node:?} here; the nodes are {}",
+            store.nodes().join(", ")
+        );
+    };
+    Ok(found)
+}
+
+/// Asks whether to purge, if there is somebody to ask.
+fn agreed(n_patterns: usize) -> Result<bool> {
+    if !stdin().is_terminal() {
+        bail_as!(
+            Usage,
+            "nobody is there to ask: say --yes to purge, or --dry-run to look"
+        );
+    }
+    // Standard output belongs to the result, which may go into a file.
+    write!(stderr(), "\nPurge {n_patterns} patterns? Type yes: ")?;
+    let mut answer = String::new();
+    stdin().read_line(&mut answer)?;
+    Ok(answer.trim() == "yes")
+}

@@ -1,0 +1,331 @@
+//! The matches of a pattern and the state, place by place: matching blocks, moved to equal symbols where
+//! these belong together more closely.
+
+use std::ops::Range;
+
+use crate::SymbolId;
+use crate::cancel::{Cancel, Cancelled};
+use crate::events::{EventBounds, EventSymbols};
+use crate::matching::MatchingBlock;
+
+/// A place in the pattern and the position in the state that it matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) place: usize,
+    pub(crate) position: usize,
+}
+
+/// Returns the pairs of matching blocks, in order of both places and positions.
+pub(crate) fn pairs_of(blocks: &[MatchingBlock]) -> impl Iterator<Item = Pair> {
+    blocks.iter().flat_map(|block| {
+        (0..block.len).map(|idx| Pair {
+            place: block.pattern_start + idx,
+            position: block.state_start + idx,
+        })
+    })
+}
+
+/// Returns the first and the last place of the pattern that match; there is at least one.
+pub(crate) fn ends_of(pairs: &[Pair]) -> (usize, usize) {
+    let place = |pair: Option<&Pair>| pair.map_or(0, |pair| pair.place);
+    (place(pairs.first()), place(pairs.last()))
+}
+
+/// Moves pairs to equal symbols until none moves any more.
+///
+/// A pass looks at the pairs in order, and the first that moves ends it. Pairs stay in order of both
+/// sides, their number and symbols stay, and as many passes as KATO makes at most are made.
+pub(crate) fn refine(
+    pattern: EventSymbols<'_>,
+    state: EventSymbols<'_>,
+    pairs: &mut [Pair],
+    cancel: &Cancel,
+) -> Result<(), Cancelled> {
+    if !has_choice(pattern.symbols, state.symbols, pairs) {
+        return Ok(());
+    }
+    let most_passes = pairs.len().saturating_mul(pairs.len()).saturating_add(2);
+    for _ in 0..most_passes {
+        let mut has_moved = false;
+        for k in 0..pairs.len() {
+            cancel.check()?;
+            if move_pair(pattern, state, pairs, k) {
+                has_moved = true;
+                break;
+            }
+        }
+        if !has_moved {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a symbol of some pair is anywhere that no pair uses.
+fn has_choice(pattern: &[SymbolId], state: &[SymbolId], pairs: &[Pair]) -> bool {
+    let mut matched: Vec<SymbolId> = pairs.iter().map(|pair| pattern[pair.place]).collect();
+    matched.sort_unstable();
+    let n_matched = matched.len();
+    let count = |symbols: &[SymbolId]| {
+        let is_matched = |symbol: &&SymbolId| matched.binary_search(symbol).is_ok();
+        symbols.iter().filter(is_matched).count()
+    };
+    count(pattern) > n_matched || count(state) > n_matched
+}
+
+/// Moves one pair, if it is to move.
+fn move_pair(
+    pattern: EventSymbols<'_>,
+    state: EventSymbols<'_>,
+    pairs: &mut [Pair],
+    k: usize,
+) -> bool {
+    let place = |pair: &Pair| pair.place;
+    let position = |pair: &Pair| pair.position;
+    let on_state = mates(pairs, k, state.events, position);
+    let found = match on_state.is_empty() {
+        false => with_most_mates(pattern, pairs, k, &on_state, place),
+        true => tighter(pattern, pairs, k),
+    };
+    if let Some(found) = found {
+        pairs[k].place = found;
+        return true;
+    }
+    let on_pattern = mates(pairs, k, pattern.events, place);
+    let found = with_most_mates(state, pairs, k, &on_pattern, position);
+    if let Some(found) = found {
+        pairs[k].position = found;
+    }
+    found.is_some()
+}
+
+/// Returns the other pairs that are in the event of a pair on one side.
+///
+/// Pairs are in order, so they are its neighbours.
+fn mates(
+    pairs: &[Pair],
+    k: usize,
+    events: EventBounds<'_>,
+    on_side: impl Fn(&Pair) -> usize,
+) -> Vec<usize> {
+    let range = events.range_of(on_side(&pairs[k]));
+    let is_in = |pair: &Pair| range.contains(&on_side(pair));
+    let before = pairs[..k].iter().rev().take_while(|pair| is_in(pair));
+    let after = pairs[k + 1..].iter().take_while(|pair| is_in(pair));
+    let first = k - before.count();
+    let end = k + 1 + after.count();
+    (first..end).filter(|&other| other != k).collect()
+}
+
+/// Finds the first free place for a pair in the one event that has more of its mates than every other
+/// event of a side, its own included.
+fn with_most_mates(
+    side: EventSymbols<'_>,
+    pairs: &[Pair],
+    k: usize,
+    mates: &[usize],
+    on_side: impl Fn(&Pair) -> usize,
+) -> Option<usize> {
+    let own = side.events.range_of(on_side(&pairs[k]));
+    // Mates ascend, so those of one event follow one another.
+    let events: Vec<Range<usize>> = mates
+        .iter()
+        .map(|&mate| side.events.range_of(on_side(&pairs[mate])))
+        .collect();
+    let counts: Vec<(usize, &Range<usize>)> = events
+        .chunk_by(|a, b| a == b)
+        .map(|event| (event.len(), &event[0]))
+        .collect();
+    let (most, best) = counts.iter().max_by_key(|(count, _)| *count)?;
+    let is_alone = counts.iter().filter(|(count, _)| count == most).count() == 1;
+    if !is_alone || **best == own {
+        return None;
+    }
+    free_places(side, pairs, k, &on_side).find(|at| best.contains(at))
+}
+
+/// Finds a place in the pattern for a pair without mates that makes the events from the first to the last
+/// match hold fewer symbols.
+fn tighter(pattern: EventSymbols<'_>, pairs: &[Pair], k: usize) -> Option<usize> {
+    let last = pairs.len() - 1;
+    // Only the first and the last match bound those events.
+    if k > 0 && k < last {
+        return None;
+    }
+    let place = |pair: &Pair| pair.place;
+    let own = pattern.events.range_of(pairs[k].place);
+    let cost = |at: usize| {
+        let first = if k == 0 { at } else { pairs[0].place };
+        let end = if k == last { at } else { pairs[last].place };
+        pattern.events.range_of(end).end - pattern.events.range_of(first).start
+    };
+    let (mut least, mut found) = (cost(pairs[k].place), None);
+    for at in free_places(pattern, pairs, k, &place).filter(|at| !own.contains(at)) {
+        // The first place of an event costs what all of it do.
+        if cost(at) < least {
+            (least, found) = (cost(at), Some(at));
+        }
+    }
+    found
+}
+
+/// Returns the free places of a pair on a side: between those of the pairs beside it, with its symbol.
+fn free_places<'a>(
+    side: EventSymbols<'a>,
+    pairs: &[Pair],
+    k: usize,
+    on_side: &impl Fn(&Pair) -> usize,
+) -> FreePlaces<'a> {
+    let own = on_side(&pairs[k]);
+    let from = k
+        .checked_sub(1)
+        .map_or(0, |before| on_side(&pairs[before]) + 1);
+    let end = pairs.get(k + 1).map_or(side.symbols.len(), on_side);
+    FreePlaces {
+        symbols: side.symbols,
+        own,
+        range: from..end,
+    }
+}
+
+/// A walk along places that hold the symbol of another one. Between the neighbours of a pair no other
+/// pair has a place, so all of them are free.
+struct FreePlaces<'a> {
+    symbols: &'a [SymbolId],
+    own: usize,
+    range: Range<usize>,
+}
+
+impl Iterator for FreePlaces<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let (symbols, own) = (self.symbols, self.own);
+        self.range
+            .find(|&at| at != own && symbols[at] == symbols[own])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::events::read_ends;
+    use crate::matching::matching_blocks;
+
+    /// Symbols in events, given by their numbers.
+    type Events = Vec<Vec<u32>>;
+
+    fn flat(events: &Events) -> (Vec<SymbolId>, Vec<usize>) {
+        let symbols = events.iter().flatten().map(|&number| SymbolId(number));
+        let lengths: Vec<u32> = events.iter().map(|event| event.len() as u32).collect();
+        let mut ends = Vec::new();
+        read_ends(&lengths, &mut ends);
+        (symbols.collect(), ends)
+    }
+
+    /// The rules as they are written, with sets and without bounds of what can move.
+    fn refined_plainly(pattern: &Events, state: &Events, pairs: &mut [(usize, usize)]) {
+        let (symbols, _) = flat(pattern);
+        let (observed, _) = flat(state);
+        let numbers = |events: &Events| -> Vec<usize> {
+            let events = events.iter().enumerate();
+            events
+                .flat_map(|(number, event)| vec![number; event.len()])
+                .collect()
+        };
+        let (of_pattern, of_state) = (numbers(pattern), numbers(state));
+        for _ in 0..pairs.len() * pairs.len() + 2 {
+            let moved = (0..pairs.len()).find_map(|k| {
+                let (q, t) = pairs[k];
+                let bounds = |side: fn(&(usize, usize)) -> usize, length: usize| {
+                    let low = k.checked_sub(1).map_or(-1, |k| side(&pairs[k]) as i64);
+                    let high = pairs.get(k + 1).map_or(length as i64, |p| side(p) as i64);
+                    move |at: usize| low < at as i64 && (at as i64) < high
+                };
+                let q_fits = bounds(|pair| pair.0, symbols.len());
+                let t_fits = bounds(|pair| pair.1, observed.len());
+                let others = || {
+                    (0..pairs.len())
+                        .filter(|&other| other != k)
+                        .map(|other| pairs[other])
+                };
+                let winner = |events: Vec<usize>, own: usize, n_events: usize| {
+                    let count = |event: usize| events.iter().filter(|&&e| e == event).count();
+                    (0..n_events).find(|&event| {
+                        let rivals = (0..n_events).filter(|&rival| rival != event).chain([own]);
+                        event != own && rivals.into_iter().all(|rival| count(event) > count(rival))
+                    })
+                };
+                let on_state: Vec<usize> = others()
+                    .filter(|pair| of_state[pair.1] == of_state[t])
+                    .map(|pair| of_pattern[pair.0])
+                    .collect();
+                let is_free =
+                    |at: usize| symbols[at] == symbols[q] && others().all(|p| p.0 != at) && at != q;
+                let places = || (0..symbols.len()).filter(|&at| is_free(at) && q_fits(at));
+                if on_state.is_empty() {
+                    let cost = |at: usize| {
+                        let used = || {
+                            others()
+                                .map(|pair| of_pattern[pair.0])
+                                .chain([of_pattern[at]])
+                        };
+                        let range = used().min().unwrap()..=used().max().unwrap();
+                        range.map(|event| pattern[event].len()).sum::<usize>()
+                    };
+                    let elsewhere = places().filter(|&at| of_pattern[at] != of_pattern[q]);
+                    if let Some(at) = elsewhere
+                        .min_by_key(|&at| cost(at))
+                        .filter(|&at| cost(at) < cost(q))
+                    {
+                        return Some((k, (at, t)));
+                    }
+                } else if let Some(best) = winner(on_state, of_pattern[q], pattern.len()) {
+                    if let Some(at) = places().find(|&at| of_pattern[at] == best) {
+                        return Some((k, (at, t)));
+                    }
+                }
+                let on_pattern: Vec<usize> = others()
+                    .filter(|pair| of_pattern[pair.0] == of_pattern[q])
+                    .map(|pair| of_state[pair.1])
+                    .collect();
+                let best = winner(on_pattern, of_state[t], state.len())?;
+                let is_free = |at: usize| {
+                    observed[at] == symbols[q] && others().all(|p| p.1 != at) && at != t
+                };
+                let mut positions = (0..observed.len()).filter(|&at| is_free(at) && t_fits(at));
+                let at = positions.find(|&at| of_state[at] == best)?;
+                Some((k, (q, at)))
+            });
+            match moved {
+                Some((k, pair)) => pairs[k] = pair,
+                None => break,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn matches_move_as_the_rules_say(
+            pattern in vec(vec(0..4_u32, 1..4), 1..7),
+            state in vec(vec(0..4_u32, 1..4), 1..6),
+        ) {
+            let ((symbols, ends), (observed, observed_ends)) = (flat(&pattern), flat(&state));
+            let blocks = matching_blocks(&symbols, &observed);
+            let mut pairs: Vec<Pair> = pairs_of(&blocks).collect();
+            let mut plain: Vec<(usize, usize)> =
+                pairs.iter().map(|pair| (pair.place, pair.position)).collect();
+            let side = |symbols, ends| EventSymbols { symbols, events: EventBounds::new(Some(ends)) };
+            let (pattern_side, state_side) = (side(&symbols, &ends), side(&observed, &observed_ends));
+            refine(pattern_side, state_side, &mut pairs, &Cancel::never()).unwrap();
+            refined_plainly(&pattern, &state, &mut plain);
+            let found: Vec<(usize, usize)> =
+                pairs.iter().map(|pair| (pair.place, pair.position)).collect();
+            prop_assert_eq!(&found, &plain);
+            prop_assert!(found.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Whether an answer is the recorded one, but for what differs from run to run.
+
+use kato_model::KatoGeneration;
+use serde_json::{Map, Value};
+
+use super::exchange::Ids;
+use crate::support::Answer;
+
+/// Keys whose values differ from run to run.
+const VOLATILE: [&str; 10] = [
+    "created_at",
+    "expires_at",
+    "unique_id",
+    "timestamp",
+    "uptime_seconds",
+    "time_ms",
+    "active_session_count",
+    "last_collection",
+    "active_sessions",
+    "worker_pid",
+];
+
+/// Bytes of an input, shown in a refusal, from which on it may be shown in part.
+const LONG_INPUT: usize = 1024;
+
+/// The part of an answer that is another one; `None` where it is the recorded one.
+pub(super) fn difference(
+    row: &Value,
+    answer: &Answer,
+    ids: &Ids,
+    generation: KatoGeneration,
+) -> Option<String> {
+    if row["status"] != answer.status {
+        return Some(format!("{} {}", answer.status, answer.text()));
+    }
+    if answer.header("x-trace-id").is_none() {
+        return Some("no trace id".to_owned());
+    }
+    if let Some(difference) = header_difference(row, answer, ids) {
+        return Some(difference);
+    }
+    // Documents are laid out by whoever writes them.
+    let is_document = matches!(row["path"].as_str(), Some("/openapi.json" | "/docs"));
+    if is_document || row["method"] == "HEAD" {
+        return None;
+    }
+    let mut own = answer.json();
+    let mut recorded: Value = serde_json::from_str(&ids.own(&row["answer"].to_string())).unwrap();
+    if is_monitoring(row) {
+        return shape(&recorded, &own, "");
+    }
+    mask(&mut recorded, row);
+    mask(&mut own, row);
+    if !generation.ties_descend() {
+        untie(&mut recorded);
+        untie(&mut own);
+        if recorded["count"] == 0 {
+            // KATO answers the futures of the node's last prediction, whoever asked for it.
+            recorded["future_potentials"] = own["future_potentials"].clone();
+        }
+    }
+    (!same(&recorded, &own)).then(|| format!("{own}\n    {recorded}"))
+}
+
+fn header_difference(row: &Value, answer: &Answer, ids: &Ids) -> Option<String> {
+    let mut headers = row["answer_headers"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
+    let json = Value::from("application/json");
+    headers.entry("content-type").or_insert(json);
+    for name in [
+        "x-session-id",
+        "allow",
+        "content-type",
+        "access-control-allow-origin",
+        "access-control-allow-methods",
+        "access-control-allow-headers",
+        "access-control-max-age",
+        "access-control-allow-credentials",
+    ] {
+        let expected = headers
+            .get(name)
+            .map(|value| ids.own(value.as_str().unwrap()));
+        if answer.header(name) != expected.as_deref() {
+            return Some(format!(
+                "{name}: {:?} instead of {expected:?}",
+                answer.header(name)
+            ));
+        }
+    }
+    None
+}
+
+/// Is the answer one of figures, of which only the shape can be compared?
+fn is_monitoring(row: &Value) -> bool {
+    let path = row["path"].as_str().unwrap();
+    const FIGURES: [&str; 7] = [
+        "/status",
+        "/health",
+        "/metrics",
+        "/stats",
+        "/concurrency",
+        "/connection-pools",
+        "/sessions/count",
+    ];
+    let is_figure = FIGURES.contains(&path)
+        || path.starts_with("/cache/")
+        || path.starts_with("/distributed-stm/");
+    row["label"] == "monitoring" || is_figure && row["status"] == 200
+}
+
+/// Compares keys and types; figures of what this server has not may be missing.
+fn shape(recorded: &Value, own: &Value, at: &str) -> Option<String> {
+    const ABSENT: [&str; 5] = [
+        ".health",
+        ".pool_statistics",
+        ".connection_optimization",
+        ".performance_improvements",
+        ".redis_url",
+    ];
+    if ABSENT.contains(&at) {
+        return None;
+    }
+    match (recorded, own) {
+        (Value::Object(recorded), Value::Object(own)) => {
+            recorded.iter().find_map(|(key, value)| {
+                let at = format!("{at}.{key}");
+                let disabled = [
+                    "performance_stats",
+                    "processor_info",
+                    "expected_improvements",
+                ]
+                .contains(&key.as_str());
+                match own.get(key) {
+                    None if key == "redis_url" => None,
+                    None => Some(format!("{at} is missing")),
+                    Some(Value::Null) if disabled || key == "redis_url" => None,
+                    Some(own) => shape(value, own, &at),
+                }
+            })
+        }
+        (Value::Array(recorded), Value::Array(own)) => match (recorded.first(), own.first()) {
+            (Some(recorded), Some(own)) => shape(recorded, own, &format!("{at}[]")),
+            _ => None,
+        },
+        (Value::Null, _) => None,
+        (recorded, own) => {
+            let same = std::mem::discriminant(recorded) == std::mem::discriminant(own);
+            (!same).then(|| format!("{at}: {own} instead of {recorded}"))
+        }
+    }
+}
+
+fn mask(value: &mut Value, row: &Value) {
+    match value {
+        Value::Object(map) => {
+            let is_info = row["method"] == "GET" && map.contains_key("expires_at");
+            // KATO says in its log alone which setting it was, and this server says it here.
+            let is_refusal = map.contains_key("error");
+            for (key, value) in map.iter_mut() {
+                let is_masked = match key.as_str() {
+                    "message" => {
+                        let text = value.as_str().unwrap_or_default();
+                        text.starts_with("Computed") || is_refusal
+                    }
+                    "ttl_seconds" => is_info,
+                    "input" => value.to_string().len() > LONG_INPUT,
+                    key => VOLATILE.contains(&key) && !value.is_null(),
+                };
+                match is_masked {
+                    true => *value = Value::from("volatile"),
+                    false => mask(value, row),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, row)),
+        _ => {}
+    }
+}
+
+/// Puts predictions of equal rank in one order.
+fn untie(answer: &mut Value) {
+    match answer {
+        Value::Object(map) => {
+            for list in ["predictions", "future_potentials"] {
+                if let Some(Value::Array(items)) = map.get_mut(list) {
+                    items.sort_by_key(|item| {
+                        let rank = item["potential"]
+                            .as_f64()
+                            .or(item["aggregate_potential"].as_f64())
+                            .unwrap_or(0.0);
+                        (
+                            (-rank * 1e6).round() as i64,
+                            item["name"].to_string(),
+                            item["future"].to_string(),
+                        )
+                    });
+                }
+            }
+            map.values_mut().for_each(untie);
+        }
+        Value::Array(items) => items.iter_mut().for_each(untie),
+        _ => {}
+    }
+}
+
+/// Are these all settings of a session?
+fn is_settings(map: &Map<String, Value>) -> bool {
+    map.contains_key("max_pattern_length") && map.contains_key("stm_mode")
+}
+
+fn same(recorded: &Value, own: &Value) -> bool {
+    match (recorded, own) {
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            (a - b).abs() <= 1e-9 * a.abs().max(1.0)
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) if is_settings(a) => {
+            let same_setting = |name: &String, a: &Value| match b.get(name) {
+                // KATO keeps what it takes for a number, or does not look at.
+                Some(b) if std::mem::discriminant(a) != std::mem::discriminant(b) => true,
+                Some(b) => same(a, b),
+                None => !a.is_string(),
+            };
+            a.iter().all(|(name, a)| same_setting(name, a))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}

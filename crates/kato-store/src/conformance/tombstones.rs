@@ -1,0 +1,89 @@
+//! Tests of tombstones, which a store keeps or refuses.
+
+use kato_model::PatternName;
+use serde_json::{Value, json};
+
+use super::{Fixture, Lesson, Lessons, commit, content, create, stage, teach};
+use crate::{PatternStore, StoreError, Tombstone, Tombstones};
+
+const NODES: [&str; 2] = ["node0", "node1"];
+
+fn kept(store: &dyn PatternStore) -> Vec<Tombstones> {
+    let nodes = 0..store.nodes().len();
+    nodes
+        .map(|idx| store.tombstones(idx).expect("tombstones can be read"))
+        .collect()
+}
+
+/// Checks that tombstones and what is forgotten with them are one commit, that later commits keep them and
+/// clearing does not; or that the store refuses them and stays as it is.
+pub fn tombstones_belong_to_a_commit(fixture: &impl Fixture) {
+    let lessons: Vec<Lesson> = (0..4)
+        .map(|idx| Lesson::text(0, &["shared", &idx.to_string()]))
+        .collect();
+    let lessons = Lessons::new(2, lessons);
+    let store = create(fixture, &NODES);
+    teach(&store, &lessons);
+    commit(&store, Vec::new(), json!(1));
+    let before = content(&store);
+    let nothing = vec![Tombstones::default(); 2];
+    assert_eq!(kept(&store), nothing);
+    let (gone, hidden) = (lessons.name(0), lessons.name(1));
+    let unknown = PatternName::of_events(&[["never learned"]]);
+    let mut tombstones = nothing.clone();
+    for name in [hidden, unknown] {
+        assert!(tombstones[0].retire(name));
+    }
+    let no_names = vec![Vec::new(); 2];
+    match store.bury(tombstones.clone(), &no_names, json!(2)) {
+        Err(StoreError::NoTombstones) => {
+            assert_eq!((content(&store), store.checkpoint()), (before, json!(1)));
+            assert_eq!(kept(&store), nothing);
+            return;
+        }
+        buried => buried.expect("a store keeps tombstones, or says that it cannot"),
+    }
+    // Alone they change nothing of what is stored.
+    assert_eq!((&content(&store), store.checkpoint()), (&before, json!(2)));
+    let store = fixture.reopen(store);
+    assert_eq!(
+        (kept(&store), &content(&store)),
+        (tombstones.clone(), &before)
+    );
+    // With names to forget, both or none.
+    tombstones[0].purge(gone);
+    let short = store.bury(tombstones[..1].to_vec(), &no_names, json!(3));
+    assert!(
+        matches!(short, Err(StoreError::NodeCount { found: 1, .. })),
+        "{short:?}"
+    );
+    let names = vec![vec![gone], Vec::new()];
+    store
+        .bury(tombstones.clone(), &names, json!(4))
+        .expect("what is retired can be purged");
+    let store = fixture.reopen(store);
+    let never = create(fixture, &NODES);
+    commit(
+        &never,
+        vec![stage(&never, lessons.batch(&[1, 2, 3]))],
+        Value::Null,
+    );
+    let (found, expected) = (content(&store), content(&never));
+    assert_eq!(found[0].patterns, expected[0].patterns);
+    assert_eq!(found[0].symbol_counts, expected[0].symbol_counts);
+    assert_eq!(found[0].totals, expected[0].totals);
+    // They outlive commits, and what is forgotten beside them.
+    commit(&store, vec![stage(&store, lessons.batch(&[2]))], json!(5));
+    store
+        .forget(&[vec![lessons.name(3)], Vec::new()], json!(6))
+        .expect("patterns can be forgotten");
+    let store = fixture.reopen(store);
+    assert_eq!(kept(&store), tombstones);
+    let of = |name| kept(&store)[0].get(&name);
+    assert_eq!(
+        (of(gone), of(hidden)),
+        (Some(Tombstone::Purged), Some(Tombstone::Retired))
+    );
+    store.clear(json!(7)).expect("a store can be emptied");
+    assert_eq!(kept(&fixture.reopen(store)), nothing);
+}
