@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kato_learner::HierarchicalConceptLearner;
-use kato_learner::config::Recording;
+use kato_learner::config::{DEFAULT_CHUNK_SIZES, Recording};
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_runs::{Destination, Start, TrainingRun};
 use kato_scheduler::{
@@ -15,10 +15,6 @@ use kato_scheduler::{
 use kato_tokenizer::Tokenizer;
 
 use crate::Error;
-
-/// Chunk sizes of the levels where nothing else is said: phrases of five tokens, seven phrases,
-/// nine of those.
-const CHUNK_SIZES: [usize; 3] = [5, 7, 9];
 
 /// A training run: what is learned, how, where to, and who hears of it.
 ///
@@ -63,7 +59,7 @@ impl<'a> Training<'a> {
         Self {
             destination: destination.into(),
             corpus: StreamingDatasetLoader::builder(),
-            chunk_sizes: CHUNK_SIZES.to_vec(),
+            chunk_sizes: DEFAULT_CHUNK_SIZES.to_vec(),
             tokenizer: None,
             recording: Recording::default(),
             learner: None,
