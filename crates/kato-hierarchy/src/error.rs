@@ -2,6 +2,7 @@
 
 use kato_advice::ErrorClass;
 use kato_engine::EngineError;
+use kato_learner::LearnError;
 use kato_model::PatternName;
 use kato_store::StoreError;
 use kato_tokenizer::TokenizeError;
@@ -70,7 +71,10 @@ pub enum HierarchyError {
         /// The store's error.
         source: StoreError,
     },
-    /// A node cannot be read.
+    /// A document cannot be learned; nothing of it was.
+    #[error("learn the document")]
+    Learn(#[from] LearnError),
+    /// A node cannot be read, or cannot learn.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The patterns cannot be counted for a head.

@@ -42,6 +42,14 @@ pub enum Error {
         /// What is wrong with its record.
         source: serde_json::Error,
     },
+    /// An address leads to no knowledge base.
+    #[error("open the knowledge base at a `{scheme}://` address: {reason}")]
+    Address {
+        /// The scheme; the rest of an address may be secret.
+        scheme: String,
+        /// What is wrong with it, and what to give instead.
+        reason: &'static str,
+    },
     /// The tokenizer of the training is not at hand.
     #[error(transparent)]
     Tokenizer(#[from] kato_tokenizer::LoadError),
@@ -87,7 +95,7 @@ impl Error {
             Self::Ask(error) => error.class(),
             // It belongs to something else than what is here.
             Self::OtherTokenizer { .. } | Self::NotTrained { .. } => ErrorClass::Conflict,
-            Self::Settings(_) => ErrorClass::Usage,
+            Self::Settings(_) | Self::Address { .. } => ErrorClass::Usage,
             Self::Tokenizer(_) => ErrorClass::Other,
         }
     }
