@@ -15,7 +15,7 @@ use crate::extent::Extent;
 use crate::ignored::IgnoredFile;
 use crate::input_file::InputFile;
 use crate::inputs::Listing;
-use crate::options::{CorpusOptions, Format};
+use crate::options::CorpusOptions;
 use crate::order::Order;
 use crate::records::Sink;
 use crate::workers::Workers;
@@ -205,13 +205,13 @@ impl Dataset {
     /// other files.
     pub(crate) fn count_rows(&self) -> Result<Option<u64>, (usize, Fault)> {
         let Corpus { files, selection } = &self.corpus;
-        if files.iter().any(|file| file.format() != Format::Parquet) {
+        if files.iter().any(|file| !file.is_numbered()) {
             return Ok(None);
         }
         let mut rows = 0_u64;
         for (at, file) in files.iter().enumerate() {
-            let parquet = file.parquet(selection).map_err(|fault| (at, fault))?;
-            rows = rows.saturating_add(parquet.n_rows());
+            let n_records = file.n_records(selection).map_err(|fault| (at, fault))?;
+            rows = rows.saturating_add(n_records);
         }
         Ok(Some(rows))
     }
@@ -301,6 +301,6 @@ impl Corpus {
     /// Returns whether records are counted from the beginning of a part of the file, and not from
     /// that of the file.
     fn counts_from_part(&self, file: usize) -> bool {
-        self.files[file].format() != Format::Parquet
+        !self.files[file].is_numbered()
     }
 }

@@ -397,7 +397,8 @@ fn identify(file: &InputFile) -> FileIdentity {
             // A file that cannot be read gives no documents: having no fingerprint is then its
             // identity.
             Source::File(path) => fingerprint(path).ok(),
-            Source::Pipe(..) | Source::Reader(_) => None,
+            Source::Pipe(..) | Source::Reader(_) | Source::Documents(_) => None,
+            Source::Records(records) => Some(records.fingerprint()),
             #[cfg(feature = "remote")]
             Source::Remote(remote) => remote.validator().map(str::to_owned),
         },

@@ -568,7 +568,7 @@ impl Iterator for StreamingDatasetLoader {
                     }
                     id => DocumentId::field(id),
                 };
-                Some(Ok(Document::new(self.counts.documents - 1, id, text)))
+                Some(Ok(Document::numbered(self.counts.documents - 1, id, text)))
             }
             Ok(None) | Err(LoadError::Stopped) => None,
             Err(error) => Some(Err(error)),

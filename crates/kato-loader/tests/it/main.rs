@@ -13,6 +13,7 @@ mod hostile;
 mod identity;
 mod inputs;
 mod looks;
+mod own_sources;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod registry;
