@@ -64,10 +64,12 @@ pub use kato_hierarchy::{
     HierarchyError, Learned, Strategy, TextHead,
 };
 pub use kato_learner::HierarchicalConceptLearner;
-pub use kato_loader::{Order, Split, StreamingDatasetLoader};
+pub use kato_loader::{Document, Order, Records, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
 pub use kato_runs::Destination;
-pub use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
+pub use kato_scheduler::{
+    SessionEnd, StopGuard, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
+};
 pub use open::{Access, OpenOptions, open, open_head, tokenizer_of};
 pub use training::Training;
 

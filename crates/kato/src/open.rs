@@ -10,6 +10,7 @@ use kato_head::{Expert, HeadOptions};
 use kato_hierarchy::{Hierarchy, TextHead};
 use kato_learner::HierarchicalConceptLearner;
 use kato_prediction::disk::{BuildOptions, StoreIndex};
+use kato_runs::Knowledge;
 use kato_scheduler::RunConfiguration;
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{EmbeddedStore, PatternStore, StoreError};
@@ -291,6 +292,24 @@ impl OpenOptions {
             &names,
             configuration,
         )?))
+    }
+
+    /// Opens what a training has taught, with the tokenizer that it had.
+    pub(crate) fn open_knowledge(
+        self,
+        knowledge: Knowledge,
+        learner: &HierarchicalConceptLearner,
+    ) -> Result<Hierarchy, Error> {
+        let engine = match knowledge {
+            Knowledge::Directory(dir) => self.open_engine(Arc::new(self.embedded(&dir)?))?,
+            Knowledge::Store(store) => Engine::open_with(store, self.engine_options())?,
+        };
+        let settings = learner.config().clone();
+        Ok(Hierarchy::new(
+            engine,
+            learner.shared_tokenizer(),
+            settings,
+        )?)
     }
 
     /// Opens the store in a directory.

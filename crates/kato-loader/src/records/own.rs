@@ -92,7 +92,7 @@ impl RecordReader for NumberedReader {
         }
         self.mark.record += 1;
         let document = self.portion.next().unwrap_or_else(|| Document::new(""));
-        push(document, self.limit, self.mark, sink)
+        push(&document, self.limit, self.mark, sink)
     }
 
     fn mark(&self) -> Mark {
@@ -144,7 +144,7 @@ impl RecordReader for IteratorReader {
         self.mark.record += 1;
         // One more than the text, so that a mark behind a record is never one at the beginning.
         self.mark.byte_offset += document.text.len() as u64 + 1;
-        push(document, self.limit, self.mark, sink)
+        push(&document, self.limit, self.mark, sink)
     }
 
     fn mark(&self) -> Mark {
@@ -161,7 +161,7 @@ impl RecordReader for IteratorReader {
 }
 
 /// Hands a document on, unless it is too long.
-fn push(document: Document, limit: usize, mark: Mark, sink: &mut Sink<'_>) -> Step {
+fn push(document: &Document, limit: usize, mark: Mark, sink: &mut Sink<'_>) -> Step {
     if document.text.len() > limit {
         let mut fault = Fault::for_file(too_large(limit));
         fault.record = Some(mark.record);

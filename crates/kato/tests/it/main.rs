@@ -5,6 +5,7 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod destinations;
 mod learning;
 mod opening;
 
@@ -37,7 +38,10 @@ fn training<'a>(kb: &Path, source: &Path) -> Training<'a> {
 
 /// Names and frequencies of all patterns.
 fn knowledge(kb: &Path) -> Vec<Vec<(String, u64)>> {
-    let store = EmbeddedStore::open_read_only(kb).unwrap();
+    knowledge_of(&EmbeddedStore::open_read_only(kb).unwrap())
+}
+
+fn knowledge_of(store: &dyn PatternStore) -> Vec<Vec<(String, u64)>> {
     let level = |idx| {
         let patterns = store.scan_frequencies(idx).unwrap().map(Result::unwrap);
         patterns
