@@ -3,9 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use kato_advice::{Advice, ErrorClass};
+use kato_advice::{Advice, ErrorClass, ErrorKind};
 
-use crate::bad_record::{BadRecord, Cause};
+use crate::bad_record::{BadReason, BadRecord, Cause};
 
 /// Why a corpus could not be opened, or why its stream stopped.
 ///
@@ -153,27 +153,28 @@ pub enum LoadError {
     Stopped,
 }
 
-/// Returns the class of what another library or the system reported, or one of its causes.
-fn of_cause(cause: &(dyn std::error::Error + 'static)) -> ErrorClass {
-    of_fetch(cause).or(ErrorClass::of_causes(cause))
+/// Returns the kind of what another library or the system reported, or one of its causes.
+fn of_cause(cause: &(dyn std::error::Error + 'static)) -> ErrorKind {
+    of_fetch(cause).or(ErrorKind::of_causes(cause))
 }
 
-/// Returns the class of the first error of fetching among an error and its causes.
+/// Returns the kind of the first error of fetching among an error and its causes.
 #[cfg(feature = "remote")]
-fn of_fetch(cause: &(dyn std::error::Error + 'static)) -> ErrorClass {
+fn of_fetch(cause: &(dyn std::error::Error + 'static)) -> ErrorKind {
     use kato_fetch::FetchError;
     let causes = std::iter::successors(Some(cause), |&cause| cause.source());
     let of_fetch = causes.filter_map(|cause| {
         let within = || cause.downcast_ref().and_then(FetchError::within);
         cause.downcast_ref().or_else(within)
     });
-    of_fetch.fold(ErrorClass::Other, |class, error| class.or(error.class()))
+    let of_class = of_fetch.fold(ErrorClass::Other, |class, error| class.or(error.class()));
+    ErrorKind::of_class(of_class)
 }
 
 /// Returns that nothing was fetched.
 #[cfg(not(feature = "remote"))]
-const fn of_fetch(_: &(dyn std::error::Error + 'static)) -> ErrorClass {
-    ErrorClass::Other
+const fn of_fetch(_: &(dyn std::error::Error + 'static)) -> ErrorKind {
+    ErrorKind::Other
 }
 
 /// Returns what was passed over, as an end of a sentence.
@@ -263,25 +264,36 @@ impl LoadError {
     /// Returns what a caller can do about it: for what another library reported, what it says of it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Input { source, .. } | Self::Thread(source) => ErrorClass::of_io(source.kind()),
+            Self::Input { source, .. } | Self::Thread(source) => ErrorKind::of_io(source.kind()),
             Self::Remote { source, .. } | Self::Footer { source, .. } => of_cause(source.as_ref()),
-            Self::BadRecord { source, .. } => source
-                .as_ref()
-                .map_or(ErrorClass::Other, |source| of_cause(source.as_ref())),
-            Self::InvalidCursor { .. } | Self::OtherCorpus { .. } => ErrorClass::Conflict,
-            Self::Interrupted => ErrorClass::Interrupted,
+            Self::BadRecord { record, source } => {
+                let of_cause = source
+                    .as_ref()
+                    .map_or(ErrorKind::Other, |source| of_cause(source.as_ref()));
+                of_cause.or(match record.reason {
+                    BadReason::Corrupt { .. } => ErrorKind::Corrupt,
+                    _ => ErrorKind::Other,
+                })
+            }
+            Self::InvalidCursor { .. } | Self::OtherCorpus { .. } => ErrorKind::OtherCorpus,
+            Self::Interrupted => ErrorKind::Interrupted,
             Self::NoInput
             | Self::InvalidGlob { .. }
             | Self::DuplicateFile { .. }
             | Self::FilterMissing { .. }
-            | Self::InvalidOption { .. } => ErrorClass::Usage,
-            Self::EmptyGlob { .. }
-            | Self::EmptyDirectory { .. }
-            | Self::Unsupported { .. }
+            | Self::InvalidOption { .. } => ErrorKind::InvalidArgument,
+            Self::EmptyGlob { .. } | Self::EmptyDirectory { .. } => ErrorKind::NotFound,
+            Self::Unsupported { .. }
             | Self::NoDocuments { .. }
             | Self::LedgerFull { .. }
-            | Self::Stopped => ErrorClass::Other,
+            | Self::Stopped => ErrorKind::Other,
         }
     }
 

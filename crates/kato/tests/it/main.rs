@@ -6,6 +6,7 @@
 )]
 
 mod destinations;
+mod errors;
 mod learning;
 mod opening;
 
