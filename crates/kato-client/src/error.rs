@@ -64,9 +64,12 @@ pub enum ClientError {
         /// The part of the server's text that says something, at most 300 characters.
         detail: String,
     },
-    /// The server does not accept the request's arguments (status 422).
+    /// The server does not accept the request's arguments: status 422, or 400 with what is wrong with
+    /// each setting.
     #[error("{method} {path}: the server does not take the arguments: {}", in_words(.details))]
     Validation {
+        /// The HTTP status.
+        status: u16,
         /// Method of the request.
         method: &'static str,
         /// Its path.
@@ -168,11 +171,22 @@ pub enum ClientError {
 
 impl ClientError {
     /// Returns whether the request may have acted although it failed. Never repeat it without
-    /// asking.
+    /// asking. A request that only reads acts never.
     #[must_use]
     pub const fn may_have_acted(&self) -> bool {
-        if let Self::Status { status, .. } = self {
-            return is_doubtful_status(*status);
+        match self {
+            Self::Status { method, .. }
+            | Self::Timeout { method, .. }
+            | Self::Interrupted { method, .. }
+            | Self::Empty { method, .. }
+            | Self::Decode { method, .. }
+            | Self::TooLong { method, .. }
+                if only_reads(method) =>
+            {
+                return false;
+            }
+            Self::Status { status, .. } => return is_doubtful_status(*status),
+            _ => {}
         }
         matches!(
             self,
@@ -202,7 +216,7 @@ impl ClientError {
                 status: 408 | 425 | 429 | 500 | 502..=504,
                 ..
             } => ErrorClass::TryAgain,
-            Self::Config { .. } => ErrorClass::Usage,
+            Self::Config { .. } | Self::Validation { .. } => ErrorClass::Usage,
             Self::Status { status: 507, .. } => ErrorClass::NoRoom,
             Self::Status { status: 409, .. } | Self::NameMismatch { .. } => ErrorClass::Conflict,
             _ => ErrorClass::Other,
@@ -219,12 +233,16 @@ impl ClientError {
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {
-            Self::Status { status, .. } => Some(*status),
-            Self::Validation { .. } => Some(422),
+            Self::Status { status, .. } | Self::Validation { status, .. } => Some(*status),
             Self::SessionNotFound { .. } => Some(404),
             _ => None,
         }
     }
+}
+
+/// Returns whether requests of a method change nothing on the server.
+const fn only_reads(method: &str) -> bool {
+    matches!(method.as_bytes(), b"GET" | b"HEAD")
 }
 
 /// Returns whether a server that refuses with this status may have carried the request out.
@@ -279,6 +297,36 @@ mod tests {
             };
             assert_eq!(error.may_have_acted(), expected, "{status}");
         }
+    }
+
+    #[test]
+    fn what_only_reads_has_never_acted() {
+        let path = || "/sessions/s/predictions".to_owned();
+        let errors = |method| {
+            [
+                ClientError::Status {
+                    status: 503,
+                    method,
+                    path: path(),
+                    detail: String::new(),
+                },
+                ClientError::Timeout {
+                    method,
+                    path: path(),
+                },
+                ClientError::Interrupted {
+                    method,
+                    path: path(),
+                    source: "the connection broke".into(),
+                },
+                ClientError::Empty {
+                    method,
+                    path: path(),
+                },
+            ]
+        };
+        assert!(errors("POST").iter().all(ClientError::may_have_acted));
+        assert!(!errors("GET").iter().any(ClientError::may_have_acted));
     }
 
     #[test]

@@ -204,6 +204,18 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
                 return Failure::new(
                     Meaning::Refused,
                     ClientError::Validation {
+                        status,
+                        method,
+                        path,
+                        details,
+                    },
+                );
+            }
+            if let Some(details) = refused_settings(status, &detail) {
+                return Failure::new(
+                    Meaning::Refused,
+                    ClientError::Validation {
+                        status,
                         method,
                         path,
                         details,
@@ -236,6 +248,22 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
         detail: gist(&detail),
     };
     Failure::new(meaning, error)
+}
+
+/// Returns what is wrong with each setting of a session, where a refusal says that: status 400, with a text
+/// for each key.
+fn refused_settings(status: u16, detail: &Value) -> Option<Vec<ValidationDetail>> {
+    let faults = detail.get("validation_errors")?.as_object()?;
+    let fault = |(key, text): (&String, &Value)| ValidationDetail {
+        kind: "value_error".to_owned(),
+        loc: vec!["body".into(), "config".into(), key.as_str().into()],
+        msg: text
+            .as_str()
+            .map_or_else(|| text.to_string(), str::to_owned),
+        input: Value::Null,
+        ctx: None,
+    };
+    (status == 400 && !faults.is_empty()).then(|| faults.iter().map(fault).collect())
 }
 
 /// Returns the session id of the other form of an unknown session: `Session X not found or
