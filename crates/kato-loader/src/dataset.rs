@@ -18,6 +18,7 @@ use crate::inputs::Listing;
 use crate::options::CorpusOptions;
 use crate::order::Order;
 use crate::records::Sink;
+use crate::shard_parts::part_bytes;
 use crate::workers::Workers;
 
 /// Files, the options they are read with, and a position.
@@ -78,9 +79,10 @@ impl Dataset {
     /// [`LoadError::Unsupported`] and [`LoadError::Footer`] when shuffled order cannot be planned.
     pub(crate) fn new(
         listing: Listing,
-        selection: CorpusOptions,
+        mut selection: CorpusOptions,
         position: Position,
     ) -> Result<Self, LoadError> {
+        selection.extent_bytes = part_bytes(&listing.files, &selection);
         let corpus = Corpus {
             files: listing.files.into_iter().map(Arc::new).collect(),
             selection: Arc::new(selection),

@@ -136,6 +136,16 @@ pub enum LoadError {
         /// Records that could not be read.
         n_bad: u64,
     },
+    /// A shard of the corpus has no record: its files cannot be cut into as many parts as there are shards.
+    #[error(
+        "shard {index} of {count}, counted from 0, has no record: the files cannot be cut into so many parts"
+    )]
+    EmptyShard {
+        /// The shard.
+        index: u64,
+        /// The number of shards.
+        count: u64,
+    },
     /// The ledger is full: the caller does not drain it, or nearly every record is bad.
     #[error("{capacity} bad records are waiting in the ledger, the last being {last}")]
     LedgerFull {
@@ -241,6 +251,10 @@ impl LoadError {
             Self::NoDocuments { .. } => {
                 Advice::new(&["check where it comes from", "allow it with `allow_empty`"])
             }
+            Self::EmptyShard { .. } => Advice::new(&[
+                "use fewer shards, `with_shard`",
+                "allow it with `allow_empty`",
+            ]),
             Self::LedgerFull { .. } => Advice::new(&[
                 "take the entries in time with `take_bad_records`",
                 "check the format of the files and the text field, `with_text_field`",
@@ -288,6 +302,7 @@ impl LoadError {
             | Self::InvalidGlob { .. }
             | Self::DuplicateFile { .. }
             | Self::FilterMissing { .. }
+            | Self::EmptyShard { .. }
             | Self::InvalidOption { .. } => ErrorKind::InvalidArgument,
             Self::EmptyGlob { .. } | Self::EmptyDirectory { .. } => ErrorKind::NotFound,
             Self::Unsupported { .. }
@@ -318,6 +333,7 @@ impl LoadError {
             | Self::InvalidCursor { .. }
             | Self::OtherCorpus { .. }
             | Self::NoDocuments { .. }
+            | Self::EmptyShard { .. }
             | Self::Interrupted
             | Self::Stopped => None,
         }

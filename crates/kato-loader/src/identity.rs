@@ -72,11 +72,12 @@ pub(crate) struct MixedPart {
 }
 
 /// Returns the options without those that decide whether a file can be read, and not what is in
-/// it.
+/// it, and without what follows from the others.
 fn stored(selection: &CorpusOptions) -> CorpusOptions {
     CorpusOptions {
         max_window_bytes: DEFAULT_MAX_WINDOW_BYTES,
         allows_empty: false,
+        extent_bytes: CorpusOptions::default().extent_bytes,
         ..selection.clone()
     }
 }

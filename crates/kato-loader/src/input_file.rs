@@ -318,6 +318,11 @@ impl InputFile {
             && self.is_seekable()
     }
 
+    /// Returns whether the file can be cut into parts of any size.
+    pub(crate) fn can_be_cut(&self, selection: &CorpusOptions) -> bool {
+        matches!(self.source, Source::Records(_)) || self.has_cuttable_lines(selection)
+    }
+
     /// Opens the bytes for reading from `offset` on, at first up to `end`: knowing the end saves
     /// requests where files are remote.
     #[cfg_attr(

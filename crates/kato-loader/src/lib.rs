@@ -55,6 +55,7 @@ pub mod registry;
 #[cfg(feature = "remote")]
 mod remote;
 mod sample;
+mod shard_parts;
 mod split;
 mod state;
 mod walk;

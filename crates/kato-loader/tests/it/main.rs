@@ -20,6 +20,7 @@ mod registry;
 #[cfg(feature = "remote")]
 mod remote;
 mod resume;
+mod shards;
 mod split;
 #[cfg(feature = "remote")]
 mod standin;
