@@ -16,7 +16,9 @@ fn main() -> anyhow::Result<()> {
         .build()?
         .analyze_full();
     // A million documents, patterns of 8 symbols, 4 levels.
-    let workload = Workload::new(1_000_000, 8, 4);
+    let workload = Workload::of_samples(1_000_000)
+        .with_chunk_size(8)
+        .with_levels(4);
     let prediction = profile.predict(&workload)?;
     write!(io::stdout(), "{profile}\n{prediction}")?;
     Ok(())

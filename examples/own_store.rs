@@ -45,6 +45,7 @@ impl PatternStore for ReportingStore {
         configuration() -> &Value;
         attribute_limits() -> AttributeLimits;
         checkpoint() -> Value;
+        check_writable() -> Result<()>;
         stage(batch: SealedBatch) -> Result<StagedBatch>;
         clear(checkpoint: Value) -> Result<()>;
         forget(doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<()>;
@@ -70,7 +71,7 @@ fn main() -> anyhow::Result<()> {
     let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());
     let options = TrainingOptions::default();
     train_parallel(&mut corpus.build()?, &learner, &store, &options, |_| {})?;
-    let kb = kato::from_store(Arc::new(store))?;
+    let kb = kato::OpenOptions::new().open_store(Arc::new(store))?;
     let generation = kb.generate("kato-rs learns", &GenerationOptions::default())?;
     writeln!(io::stdout(), "{}", generation.whole_text)?;
     Ok(())

@@ -17,7 +17,7 @@ fn main() -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     for level in &activation.levels {
         writeln!(out, "{}: {} events observed", level.node, level.state.len())?;
-        for prediction in level.predictions.predictions.iter().take(3) {
+        for prediction in level.ranked().iter().take(3) {
             // What is still to come of the pattern, down to its tokens.
             let future = kb.unravel_events(level.level, &prediction.future)?;
             let future = future.tokens().collect::<Vec<_>>().concat();

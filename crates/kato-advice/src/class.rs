@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::io;
 
+use crate::ErrorKind;
+
 /// What a caller can do about an error: the same few answers for every library, and for the exit
 /// code of a program.
 ///
@@ -46,25 +48,7 @@ impl ErrorClass {
     /// Returns the class of an error of the operating system.
     #[must_use]
     pub const fn of_io(kind: io::ErrorKind) -> Self {
-        use io::ErrorKind;
-        match kind {
-            // A limit on the size of files, as of `ulimit -f`, is one on room as well.
-            ErrorKind::StorageFull
-            | ErrorKind::QuotaExceeded
-            | ErrorKind::FileTooLarge
-            | ErrorKind::OutOfMemory => Self::NoRoom,
-            ErrorKind::ConnectionRefused
-            | ErrorKind::ConnectionReset
-            | ErrorKind::ConnectionAborted
-            | ErrorKind::HostUnreachable
-            | ErrorKind::NetworkUnreachable
-            | ErrorKind::NetworkDown
-            | ErrorKind::TimedOut
-            | ErrorKind::WouldBlock
-            | ErrorKind::ResourceBusy => Self::TryAgain,
-            ErrorKind::AddrInUse | ErrorKind::AlreadyExists => Self::Conflict,
-            _ => Self::Other,
-        }
+        ErrorKind::of_io(kind).class()
     }
 
     /// Returns the class of the first error of the operating system among an error and its causes.
@@ -79,11 +63,7 @@ impl ErrorClass {
     /// ```
     #[must_use]
     pub fn of_causes(error: &(dyn Error + 'static)) -> Self {
-        let causes = std::iter::successors(Some(error), |&cause| cause.source());
-        let of_system = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
-        of_system.fold(Self::Other, |class, error| {
-            class.or(Self::of_io(error.kind()))
-        })
+        ErrorKind::of_causes(error).class()
     }
 
     /// Returns this class, or another where this one says nothing.

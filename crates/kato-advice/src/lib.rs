@@ -3,13 +3,15 @@
 //! # Overview
 //!
 //! [`Advice`] is what errors return; [`in_words`] puts a program's names into any text. An
-//! [`ErrorClass`] is what a caller can do without reading any.
+//! [`ErrorClass`] is what a caller can do without reading any, and an [`ErrorKind`] what has happened.
 
 mod class;
+mod kind;
 
 use std::fmt;
 
 pub use class::ErrorClass;
+pub use kind::ErrorKind;
 
 /// Ways out of an error, each of which helps. A library's settings stand in them in backticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

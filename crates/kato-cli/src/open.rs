@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// When there is none, it cannot be read, its tokenizer is not at hand, or it fits into memory neither with
 /// an index nor without.
 pub(crate) fn open(kb: &DirectoryArgs, memory: Option<ByteSize>) -> Result<Hierarchy> {
-    let mut options = OpenOptions::default();
+    let mut options = OpenOptions::new();
     // More than a process can address is as much as it can.
     options.max_memory = memory.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
     let store = kb.open(Access::Read)?;
@@ -40,9 +40,7 @@ pub(crate) fn open(kb: &DirectoryArgs, memory: Option<ByteSize>) -> Result<Hiera
         None => format!("loading {kb_name}; with `kato index` it opens at once"),
         Some(_) => format!("loading {kb_name}, or writing its index where it does not fit"),
     };
-    patiently(kb, &line, || {
-        kato::with_embedded_store(Arc::new(store), options)
-    })
+    patiently(kb, &line, || options.open_embedded(Arc::new(store)))
 }
 
 /// Counts the patterns of a knowledge base for its head, and opens nothing else unless KATO's
@@ -54,7 +52,9 @@ pub(crate) fn open(kb: &DirectoryArgs, memory: Option<ByteSize>) -> Result<Hiera
 pub(crate) fn open_head(kb: &DirectoryArgs, options: HeadOptions) -> Result<TextHead> {
     let store = kb.open(Access::Read)?;
     let line = format!("counting the patterns of {}", kb.dir.display());
-    patiently(kb, &line, || kato::head_of(Arc::new(store), options))
+    patiently(kb, &line, || {
+        OpenOptions::new().open_head_of(Arc::new(store), options)
+    })
 }
 
 /// Opens something, and says a line on standard error when that takes its time.

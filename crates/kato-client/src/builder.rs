@@ -119,7 +119,10 @@ impl KatoClientBuilder {
 
     /// Sets how often and how fast to try again. Whether the client may is decided for each
     /// request: see the crate's documentation. Patience begins with the first attempt. Default:
-    /// [`RetryPolicy::default`].
+    /// [`RetryPolicy::default`], with which a port that refuses connections is tried eight times: an error
+    /// comes after the seven waits between, 5.7 to 11.3 seconds, 8.5 on average. Where nobody is to wait
+    /// for a server that does not run, set
+    /// [`with_attempts(1)`](RetryPolicy::with_attempts).
     pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self

@@ -65,16 +65,16 @@ pub enum ClientError {
         /// The part of the server's text that says something, at most 300 characters.
         detail: String,
     },
-    /// The server does not accept the request's arguments (status 422), or the values of settings
-    /// (status 400). It has changed nothing.
+    /// The server does not accept the request's arguments: status 422, or 400 with what is wrong with
+    /// each setting.
     #[error("{method} {path}: the server does not take the arguments: {}", in_words(.details))]
     Validation {
+        /// The HTTP status.
+        status: u16,
         /// Method of the request.
         method: &'static str,
         /// Its path.
         path: String,
-        /// The HTTP status.
-        status: u16,
         /// One entry for every argument or setting that is wrong.
         details: Vec<ValidationDetail>,
     },
@@ -186,26 +186,21 @@ pub enum ClientError {
 
 impl ClientError {
     /// Returns whether the request may have acted although it failed. Never repeat it without
-    /// asking. A question acts on nothing.
+    /// asking. A request that only reads acts never.
     #[must_use]
-    pub fn may_have_acted(&self) -> bool {
+    pub const fn may_have_acted(&self) -> bool {
         match self {
+            Self::Status { method, status, .. } => {
+                !only_reads(method) && is_doubtful_status(*status)
+            }
             Self::Timeout { method, .. }
             | Self::Interrupted { method, .. }
             // These had an answer, and one of success: only its content is missing.
             | Self::Empty { method, .. }
             | Self::Decode { method, .. }
-            | Self::TooLong { method, .. } => *method != "GET",
-            Self::Status { method, status, .. } => *method != "GET" && is_doubtful_status(*status),
+            | Self::TooLong { method, .. } => !only_reads(method),
             Self::OutcomeUnknown { .. } | Self::NameMismatch { .. } | Self::Stopped { .. } => true,
-            Self::Config { .. }
-            | Self::Connect { .. }
-            | Self::Validation { .. }
-            | Self::Retired { .. }
-            | Self::SessionNotFound { .. }
-            | Self::NotRestored { .. }
-            | Self::Unsupported { .. }
-            | Self::BlockingInAsync => false,
+            _ => false,
         }
     }
 
@@ -223,7 +218,7 @@ impl ClientError {
                 status: 408 | 425 | 429 | 500 | 502..=504,
                 ..
             } => ErrorClass::TryAgain,
-            Self::Config { .. } => ErrorClass::Usage,
+            Self::Config { .. } | Self::Validation { .. } => ErrorClass::Usage,
             Self::Status { status: 507, .. } => ErrorClass::NoRoom,
             Self::Status { status: 409, .. } | Self::Retired { .. } | Self::NameMismatch { .. } => {
                 ErrorClass::Conflict
@@ -242,13 +237,17 @@ impl ClientError {
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {
-            Self::Status { status, .. } => Some(*status),
-            Self::Validation { status, .. } => Some(*status),
+            Self::Status { status, .. } | Self::Validation { status, .. } => Some(*status),
             Self::Retired { .. } => Some(409),
             Self::SessionNotFound { .. } => Some(404),
             _ => None,
         }
     }
+}
+
+/// Returns whether requests of a method change nothing on the server.
+const fn only_reads(method: &str) -> bool {
+    matches!(method.as_bytes(), b"GET" | b"HEAD")
 }
 
 /// Returns whether a server that refuses with this status may have carried the request out.
@@ -306,23 +305,33 @@ mod tests {
     }
 
     #[test]
-    fn a_question_never_acts() {
-        for method in ["GET", "POST", "DELETE"] {
-            let path = || "/sessions/s".to_owned();
-            let timeout = ClientError::Timeout {
-                method,
-                path: path(),
-            };
-            let broken = ClientError::Status {
-                status: 500,
-                method,
-                path: path(),
-                detail: String::new(),
-            };
-            for error in [timeout, broken] {
-                assert_eq!(error.may_have_acted(), method != "GET", "{error}");
-            }
-        }
+    fn what_only_reads_has_never_acted() {
+        let path = || "/sessions/s/predictions".to_owned();
+        let errors = |method| {
+            [
+                ClientError::Status {
+                    status: 503,
+                    method,
+                    path: path(),
+                    detail: String::new(),
+                },
+                ClientError::Timeout {
+                    method,
+                    path: path(),
+                },
+                ClientError::Interrupted {
+                    method,
+                    path: path(),
+                    source: "the connection broke".into(),
+                },
+                ClientError::Empty {
+                    method,
+                    path: path(),
+                },
+            ]
+        };
+        assert!(errors("POST").iter().all(ClientError::may_have_acted));
+        assert!(!errors("GET").iter().any(ClientError::may_have_acted));
     }
 
     #[test]

@@ -321,7 +321,9 @@ impl Plan {
                     let start = base.cursor.clone().with_counts(Counts::default());
                     builder = builder.with_cursor(start);
                 }
+                // A task may have nothing to do: all records are of one task or another.
                 builder
+                    .allow_empty()
                     .with_shard(shard)
                     .with_identity(self.corpus.clone().with_shard(shard))
             }

@@ -4,10 +4,11 @@ mod adopt;
 mod bury;
 mod commit;
 mod damage;
+mod together;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kato_model::AttributeLimits;
 use kato_prediction::frozen::FrozenIndex;
@@ -70,6 +71,9 @@ pub(crate) struct Shared {
     clock: AtomicU64,
     /// Learns that no commit has made durable.
     uncommitted: AtomicU64,
+    /// Held for reading by whoever teaches several nodes in one step, and for writing by a commit or a
+    /// clear while it takes what they learned.
+    steps: RwLock<()>,
     /// Whether a commit or a clear is under way.
     committing: Mutex<bool>,
     /// Notified when it ends.
@@ -180,6 +184,7 @@ impl Engine {
             epoch,
             clock: AtomicU64::new(0),
             uncommitted: AtomicU64::new(0),
+            steps: RwLock::new(()),
             committing: Mutex::new(false),
             committed: Condvar::new(),
         };
@@ -297,6 +302,28 @@ impl Shared {
 
     pub(crate) fn cell(&self, node_idx: usize) -> &NodeCell {
         &self.nodes[node_idx]
+    }
+
+    /// Begins a step over several nodes, which no commit divides.
+    ///
+    /// Whoever holds it must not wait for a [`CommitTurn`](self::commit::CommitTurn), whose holder waits for
+    /// the end of all steps.
+    fn begin_step(&self) -> RwLockReadGuard<'_, ()> {
+        self.steps.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no step is half done, and lets none begin.
+    fn between_steps(&self) -> RwLockWriteGuard<'_, ()> {
+        self.steps.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses to learn what the store could not keep.
+    pub(crate) fn check_writable(&self) -> Result<(), EngineError> {
+        let Some(store) = self.store() else {
+            return Ok(());
+        };
+        let refused = EngineError::store("learn into a knowledge base");
+        store.check_writable().map_err(refused)
     }
 
     /// Returns a position later than all returned before.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_model::PatternName;
 use kato_model::vector::VectorError;
 use kato_prediction::{Cancelled, DamagedIndex, IndexError};
@@ -160,14 +160,21 @@ impl EngineError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Store { source, .. } => source.class(),
-            Self::Unreadable { source, .. } => source.class(),
-            Self::LoadMemoryFull { .. } => ErrorClass::NoRoom,
-            Self::Cancelled(_) => ErrorClass::Interrupted,
-            Self::UnknownNode { .. } => ErrorClass::Usage,
-            Self::Retired { .. } => ErrorClass::Conflict,
-            _ => ErrorClass::Other,
+            Self::Store { source, .. } => source.kind(),
+            Self::Unreadable { source, .. } => source.kind(),
+            Self::LoadMemoryFull { .. } => ErrorKind::OutOfMemory,
+            Self::Cancelled(_) => ErrorKind::Interrupted,
+            Self::UnknownNode { .. } => ErrorKind::InvalidArgument,
+            Self::LostPattern { .. } => ErrorKind::Corrupt,
+            Self::Retired { .. } => ErrorKind::Conflict,
+            _ => ErrorKind::Other,
         }
     }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::cell::NodeCell;
 pub use self::cell::RELOAD_AFTER;
 pub use self::lesson::Lesson;
-pub(crate) use self::lesson::LessonRef;
+pub(crate) use self::lesson::{LessonRef, Prepared};
 pub(crate) use self::memory::{NodeMemory, Windows};
 pub use self::retire::{PurgeStatus, Purged, Retired, Unretired};
 use crate::engine::Shared;
@@ -45,6 +45,14 @@ pub enum LearnOutcome {
     Repeated(PatternName),
     /// Fewer than two symbols: nothing was stored.
     TooShort,
+}
+
+/// A pattern that was learned, over an index that may have been damaged.
+#[derive(Debug)]
+pub(crate) struct Unsettled {
+    name: PatternName,
+    is_new: bool,
+    is_damaged: bool,
 }
 
 /// The totals of what a node has learned.
@@ -380,7 +388,8 @@ impl Node {
     /// # Errors
     ///
     /// [`EngineError::EmotiveRange`], [`EngineError::VectorNotFinite`]; [`EngineError::Retired`] when
-    /// the pattern is retired; [`EngineError::Index`] when the node is full; [`EngineError::Store`] when an automatic commit was due and failed.
+    /// the pattern is retired; [`EngineError::Index`] when the node is full; [`EngineError::Store`] when
+    /// the store is open for reading only, and when an automatic commit was due and failed.
     pub fn teach(&self, lesson: &Lesson) -> Result<LearnOutcome, EngineError> {
         lesson.check_values()?;
         // Before the learn, so that an error of the store leaves the lesson unlearned.
@@ -476,13 +485,29 @@ impl Node {
         lesson: &LessonRef<'_>,
         check: impl FnOnce(&NodeMemory) -> Result<(), EngineError>,
     ) -> Result<LearnOutcome, EngineError> {
+        self.shared.check_writable()?;
         // Hashing the name and uniting metadata need no lock, so they come before it.
         let Some(prepared) = lesson.prepare(self.shared.attribute_limits()) else {
             return Ok(LearnOutcome::TooShort);
         };
+        self.look_ahead(&prepared.name)?;
+        let learned = self.learn_prepared(prepared, check)?;
+        Ok(self.settle(learned))
+    }
+
+    /// Looks at the index before a pattern is learned, which lies where the index says.
+    pub(crate) fn look_ahead(&self, name: &PatternName) -> Result<(), EngineError> {
+        self.read_index(|_, index| index.base().is_some() && index.frequency(name) > 0)
+            .map(drop)
+    }
+
+    /// Learns a pattern under the node's lock if it passes a check there. Waits for no commit.
+    pub(crate) fn learn_prepared(
+        &self,
+        prepared: Prepared<'_>,
+        check: impl FnOnce(&NodeMemory) -> Result<(), EngineError>,
+    ) -> Result<Unsettled, EngineError> {
         let name = prepared.name;
-        // What it learns lies where the index says, so the index is looked at first.
-        self.read_index(|_, index| index.base().is_some() && index.frequency(&name) > 0)?;
         let mut memory = self.cell().write_index();
         if memory.tombstones().get(&name).is_some() {
             return Err(EngineError::Retired {
@@ -492,19 +517,33 @@ impl Node {
         }
         // Under the lock of the learn itself, so that no other learn comes between.
         check(&memory)?;
-        let learned = memory.learn(prepared, &self.shared);
+        let is_new = memory
+            .learn(prepared, &self.shared)
+            .map_err(|source| EngineError::Index { name, source })?;
         let is_damaged = memory.index().is_damaged();
-        drop(memory);
-        let mut is_new = learned.map_err(|source| EngineError::Index { name, source })?;
+        Ok(Unsettled {
+            name,
+            is_new,
+            is_damaged,
+        })
+    }
+
+    /// Says what came of a learn.
+    pub(crate) fn settle(&self, learned: Unsettled) -> LearnOutcome {
+        let Unsettled {
+            name,
+            mut is_new,
+            is_damaged,
+        } = learned;
         // What was looked up on the way may have been wrong. The lesson is learned in any case, so that
         // an error here is one of the next read.
         if is_damaged && let Ok(frequency) = self.frequency(&name) {
             is_new = frequency == 1;
         }
-        Ok(match is_new {
+        match is_new {
             true => LearnOutcome::New(name),
             false => LearnOutcome::Repeated(name),
-        })
+        }
     }
 
     /// Commits the engine if more learns are pending than the options allow.

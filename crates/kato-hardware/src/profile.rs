@@ -120,23 +120,6 @@ impl HardwareProfile {
         }
     }
 
-    /// Predicts the speed of a training into the embedded store, and the resource that bounds it.
-    ///
-    /// The training has `dataset_size` samples of 100 tokens and `num_nodes` levels with chunks of
-    /// `chunk_size`. For others see [`predict`](Self::predict).
-    ///
-    /// # Errors
-    ///
-    /// [`HardwareError::OutOfRange`] for a size that no training has.
-    pub fn predict_bottleneck(
-        &self,
-        dataset_size: u64,
-        chunk_size: usize,
-        num_nodes: usize,
-    ) -> Result<SpeedForecast, HardwareError> {
-        self.predict(&Workload::new(dataset_size, chunk_size, num_nodes))
-    }
-
     /// Predicts the speed of a training, and the resource that bounds it.
     ///
     /// # Errors

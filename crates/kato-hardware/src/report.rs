@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn a_prediction_reads_as_text() {
         let prediction = test_fixtures::profile()
-            .predict_bottleneck(1_000_000, 8, 4)
+            .predict(&crate::prediction::Workload::of_samples(1_000_000))
             .unwrap();
         insta::assert_snapshot!(prediction);
     }

@@ -1,7 +1,7 @@
 //! Takes text up through the levels.
 
 use kato_model::Event;
-use kato_prediction::Predictions;
+use kato_prediction::{Prediction, Predictions};
 
 use crate::chunked_prompt::ChunkedPrompt;
 use crate::hierarchy::token_event;
@@ -92,7 +92,44 @@ pub struct LevelActivation {
     pub predictions: Predictions,
 }
 
+impl LevelActivation {
+    /// Returns what the level predicts, the best first; empty where nothing that it learned is like the
+    /// state.
+    #[must_use]
+    pub fn ranked(&self) -> &[Prediction] {
+        &self.predictions.predictions
+    }
+
+    /// Returns the best prediction; `None` where there is none.
+    #[must_use]
+    pub fn best(&self) -> Option<&Prediction> {
+        self.ranked().first()
+    }
+
+    /// Returns what each prediction expects next, those of the best first: events of this level, which
+    /// [`Hierarchy::unravel_events`] turns into text. One that is empty is of a pattern at its end.
+    pub fn futures(&self) -> impl Iterator<Item = &[Event]> {
+        self.ranked().iter().map(|prediction| &*prediction.future)
+    }
+}
+
 impl Activation {
+    /// Returns the best prediction of tokens, which level 0 makes; `None` where there is none.
+    ///
+    /// That of another level is `levels[1].best()`.
+    #[must_use]
+    pub fn best(&self) -> Option<&Prediction> {
+        self.levels.first().and_then(LevelActivation::best)
+    }
+
+    /// Returns the tokens that each prediction of level 0 expects next, those of the best first.
+    pub fn futures(&self) -> impl Iterator<Item = &[Event]> {
+        self.levels
+            .first()
+            .into_iter()
+            .flat_map(LevelActivation::futures)
+    }
+
     /// Returns whether a level's answer is about the text's last chunk. A level above 0 is about
     /// earlier chunks while those below it collect the next.
     #[must_use]
@@ -115,7 +152,7 @@ impl Hierarchy {
     /// let hierarchy = Hierarchy::new(Engine::in_memory(&["node0"]), gpt2(), settings)?;
     /// let activation = hierarchy.activate("The cat sat on the mat. It", &ActivationOptions::default())?;
     /// assert_eq!(activation.chunks[0], ["The", "Ġcat", "Ġsat"]);
-    /// assert!(activation.levels[0].predictions.predictions.is_empty());
+    /// assert_eq!(activation.best(), None);
     /// # Ok::<(), kato_hierarchy::HierarchyError>(())
     /// ```
     ///

@@ -1,7 +1,8 @@
 //! The error of a hierarchy, by what the caller can do about it.
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_engine::EngineError;
+use kato_learner::LearnError;
 use kato_model::PatternName;
 use kato_store::StoreError;
 use kato_tokenizer::TokenizeError;
@@ -70,7 +71,10 @@ pub enum HierarchyError {
         /// The store's error.
         source: StoreError,
     },
-    /// A node cannot be read.
+    /// A document cannot be learned; nothing of it was.
+    #[error("learn the document")]
+    Learn(#[from] LearnError),
+    /// A node cannot be read, or cannot learn.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The patterns cannot be counted for a head.
@@ -100,13 +104,19 @@ impl HierarchyError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Source { source, .. } => source.class(),
-            Self::Engine(error) => error.class(),
-            Self::Head(kato_head::HeadError::Store { source, .. }) => source.class(),
-            Self::Transfer { source, .. } => source.class(),
-            Self::UnknownLevel { .. } | Self::Option { .. } => ErrorClass::Usage,
-            _ => ErrorClass::Other,
+            Self::Source { source, .. } => source.kind(),
+            Self::Engine(error) => error.kind(),
+            Self::Head(kato_head::HeadError::Store { source, .. }) => source.kind(),
+            Self::Transfer { source, .. } => source.kind(),
+            Self::UnknownLevel { .. } | Self::Option { .. } => ErrorKind::InvalidArgument,
+            _ => ErrorKind::Other,
         }
     }
 }

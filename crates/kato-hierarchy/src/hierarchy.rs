@@ -1,19 +1,19 @@
 //! A trained hierarchy: the engine, the tokenizer and the settings that belong together.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kato_engine::{Engine, Node, SessionConfig};
-use kato_learner::LearnerConfig;
+use kato_learner::{HierarchicalConceptLearner, LearnerConfig};
 use kato_model::{Event, PatternName};
 use kato_prediction::Predictions;
 use kato_tokenizer::Tokenizer;
 
 use crate::HierarchyError;
 
-/// A learned hierarchy, which is read and never taught.
+/// A learned hierarchy, which is asked, and [learns](Self::learn) where its store may be written.
 ///
-/// Cheap to clone and to share between threads. What other sessions teach the engine's nodes is
-/// visible at once.
+/// Cheap to clone and to share between threads: all handles are of one engine. What any of them learns,
+/// and what sessions teach the engine's nodes, every handle sees at once.
 ///
 /// # Cost
 ///
@@ -27,6 +27,8 @@ pub struct Hierarchy {
     configs: Vec<SessionConfig>,
     tokenizer: Arc<dyn Tokenizer>,
     settings: LearnerConfig,
+    /// Made when something is first learned, as it takes some megabytes.
+    pub(crate) learner: Arc<OnceLock<HierarchicalConceptLearner>>,
 }
 
 impl Hierarchy {
@@ -75,6 +77,7 @@ impl Hierarchy {
             configs,
             tokenizer: Arc::new(tokenizer),
             settings,
+            learner: Arc::default(),
         })
     }
 
@@ -115,6 +118,11 @@ impl Hierarchy {
     #[must_use]
     pub fn tokenizer(&self) -> &dyn Tokenizer {
         self.tokenizer.as_ref()
+    }
+
+    /// Returns a handle of the tokenizer.
+    pub(crate) fn shared_tokenizer(&self) -> Arc<dyn Tokenizer> {
+        Arc::clone(&self.tokenizer)
     }
 
     /// Returns the settings of training.

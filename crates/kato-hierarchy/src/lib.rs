@@ -12,6 +12,7 @@
 //!   every [`Span`] states where it comes from. A [`Generator`] yields them one by one.
 //! * [`Hierarchy::head`] gives a [`TextHead`]: the next token with its probability, why it has that,
 //!   the surprise of a text, and text written by probabilities.
+//! * [`Hierarchy::learn`] learns a text at all levels in one step, beside whoever asks and commits.
 //! * [`transfer_predictions`] passes predictions of one session to another, as symbols.
 //!
 //! [`Unraveller`]: unravel::Unraveller
@@ -25,6 +26,7 @@ mod error;
 pub mod generation;
 pub mod head;
 mod hierarchy;
+mod learning;
 mod level_state;
 mod prompt;
 mod random;
@@ -39,4 +41,5 @@ pub use head::TextHead;
 pub use hierarchy::Hierarchy;
 pub use kato_head::HeadOptions;
 pub use kato_store::Source;
+pub use learning::{Learned, LearnedLevel};
 pub use prompt::Prompt;

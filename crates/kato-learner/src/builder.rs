@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kato_tokenizer::Tokenizer;
 
-use crate::config::{ChunkSpan, MAX_NODES, Recording, TextMode};
+use crate::config::{ChunkSpan, DEFAULT_CHUNK_SIZES, MAX_NODES, Recording, TextMode};
 use crate::segment::{Segmentation, TokenLimit};
 use crate::{HierarchicalConceptLearner, HierarchicalNode, LearnError, LearnerConfig, TailPolicy};
 
@@ -16,23 +16,28 @@ pub struct LearnerBuilder {
     tokenizer: Arc<dyn Tokenizer>,
     config: LearnerConfig,
     single_name_chunks: bool,
+    /// Whether the levels are the caller's, also if those are none.
+    has_levels: bool,
 }
 
 impl LearnerBuilder {
-    /// Creates a builder with the default settings and no level.
+    /// Creates a builder with the default settings, and no level of the caller's yet.
     pub(crate) fn new(tokenizer: Arc<dyn Tokenizer>) -> Self {
         Self {
             tokenizer,
             config: LearnerConfig::new(Vec::new()),
             single_name_chunks: false,
+            has_levels: false,
         }
     }
 
-    /// Sets one level for each chunk size, from the bottom up, named `node0`, `node1`, …
+    /// Sets one level for each chunk size, from the bottom up, named `node0`, `node1`, …; without any
+    /// level those of [`DEFAULT_CHUNK_SIZES`](crate::config::DEFAULT_CHUNK_SIZES).
     ///
     /// Levels that were set before are replaced.
     #[must_use]
     pub fn with_chunk_sizes(mut self, chunk_sizes: impl IntoIterator<Item = usize>) -> Self {
+        self.has_levels = true;
         let nodes = chunk_sizes.into_iter().enumerate();
         self.config.nodes = nodes
             .map(|(idx, size)| HierarchicalNode::new(format!("node{idx}"), size))
@@ -55,6 +60,7 @@ impl LearnerBuilder {
     /// Adds a level above the ones so far.
     #[must_use]
     pub fn with_node(mut self, node: HierarchicalNode) -> Self {
+        self.has_levels = true;
         self.config.nodes.push(node);
         self
     }
@@ -112,6 +118,7 @@ impl LearnerBuilder {
     #[must_use]
     pub fn with_config(mut self, config: LearnerConfig) -> Self {
         self.config = config;
+        self.has_levels = true;
         self
     }
 
@@ -129,9 +136,12 @@ impl LearnerBuilder {
     ///
     /// # Errors
     ///
-    /// [`LearnError::NodeCount`] without levels or with more than [`MAX_NODES`],
+    /// [`LearnError::NodeCount`] with an empty list of levels or with more than [`MAX_NODES`],
     /// [`LearnError::DuplicateName`], and [`LearnError::ChunkSize`] for a chunk size below 2.
-    pub fn build(self) -> Result<HierarchicalConceptLearner, LearnError> {
+    pub fn build(mut self) -> Result<HierarchicalConceptLearner, LearnError> {
+        if !self.has_levels {
+            self = self.with_chunk_sizes(DEFAULT_CHUNK_SIZES);
+        }
         let nodes = &self.config.nodes;
         if nodes.is_empty() || nodes.len() > MAX_NODES {
             return Err(LearnError::NodeCount { found: nodes.len() });

@@ -8,6 +8,10 @@ use crate::segment::{
 };
 use crate::{ChunkRule, HierarchicalNode};
 
+/// Chunk sizes of the levels where nothing else is said: phrases of five tokens, seven phrases, nine of
+/// those.
+pub const DEFAULT_CHUNK_SIZES: [usize; 3] = [5, 7, 9];
+
 /// Most levels of a hierarchy.
 pub const MAX_NODES: usize = 20;
 

@@ -170,6 +170,12 @@ impl HierarchicalConceptLearner {
         self.tokenizer.as_ref()
     }
 
+    /// Returns a handle of the tokenizer.
+    #[must_use]
+    pub fn shared_tokenizer(&self) -> Arc<dyn Tokenizer> {
+        Arc::clone(&self.tokenizer)
+    }
+
     /// Creates an empty batch for this hierarchy and vocabulary.
     #[must_use]
     pub fn new_batch(&self) -> LearnBatch {

@@ -56,7 +56,7 @@ impl DocumentRef<'_> {
     /// Returns a copy that owns its text.
     #[must_use]
     pub fn to_document(&self) -> Document {
-        Document::new(self.index, self.id(), self.text.to_owned())
+        Document::numbered(self.index, self.id(), self.text.to_owned())
     }
 }
 

@@ -15,9 +15,10 @@ use crate::extent::Extent;
 use crate::ignored::IgnoredFile;
 use crate::input_file::InputFile;
 use crate::inputs::Listing;
-use crate::options::{CorpusOptions, Format};
+use crate::options::CorpusOptions;
 use crate::order::Order;
 use crate::records::Sink;
+use crate::shard_parts::part_bytes;
 use crate::workers::Workers;
 
 /// Files, the options they are read with, and a position.
@@ -78,9 +79,10 @@ impl Dataset {
     /// [`LoadError::Unsupported`] and [`LoadError::Footer`] when shuffled order cannot be planned.
     pub(crate) fn new(
         listing: Listing,
-        selection: CorpusOptions,
+        mut selection: CorpusOptions,
         position: Position,
     ) -> Result<Self, LoadError> {
+        selection.extent_bytes = part_bytes(&listing.files, &selection);
         let corpus = Corpus {
             files: listing.files.into_iter().map(Arc::new).collect(),
             selection: Arc::new(selection),
@@ -205,13 +207,13 @@ impl Dataset {
     /// other files.
     pub(crate) fn count_rows(&self) -> Result<Option<u64>, (usize, Fault)> {
         let Corpus { files, selection } = &self.corpus;
-        if files.iter().any(|file| file.format() != Format::Parquet) {
+        if files.iter().any(|file| !file.is_numbered()) {
             return Ok(None);
         }
         let mut rows = 0_u64;
         for (at, file) in files.iter().enumerate() {
-            let parquet = file.parquet(selection).map_err(|fault| (at, fault))?;
-            rows = rows.saturating_add(parquet.n_rows());
+            let n_records = file.n_records(selection).map_err(|fault| (at, fault))?;
+            rows = rows.saturating_add(n_records);
         }
         Ok(Some(rows))
     }
@@ -301,6 +303,6 @@ impl Corpus {
     /// Returns whether records are counted from the beginning of a part of the file, and not from
     /// that of the file.
     fn counts_from_part(&self, file: usize) -> bool {
-        self.files[file].format() != Format::Parquet
+        !self.files[file].is_numbered()
     }
 }

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use kato_advice::{Advice, ErrorClass};
+use kato_advice::{Advice, ErrorClass, ErrorKind};
 
-use crate::bad_record::{BadRecord, Cause};
+use crate::bad_record::{BadReason, BadRecord, Cause};
 
 /// Why a corpus could not be opened, or why its stream stopped.
 ///
@@ -136,6 +136,16 @@ pub enum LoadError {
         /// Records that could not be read.
         n_bad: u64,
     },
+    /// A shard of the corpus has no record: its files cannot be cut into as many parts as there are shards.
+    #[error(
+        "shard {index} of {count}, counted from 0, has no record: the files cannot be cut into so many parts"
+    )]
+    EmptyShard {
+        /// The shard.
+        index: u64,
+        /// The number of shards.
+        count: u64,
+    },
     /// The ledger is full: the caller does not drain it, or nearly every record is bad.
     #[error("{capacity} bad records are waiting in the ledger, the last being {last}")]
     LedgerFull {
@@ -153,27 +163,28 @@ pub enum LoadError {
     Stopped,
 }
 
-/// Returns the class of what another library or the system reported, or one of its causes.
-fn of_cause(cause: &(dyn std::error::Error + 'static)) -> ErrorClass {
-    of_fetch(cause).or(ErrorClass::of_causes(cause))
+/// Returns the kind of what another library or the system reported, or one of its causes.
+fn of_cause(cause: &(dyn std::error::Error + 'static)) -> ErrorKind {
+    of_fetch(cause).or(ErrorKind::of_causes(cause))
 }
 
-/// Returns the class of the first error of fetching among an error and its causes.
+/// Returns the kind of the first error of fetching among an error and its causes.
 #[cfg(feature = "remote")]
-fn of_fetch(cause: &(dyn std::error::Error + 'static)) -> ErrorClass {
+fn of_fetch(cause: &(dyn std::error::Error + 'static)) -> ErrorKind {
     use kato_fetch::FetchError;
     let causes = std::iter::successors(Some(cause), |&cause| cause.source());
     let of_fetch = causes.filter_map(|cause| {
         let within = || cause.downcast_ref().and_then(FetchError::within);
         cause.downcast_ref().or_else(within)
     });
-    of_fetch.fold(ErrorClass::Other, |class, error| class.or(error.class()))
+    let of_class = of_fetch.fold(ErrorClass::Other, |class, error| class.or(error.class()));
+    ErrorKind::of_class(of_class)
 }
 
 /// Returns that nothing was fetched.
 #[cfg(not(feature = "remote"))]
-const fn of_fetch(_: &(dyn std::error::Error + 'static)) -> ErrorClass {
-    ErrorClass::Other
+const fn of_fetch(_: &(dyn std::error::Error + 'static)) -> ErrorKind {
+    ErrorKind::Other
 }
 
 /// Returns what was passed over, as an end of a sentence.
@@ -240,6 +251,10 @@ impl LoadError {
             Self::NoDocuments { .. } => {
                 Advice::new(&["check where it comes from", "allow it with `allow_empty`"])
             }
+            Self::EmptyShard { .. } => Advice::new(&[
+                "use fewer shards, `with_shard`",
+                "allow it with `allow_empty`",
+            ]),
             Self::LedgerFull { .. } => Advice::new(&[
                 "take the entries in time with `take_bad_records`",
                 "check the format of the files and the text field, `with_text_field`",
@@ -263,25 +278,37 @@ impl LoadError {
     /// Returns what a caller can do about it: for what another library reported, what it says of it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Input { source, .. } | Self::Thread(source) => ErrorClass::of_io(source.kind()),
+            Self::Input { source, .. } | Self::Thread(source) => ErrorKind::of_io(source.kind()),
             Self::Remote { source, .. } | Self::Footer { source, .. } => of_cause(source.as_ref()),
-            Self::BadRecord { source, .. } => source
-                .as_ref()
-                .map_or(ErrorClass::Other, |source| of_cause(source.as_ref())),
-            Self::InvalidCursor { .. } | Self::OtherCorpus { .. } => ErrorClass::Conflict,
-            Self::Interrupted => ErrorClass::Interrupted,
+            Self::BadRecord { record, source } => {
+                let of_cause = source
+                    .as_ref()
+                    .map_or(ErrorKind::Other, |source| of_cause(source.as_ref()));
+                of_cause.or(match record.reason {
+                    BadReason::Corrupt { .. } => ErrorKind::Corrupt,
+                    _ => ErrorKind::Other,
+                })
+            }
+            Self::InvalidCursor { .. } | Self::OtherCorpus { .. } => ErrorKind::OtherCorpus,
+            Self::Interrupted => ErrorKind::Interrupted,
             Self::NoInput
             | Self::InvalidGlob { .. }
             | Self::DuplicateFile { .. }
             | Self::FilterMissing { .. }
-            | Self::InvalidOption { .. } => ErrorClass::Usage,
-            Self::EmptyGlob { .. }
-            | Self::EmptyDirectory { .. }
-            | Self::Unsupported { .. }
+            | Self::EmptyShard { .. }
+            | Self::InvalidOption { .. } => ErrorKind::InvalidArgument,
+            Self::EmptyGlob { .. } | Self::EmptyDirectory { .. } => ErrorKind::NotFound,
+            Self::Unsupported { .. }
             | Self::NoDocuments { .. }
             | Self::LedgerFull { .. }
-            | Self::Stopped => ErrorClass::Other,
+            | Self::Stopped => ErrorKind::Other,
         }
     }
 
@@ -306,6 +333,7 @@ impl LoadError {
             | Self::InvalidCursor { .. }
             | Self::OtherCorpus { .. }
             | Self::NoDocuments { .. }
+            | Self::EmptyShard { .. }
             | Self::Interrupted
             | Self::Stopped => None,
         }

@@ -72,11 +72,12 @@ pub(crate) struct MixedPart {
 }
 
 /// Returns the options without those that decide whether a file can be read, and not what is in
-/// it.
+/// it, and without what follows from the others.
 fn stored(selection: &CorpusOptions) -> CorpusOptions {
     CorpusOptions {
         max_window_bytes: DEFAULT_MAX_WINDOW_BYTES,
         allows_empty: false,
+        extent_bytes: CorpusOptions::default().extent_bytes,
         ..selection.clone()
     }
 }
@@ -397,7 +398,8 @@ fn identify(file: &InputFile) -> FileIdentity {
             // A file that cannot be read gives no documents: having no fingerprint is then its
             // identity.
             Source::File(path) => fingerprint(path).ok(),
-            Source::Pipe(..) | Source::Reader(_) => None,
+            Source::Pipe(..) | Source::Reader(_) | Source::Documents(_) => None,
+            Source::Records(records) => Some(records.fingerprint()),
             #[cfg(feature = "remote")]
             Source::Remote(remote) => remote.validator().map(str::to_owned),
         },

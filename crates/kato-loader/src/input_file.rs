@@ -15,6 +15,8 @@ use crate::inputs::Named;
 use crate::interrupt::Interrupt;
 use crate::looks::{HEAD_BYTES, Looks, utf16_of};
 use crate::options::{Compression, CorpusOptions, Format, TextUnit};
+use crate::own_records::Records;
+use crate::records::own::{self, Documents};
 use crate::records::parquet::ParquetFile;
 #[cfg(feature = "remote")]
 use crate::remote::RemoteSource;
@@ -58,6 +60,10 @@ pub(crate) enum Source {
     Pipe(PathBuf, Interrupt),
     /// A stream that can be taken once.
     Reader(Mutex<Option<Box<dyn Read + Send>>>),
+    /// Documents that can be taken once.
+    Documents(Mutex<Option<Documents>>),
+    /// Records that a program finds by their numbers.
+    Records(Arc<dyn Records>),
     /// A file behind a network.
     #[cfg(feature = "remote")]
     Remote(RemoteSource),
@@ -69,6 +75,8 @@ impl fmt::Debug for Source {
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
             Self::Pipe(path, _) => f.debug_tuple("Pipe").field(path).finish(),
             Self::Reader(_) => f.write_str("Reader"),
+            Self::Documents(_) => f.write_str("Documents"),
+            Self::Records(records) => f.debug_tuple("Records").field(records).finish(),
             #[cfg(feature = "remote")]
             Self::Remote(remote) => f.debug_tuple("Remote").field(remote).finish(),
         }
@@ -85,7 +93,10 @@ impl InputFile {
         selection: &CorpusOptions,
         named: Named,
     ) -> Self {
+        let is_document = matches!(source, Source::Documents(_) | Source::Records(_));
         let certainty = match (selection.format, named.format) {
+            // What is a document already has no format.
+            _ if is_document => Certainty::Told,
             (Some(_), _) => Certainty::Told,
             (None, Some(_)) => Certainty::Known,
             (None, None) => Certainty::Unknown,
@@ -96,7 +107,10 @@ impl InputFile {
             source,
             input: 0,
             size,
-            format: selection.format.or(named.format).unwrap_or(Format::Text),
+            format: match is_document {
+                true => Format::Text,
+                false => selection.format.or(named.format).unwrap_or(Format::Text),
+            },
             // A name that says what a file holds also says that it is not compressed.
             compression: compression
                 .or_else(|| (certainty != Certainty::Unknown).then_some(Compression::None)),
@@ -109,6 +123,19 @@ impl InputFile {
     /// Returns what the file holds; text where only its bytes will tell, when it is opened.
     pub(crate) fn format(&self) -> Format {
         self.format
+    }
+
+    /// Returns whether records are found by their numbers, which count from the beginning of the file.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.format == Format::Parquet || matches!(self.source, Source::Records(_))
+    }
+
+    /// Returns the number of records of a file whose records are found by their numbers.
+    pub(crate) fn n_records(&self, selection: &CorpusOptions) -> Result<u64, Fault> {
+        match &self.source {
+            Source::Records(records) => Ok(records.n_records()),
+            _ => Ok(self.parquet(selection)?.n_rows()),
+        }
     }
 
     /// Returns whether the file is known to be compressed in a way.
@@ -181,8 +208,8 @@ impl InputFile {
     /// Returns whether the file can be read from any byte, and again.
     pub(crate) fn is_seekable(&self) -> bool {
         match &self.source {
-            Source::File(_) => true,
-            Source::Pipe(..) | Source::Reader(_) => false,
+            Source::File(_) | Source::Records(_) => true,
+            Source::Pipe(..) | Source::Reader(_) | Source::Documents(_) => false,
             #[cfg(feature = "remote")]
             Source::Remote(remote) => remote.has_ranges(),
         }
@@ -191,7 +218,11 @@ impl InputFile {
     /// Returns whether the file is behind a network.
     pub(crate) fn is_remote(&self) -> bool {
         match &self.source {
-            Source::File(_) | Source::Pipe(..) | Source::Reader(_) => false,
+            Source::File(_)
+            | Source::Pipe(..)
+            | Source::Reader(_)
+            | Source::Documents(_)
+            | Source::Records(_) => false,
             #[cfg(feature = "remote")]
             Source::Remote(_) => true,
         }
@@ -199,13 +230,17 @@ impl InputFile {
 
     /// Returns whether the file can be opened more than once.
     pub(crate) fn is_readable_again(&self) -> bool {
-        !matches!(self.source, Source::Pipe(..) | Source::Reader(_))
+        !matches!(
+            self.source,
+            Source::Pipe(..) | Source::Reader(_) | Source::Documents(_)
+        )
     }
 
     /// Returns whether offsets into the documents' bytes are offsets into the file.
     pub(crate) fn is_plain(&self) -> bool {
         self.has_compression(Compression::None)
-            && self.format != Format::Parquet
+            && !self.is_numbered()
+            && !matches!(self.source, Source::Documents(_))
             && !self.is_utf16()
     }
 
@@ -216,7 +251,11 @@ impl InputFile {
             let mut mark = [0; 2];
             let mut read = || match &self.source {
                 Source::File(path) => File::open(path)?.read_exact(&mut mark),
-                Source::Pipe(..) | Source::Reader(_) => Ok(()),
+                // Documents are text already.
+                Source::Pipe(..)
+                | Source::Reader(_)
+                | Source::Documents(_)
+                | Source::Records(_) => Ok(()),
                 #[cfg(feature = "remote")]
                 Source::Remote(remote) => remote.open(0, 2)?.read_exact(&mut mark),
             };
@@ -233,6 +272,9 @@ impl InputFile {
         selection: &CorpusOptions,
         cut_lines: bool,
     ) -> Result<Vec<Extent>, Fault> {
+        if let Source::Records(records) = &self.source {
+            return Ok(own::cut(&**records, selection.extent_bytes));
+        }
         if self.format == Format::Parquet {
             return Ok(self.parquet(selection)?.extents().to_vec());
         }
@@ -270,7 +312,15 @@ impl InputFile {
             // shows from the top.
             Format::Csv | Format::Tsv | Format::Parquet => false,
         };
-        is_line && self.has_compression(Compression::None) && self.is_seekable()
+        is_line
+            && !self.is_numbered()
+            && self.has_compression(Compression::None)
+            && self.is_seekable()
+    }
+
+    /// Returns whether the file can be cut into parts of any size.
+    pub(crate) fn can_be_cut(&self, selection: &CorpusOptions) -> bool {
+        matches!(self.source, Source::Records(_)) || self.has_cuttable_lines(selection)
     }
 
     /// Opens the bytes for reading from `offset` on, at first up to `end`: knowing the end saves
@@ -302,6 +352,9 @@ impl InputFile {
                     taken.ok_or_else(|| Fault::unreadable(gone()))?,
                 ))
             }
+            Source::Documents(_) | Source::Records(_) => {
+                Err(Fault::corrupt("documents are not read as bytes"))
+            }
             #[cfg(feature = "remote")]
             Source::Remote(remote) => {
                 let offset = if is_plain { offset } else { 0 };
@@ -320,7 +373,7 @@ impl InputFile {
         }
         let opened = match &self.source {
             Source::File(path) => ParquetFile::open_local(path, selection),
-            Source::Pipe(..) | Source::Reader(_) => {
+            Source::Pipe(..) | Source::Reader(_) | Source::Documents(_) | Source::Records(_) => {
                 return Err(Fault::corrupt("Parquet cannot be read as a stream"));
             }
             #[cfg(feature = "remote")]

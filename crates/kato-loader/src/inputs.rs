@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::error::LoadError;
 use crate::file_identity::FileIdentity;
@@ -14,6 +14,8 @@ use crate::ignored::{self, IgnoredFile, IgnoredReason};
 use crate::input_file::{InputFile, Source};
 use crate::interrupt::Interrupt;
 use crate::options::{Compression, CorpusOptions, Format};
+use crate::own_records::Records;
+use crate::records::own::Documents;
 #[cfg(feature = "remote")]
 use crate::remote::{self, RemoteSource};
 use crate::walk;
@@ -24,6 +26,10 @@ pub(crate) enum Input {
     Path(PathBuf),
     /// A stream with a name.
     Reader(String, Box<dyn Read + Send>),
+    /// Documents with a name.
+    Documents(String, Documents),
+    /// Records with a name.
+    Records(String, Arc<dyn Records>),
     /// A remote file of a corpus that was listed before.
     #[cfg(feature = "remote")]
     Known(FileIdentity),
@@ -34,6 +40,8 @@ impl fmt::Debug for Input {
         match self {
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Reader(name, _) => f.debug_tuple("Reader").field(name).finish(),
+            Self::Documents(name, _) => f.debug_tuple("Documents").field(name).finish(),
+            Self::Records(name, _) => f.debug_tuple("Records").field(name).finish(),
             #[cfg(feature = "remote")]
             Self::Known(file) => f.debug_tuple("Known").field(file).finish(),
         }
@@ -100,6 +108,16 @@ pub(crate) fn resolve(
             }
             Input::Path(path) => listing.push_path(&path, selection)?,
             Input::Reader(name, reader) => listing.push_reader(&name, reader, selection)?,
+            Input::Documents(name, documents) => {
+                let source = Source::Documents(Mutex::new(Some(documents)));
+                listing.push(name, source, None, Named::default(), selection)?;
+            }
+            Input::Records(name, records) => {
+                // For a forecast of what is left, and for the windows of a shuffle.
+                let size = records.n_records().saturating_mul(records.mean_bytes());
+                let source = Source::Records(records);
+                listing.push(name, source, Some(size), Named::default(), selection)?;
+            }
         }
         for file in &mut listing.files[before..] {
             file.input = number;
@@ -272,7 +290,9 @@ impl Listing {
                 Source::File(path) | Source::Pipe(path, _) => {
                     std::path::absolute(path).unwrap_or_else(|_| path.clone())
                 }
-                Source::Reader(_) => PathBuf::from(&*file.name),
+                Source::Reader(_) | Source::Documents(_) | Source::Records(_) => {
+                    PathBuf::from(&*file.name)
+                }
                 #[cfg(feature = "remote")]
                 Source::Remote(_) => PathBuf::from(&*file.name),
             };

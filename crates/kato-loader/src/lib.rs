@@ -6,6 +6,8 @@
 //! options.
 //!
 //! - What is read: [`Format`], [`Compression`], [`TextUnit`]; datasets by name: [`Registry`].
+//! - What is no file: [`Records`], a source of one's own; documents of an iterator
+//!   ([`with_documents`](StreamingDatasetLoaderBuilder::with_documents)).
 //! - In which order: [`Order`], [`Shard`], [`Sample`], [`WhenExhausted`] for mixtures; one side of
 //!   a [`Split`].
 //! - What comes out: [`Document`], [`DocumentBatch`] for worker threads, [`DocumentStream`] for
@@ -46,12 +48,14 @@ mod looks;
 mod mixture;
 pub mod options;
 mod order;
+mod own_records;
 mod permutation;
 mod records;
 pub mod registry;
 #[cfg(feature = "remote")]
 mod remote;
 mod sample;
+mod shard_parts;
 mod split;
 mod state;
 mod walk;
@@ -71,6 +75,7 @@ pub use loader::StreamingDatasetLoader;
 pub use mixture::WhenExhausted;
 pub use options::{Format, OnBadRecord, TextUnit};
 pub use order::{DEFAULT_WINDOW_BYTES, Order, Shard};
+pub use own_records::Records;
 pub use sample::Sample;
 pub use split::Split;
 pub use state::LoaderState;

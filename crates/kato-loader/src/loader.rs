@@ -423,15 +423,20 @@ impl StreamingDatasetLoader {
             counts.short,
             counts.filtered,
         ];
-        let is_meant = counts.documents > 0
-            || left_out.into_iter().any(|records| records > 0)
-            || self.selection.allows_empty
-            || self
-                .mixture
-                .parts()
-                .iter()
-                .any(|part| part.dataset.corpus.selection.shard.is_some());
-        match is_meant {
+        if counts.documents > 0 || self.selection.allows_empty {
+            return Ok(());
+        }
+        if let Some(shard) = self.selection.shard {
+            // What it met and could not use is counted, and may be better in another shard.
+            return match counts.records {
+                0 => Err(LoadError::EmptyShard {
+                    index: shard.index(),
+                    count: shard.count(),
+                }),
+                _ => Ok(()),
+            };
+        }
+        match left_out.into_iter().any(|records| records > 0) {
             true => Ok(()),
             false => Err(LoadError::NoDocuments {
                 n_records: counts.records,
@@ -568,7 +573,7 @@ impl Iterator for StreamingDatasetLoader {
                     }
                     id => DocumentId::field(id),
                 };
-                Some(Ok(Document::new(self.counts.documents - 1, id, text)))
+                Some(Ok(Document::numbered(self.counts.documents - 1, id, text)))
             }
             Ok(None) | Err(LoadError::Stopped) => None,
             Err(error) => Some(Err(error)),

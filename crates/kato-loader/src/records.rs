@@ -3,6 +3,7 @@
 pub(crate) mod csv;
 mod json_object;
 pub(crate) mod jsonl;
+pub(crate) mod own;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 #[cfg(not(feature = "parquet"))]

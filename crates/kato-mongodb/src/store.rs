@@ -183,6 +183,10 @@ impl PatternStore for MongoStore {
         self.run.limits
     }
 
+    fn check_writable(&self) -> Result<(), StoreError> {
+        self.run.writer().map(drop)
+    }
+
     /// Returns the checkpoint of the last commit. Asks the server first if the outcome of a commit
     /// is not known; while that does not answer, it is the last one known.
     fn checkpoint(&self) -> Value {

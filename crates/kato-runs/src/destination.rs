@@ -1,12 +1,13 @@
-//! Where a run goes: a directory, the nodes of a KATO server, or a MongoDB.
+//! Where a run goes: a directory, memory, any store, the nodes of a KATO server, or a MongoDB.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[cfg(feature = "mongodb")]
 use kato_mongodb::MongoStoreBuilder;
 #[cfg(feature = "remote")]
 use kato_remote::RemoteBackendBuilder;
-use kato_store::EmbeddedStore;
+use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::RunsError;
 
@@ -34,6 +35,8 @@ pub struct Destination {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Directory(PathBuf),
+    Memory,
+    Store(Arc<dyn PatternStore>),
     #[cfg(feature = "remote")]
     Server(Box<RemoteBackendBuilder>),
     #[cfg(feature = "mongodb")]
@@ -49,6 +52,22 @@ impl<P: AsRef<Path>> From<P> for Destination {
 }
 
 impl Destination {
+    /// Returns the memory of this process: what is learned is there as long as it is held.
+    #[must_use]
+    pub const fn in_memory() -> Self {
+        Self { kind: Kind::Memory }
+    }
+
+    /// Returns any store, which was made for the learner's nodes and with its configuration
+    /// ([`RunConfiguration`](kato_scheduler::RunConfiguration)). It keeps the position of the run; a manifest
+    /// it has none.
+    #[must_use]
+    pub fn into_store(store: Arc<dyn PatternStore>) -> Self {
+        Self {
+            kind: Kind::Store(store),
+        }
+    }
+
     /// Returns the nodes of a KATO server, stock or kato-rs.
     #[cfg(feature = "remote")]
     #[must_use]
@@ -77,6 +96,8 @@ impl Destination {
     pub fn has_position(&self) -> Result<bool, RunsError> {
         Ok(match &self.kind {
             Kind::Directory(dir) => EmbeddedStore::exists(dir),
+            Kind::Memory => false,
+            Kind::Store(store) => !store.checkpoint().is_null(),
             #[cfg(feature = "remote")]
             Kind::Server(nodes) => {
                 let state = nodes.state();
@@ -90,11 +111,13 @@ impl Destination {
         })
     }
 
-    /// Returns the file in which a run lists what it skipped, unless its options name another.
+    /// Returns the file in which a run lists what it skipped, unless its options name another. An empty
+    /// path for memory and for stores, which have no place for one.
     #[must_use]
     pub fn ledger(&self) -> PathBuf {
         match &self.kind {
             Kind::Directory(dir) => dir.join(LEDGER),
+            Kind::Memory | Kind::Store(_) => PathBuf::new(),
             #[cfg(feature = "remote")]
             Kind::Server(nodes) => nodes.state().with_extension(LEDGER),
             #[cfg(feature = "mongodb")]
@@ -106,7 +129,7 @@ impl Destination {
     /// taught first.
     pub(crate) fn takes_over(&self) -> bool {
         match &self.kind {
-            Kind::Directory(_) => false,
+            Kind::Directory(_) | Kind::Memory | Kind::Store(_) => false,
             #[cfg(feature = "remote")]
             Kind::Server(nodes) => nodes.reteaches(),
             #[cfg(feature = "mongodb")]

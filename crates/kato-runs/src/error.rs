@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_scheduler::TrainError;
 use kato_store::{ExchangeError, StoreError};
 
@@ -135,22 +135,26 @@ impl RunsError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NameTaken { .. }
-            | Self::Exists { .. }
-            | Self::InUse { .. }
-            | Self::Version { .. }
-            | Self::Unsuitable { .. } => ErrorClass::Conflict,
-            Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
-            Self::Store { source, .. } | Self::Open(source) => source.class(),
-            Self::Train(error) => error.class(),
-            Self::Exchange { source, .. } => source.class(),
-            Self::Unknown { .. }
-            | Self::Ambiguous { .. }
-            | Self::Unsupported { .. }
-            | Self::NoPlace { .. }
-            | Self::NoExport { .. }
-            | Self::Damaged { .. } => ErrorClass::Other,
+            Self::NameTaken { .. } | Self::Exists { .. } => ErrorKind::Exists,
+            Self::InUse { .. } => ErrorKind::Locked,
+            Self::Version { .. } => ErrorKind::OtherVersion,
+            Self::Unsuitable { .. } => ErrorKind::OtherSettings,
+            Self::Io { source, .. } => ErrorKind::of_io(source.kind()),
+            Self::Store { source, .. } | Self::Open(source) => source.kind(),
+            Self::Train(error) => error.kind(),
+            Self::Exchange { source, .. } => ErrorKind::of_class(source.class()),
+            Self::Unknown { .. } | Self::NoPlace { .. } | Self::NoExport { .. } => {
+                ErrorKind::NotFound
+            }
+            Self::Damaged { .. } => ErrorKind::Corrupt,
+            Self::Ambiguous { .. } | Self::Unsupported { .. } => ErrorKind::Other,
         }
     }
 

@@ -2,7 +2,6 @@
 //! end.
 
 use std::path::{Path, PathBuf};
-#[cfg(feature = "mongodb")]
 use std::sync::Arc;
 
 use kato_learner::HierarchicalConceptLearner;
@@ -20,7 +19,7 @@ use kato_scheduler::{
     train_parallel,
 };
 use kato_store::embedded::{EmbeddedOptions, Merging};
-use kato_store::{EmbeddedStore, PatternStore as _, StoreError};
+use kato_store::{EmbeddedStore, MemoryStore, PatternStore, StoreError};
 use serde_json::Value;
 
 use crate::RunsError;
@@ -84,7 +83,8 @@ pub enum Position<'a> {
 #[derive(Debug)]
 pub struct TrainingRun {
     target: Target,
-    record: Record,
+    /// `None` for a store that has no place for a manifest.
+    record: Option<Record>,
     ledger: PathBuf,
 }
 
@@ -94,12 +94,23 @@ pub struct TrainingRun {
 pub enum Target {
     /// A knowledge base in a directory.
     Directory(Box<EmbeddedStore>),
+    /// Any store, also one in memory.
+    Store(Arc<dyn PatternStore>),
     /// The nodes of a KATO server.
     #[cfg(feature = "remote")]
     Server(Box<RemoteBackend>),
     /// The databases of a MongoDB.
     #[cfg(feature = "mongodb")]
     Mongodb(Arc<MongoStore>),
+}
+
+/// What a run has taught, to be opened.
+#[derive(Debug)]
+pub enum Knowledge {
+    /// A knowledge base in a directory.
+    Directory(PathBuf),
+    /// A store.
+    Store(Arc<dyn PatternStore>),
 }
 
 impl TrainingRun {
@@ -141,7 +152,7 @@ impl TrainingRun {
                 })?;
                 // After the store: a run that cannot be opened leaves no manifest behind.
                 let record = Record::of_directory(&dir, configuration)?;
-                (Target::Directory(Box::new(store)), record, loader)
+                (Target::Directory(Box::new(store)), Some(record), loader)
             }
             kind if resumes || takes_over => {
                 let (target, record) = start_at(kind, resumes, learner, configuration)?;
@@ -183,25 +194,31 @@ impl TrainingRun {
         on_event: impl FnMut(TrainingEvent),
     ) -> Result<TrainingReport, RunsError> {
         let mut options = options.clone();
-        if options.ledger.is_none() && options.failures.on_failure == OnFailure::Skip {
+        let has_ledger = !self.ledger.as_os_str().is_empty();
+        if options.ledger.is_none() && options.failures.on_failure == OnFailure::Skip && has_ledger
+        {
             options.ledger = Some(self.ledger.clone());
         }
         let options = &options;
         let target = &self.target;
-        self.record
-            .follow(loader, options, on_event, |loader, on_event| match target {
-                Target::Directory(store) => {
-                    train_parallel(loader, learner, &**store, options, on_event)
-                }
-                #[cfg(feature = "remote")]
-                Target::Server(nodes) => {
-                    train_parallel_with(loader, learner, &**nodes, options, on_event)
-                }
-                #[cfg(feature = "mongodb")]
-                Target::Mongodb(store) => {
-                    train_parallel(loader, learner, &**store, options, on_event)
-                }
-            })
+        let train = |loader: &mut StreamingDatasetLoader,
+                     on_event: &mut dyn FnMut(TrainingEvent)| match target {
+            Target::Directory(store) => {
+                train_parallel(loader, learner, &**store, options, on_event)
+            }
+            Target::Store(store) => train_parallel(loader, learner, &**store, options, on_event),
+            #[cfg(feature = "remote")]
+            Target::Server(nodes) => {
+                train_parallel_with(loader, learner, &**nodes, options, on_event)
+            }
+            #[cfg(feature = "mongodb")]
+            Target::Mongodb(store) => train_parallel(loader, learner, &**store, options, on_event),
+        };
+        let mut on_event = on_event;
+        match &mut self.record {
+            Some(record) => record.follow(loader, options, on_event, train),
+            None => Ok(train(loader, &mut on_event)?),
+        }
     }
 
     /// Writes the index of what was learned, with which a knowledge base opens at once; `None` where it
@@ -228,7 +245,6 @@ impl TrainingRun {
     pub fn store(&self) -> Option<&EmbeddedStore> {
         match &self.target {
             Target::Directory(store) => Some(store),
-            #[cfg(any(feature = "remote", feature = "mongodb"))]
             _ => None,
         }
     }
@@ -239,11 +255,33 @@ impl TrainingRun {
         &self.ledger
     }
 
+    /// Ends the run, and returns the directory in which its knowledge base lies, or the store that holds
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// [`RunsError::Unsupported`] for the nodes of a server.
+    pub fn into_knowledge(self) -> Result<Knowledge, RunsError> {
+        match self.target {
+            Target::Directory(store) => Ok(Knowledge::Directory(store.dir().to_owned())),
+            Target::Store(store) => Ok(Knowledge::Store(store)),
+            #[cfg(feature = "remote")]
+            Target::Server(nodes) => Err(RunsError::Unsupported {
+                run: nodes.run().to_string(),
+                action: "opened here",
+                reason: "its nodes are with a server; ask that one",
+            }),
+            #[cfg(feature = "mongodb")]
+            Target::Mongodb(store) => Ok(Knowledge::Store(store)),
+        }
+    }
+
     /// Describes where the knowledge is, without credentials.
     #[must_use]
     pub fn place(&self) -> String {
         match &self.target {
             Target::Directory(store) => store.dir().display().to_string(),
+            Target::Store(_) => "a store".to_owned(),
             #[cfg(feature = "remote")]
             Target::Server(nodes) => nodes.server().to_owned(),
             #[cfg(feature = "mongodb")]
@@ -257,6 +295,7 @@ impl Target {
     fn checkpoint(&self) -> Value {
         match self {
             Self::Directory(store) => store.checkpoint(),
+            Self::Store(store) => store.checkpoint(),
             #[cfg(feature = "remote")]
             Self::Server(nodes) => nodes.checkpoint(),
             #[cfg(feature = "mongodb")]
@@ -309,7 +348,7 @@ fn start_at(
     resumes: bool,
     learner: &HierarchicalConceptLearner,
     configuration: &RunConfiguration,
-) -> Result<(Target, Record), RunsError> {
+) -> Result<(Target, Option<Record>), RunsError> {
     let names = learner.node_names();
     // Without the features a directory is all that can be begun here.
     let _ = resumes;
@@ -319,8 +358,13 @@ fn start_at(
             let store = EmbeddedStore::create_with(&dir, &names, configured, store_options());
             let store = store.map_err(RunsError::Open)?;
             let record = Record::of_directory(&dir, configuration)?;
-            Ok((Target::Directory(Box::new(store)), record))
+            Ok((Target::Directory(Box::new(store)), Some(record)))
         }
+        Kind::Memory => {
+            let store = MemoryStore::new(&names, configuration.to_json());
+            Ok((Target::Store(Arc::new(store)), None))
+        }
+        Kind::Store(store) => Ok((Target::Store(store), None)),
         #[cfg(feature = "remote")]
         Kind::Server(nodes) => {
             let state = nodes.state().to_owned();
@@ -330,7 +374,7 @@ fn start_at(
             };
             let nodes = nodes.map_err(TrainError::from)?;
             let record = Record::of_server(&state, nodes.run(), nodes.server(), configuration)?;
-            Ok((Target::Server(Box::new(nodes)), record))
+            Ok((Target::Server(Box::new(nodes)), Some(record)))
         }
         #[cfg(feature = "mongodb")]
         Kind::Mongodb(databases) => {
@@ -340,7 +384,7 @@ fn start_at(
             };
             let store = Arc::new(store.map_err(RunsError::Open)?);
             let record = Record::of_mongodb(&store, configuration)?;
-            Ok((Target::Mongodb(store), record))
+            Ok((Target::Mongodb(store), Some(record)))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kato_advice::{Advice, ErrorClass};
+use kato_advice::{Advice, ErrorClass, ErrorKind};
 use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_store::StoreError;
@@ -203,25 +203,29 @@ impl TrainError {
     /// ```
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::OtherConfiguration { .. }
-            | Self::OtherCorpus { .. }
-            | Self::Position { .. }
-            | Self::Checkpoint { .. }
-            | Self::Salvaged
-            | Self::LedgerCut { .. } => ErrorClass::Conflict,
-            Self::Stalled { .. } => ErrorClass::TryAgain,
-            Self::Load(error) => error.class(),
-            Self::Store(error) => error.class(),
-            Self::Backend(error) => error.class(),
-            Self::Ledger { source, .. } | Self::Spawn(source) => ErrorClass::of_io(source.kind()),
+            Self::OtherConfiguration { .. } => ErrorKind::OtherSettings,
+            Self::OtherCorpus { .. } | Self::Position { .. } => ErrorKind::OtherCorpus,
+            Self::Checkpoint { .. } => ErrorKind::OtherVersion,
+            Self::Salvaged | Self::LedgerCut { .. } => ErrorKind::Conflict,
+            Self::Stalled { .. } => ErrorKind::Unavailable,
+            Self::Load(error) => error.kind(),
+            Self::Store(error) => error.kind(),
+            Self::Backend(error) => ErrorKind::of_class(error.class()),
+            Self::Ledger { source, .. } | Self::Spawn(source) => ErrorKind::of_io(source.kind()),
             Self::OrderDependent | Self::Workers { .. } | Self::Connections { .. } => {
-                ErrorClass::Usage
+                ErrorKind::InvalidArgument
             }
             Self::Learn { .. }
             | Self::Refused { .. }
             | Self::TooManyFailures { .. }
-            | Self::WorkerDied { .. } => ErrorClass::Other,
+            | Self::WorkerDied { .. } => ErrorKind::Other,
         }
     }
 

@@ -60,10 +60,25 @@ pub struct TrainingReport {
     /// Whether the corpus was read to its end; otherwise, also after a limit on documents, the run
     /// can be resumed.
     pub complete: bool,
+    /// What ended the session.
+    pub ended: SessionEnd,
     /// Bytes of the store on the disk, if it has a disk of its own.
     pub disk_bytes: Option<u64>,
     /// Where the threads of this session spent their time.
     pub stage_seconds: StageSeconds,
+}
+
+/// What ended a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SessionEnd {
+    /// The corpus was read to its end.
+    Complete,
+    /// Somebody asked it to stop; the run can be resumed.
+    Stopped,
+    /// A limit on documents or records was reached; the run can be resumed with a higher one.
+    Limit,
 }
 
 /// Characters of a token, roughly, where text was left out before it was tokenized.
@@ -172,6 +187,7 @@ mod tests {
             session_documents: 0,
             held_out_documents: 0,
             complete: true,
+            ended: SessionEnd::Complete,
             disk_bytes: None,
             stage_seconds: StageSeconds {
                 starved,

@@ -16,7 +16,7 @@ use crate::committer::Committer;
 use crate::dispatcher::{Dispatcher, SessionCounts};
 use crate::event::TrainingEvent;
 use crate::ledger::Ledger;
-use crate::report::{LevelReport, StageSeconds, TrainingReport};
+use crate::report::{LevelReport, SessionEnd, StageSeconds, TrainingReport};
 use crate::stage_clock::StageClock;
 use crate::stages::{self, WorkerProbes};
 use crate::worker::{Shared, WorkerOptions};
@@ -221,6 +221,7 @@ impl<B: Backend> Training<'_, B> {
             session_counts,
             distribution: options.distribution,
             merging,
+            was_stopped: options.stop.is_stopped(),
         };
         Ok(session.report(outcome))
     }
@@ -470,6 +471,7 @@ struct Outcome {
     session_counts: SessionCounts,
     distribution: Distribution,
     merging: Duration,
+    was_stopped: bool,
 }
 
 impl Session {
@@ -484,6 +486,7 @@ impl Session {
             session_counts,
             distribution,
             merging,
+            was_stopped,
         } = outcome;
         let counters = checkpoint.counters;
         let counts = checkpoint.cursor.counts();
@@ -518,6 +521,11 @@ impl Session {
             session_documents,
             held_out_documents: checkpoint.held_out(),
             complete: checkpoint.complete,
+            ended: match (checkpoint.complete, was_stopped) {
+                (true, _) => SessionEnd::Complete,
+                (false, true) => SessionEnd::Stopped,
+                (false, false) => SessionEnd::Limit,
+            },
             disk_bytes,
             stage_seconds: self.stage_seconds(merging),
         }

@@ -29,10 +29,35 @@ impl StopSignal {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Returns a guard that asks to stop when it is dropped: also when its owner returns early, panics, or
+    /// is a future that is given up.
+    ///
+    /// ```
+    /// use kato_scheduler::StopSignal;
+    ///
+    /// let stop = StopSignal::default();
+    /// drop(stop.stop_on_drop());
+    /// assert!(stop.is_stopped());
+    /// ```
+    #[must_use = "it stops the run at once when it is not kept"]
+    pub fn stop_on_drop(&self) -> StopGuard {
+        StopGuard(self.clone())
+    }
+
     /// Returns whether someone asked to stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         // No other memory is published by the flag, so its order does not matter.
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A guard that asks a run to stop when it is dropped; made by [`StopSignal::stop_on_drop`].
+#[derive(Debug)]
+pub struct StopGuard(StopSignal);
+
+impl Drop for StopGuard {
+    fn drop(&mut self) {
+        self.0.stop();
     }
 }

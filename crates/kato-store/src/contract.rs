@@ -261,6 +261,18 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// `None` where it takes none, and where a server that knows the number does not answer.
     fn disk_bytes(&self) -> Option<u64>;
 
+    /// Refuses what would be written later: an engine asks before it learns, so that nothing is learned
+    /// that no commit can keep.
+    ///
+    /// By default everything is writable.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::ReadOnly`] where it was opened for reading.
+    fn check_writable(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Returns what opening found damaged and opened all the same, as it was allowed to.
     ///
     /// By default there is no such thing.

@@ -489,6 +489,10 @@ impl PatternStore for EmbeddedStore {
         self.options.attribute_limits
     }
 
+    fn check_writable(&self) -> Result<(), StoreError> {
+        self.writer().map(drop)
+    }
+
     fn checkpoint(&self) -> Value {
         self.state().newest.manifest.checkpoint.clone()
     }

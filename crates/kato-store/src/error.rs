@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_model::PatternName;
 
 use crate::Place;
@@ -127,8 +127,9 @@ pub enum StoreError {
         "this store cannot retire patterns: keep the knowledge base in a directory, or forget the patterns"
     )]
     NoTombstones,
-    /// The disk or the quota is full. What was committed before is safe.
-    #[error("no space left while writing {}: everything committed is safe; free some space and resume", path.display())]
+    /// The disk or the quota is full, or a limit on the size of files was reached. What was committed
+    /// before is safe.
+    #[error("{} while writing {}: everything committed is safe; {} and resume", limit_of(source), path.display(), way_out_of(source))]
     Full {
         /// The file being written.
         path: PathBuf,
@@ -191,6 +192,22 @@ pub enum StoreError {
     },
 }
 
+/// Returns what a write has met.
+fn limit_of(full: &io::Error) -> &'static str {
+    match ErrorKind::of_io(full.kind()) {
+        ErrorKind::FileSizeLimit => "the limit on the size of files was reached",
+        _ => "no space left",
+    }
+}
+
+/// Returns what to do about it.
+fn way_out_of(full: &io::Error) -> &'static str {
+    match ErrorKind::of_io(full.kind()) {
+        ErrorKind::FileSizeLimit => "raise the limit (`ulimit -f`)",
+        _ => "free some space",
+    }
+}
+
 impl StoreError {
     /// Creates an I/O error with what was tried; a full disk becomes an error of its own.
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
@@ -240,22 +257,25 @@ impl StoreError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Exists { .. }
-            | Self::NotAKnowledgeBase { .. }
-            | Self::Locked { .. }
-            | Self::Version { .. } => ErrorClass::Conflict,
-            Self::Full { .. } => ErrorClass::NoRoom,
-            Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
-            Self::Backend { kind, .. } => kind.class(),
-            Self::UnknownNode { .. } | Self::NoTombstones => ErrorClass::Usage,
-            Self::Missing { .. }
-            | Self::ReadOnly { .. }
-            | Self::Corrupt { .. }
-            | Self::NodeCount { .. }
-            | Self::NotFinite { .. }
-            | Self::NameMismatch { .. }
-            | Self::ForeignBatch => ErrorClass::Other,
+            Self::Exists { .. } | Self::NotAKnowledgeBase { .. } => ErrorKind::Exists,
+            Self::Locked { .. } => ErrorKind::Locked,
+            Self::Version { .. } => ErrorKind::OtherVersion,
+            Self::Full { source, .. } | Self::Io { source, .. } => ErrorKind::of_io(source.kind()),
+            Self::Backend { kind, .. } => ErrorKind::of_class(kind.class()),
+            Self::UnknownNode { .. } | Self::NoTombstones => ErrorKind::InvalidArgument,
+            Self::Missing { .. } => ErrorKind::NotFound,
+            Self::ReadOnly { .. } => ErrorKind::ReadOnly,
+            Self::Corrupt { .. } | Self::NameMismatch { .. } => ErrorKind::Corrupt,
+            Self::NodeCount { .. } | Self::NotFinite { .. } | Self::ForeignBatch => {
+                ErrorKind::Other
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! What can go wrong between a text and an answer.
 
-use kato_advice::ErrorClass;
+use std::error::Error as _;
+
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_engine::EngineError;
 use kato_hierarchy::HierarchyError;
 use kato_learner::LearnError;
@@ -42,6 +44,14 @@ pub enum Error {
         /// What is wrong with its record.
         source: serde_json::Error,
     },
+    /// An address leads to no knowledge base.
+    #[error("open the knowledge base at a `{scheme}://` address: {reason}")]
+    Address {
+        /// The scheme; the rest of an address may be secret.
+        scheme: String,
+        /// What is wrong with it, and what to give instead.
+        reason: &'static str,
+    },
     /// The tokenizer of the training is not at hand.
     #[error(transparent)]
     Tokenizer(#[from] kato_tokenizer::LoadError),
@@ -77,18 +87,64 @@ impl Error {
     /// ```
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, so that a caller can tell errors apart without reading a text and without
+    /// knowing which library found it.
+    ///
+    /// ```
+    /// use kato::ErrorKind;
+    ///
+    /// match kato::open("/nowhere").expect_err("there is nothing").kind() {
+    ///     ErrorKind::NotFound => {} // Train first.
+    ///     ErrorKind::Locked | ErrorKind::Unavailable => {} // Wait, and try again.
+    ///     _ => panic!("somebody has to look at it"),
+    /// }
+    /// ```
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Source(error) => error.class(),
-            Self::Train(error) => error.class(),
-            Self::Store(error) => error.class(),
-            Self::Run(error) => error.class(),
-            Self::Engine(error) => error.class(),
-            Self::Index(error) => error.class(),
-            Self::Ask(error) => error.class(),
+            Self::Source(error) => error.kind(),
+            Self::Train(error) => error.kind(),
+            Self::Store(error) => error.kind(),
+            Self::Run(error) => error.kind(),
+            Self::Engine(error) => error.kind(),
+            Self::Index(error) => of_index(error),
+            Self::Ask(error) => error.kind(),
             // It belongs to something else than what is here.
-            Self::OtherTokenizer { .. } | Self::NotTrained { .. } => ErrorClass::Conflict,
-            Self::Settings(_) => ErrorClass::Usage,
-            Self::Tokenizer(_) => ErrorClass::Other,
+            Self::OtherTokenizer { .. } => ErrorKind::OtherSettings,
+            Self::NotTrained { .. } => ErrorKind::Conflict,
+            Self::Settings(_) | Self::Address { .. } => ErrorKind::InvalidArgument,
+            Self::Tokenizer(error) => match ErrorKind::of_causes(error) {
+                kind if kind.class() == ErrorClass::Other => kind,
+                // Whatever it is, the tokenizer has to be put in its place.
+                _ => ErrorKind::Other,
+            },
         }
+    }
+
+    /// Returns the text with those of all causes, in one line: for a log.
+    #[must_use]
+    pub fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
+    }
+}
+
+/// Returns the kind of an error of an index on the disk.
+fn of_index(error: &IndexFileError) -> ErrorKind {
+    match error {
+        IndexFileError::Io { source, .. } => ErrorKind::of_io(source.kind()),
+        IndexFileError::Damaged { .. } => ErrorKind::Corrupt,
+        IndexFileError::Version { .. } => ErrorKind::OtherVersion,
+        IndexFileError::Locked { .. } => ErrorKind::Locked,
+        IndexFileError::Store(error) => error.kind(),
+        error => ErrorKind::of_class(error.class()),
     }
 }

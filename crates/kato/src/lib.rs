@@ -4,7 +4,7 @@
 //!
 //! - [`Training`] trains; everything that it can be told is in [`learner`], [`loader`] and
 //!   [`scheduler`].
-//! - [`open`] and [`from_store`] give a [`Hierarchy`]: [`activate`](Hierarchy::activate),
+//! - [`open`] and [`OpenOptions`] give a [`Hierarchy`]: [`activate`](Hierarchy::activate),
 //!   [`unravel`](Hierarchy::unravel), [`generate`](Hierarchy::generate),
 //!   [`source`](Hierarchy::source), and [`head`](Hierarchy::head), which gives a [`TextHead`]: next
 //!   tokens with probabilities, their reasons, and the perplexity of a text. A single node is asked through [`Hierarchy::nodes`] and its
@@ -15,6 +15,7 @@
 //!   [`learner`], [`store`], [`scheduler`], [`prediction`], [`index`], [`engine`], [`hierarchy`],
 //!   [`head`](mod@head), [`probe`]. Every [`Error`] has a class ([`advice`]): what a caller can do about it without reading it.
 
+mod address;
 mod error;
 mod open;
 #[cfg(feature = "progress")]
@@ -57,20 +58,20 @@ pub use kato_store as store;
 pub use kato_tokenizer as tokenizer;
 
 pub use error::Error;
-pub use kato_engine::{Engine, Observation, SessionConfig};
+pub use kato_advice::ErrorKind;
+pub use kato_engine::{Engine, EngineError, Observation, SessionConfig};
 pub use kato_hierarchy::{
-    Activation, ActivationOptions, Generation, GenerationOptions, HeadOptions, Hierarchy, Strategy,
-    TextHead,
+    Activation, ActivationOptions, Generation, GenerationOptions, HeadOptions, Hierarchy,
+    HierarchyError, Learned, Strategy, TextHead,
 };
 pub use kato_learner::HierarchicalConceptLearner;
-pub use kato_loader::{Order, Split, StreamingDatasetLoader};
+pub use kato_loader::{Document, Order, Records, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
 pub use kato_runs::Destination;
-pub use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
-pub use open::{
-    OpenOptions, engine_of, engine_with, from_embedded_store, from_store, head_of, open, open_head,
-    open_with, tokenizer_of, with_embedded_store,
+pub use kato_scheduler::{
+    SessionEnd, StopGuard, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
 };
+pub use open::{Access, OpenOptions, open, open_head, tokenizer_of};
 pub use training::Training;
 
 /// What most programs use, for `use kato::prelude::*`.
@@ -87,7 +88,7 @@ pub mod prelude {
     pub use crate::scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
     pub use crate::store::{EmbeddedStore, PatternStore};
     pub use crate::tokenizer::Tokenizer;
-    pub use crate::{Error, Training};
+    pub use crate::{Error, OpenOptions, Training};
 }
 
 /// The README of the repository, whose examples are compiled and run as tests.

@@ -8,13 +8,16 @@ use std::thread;
 use kato_engine::{Engine, EngineError, EngineOptions};
 use kato_head::{Expert, HeadOptions};
 use kato_hierarchy::{Hierarchy, TextHead};
+use kato_learner::HierarchicalConceptLearner;
 use kato_prediction::disk::{BuildOptions, StoreIndex};
+use kato_runs::Knowledge;
 use kato_scheduler::RunConfiguration;
-use kato_store::embedded::DamagePolicy;
-use kato_store::{EmbeddedStore, PatternStore};
+use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
+use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use kato_tokenizer::Tokenizer;
 
 use crate::Error;
+use crate::address::Address;
 
 /// Bytes of memory for sorting an index without which a knowledge base does not fit into memory: what is
 /// allowed bounds them, and these bound that.
@@ -22,20 +25,11 @@ const LEAST_SORT_BYTES: usize = 1 << 20;
 const MOST_SORT_BYTES: usize = 256 << 20;
 
 /// Opens the knowledge base in a directory for questions; also while it is being trained, in the
-/// state of its last commit.
-///
-/// Where `kato index` (or [`index::build`](kato_prediction::disk::build())) has written an index of what it
-/// holds, it is asked over that: opening takes milliseconds, and only what is asked for is read. What
-/// was learned after the index was written is loaded into memory; without an index, all of it is.
-///
-/// A knowledge base that is damaged is refused: what it would answer without the lost part is not
-/// what was learned. [`OpenOptions::damage_policy`] allows the commit before. Damage that loses
-/// nothing is told by [`PatternStore::recovered`] of the engine's store.
+/// state of its last commit. The short form of [`OpenOptions::open`].
 ///
 /// # Errors
 ///
-/// [`Error::Store`] when there is none, it is damaged or cannot be read, [`Error::NotTrained`],
-/// [`Error::Tokenizer`] and [`Error::OtherTokenizer`] when what it needs for asking is missing.
+/// As [`OpenOptions::open`].
 ///
 /// # Examples
 ///
@@ -46,18 +40,53 @@ const MOST_SORT_BYTES: usize = 256 << 20;
 /// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
 /// let kb = kato::open(&kb)?;
 /// let activation = kb.activate("It was the", &kato::ActivationOptions::default())?;
-/// let best = &activation.levels[0].predictions.predictions[0];
+/// let best = activation.best().expect("it has learned something like it");
 /// assert_eq!(best.future[0].symbols(), ["Ġbest"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
-    open_with(kb, OpenOptions::default())
+    OpenOptions::new().open(kb)
 }
 
-/// How a knowledge base is opened for questions. Answers do not depend on it.
+/// Counts the patterns of the knowledge base in a directory for a [`TextHead`]. The short form of
+/// [`OpenOptions::open_head`].
+///
+/// # Errors
+///
+/// As [`OpenOptions::open`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+/// # std::fs::write(&text, "It was the best of times, it was the worst of times, it was the age of wisdom.")?;
+/// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+/// let head = kato::open_head(&kb, kato::HeadOptions::default())?;
+/// assert_eq!(head.next("It was the best", 1)?[0].text, " of");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open_head(kb: impl AsRef<Path>, options: HeadOptions) -> Result<TextHead, Error> {
+    OpenOptions::new().open_head(kb, options)
+}
+
+/// Whether what is opened may learn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// It answers only, beside any number of others, and beside the one who trains it. What is to be
+    /// learned is refused at once.
+    #[default]
+    Read,
+    /// It learns as well, and nobody else may meanwhile.
+    Write,
+}
+
+/// How a knowledge base is opened. Answers do not depend on it.
+///
+/// What is opened can be cloned and shared between threads: every handle sees the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenOptions {
+    /// Whether it may learn. Default: it may not.
+    pub access: Access,
     /// Bytes of memory at most for what is loaded: patterns and symbols, those not counted that lie in an
     /// index. Where more would have to be loaded, the index of all is written first, beside the knowledge
     /// base, which takes half as much for sorting, 256 MiB at most, and 4 bytes for each pattern of two
@@ -69,7 +98,33 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
+    /// Creates the options with which [`open`](crate::open()) opens: for reading, in any amount of memory,
+    /// and damage is refused.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Opens it to learn as well.
+    #[must_use]
+    pub fn for_writing(mut self) -> Self {
+        self.access = Access::Write;
+        self
+    }
+
     /// Sets the bytes of memory for what is loaded.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+    /// # std::fs::write(&text, "It was the best of times, it was the worst of times, it was the age of wisdom.")?;
+    /// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+    /// // What it learned takes more, so it is asked over an index, which is there from then on.
+    /// let asked = kato::OpenOptions::new().with_max_memory(100).open(&kb)?;
+    /// assert!(kb.join("index").exists());
+    /// # assert!(asked.engine().nodes().all(|node| node.n_indexed() > 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_max_memory(mut self, bytes: usize) -> Self {
         self.max_memory = Some(bytes);
@@ -85,8 +140,8 @@ impl OpenOptions {
     /// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
     /// use kato::store::embedded::DamagePolicy;
     ///
-    /// let options = kato::OpenOptions::default().with_damage_policy(DamagePolicy::GoBack);
-    /// let opened = kato::open_with(&kb, options)?;
+    /// let options = kato::OpenOptions::new().with_damage_policy(DamagePolicy::GoBack);
+    /// let opened = options.open(&kb)?;
     /// let recovery = opened.engine().store().and_then(|store| store.recovered());
     /// assert_eq!(recovery, None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -96,155 +151,196 @@ impl OpenOptions {
         self.damage_policy = policy;
         self
     }
-}
 
-/// Opens the knowledge base in a directory, as [`open`] does, within an amount of memory.
-///
-/// # Errors
-///
-/// As [`open`]; [`Error::Index`] when an index has to be written and cannot be, and [`Error::Engine`]
-/// with [`LoadMemoryFull`](EngineError::LoadMemoryFull) when a level does not fit that is in no index.
-/// Where an index turns out to be damaged later and what it holds does not fit, reads fail with
-/// [`Unreadable`](EngineError::Unreadable).
-///
-/// ```
-/// # let folder = tempfile::tempdir()?;
-/// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
-/// # std::fs::write(&text, "It was the best of times, it was the worst of times, it was the age of wisdom.")?;
-/// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
-/// // What it learned takes more, so it is asked over an index, which is there from then on.
-/// let asked = kato::open_with(&kb, kato::OpenOptions::default().with_max_memory(100))?;
-/// assert!(kb.join("index").exists());
-/// # assert!(asked.engine().nodes().all(|node| node.n_indexed() > 0));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn open_with(kb: impl AsRef<Path>, options: OpenOptions) -> Result<Hierarchy, Error> {
-    let store = EmbeddedStore::open_read_only_with(kb.as_ref(), options.damage_policy)?;
-    with_embedded_store(Arc::new(store), options)
-}
-
-/// Opens the knowledge of an embedded store for questions, as [`open`] does that of a directory:
-/// over its index, if it has one.
-///
-/// # Errors
-///
-/// As [`open`].
-pub fn from_embedded_store(store: Arc<EmbeddedStore>) -> Result<Hierarchy, Error> {
-    with_embedded_store(store, OpenOptions::default())
-}
-
-/// Opens the knowledge of an embedded store for questions, as [`open_with`] does that of a directory.
-///
-/// # Errors
-///
-/// As [`open_with`].
-pub fn with_embedded_store(
-    store: Arc<EmbeddedStore>,
-    options: OpenOptions,
-) -> Result<Hierarchy, Error> {
-    let (run, tokenizer) = training_of(&*store)?;
-    Ok(Hierarchy::new(
-        engine_with(store, options)?,
-        tokenizer,
-        run.learner,
-    )?)
-}
-
-/// Counts the patterns of the knowledge base in a directory for a [`TextHead`], and opens nothing
-/// else of it, unless KATO's predictions are among the experts: no index, and nothing is loaded for
-/// predictions. Answers are those of `kato::open(kb)?.head(options)`.
-///
-/// # Errors
-///
-/// As [`open`].
-///
-/// ```
-/// # let folder = tempfile::tempdir()?;
-/// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
-/// # std::fs::write(&text, "It was the best of times, it was the worst of times, it was the age of wisdom.")?;
-/// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
-/// let head = kato::open_head(&kb, kato::HeadOptions::default())?;
-/// assert_eq!(head.next("It was the best", 1)?[0].text, " of");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn open_head(kb: impl AsRef<Path>, options: HeadOptions) -> Result<TextHead, Error> {
-    head_of(
-        Arc::new(EmbeddedStore::open_read_only(kb.as_ref())?),
-        options,
-    )
-}
-
-/// Counts the patterns of an embedded store, as [`open_head`] does those of a directory.
-///
-/// # Errors
-///
-/// As [`open`].
-pub fn head_of(store: Arc<EmbeddedStore>, options: HeadOptions) -> Result<TextHead, Error> {
-    if options.experts.contains(&Expert::Outside) {
-        return Ok(from_embedded_store(store)?.head(options)?);
-    }
-    let (run, tokenizer) = training_of(&*store)?;
-    Ok(TextHead::from_store(
-        store,
-        tokenizer,
-        run.learner,
-        options,
-    )?)
-}
-
-/// Opens the nodes of an embedded store: over its index if it has one that can be used, and in
-/// memory otherwise.
-///
-/// # Errors
-///
-/// [`Error::Engine`] when the store cannot be read.
-pub fn engine_of(store: Arc<EmbeddedStore>) -> Result<Engine, Error> {
-    engine_with(store, OpenOptions::default())
-}
-
-/// Opens the nodes of an embedded store, as [`engine_of`] does, within an amount of memory.
-///
-/// # Errors
-///
-/// As [`open_with`].
-pub fn engine_with(store: Arc<EmbeddedStore>, options: OpenOptions) -> Result<Engine, Error> {
-    match engine_over(Arc::clone(&store), options) {
-        Err(Error::Engine(EngineError::LoadMemoryFull { limit, .. })) => {
-            // What was loaded is gone again. Less memory for sorting makes it slower, and no other.
-            let sort_bytes = (limit / 2).clamp(LEAST_SORT_BYTES, MOST_SORT_BYTES);
-            let build = BuildOptions::default().with_sort_bytes(sort_bytes);
-            kato_prediction::disk::build(&store, &build)?;
-            engine_over(store, options)
+    /// Opens the knowledge base in a directory; with the feature `mongodb` also the run of a MongoDB,
+    /// by its connection string with `#` and the name of the run: `mongodb://localhost/#wikitext`.
+    ///
+    /// Where `kato index` (or [`index::build`](kato_prediction::disk::build())) has written an index of what
+    /// it holds, it is asked over that: opening takes milliseconds, and only what is asked for is read. What
+    /// was learned after the index was written is loaded into memory; without an index, all of it is.
+    ///
+    /// A knowledge base that is damaged is refused: what it would answer without the lost part is not
+    /// what was learned. [`damage_policy`](Self::damage_policy) allows the commit before. Damage that loses
+    /// nothing is told by [`PatternStore::recovered`] of the engine's store.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::Store`] when there is none, it is damaged or cannot be read, and when another holds the
+    ///   right to write;
+    /// * [`Error::NotTrained`], [`Error::Tokenizer`] and [`Error::OtherTokenizer`] when what it needs for
+    ///   asking is missing, [`Error::Address`] for an address that leads to no knowledge base;
+    /// * within an amount of memory [`Error::Index`] when an index has to be written and cannot be, and
+    ///   [`Error::Engine`] with [`LoadMemoryFull`](EngineError::LoadMemoryFull) when a level does not fit
+    ///   that is in no index. Where an index turns out to be damaged later and what it holds does not fit,
+    ///   reads fail with [`Unreadable`](EngineError::Unreadable).
+    pub fn open(self, kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
+        match Address::of(kb.as_ref())? {
+            Address::Directory(dir) => self.open_embedded(Arc::new(self.embedded(&dir)?)),
+            #[cfg(feature = "mongodb")]
+            Address::Mongodb(databases) => self.open_store(match self.access {
+                Access::Read => Arc::new(databases.open_read_only()?),
+                Access::Write => Arc::new(databases.open()?),
+            }),
         }
-        opened => opened,
     }
-}
 
-/// Opens the nodes of an embedded store over the index that there is.
-fn engine_over(store: Arc<EmbeddedStore>, options: OpenOptions) -> Result<Engine, Error> {
-    // What cannot be used is passed over: the answers are the same without it.
-    let index = kato_prediction::disk::find(&store).index;
-    let nodes: Vec<_> = index.iter().flat_map(StoreIndex::nodes).collect();
-    let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
-    let mut engine = EngineOptions::default();
-    // One user asks, so one question may have all cores.
-    engine.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    engine.max_load_bytes = options.max_memory;
-    Ok(Engine::open_indexed(store, nodes, covered, engine)?)
-}
+    /// Opens the knowledge of any store, which is asked in memory. Whether it may learn is the store's to
+    /// say.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_store(self, store: Arc<dyn PatternStore>) -> Result<Hierarchy, Error> {
+        let (run, tokenizer) = training_of(&*store)?;
+        let engine = Engine::open_with(store, self.engine_options())?;
+        Ok(Hierarchy::new(engine, tokenizer, run.learner)?)
+    }
 
-/// Opens the knowledge of any store for questions, as [`open`] does that of a directory.
-///
-/// # Errors
-///
-/// As [`open`].
-pub fn from_store(store: Arc<dyn PatternStore>) -> Result<Hierarchy, Error> {
-    let (run, tokenizer) = training_of(&*store)?;
-    Ok(Hierarchy::new(
-        Engine::open(store)?,
-        tokenizer,
-        run.learner,
-    )?)
+    /// Opens the knowledge of an embedded store as that of its directory: over its index, if it has one.
+    /// Whether it may learn depends on how the store was opened.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_embedded(self, store: Arc<EmbeddedStore>) -> Result<Hierarchy, Error> {
+        let (run, tokenizer) = training_of(&*store)?;
+        let engine = self.open_engine(store)?;
+        Ok(Hierarchy::new(engine, tokenizer, run.learner)?)
+    }
+
+    /// Opens the nodes of an embedded store alone, which need no tokenizer: over its index if it has one
+    /// that can be used, and in memory otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), [`Error::Engine`] when the store cannot be read.
+    pub fn open_engine(self, store: Arc<EmbeddedStore>) -> Result<Engine, Error> {
+        match self.engine_over(Arc::clone(&store)) {
+            Err(Error::Engine(EngineError::LoadMemoryFull { limit, .. })) => {
+                // What was loaded is gone again. Less memory for sorting makes it slower, and no other.
+                let sort_bytes = (limit / 2).clamp(LEAST_SORT_BYTES, MOST_SORT_BYTES);
+                let build = BuildOptions::default().with_sort_bytes(sort_bytes);
+                kato_prediction::disk::build(&store, &build)?;
+                self.engine_over(store)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Counts the patterns of the knowledge base in a directory for a [`TextHead`], and opens nothing
+    /// else of it, unless KATO's predictions are among the experts: no index, and nothing is loaded for
+    /// predictions. Answers are those of `open(kb)?.head(options)`.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_head(self, kb: impl AsRef<Path>, options: HeadOptions) -> Result<TextHead, Error> {
+        match Address::of(kb.as_ref())? {
+            Address::Directory(dir) => self.open_head_of(Arc::new(self.embedded(&dir)?), options),
+            #[cfg(feature = "mongodb")]
+            Address::Mongodb(_) => Ok(self.open(kb)?.head(options)?),
+        }
+    }
+
+    /// Counts the patterns of an embedded store, as [`open_head`](Self::open_head) does those of a
+    /// directory.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_head_of(
+        self,
+        store: Arc<EmbeddedStore>,
+        options: HeadOptions,
+    ) -> Result<TextHead, Error> {
+        if options.experts.contains(&Expert::Outside) {
+            return Ok(self.open_embedded(store)?.head(options)?);
+        }
+        let (run, tokenizer) = training_of(&*store)?;
+        let head = TextHead::from_store(store, tokenizer, run.learner, options);
+        Ok(head?)
+    }
+
+    /// Creates a knowledge base in a directory that is new or empty, which has learned nothing yet, and
+    /// opens it for writing: with the rules of this learner, which it keeps.
+    ///
+    /// [`Training`](crate::Training) goes on in it with the same rules.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] when the directory holds something, or cannot be written.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let kb = folder.path().join("kb");
+    /// use kato::{HierarchicalConceptLearner, OpenOptions};
+    ///
+    /// let rules = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2()).build()?;
+    /// let empty = OpenOptions::new().create(&kb, &rules)?;
+    /// assert_eq!(empty.nodes().len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn create(
+        self,
+        kb: impl AsRef<Path>,
+        learner: &HierarchicalConceptLearner,
+    ) -> Result<Hierarchy, Error> {
+        let configuration = RunConfiguration::from_learner(learner).to_json();
+        let names = learner.node_names();
+        self.open_embedded(Arc::new(EmbeddedStore::create(
+            kb.as_ref(),
+            &names,
+            configuration,
+        )?))
+    }
+
+    /// Opens what a training has taught, with the tokenizer that it had.
+    pub(crate) fn open_knowledge(
+        self,
+        knowledge: Knowledge,
+        learner: &HierarchicalConceptLearner,
+    ) -> Result<Hierarchy, Error> {
+        let engine = match knowledge {
+            Knowledge::Directory(dir) => self.open_engine(Arc::new(self.embedded(&dir)?))?,
+            Knowledge::Store(store) => Engine::open_with(store, self.engine_options())?,
+        };
+        let settings = learner.config().clone();
+        Ok(Hierarchy::new(
+            engine,
+            learner.shared_tokenizer(),
+            settings,
+        )?)
+    }
+
+    /// Opens the store in a directory.
+    fn embedded(self, dir: &Path) -> Result<EmbeddedStore, StoreError> {
+        match self.access {
+            Access::Read => EmbeddedStore::open_read_only_with(dir, self.damage_policy),
+            Access::Write => {
+                let options = EmbeddedOptions::default().with_damage_policy(self.damage_policy);
+                EmbeddedStore::open_with(dir, options)
+            }
+        }
+    }
+
+    /// Opens the nodes of an embedded store over the index that there is.
+    fn engine_over(self, store: Arc<EmbeddedStore>) -> Result<Engine, Error> {
+        // What cannot be used is passed over: the answers are the same without it.
+        let index = kato_prediction::disk::find(&store).index;
+        let nodes: Vec<_> = index.iter().flat_map(StoreIndex::nodes).collect();
+        let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
+        let options = self.engine_options();
+        Ok(Engine::open_indexed(store, nodes, covered, options)?)
+    }
+
+    /// Returns how the engine is opened.
+    fn engine_options(self) -> EngineOptions {
+        let mut options = EngineOptions::default();
+        // One user asks, so one question may have all cores.
+        options.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        options.max_load_bytes = self.max_memory;
+        options
+    }
 }
 
 /// Returns how a store was trained, before its patterns are loaded, which may take long.

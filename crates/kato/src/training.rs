@@ -1,24 +1,24 @@
-//! Training in a call: from a source into a directory, the nodes of a server or a MongoDB, begun or
-//! gone on with.
+//! Training in a call: from a source into a directory, memory, any store or backend, the nodes of a server
+//! or a MongoDB, begun or gone on with.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use kato_hierarchy::Hierarchy;
 use kato_learner::HierarchicalConceptLearner;
-use kato_learner::config::Recording;
-use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
-use kato_runs::{Destination, Start, TrainingRun};
+use kato_learner::config::{DEFAULT_CHUNK_SIZES, Recording};
+use kato_loader::{
+    Document, Records, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+};
+use kato_runs::{Destination, RunsError, Start, TrainingRun};
 use kato_scheduler::{
-    RunConfiguration, StopSignal, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
+    Backend, RunConfiguration, StopSignal, TrainError, TrainingEvent, TrainingOptions,
+    TrainingReport, loader_at_checkpoint, train_parallel_with,
 };
 use kato_tokenizer::Tokenizer;
 
-use crate::Error;
-
-/// Chunk sizes of the levels where nothing else is said: phrases of five tokens, seven phrases,
-/// nine of those.
-const CHUNK_SIZES: [usize; 3] = [5, 7, 9];
+use crate::{Error, OpenOptions};
 
 /// A training run: what is learned, how, where to, and who hears of it.
 ///
@@ -45,7 +45,7 @@ const CHUNK_SIZES: [usize; 3] = [5, 7, 9];
 /// ```
 #[must_use = "a training does nothing until it is run"]
 pub struct Training<'a> {
-    destination: Destination,
+    goal: Goal<'a>,
     corpus: StreamingDatasetLoaderBuilder,
     chunk_sizes: Vec<usize>,
     tokenizer: Option<Arc<dyn Tokenizer>>,
@@ -53,17 +53,94 @@ pub struct Training<'a> {
     learner: Option<HierarchicalConceptLearner>,
     split: Option<Split>,
     options: TrainingOptions,
-    listeners: Vec<Box<dyn FnMut(TrainingEvent) + 'a>>,
+    listeners: Vec<Box<dyn FnMut(TrainingEvent) + Send + 'a>>,
+}
+
+/// What is trained.
+enum Goal<'a> {
+    Destination(Destination),
+    Backend(Box<dyn AnyBackend + 'a>),
+}
+
+/// A [`Backend`], whatever its parts are.
+trait AnyBackend: Send {
+    /// Trains it from its last commit on.
+    fn train(
+        &self,
+        corpus: StreamingDatasetLoaderBuilder,
+        learner: &HierarchicalConceptLearner,
+        options: &TrainingOptions,
+        on_event: &mut dyn FnMut(TrainingEvent),
+    ) -> Result<TrainingReport, Error>;
+}
+
+impl<B: Backend> AnyBackend for &B {
+    fn train(
+        &self,
+        corpus: StreamingDatasetLoaderBuilder,
+        learner: &HierarchicalConceptLearner,
+        options: &TrainingOptions,
+        on_event: &mut dyn FnMut(TrainingEvent),
+    ) -> Result<TrainingReport, Error> {
+        let loader = loader_at_checkpoint(corpus, &self.checkpoint());
+        let mut loader = loader.map_err(of_loader)?;
+        Ok(train_parallel_with(
+            &mut loader,
+            learner,
+            *self,
+            options,
+            on_event,
+        )?)
+    }
+}
+
+/// Tells a corpus that cannot be opened from a run that cannot go on.
+fn of_loader(error: TrainError) -> Error {
+    match error {
+        TrainError::Load(error) => Error::Source(error),
+        error => Error::Train(error),
+    }
 }
 
 impl<'a> Training<'a> {
     /// Creates a run into a directory, which is made when the run begins, or into another
     /// [`Destination`]: GPT-2 tokens, levels of 5, 7 and 9 symbols, nothing to learn from yet.
     pub fn new(destination: impl Into<Destination>) -> Self {
+        Self::into_goal(Goal::Destination(destination.into()))
+    }
+
+    /// Creates a run into the memory of this process; [`run_and_open`](Self::run_and_open) gives back what was
+    /// learned.
+    ///
+    /// ```
+    /// use kato::{GenerationOptions, Training};
+    ///
+    /// let tales = ["the cat sleeps on the mat", "the dog sleeps on the rug"];
+    /// let (hierarchy, report) = Training::in_memory()
+    ///     .with_documents("tales", tales)
+    ///     .with_chunk_sizes([3, 2])
+    ///     .run_and_open()?;
+    /// assert_eq!(report.documents_processed, 2);
+    /// let generation = hierarchy.generate("the dog", &GenerationOptions::default())?;
+    /// assert_eq!(generation.text, " sleeps on the rug");
+    /// # Ok::<(), kato::Error>(())
+    /// ```
+    pub fn in_memory() -> Self {
+        Self::new(Destination::in_memory())
+    }
+
+    /// Creates a run into a backend of one's own, which was made for the learner's nodes and with its
+    /// configuration ([`RunConfiguration`]); [`with_learner`](Self::with_learner) sets that learner. The run goes
+    /// on where the backend's checkpoint ends.
+    pub fn into_backend<B: Backend>(backend: &'a B) -> Self {
+        Self::into_goal(Goal::Backend(Box::new(backend)))
+    }
+
+    fn into_goal(goal: Goal<'a>) -> Self {
         Self {
-            destination: destination.into(),
+            goal,
             corpus: StreamingDatasetLoader::builder(),
-            chunk_sizes: CHUNK_SIZES.to_vec(),
+            chunk_sizes: DEFAULT_CHUNK_SIZES.to_vec(),
             tokenizer: None,
             recording: Recording::default(),
             learner: None,
@@ -81,6 +158,28 @@ impl<'a> Training<'a> {
     /// paragraphs. To go on with a run, name the same sources in the same way.
     pub fn with_source(mut self, source: impl AsRef<Path>) -> Self {
         self.corpus = self.corpus.with_input(source);
+        self
+    }
+
+    /// Adds documents that a program makes itself, under a name: anything that iterates over texts, or over
+    /// pairs of names and texts. To go on with a run, give the same ones again.
+    pub fn with_documents<I>(mut self, name: impl Into<String>, documents: I) -> Self
+    where
+        I: IntoIterator<Item: Into<Document> + 'static>,
+        I::IntoIter: Send + 'static,
+    {
+        self.corpus = self.corpus.with_documents(name, documents);
+        self
+    }
+
+    /// Adds a source of one's own, under a name, whose records are found by number: it is shuffled, cut into
+    /// shards and gone on with like a file.
+    pub fn with_records(
+        mut self,
+        name: impl Into<String>,
+        records: impl Records + 'static,
+    ) -> Self {
+        self.corpus = self.corpus.with_records(name, records);
         self
     }
 
@@ -142,7 +241,7 @@ impl<'a> Training<'a> {
     /// Calls a function with everything that happens, on the thread that called [`run`](Self::run);
     /// [`TrainingEvent::Committed`] tells how much of the corpus is safe by now. Functions that were
     /// set before, and a progress bar, hear it first.
-    pub fn on_event(mut self, on_event: impl FnMut(TrainingEvent) + 'a) -> Self {
+    pub fn on_event(mut self, on_event: impl FnMut(TrainingEvent) + Send + 'a) -> Self {
         self.listeners.push(Box::new(on_event));
         self
     }
@@ -155,11 +254,32 @@ impl<'a> Training<'a> {
         self.on_event(move |event| progress.show(&event))
     }
 
+    /// Trains as [`run`](Self::run) does, and opens what was learned: for reading where it lies in a directory
+    /// or a MongoDB; in memory, and in a store that may be written, it learns as well.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run) and [`open`](crate::open()); [`Error::Run`] for the nodes of a server and for a
+    /// backend, which cannot be opened here: what was learned is safe with them.
+    pub fn run_and_open(self) -> Result<(Hierarchy, TrainingReport), Error> {
+        let (run, learner, report) = self.train()?;
+        let run = run.ok_or_else(|| RunsError::Unsupported {
+            run: "into a backend".to_owned(),
+            action: "opened",
+            reason: "only its backend knows what it has learned",
+        })?;
+        let hierarchy = OpenOptions::new().open_knowledge(run.into_knowledge()?, &learner)?;
+        Ok((hierarchy, report))
+    }
+
     /// Trains until the corpus is read, [`with_stop`](Self::with_stop) says so, or something goes
     /// wrong. A run that is complete learns nothing more.
     ///
     /// Where the newest commit of the knowledge base is damaged and the one before is whole, it goes
     /// back to that one, tells a [`TrainingEvent::Notice`], and learns again what is lost.
+    ///
+    /// It blocks for as long as that takes: in async code run it on a thread that may block, and keep a
+    /// [`stop_on_drop`](StopSignal::stop_on_drop) where it is waited for.
     ///
     /// # Errors
     ///
@@ -169,6 +289,20 @@ impl<'a> Training<'a> {
     /// ([`OtherCorpus`](kato_scheduler::TrainError::OtherCorpus)); [`Error::Store`]. What was
     /// committed before is safe: call it again.
     pub fn run(self) -> Result<TrainingReport, Error> {
+        Ok(self.train()?.2)
+    }
+
+    /// Trains; returns the run, if it is one into a destination, and the learner.
+    fn train(
+        self,
+    ) -> Result<
+        (
+            Option<TrainingRun>,
+            HierarchicalConceptLearner,
+            TrainingReport,
+        ),
+        Error,
+    > {
         let learner = match self.learner {
             Some(learner) => learner,
             None => {
@@ -184,40 +318,52 @@ impl<'a> Training<'a> {
         if let Some(split) = self.split {
             corpus = corpus.with_split(split);
         }
-        let configuration = RunConfiguration::from_learner(&learner).with_split(self.split);
-        let (mut run, mut loader) = TrainingRun::open(
-            self.destination,
-            &learner,
-            &configuration,
-            Start::NewOrResume,
-            |position| {
-                position.loader(corpus).map_err(|error| match error {
-                    TrainError::Load(error) => Error::Source(error),
-                    error => Error::Train(error),
-                })
-            },
-        )?;
         let mut listeners = self.listeners;
         let mut on_event = |event: TrainingEvent| {
             for listener in &mut listeners {
                 listener(event.clone());
             }
         };
+        let destination = match self.goal {
+            Goal::Destination(destination) => destination,
+            Goal::Backend(backend) => {
+                let report = backend.train(corpus, &learner, &self.options, &mut on_event)?;
+                return Ok((None, learner, report));
+            }
+        };
+        let configuration = RunConfiguration::from_learner(&learner).with_split(self.split);
+        let (mut run, mut loader) = TrainingRun::open(
+            destination,
+            &learner,
+            &configuration,
+            Start::NewOrResume,
+            |position| position.loader(corpus).map_err(of_loader),
+        )?;
         if let Some(recovery) = run.store().and_then(|store| store.recovered()) {
             let text = recovery.to_string();
             on_event(TrainingEvent::Notice { text });
         }
-        Ok(run.train(&mut loader, &learner, &self.options, on_event)?)
+        let report = run.train(&mut loader, &learner, &self.options, on_event)?;
+        Ok((Some(run), learner, report))
     }
 }
 
 impl fmt::Debug for Training<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Training")
-            .field("destination", &self.destination)
+            .field("goal", &self.goal)
             .field("chunk_sizes", &self.chunk_sizes)
             .field("split", &self.split)
             .field("options", &self.options)
             .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Goal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Destination(destination) => destination.fmt(f),
+            Self::Backend(_) => f.write_str("Backend"),
+        }
     }
 }

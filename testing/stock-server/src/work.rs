@@ -50,6 +50,8 @@ impl Work<'_> {
             time,
             unique_id: Some(format!("obs-{:024x}{:08x}", self.request, time)),
             auto_learned_pattern: learned.filter(|name| !name.is_empty()),
+            // No vectors are searched for, and 6.3 says so.
+            vector_search: self.world.generation().is_newest().then_some(None),
         })
     }
 

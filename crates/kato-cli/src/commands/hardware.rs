@@ -116,7 +116,9 @@ fn run(args: &Args) -> Result<()> {
     // A cancelled analysis has a profile, too, in which the rest is unknown.
     ensure!(!is_interrupted(), "interrupted before all was measured");
 
-    let workload = Workload::new(args.samples, args.chunk_size, args.levels)
+    let workload = Workload::of_samples(args.samples)
+        .with_chunk_size(args.chunk_size)
+        .with_levels(args.levels)
         .with_tokens_per_sample(args.tokens);
     let mut backends = vec![Backend::Embedded];
     backends.extend(args.mongodb.as_ref().map(|_| Backend::MongoDb));

@@ -63,7 +63,7 @@ impl TrainedRun {
     ///
     /// When it cannot be read.
     pub(crate) fn engine(&self) -> Result<Engine> {
-        Ok(kato::engine_of(Arc::clone(&self.store))?)
+        Ok(kato::OpenOptions::new().open_engine(Arc::clone(&self.store))?)
     }
 
     /// Returns the documents of the training, and those that it has not seen: `unseen`, or else

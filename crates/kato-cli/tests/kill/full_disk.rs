@@ -32,9 +32,13 @@ fn a_full_disk_loses_nothing_that_was_committed() {
             .unwrap();
         assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
         let message = stderr(&output);
-        assert!(message.contains("no space left while writing"), "{message}");
         assert!(
-            message.contains("everything committed is safe; free some space and resume"),
+            message.contains("the limit on the size of files was reached while writing"),
+            "{message}"
+        );
+        assert!(
+            message
+                .contains("everything committed is safe; raise the limit (`ulimit -f`) and resume"),
             "{message}"
         );
         let now = place.committed("kb").unwrap();

@@ -224,9 +224,9 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
                 return Failure::new(
                     Meaning::Refused,
                     ClientError::Validation {
+                        status,
                         method,
                         path,
-                        status,
                         details,
                     },
                 );
@@ -268,14 +268,14 @@ fn faults(status: u16, detail: &Value) -> Option<Vec<ValidationDetail>> {
     let errors = detail.get("validation_errors")?.as_object()?;
     let fault = |(setting, text): (&String, &Value)| ValidationDetail {
         kind: "value_error".to_owned(),
-        loc: vec!["config".into(), setting.clone().into()],
+        loc: vec!["body".into(), "config".into(), setting.as_str().into()],
         msg: text
             .as_str()
             .map_or_else(|| text.to_string(), str::to_owned),
         input: Value::Null,
         ctx: None,
     };
-    (status == 400).then(|| errors.iter().map(fault).collect())
+    (status == 400 && !errors.is_empty()).then(|| errors.iter().map(fault).collect())
 }
 
 /// Returns the pattern that a server has retired. Only its documents say in which key it is named, so

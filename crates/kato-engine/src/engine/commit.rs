@@ -36,11 +36,13 @@ impl PendingCommit {
     /// Waits for the turn and takes what all nodes have pending.
     pub(super) fn begin(shared: &Arc<Shared>) -> Self {
         let turn = CommitTurn::acquire(shared);
+        let whole = shared.between_steps();
         // Node by node: what is learned meanwhile is in this commit or in the next. From the top
         // down, so that no commit holds a pattern whose parts are only in the next one.
         let parts = shared.nodes.iter().rev();
         let mut parts: Vec<_> = parts.map(|cell| cell.write().begin_commit()).collect();
         parts.reverse();
+        drop(whole);
         Self {
             parts,
             turn,
@@ -162,6 +164,7 @@ impl Shared {
     /// store keeps its own.
     pub(crate) fn clear(self: &Arc<Self>, checkpoint: Option<Value>) -> Result<(), EngineError> {
         let _turn = CommitTurn::acquire(self);
+        let _whole = self.between_steps();
         // All nodes at once, so that no learn is forgotten in the store alone. This cannot
         // deadlock: everybody else locks one node at a time.
         let mut memories: Vec<_> = self.nodes.iter().map(|cell| cell.write()).collect();

@@ -134,7 +134,7 @@ impl Lesson {
     }
 
     /// Checks that every number is one that a store keeps.
-    pub(super) fn check_values(&self) -> Result<(), EngineError> {
+    pub(crate) fn check_values(&self) -> Result<(), EngineError> {
         self.emotives.iter().try_for_each(check_emotives)?;
         let is_invalid = |(_, elements): &(VectorName, Vec<f64>)| {
             elements.iter().any(|element| !element.is_finite())
@@ -146,7 +146,7 @@ impl Lesson {
     }
 
     /// Borrows the lesson in the form that sessions teach.
-    pub(super) fn borrowed(&self) -> LessonRef<'_> {
+    pub(crate) fn borrowed(&self) -> LessonRef<'_> {
         LessonRef {
             events: &self.events,
             emotives: &self.emotives,
@@ -194,7 +194,7 @@ impl<'a> LessonRef<'a> {
     }
 
     /// Computes what needs no lock; `None` if there are too few symbols for a pattern.
-    pub(super) fn prepare(&self, limits: &AttributeLimits) -> Option<Prepared<'a>> {
+    pub(crate) fn prepare(&self, limits: &AttributeLimits) -> Option<Prepared<'a>> {
         let n_symbols = self.events.iter().map(Event::len).sum();
         if n_symbols < MIN_SYMBOLS {
             return None;

@@ -11,7 +11,7 @@ use crate::HardwareError;
 /// ```
 /// use kato_hardware::prediction::{Backend, Workload};
 ///
-/// let workload = Workload::new(1_000_000, 8, 4)
+/// let workload = Workload::of_samples(1_000_000).with_chunk_size(8).with_levels(4)
 ///     .with_tokens_per_sample(120)
 ///     .with_backend(Backend::MongoDb);
 /// assert_eq!(workload.calls(), [15, 2, 1, 0]);
@@ -21,9 +21,9 @@ use crate::HardwareError;
 pub struct Workload {
     /// Number of samples.
     pub dataset_size: u64,
-    /// Symbols of a pattern, on every level.
+    /// Symbols of a pattern, on every level. Default 8.
     pub chunk_size: usize,
-    /// Number of levels.
+    /// Number of levels. Default 4.
     pub num_nodes: usize,
     /// Tokens of a sample. Default 100, about what rows of WikiText have.
     pub tokens_per_sample: u64,
@@ -53,17 +53,31 @@ const SHORTEST_CHUNK: u64 = 3;
 const SHORTEST_TAIL: u64 = 2;
 
 impl Workload {
-    /// Creates a training of samples of 100 tokens into the embedded store.
+    /// Creates a training of so many samples of 100 tokens, into the embedded store.
     #[must_use]
-    pub fn new(dataset_size: u64, chunk_size: usize, num_nodes: usize) -> Self {
+    pub fn of_samples(dataset_size: u64) -> Self {
         Self {
             dataset_size,
-            chunk_size,
-            num_nodes,
+            chunk_size: 8,
+            num_nodes: 4,
             tokens_per_sample: 100,
             bytes_per_token: 4.3,
             backend: Backend::default(),
         }
+    }
+
+    /// Sets the symbols of a pattern, on every level, from 2 to 10,000.
+    #[must_use]
+    pub fn with_chunk_size(mut self, symbols: usize) -> Self {
+        self.chunk_size = symbols;
+        self
+    }
+
+    /// Sets the number of levels, from 1 to 64.
+    #[must_use]
+    pub fn with_levels(mut self, levels: usize) -> Self {
+        self.num_nodes = levels;
+        self
     }
 
     /// Sets the tokens of a sample, from 1 to 10 million.
@@ -178,7 +192,9 @@ mod tests {
     #[test]
     fn tails_are_learned_where_they_are_long_enough() {
         let calls = |tokens, chunk, levels| {
-            Workload::new(1, chunk, levels)
+            Workload::of_samples(1)
+                .with_chunk_size(chunk)
+                .with_levels(levels)
                 .with_tokens_per_sample(tokens)
                 .calls()
         };
@@ -198,19 +214,22 @@ mod tests {
     fn sizes_that_no_training_has_are_refused_with_what_would_do() {
         let refused = [
             (
-                Workload::new(0, 8, 4),
+                Workload::of_samples(0).with_chunk_size(8).with_levels(4),
                 "dataset_size is 0: give 1 to 10^12 samples",
             ),
             (
-                Workload::new(1, 1, 4),
+                Workload::of_samples(1).with_chunk_size(1).with_levels(4),
                 "chunk_size is 1: give 2 to 10,000 symbols",
             ),
             (
-                Workload::new(1, 8, 0),
+                Workload::of_samples(1).with_chunk_size(8).with_levels(0),
                 "num_nodes is 0: give 1 to 64 levels",
             ),
             (
-                Workload::new(1, 8, 4).with_bytes_per_token(f64::NAN),
+                Workload::of_samples(1)
+                    .with_chunk_size(8)
+                    .with_levels(4)
+                    .with_bytes_per_token(f64::NAN),
                 "bytes_per_token is NaN: give 0.1 to 1,000 bytes",
             ),
         ];

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kato_hardware::HardwareProfile;
 use kato_hardware::figure::Method;
+use kato_hardware::prediction::Workload;
 use kato_test_needs::pass_over;
 
 use crate::support::{assert_empty, reason, short};
@@ -30,7 +31,7 @@ fn assert_unknown(profile: &HardwareProfile, expected: &str) {
         benchmarks.naming.tokens_one_core.known().is_some(),
         "the rest is measured"
     );
-    let prediction = profile.predict_bottleneck(1000, 8, 4).unwrap();
+    let prediction = profile.predict(&Workload::of_samples(1000)).unwrap();
     assert!(prediction.samples_per_second.reason().is_some());
 }
 

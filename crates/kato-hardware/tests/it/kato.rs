@@ -48,7 +48,10 @@ fn a_known_delay_is_recovered() {
     let health = profile.benchmarks.kato.health_latency.known().unwrap();
     assert!((5_000.0..8_000.0).contains(&health.value), "{health:?}");
     assert!(health.validity.samples >= 3);
-    let workload = Workload::new(1000, 8, 4).with_backend(Backend::Kato);
+    let workload = Workload::of_samples(1000)
+        .with_chunk_size(8)
+        .with_levels(4)
+        .with_backend(Backend::Kato);
     let prediction = profile.predict(&workload).unwrap();
     // 16 calls a sample, twice the delay each.
     assert_eq!(prediction.calls.iter().sum::<u64>(), 16);

@@ -85,7 +85,10 @@ fn figures_are_measured_in_a_database_that_is_gone_afterwards() {
         assert!(figure.value > 0.0);
     }
     assert_eq!(databases(&uri), before);
-    let workload = Workload::new(1000, 8, 4).with_backend(Backend::MongoDb);
+    let workload = Workload::of_samples(1000)
+        .with_chunk_size(8)
+        .with_levels(4)
+        .with_backend(Backend::MongoDb);
     assert!(
         profile
             .predict(&workload)

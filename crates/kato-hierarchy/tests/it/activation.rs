@@ -36,7 +36,7 @@ fn a_complete_chunk_goes_up_as_its_own_name_and_levels_keep_the_pace_of_training
     assert_eq!((pairs.state.len(), pairs.is_complete), (1, false));
     assert_eq!((chunks.chunk_idx, pairs.chunk_idx), (Some(1), Some(1)));
     assert!(activation.is_current(tokens) && !activation.is_current(pairs));
-    assert!(!pairs.predictions.predictions.is_empty());
+    assert!(pairs.best().is_some());
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn ensembles_go_up_as_one_event_and_stale_levels_say_so() {
     let activation = hierarchy
         .activate("a b c never heard of", &options)
         .unwrap();
-    assert!(activation.levels[0].predictions.predictions.is_empty());
+    assert!(activation.levels[0].ranked().is_empty());
     assert_eq!(activation.levels[0].chunk_idx, Some(1));
     assert_eq!(activation.levels[1].chunk_idx, Some(0));
     assert!(!activation.is_current(&activation.levels[1]));

@@ -52,7 +52,7 @@ fn every_pattern_of_every_level_is_the_text_it_was_learned_from() {
         let activation = hierarchy
             .activate(document, &ActivationOptions::default())
             .unwrap();
-        let top = &activation.levels[2].predictions.predictions[0];
+        let top = &activation.levels[2].ranked()[0];
         assert_eq!(hierarchy.unravel(2, &top.name).unwrap().text, document);
         let middle = hierarchy.unravel_events(2, &top.sequence[1..3]).unwrap();
         let words: Vec<&str> = document.split(' ').collect();
@@ -66,7 +66,7 @@ fn a_future_of_level_1_never_shows_names() {
     let activation = hierarchy
         .activate("a b c", &ActivationOptions::default())
         .unwrap();
-    let predictions = &activation.levels[1].predictions.predictions;
+    let predictions = activation.levels[1].ranked();
     assert!(!predictions.is_empty());
     for prediction in predictions {
         let future = hierarchy.unravel_events(1, &prediction.future).unwrap();

@@ -2,12 +2,15 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::StreamingDatasetLoaderBuilder;
+use crate::document::Document;
 use crate::inputs::Input;
 use crate::interrupt::Awaited;
 use crate::mixture::WhenExhausted;
 use crate::options::{Compression, Format, Quoting, TextUnit};
+use crate::own_records::Records;
 #[cfg(feature = "remote")]
 use crate::remote;
 
@@ -54,6 +57,47 @@ impl StreamingDatasetLoaderBuilder {
     ) -> Self {
         self.inputs
             .push(Input::Reader(name.into(), Box::new(Awaited(reader))));
+        self
+    }
+
+    /// Adds documents that a program makes itself, under a name: anything that iterates over texts, or over
+    /// names and texts.
+    ///
+    /// ```
+    /// use kato_loader::StreamingDatasetLoader;
+    ///
+    /// let letters = (1..=3).map(|number| (format!("letter {number}"), "dear reader".repeat(number)));
+    /// let loader = StreamingDatasetLoader::builder().with_documents("letters", letters).build()?;
+    /// let ids: Result<Vec<_>, _> = loader.map(|document| Ok(document?.id.to_string())).collect();
+    /// assert_eq!(ids?, ["letter 1", "letter 2", "letter 3"]);
+    /// # Ok::<(), kato_loader::LoadError>(())
+    /// ```
+    ///
+    /// They are read once, on a thread that may block; resuming takes a new iterator of the same documents
+    /// from its beginning, and passes over what was read before. What can be read from any record on
+    /// is better given as [`Records`].
+    #[must_use]
+    pub fn with_documents<I>(mut self, name: impl Into<String>, documents: I) -> Self
+    where
+        I: IntoIterator<Item: Into<Document> + 'static>,
+        I::IntoIter: Send + 'static,
+    {
+        let documents = documents.into_iter().map(Into::into);
+        self.inputs
+            .push(Input::Documents(name.into(), Box::new(documents)));
+        self
+    }
+
+    /// Adds a source of one's own, under a name, which is read as a file is: in any order, in shards, by
+    /// several threads, from any record on.
+    #[must_use]
+    pub fn with_records(
+        mut self,
+        name: impl Into<String>,
+        records: impl Records + 'static,
+    ) -> Self {
+        self.inputs
+            .push(Input::Records(name.into(), Arc::new(records)));
         self
     }
 

@@ -12,7 +12,6 @@ use crate::chunk::{Chunk, Outcome};
 use crate::cursor::{Mark, Position};
 use crate::document::Place;
 use crate::extent::Extent;
-use crate::options::Format;
 use crate::records::{RecordReader, Sink, Step};
 use crate::workers::{ChunkStream, Workers};
 
@@ -175,8 +174,8 @@ impl Sequential {
         // A part of lines ends with the line that reaches its end, so a reader that stopped before
         // it has met the end of the file.
         let is_short = part.end == u64::MAX || read_to.byte_offset < part.end;
-        if corpus.files[file].format() == Format::Parquet {
-            // Its ends are rows. Whether the file has changed was checked when it was opened.
+        if corpus.files[file].is_numbered() {
+            // Its ends are records. Whether the file has changed was checked when it was opened.
             *position = at(
                 file,
                 Mark {
@@ -209,7 +208,8 @@ impl Sequential {
         }
     }
 
-    /// Moves the position over at most `records` rows of Parquet files without decoding them;
+    /// Moves the position over at most `records` records that are found by number, as those of Parquet
+    /// files, without decoding them;
     /// returns how many.
     ///
     /// Stops at the first file of another format, whose records cannot be counted without reading
@@ -224,13 +224,13 @@ impl Sequential {
         // In a shard, rows that belong to others lie between those that count; and with a part
         // open, its reader would stay behind the position.
         while let Some((file, mark)) = in_file(corpus, *position)
-            && corpus.files[file].format() == Format::Parquet
+            && corpus.files[file].is_numbered()
             && corpus.selection.shard.is_none()
             && self.current.is_none()
             && passed < records
         {
-            let parquet = corpus.files[file].parquet(&corpus.selection);
-            let n_rows = parquet.map_err(|fault| (file, fault))?.n_rows();
+            let n_rows = corpus.files[file].n_records(&corpus.selection);
+            let n_rows = n_rows.map_err(|fault| (file, fault))?;
             let step = n_rows.saturating_sub(mark.record).min(records - passed);
             passed += step;
             self.has_records |= step > 0;
@@ -292,9 +292,9 @@ impl Sequential {
         let is_between = std::mem::take(&mut self.is_between);
         let is_parallel = workers.is_some();
         let parts = self.parts_of(corpus, file, is_parallel)?;
-        let reached = match corpus.files[file].format() {
-            Format::Parquet => mark.record,
-            _ => mark.byte_offset,
+        let reached = match corpus.files[file].is_numbered() {
+            true => mark.record,
+            false => mark.byte_offset,
         };
         // The end alone decides: a long line may have reached over several parts, which then hold
         // no record.

@@ -13,6 +13,7 @@ use crate::cursor::{Position, RecordKey};
 use crate::document::Place;
 use crate::error::LoadError;
 use crate::extent::Extent;
+use crate::order::Shard;
 use crate::permutation::{Permutation, hash};
 use crate::records::Sink;
 use crate::workers::{ChunkStream, Workers};
@@ -119,6 +120,14 @@ impl Shuffled {
             };
             blocks.extend(parts.into_iter().map(|extent| Block { file, extent }));
         }
+        // Each shard takes every n-th window, so there are to be as many windows at least.
+        let text_bytes = blocks.iter().map(|block| block.extent.text_bytes);
+        let text_bytes = text_bytes.fold(0, u64::saturating_add);
+        let n_shards = corpus.selection.shard.map_or(1, Shard::count);
+        let window_bytes = match n_shards {
+            1 => window_bytes,
+            n_shards => window_bytes.min((text_bytes / n_shards).max(1)),
+        };
         let order = Permutation::new((blocks.len() as u64).max(1), &[seed, epoch, BLOCKS]);
         let mut bounds = vec![0];
         let mut bytes_before = vec![0];

@@ -1,6 +1,8 @@
 //! Opens the records of a part of a file.
 
-use super::InputFile;
+use std::sync::{Arc, PoisonError};
+
+use super::{InputFile, Source};
 use crate::bad_record::Fault;
 use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
@@ -9,6 +11,7 @@ use crate::options::{Compression, CorpusOptions, Format, TextUnit};
 use crate::records::RecordReader;
 use crate::records::csv::CsvReader;
 use crate::records::jsonl::JsonLinesReader;
+use crate::records::own::{IteratorReader, NumberedReader};
 use crate::records::text::TextReader;
 
 impl InputFile {
@@ -22,12 +25,30 @@ impl InputFile {
         extent: Extent,
         mark: Option<Mark>,
     ) -> Result<Box<dyn RecordReader>, Fault> {
-        if self.format == Format::Parquet {
-            let at = mark.unwrap_or(Mark {
-                record: extent.start,
-                ..Mark::default()
-            });
-            return self.parquet(selection)?.reader(extent, at);
+        let numbered = mark.unwrap_or(Mark {
+            record: extent.start,
+            ..Mark::default()
+        });
+        match &self.source {
+            Source::Records(records) => {
+                let records = Arc::clone(records);
+                let reader = NumberedReader::new(records, selection, extent, numbered);
+                return Ok(Box::new(reader));
+            }
+            Source::Documents(documents) => {
+                let taken = documents
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take();
+                let gone = || std::io::Error::other("documents of an iterator are read once only");
+                let documents = taken.ok_or_else(|| Fault::unreadable(gone()))?;
+                let mark = mark.unwrap_or_default();
+                return Ok(Box::new(IteratorReader::new(documents, selection, mark)?));
+            }
+            _ if self.format == Format::Parquet => {
+                return self.parquet(selection)?.reader(extent, numbered);
+            }
+            _ => {}
         }
         let at = mark.unwrap_or_default();
         // A header is read from the top of the file.

@@ -13,12 +13,14 @@ mod hostile;
 mod identity;
 mod inputs;
 mod looks;
+mod own_sources;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod registry;
 #[cfg(feature = "remote")]
 mod remote;
 mod resume;
+mod shards;
 mod split;
 #[cfg(feature = "remote")]
 mod standin;

@@ -65,6 +65,24 @@ async fn works_in_a_session(client: &KatoClient) {
     let changes = Map::from_iter([("recall_threshold".to_owned(), json!(0.5))]);
     client.update_config(changes).await.unwrap();
     assert_eq!(client.config().await.unwrap()["recall_threshold"], 0.5);
+    // Every setting that is wrong is named, and nothing has changed.
+    let wrong = [("recall_threshold", json!(7)), ("persistence", json!("x"))];
+    let wrong = Map::from_iter(wrong.map(|(key, value)| (key.to_owned(), value)));
+    let error = client.update_config(wrong).await.unwrap_err();
+    assert!(!error.may_have_acted());
+    match error {
+        ClientError::Validation {
+            status: 400,
+            details,
+            ..
+        } => {
+            let mut keys: Vec<_> = details.iter().map(|one| one.loc[2].clone()).collect();
+            keys.sort_by_key(ToString::to_string);
+            assert_eq!(keys, ["persistence", "recall_threshold"]);
+        }
+        error => panic!("{error:?}"),
+    }
+    assert_eq!(client.config().await.unwrap()["recall_threshold"], 0.5);
     assert_eq!(client.session_info().await.unwrap().node_id, "n");
     assert!(client.session_exists().await.unwrap());
     let extended = client.extend(Duration::from_secs(90)).await.unwrap();

@@ -12,13 +12,18 @@ fn expected(workload: &Workload) -> Range {
 }
 
 fn embedded() -> Workload {
-    Workload::new(1_000_000, 8, 4)
+    Workload::of_samples(1_000_000)
+        .with_chunk_size(8)
+        .with_levels(4)
 }
 
 #[test]
 fn the_sum_of_measured_costs_is_the_processors_time() {
     // 8 tokens a pattern on one level: 125 calls for 1,000 tokens.
-    let workload = Workload::new(1000, 8, 1).with_tokens_per_sample(1000);
+    let workload = Workload::of_samples(1000)
+        .with_chunk_size(8)
+        .with_levels(1)
+        .with_tokens_per_sample(1000);
     let prediction = predict(&test_fixtures::profile(), &workload);
     assert_eq!(prediction.calls, [125]);
     let loading = 1000.0 * 4.3 * 1.05 / 900e6;
@@ -121,7 +126,9 @@ fn samples_without_a_pattern_for_a_server_have_no_speed() {
 
 #[test]
 fn room_that_is_missing_is_told() {
-    let workload = Workload::new(1_000_000_000, 4, 4);
+    let workload = Workload::of_samples(1_000_000_000)
+        .with_chunk_size(4)
+        .with_levels(4);
     let prediction = predict(&test_fixtures::profile(), &workload);
     assert!(
         prediction.warnings[0].contains("/data has 400.0 GB free"),
@@ -160,7 +167,7 @@ proptest! {
         tokens in 20_u64..20_000,
         backend in prop_oneof![Just(Backend::Embedded), Just(Backend::MongoDb), Just(Backend::Kato)],
     ) {
-        let workload = Workload::new(size, chunk, levels).with_tokens_per_sample(tokens).with_backend(backend);
+        let workload = Workload::of_samples(size).with_chunk_size(chunk).with_levels(levels).with_tokens_per_sample(tokens).with_backend(backend);
         let prediction = predict(&test_fixtures::profile(), &workload);
         let rate = *prediction.samples_per_second.known().unwrap();
         prop_assert!(0.0 < rate.low && rate.low <= rate.expected && rate.expected <= rate.high);
@@ -179,7 +186,7 @@ proptest! {
         tokens in 20_u64..5_000,
     ) {
         let rate = |levels, tokens| {
-            expected(&Workload::new(1000, chunk, levels).with_tokens_per_sample(tokens)).expected
+            expected(&Workload::of_samples(1000).with_chunk_size(chunk).with_levels(levels).with_tokens_per_sample(tokens)).expected
         };
         prop_assert!(rate(levels + 1, tokens) <= rate(levels, tokens));
         prop_assert!(rate(levels, tokens * 2) < rate(levels, tokens));

@@ -5,6 +5,11 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod destinations;
+mod errors;
+mod learning;
+mod opening;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +39,10 @@ fn training<'a>(kb: &Path, source: &Path) -> Training<'a> {
 
 /// Names and frequencies of all patterns.
 fn knowledge(kb: &Path) -> Vec<Vec<(String, u64)>> {
-    let store = EmbeddedStore::open_read_only(kb).unwrap();
+    knowledge_of(&EmbeddedStore::open_read_only(kb).unwrap())
+}
+
+fn knowledge_of(store: &dyn PatternStore) -> Vec<Vec<(String, u64)>> {
     let level = |idx| {
         let patterns = store.scan_frequencies(idx).unwrap().map(Result::unwrap);
         patterns
@@ -139,7 +147,7 @@ fn what_was_not_trained_here_cannot_be_asked() {
     let nowhere = kato::open(place.path().join("kb"));
     assert!(matches!(nowhere, Err(Error::Store(_))), "{nowhere:?}");
     let foreign = MemoryStore::new(&["node0"], serde_json::json!({"by": "somebody else"}));
-    let foreign = kato::from_store(Arc::new(foreign));
+    let foreign = kato::OpenOptions::new().open_store(Arc::new(foreign));
     assert!(
         matches!(foreign, Err(Error::NotTrained { .. })),
         "{foreign:?}"
@@ -163,7 +171,9 @@ fn a_tokenizer_that_is_not_at_hand_is_named() {
         .unwrap();
     let options = TrainingOptions::default();
     train_parallel(&mut loader, &learner, &store, &options, |_event| {}).unwrap();
-    let error = kato::from_store(Arc::new(store)).unwrap_err();
+    let error = kato::OpenOptions::new()
+        .open_store(Arc::new(store))
+        .unwrap_err();
     assert!(
         matches!(error, Error::Tokenizer(_) | Error::OtherTokenizer { .. }),
         "{error:?}"
