@@ -32,6 +32,7 @@
 //! Start with [`build()`], which writes the index of a store beside it, and [`open`], which finds it.
 //!
 //! * [`StoreIndex`] has a [`FrozenIndex`] for every node; [`StoreIndex::check`] reads all of it.
+//! * [`keep`] builds it where that is worth it: [`IndexPolicy`] says where.
 //! * [`find`] also tells of damage, for those who serve; [`remove_stale`] removes what is of no use.
 //! * [`BuildOptions`] has the memory that building may take, and what ends it, [`BuildReport`] what
 //!   came of it.
@@ -46,8 +47,10 @@ mod column;
 mod error;
 mod files;
 mod open;
+mod policy;
 mod writing;
 
 pub use error::IndexFileError;
 pub use open::{FoundIndex, StoreIndex, find, open};
-pub use writing::{BuildOptions, BuildReport, build, remove_stale};
+pub use policy::{IndexPolicy, LOADED_PATTERNS, keep};
+pub use writing::{BuildOptions, BuildProgress, BuildReport, build, remove_stale};

@@ -16,6 +16,7 @@
 //!   [`head`](mod@head), [`probe`]. Every [`Error`] has a class ([`advice`]): what a caller can do about it without reading it.
 
 mod error;
+mod index_policy;
 mod open;
 #[cfg(feature = "progress")]
 mod progress;
@@ -57,6 +58,7 @@ pub use kato_store as store;
 pub use kato_tokenizer as tokenizer;
 
 pub use error::Error;
+pub use index_policy::build_options as index_build_options;
 pub use kato_engine::{Engine, Observation, SessionConfig};
 pub use kato_hierarchy::{
     Activation, ActivationOptions, Generation, GenerationOptions, HeadOptions, Hierarchy, Strategy,
@@ -65,6 +67,7 @@ pub use kato_hierarchy::{
 pub use kato_learner::HierarchicalConceptLearner;
 pub use kato_loader::{Order, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
+pub use kato_prediction::disk::IndexPolicy;
 pub use kato_runs::Destination;
 pub use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
 pub use open::{

@@ -1,6 +1,7 @@
 //! Training in a call: from a source into a directory, the nodes of a server or a MongoDB, begun or
 //! gone on with.
 
+use std::error::Error as _;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +9,8 @@ use std::sync::Arc;
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_prediction::Cancel;
+use kato_prediction::disk::{BuildOptions, IndexFileError, IndexPolicy};
 use kato_runs::{Destination, Start, TrainingRun};
 use kato_scheduler::{
     RunConfiguration, StopSignal, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
@@ -53,6 +56,7 @@ pub struct Training<'a> {
     learner: Option<HierarchicalConceptLearner>,
     split: Option<Split>,
     options: TrainingOptions,
+    index: IndexPolicy,
     listeners: Vec<Box<dyn FnMut(TrainingEvent) + 'a>>,
 }
 
@@ -69,6 +73,7 @@ impl<'a> Training<'a> {
             learner: None,
             split: None,
             options: TrainingOptions::default(),
+            index: IndexPolicy::default(),
             listeners: Vec::new(),
         }
     }
@@ -139,6 +144,16 @@ impl<'a> Training<'a> {
         self
     }
 
+    /// Sets whether the run leaves an index where it has learned much, so that [`open`](crate::open) takes
+    /// milliseconds at once: it does unless this says no. A run that was ended early leaves none.
+    pub fn with_index(mut self, is_wanted: bool) -> Self {
+        self.index = match is_wanted {
+            true => IndexPolicy::Auto,
+            false => IndexPolicy::Never,
+        };
+        self
+    }
+
     /// Calls a function with everything that happens, on the thread that called [`run`](Self::run);
     /// [`TrainingEvent::Committed`] tells how much of the corpus is safe by now. Functions that were
     /// set before, and a progress bar, hear it first.
@@ -180,6 +195,10 @@ impl<'a> Training<'a> {
             }
         };
         let stop = self.options.stop.clone();
+        let cancel = Cancel::when({
+            let stop = stop.clone();
+            move || stop.is_stopped()
+        });
         let mut corpus = self.corpus.with_interrupt(move || stop.is_stopped());
         if let Some(split) = self.split {
             corpus = corpus.with_split(split);
@@ -207,7 +226,23 @@ impl<'a> Training<'a> {
             let text = recovery.to_string();
             on_event(TrainingEvent::Notice { text });
         }
-        Ok(run.train(&mut loader, &learner, &self.options, on_event)?)
+        let report = run.train(&mut loader, &learner, &self.options, &mut on_event)?;
+        if report.complete {
+            let build = BuildOptions::default()
+                .with_sort_bytes(self.options.memory_budget)
+                .with_cancel(cancel);
+            match run.index(self.index, &build) {
+                Ok(_) | Err(IndexFileError::Cancelled(_)) => {}
+                // Everything learned is safe, and whoever opens it tries again.
+                Err(error) => {
+                    let source = error.source().map(|source| format!(": {source}"));
+                    let source = source.unwrap_or_default();
+                    let text = format!("the index was not written: {error}{source}");
+                    on_event(TrainingEvent::Notice { text });
+                }
+            }
+        }
+        Ok(report)
     }
 }
 

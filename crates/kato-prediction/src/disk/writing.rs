@@ -4,6 +4,7 @@ mod columns;
 mod lists;
 mod node;
 mod postings;
+mod progress;
 mod shapes;
 
 use std::fs::{self, File, TryLockError};
@@ -21,6 +22,7 @@ use kato_store::visit::{
 use kato_store::{EmbeddedStore, PatternStore};
 
 use self::node::NodeBuilder;
+pub use self::progress::BuildProgress;
 use crate::disk::IndexFileError;
 use crate::disk::files::{
     BUILDING, CHECKSUMS, FORMAT_VERSION, HEADER, Header, LOCK, NodeHeader, content_dir, index_dir,
@@ -39,6 +41,8 @@ pub struct BuildOptions {
     pub threads: NonZeroUsize,
     /// A flag that ends the building, which looks at it every few thousand patterns. Default: none.
     pub cancel: Cancel,
+    /// Where the building tells how far it is. Default: nobody looks.
+    pub progress: BuildProgress,
 }
 
 impl Default for BuildOptions {
@@ -47,6 +51,7 @@ impl Default for BuildOptions {
             sort_bytes: 256 << 20,
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             cancel: Cancel::never(),
+            progress: BuildProgress::default(),
         }
     }
 }
@@ -70,6 +75,13 @@ impl BuildOptions {
     #[must_use]
     pub fn with_cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
+        self
+    }
+
+    /// Sets where the building tells how far it is.
+    #[must_use]
+    pub fn with_progress(mut self, progress: BuildProgress) -> Self {
+        self.progress = progress;
         self
     }
 }
@@ -158,6 +170,9 @@ fn write(
     began: Instant,
 ) -> Result<BuildReport, IndexFileError> {
     fs::create_dir(dir).map_err(IndexFileError::io("create", dir))?;
+    let nodes = 0..store.nodes().len();
+    let stored = nodes.map(|node_idx| store.n_stored_beyond(node_idx, &[]));
+    options.progress.begin(stored.fold(0, u64::saturating_add));
     let (content, patterns, bytes) = thread::scope(|scope| {
         let mut builder = Builder {
             dir: dir.to_owned(),
@@ -408,7 +423,10 @@ impl OrderedVisitor for Builder<'_, '_> {
         };
         self.n_seen += 1;
         let pushed = match self.n_seen.is_multiple_of(CHECK_EVERY) {
-            true => pushed.and_then(|()| self.check()),
+            true => {
+                self.options.progress.add(CHECK_EVERY);
+                pushed.and_then(|()| self.check())
+            }
             false => pushed,
         };
         match pushed {

@@ -67,8 +67,11 @@ impl ListBuilder<'_> {
                 has_pairs[class].insert(symbol);
             }
         })?;
+        let half = self.layout.n_patterns / 2;
+        self.options.progress.add(half);
         self.write_lists(ListKind::First, |_, _, _| {})?;
         self.write_pairs(&has_pairs)?;
+        self.options.progress.add(self.layout.n_patterns - half);
         let used_texts = by_text.iter().filter(|&&n_patterns| n_patterns > 0).count() as u64;
         let used_children: u64 = children
             .iter()

@@ -1,0 +1,73 @@
+//! When the index of a knowledge base is written by itself: the one place that decides.
+
+use kato_store::{EmbeddedStore, PatternStore};
+
+use crate::disk::{BuildOptions, BuildReport, IndexFileError, StoreIndex, build, find};
+
+/// Patterns that are loaded rather than indexed: that takes a tenth of a second for those of tokens, and less
+/// than one for those of names.
+pub const LOADED_PATTERNS: u64 = 100_000;
+
+/// Whether the index of a knowledge base is written by itself. Answers do not depend on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IndexPolicy {
+    /// It is, where more than [`LOADED_PATTERNS`] would have to be loaded without it.
+    #[default]
+    Auto,
+    /// It is not. One that is there is used.
+    Never,
+    /// It is, however few patterns there are.
+    Require,
+}
+
+impl IndexPolicy {
+    /// Returns whether the index of what a store holds now is to be written.
+    ///
+    /// An index that is found damaged later, in a question, is not asked for here.
+    #[must_use]
+    pub fn is_due(self, store: &EmbeddedStore) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Require => true,
+            Self::Auto => {
+                let index = find(store).index;
+                let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
+                let nodes = 0..store.nodes().len();
+                let new = nodes.map(|node_idx| store.n_stored_beyond(node_idx, covered));
+                let n_new = new.fold(0, u64::saturating_add);
+                let n_indexed = index.as_ref().map_or(0, StoreIndex::n_patterns);
+                // All of it is written anew, so that should not be done for little.
+                n_new >= LOADED_PATTERNS && n_new >= n_indexed / 4
+            }
+        }
+    }
+}
+
+/// Writes the index of what a store holds now where that is [due](IndexPolicy::is_due); `None` where it
+/// is not.
+///
+/// ```
+/// use kato_prediction::disk::{BuildOptions, IndexPolicy, keep};
+/// use kato_store::EmbeddedStore;
+///
+/// let dir = tempfile::tempdir()?;
+/// let store = EmbeddedStore::create(&dir.path().join("kb"), &["node0"], serde_json::Value::Null)?;
+/// assert!(keep(&store, IndexPolicy::Auto, &BuildOptions::default())?.is_none());
+/// assert!(keep(&store, IndexPolicy::Require, &BuildOptions::default())?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`build`]; the store is asked in memory then.
+pub fn keep(
+    store: &EmbeddedStore,
+    policy: IndexPolicy,
+    options: &BuildOptions,
+) -> Result<Option<BuildReport>, IndexFileError> {
+    match policy.is_due(store) {
+        true => build(store, options).map(Some),
+        false => Ok(None),
+    }
+}
