@@ -83,7 +83,7 @@ struct Base {
     /// Learns since, by rank.
     learns: HashMap<u32, u64>,
     /// Where the pattern that was added last lies, or would: what comes in name order is found near it.
-    near: u32,
+    near: Vec<u32>,
 }
 
 /// The statistics of the node at the time of the last `finalize-training`.
@@ -124,7 +124,7 @@ impl PatternIndex {
                 frozen,
                 n_threads: 1,
                 learns: HashMap::default(),
-                near: 0,
+                near: Vec::new(),
             }),
             ..Self::default()
         }
@@ -396,12 +396,14 @@ impl PatternIndex {
 
     /// Returns the names of all patterns and how often each was learned, in no particular order.
     pub fn frequencies(&self) -> impl Iterator<Item = (PatternName, u64)> {
-        let base = self.base().map(|base| base.reader());
-        let n_below = self.base().map_or(0, |base| base.n_patterns());
-        // Ranks have 32 bits.
-        let below = base.into_iter().flat_map(move |reader| {
-            (0..n_below as u32)
-                .map(move |rank| (reader.name(rank), self.frequency_at(Spot::Base(rank))))
+        let units = self.base().into_iter().flat_map(|base| base.units());
+        let below = units.flat_map(move |unit| {
+            let reader = unit.reader();
+            let named = move |rank| {
+                let spot = Spot::Base(reader.rank_among_all(rank));
+                (reader.name(rank), self.frequency_at(spot))
+            };
+            (0..reader.n_patterns()).map(named)
         });
         let above = self.pages().iter().flat_map(|(_, page)| {
             let places = (0u16..=u16::MAX).zip(page.names());
@@ -524,7 +526,7 @@ impl PatternIndex {
     pub(crate) fn read_symbols_at(&self, spot: Spot, out: &mut Vec<SymbolId>) {
         match (spot, &self.base) {
             (Spot::Page(place), _) => self.pages().read_symbols(place, out),
-            (Spot::Base(rank), Some(base)) => base.frozen.reader().read_symbols(rank, out),
+            (Spot::Base(rank), Some(base)) => base.frozen.read_symbols(rank, out),
             (Spot::Base(_), None) => out.clear(),
         }
     }

@@ -67,16 +67,18 @@ pub(crate) fn search(
     let Some(base) = index.base() else {
         return Ok(top.into_sorted());
     };
-    // The two have no name in common, so the best of both are the best of all.
-    let reader = base.reader();
-    let found = scan_frozen(&reader, state, candidates, limit, index.threads())?;
-    reader.will_read_found(found.iter().map(|found| found.rank));
-    for found in found {
-        top.push(Ranked {
-            score: found.score,
-            name: reader.name(found.rank),
-            spot: Spot::Base(found.rank),
-        });
+    // They have no name in common, so the best of each are the best of all.
+    for unit in base.units() {
+        let reader = unit.reader();
+        let found = scan_frozen(&reader, state, candidates, limit, index.threads())?;
+        reader.will_read_found(found.iter().map(|found| found.rank));
+        for found in found {
+            top.push(Ranked {
+                score: found.score,
+                name: reader.name(found.rank),
+                spot: Spot::Base(reader.rank_among_all(found.rank)),
+            });
+        }
     }
     Ok(top.into_sorted())
 }
@@ -95,8 +97,8 @@ pub(crate) fn full_scan(
             offer((number, page, place), common, candidates, &mut top)?;
         }
     }
-    if let Some(base) = index.base() {
-        scan_base(&base.reader(), state, candidates, &mut top)?;
+    for unit in index.base().into_iter().flat_map(|base| base.units()) {
+        scan_base(&unit.reader(), state, candidates, &mut top)?;
     }
     Ok(top.into_sorted())
 }
@@ -109,17 +111,17 @@ fn scan_base(
     top: &mut TopK,
 ) -> Result<(), Cancelled> {
     let mut symbols = Vec::new();
-    for rank in 0..reader.index().n_patterns() as u32 {
+    for rank in 0..reader.n_patterns() {
         reader.read_symbols(rank, &mut symbols);
         let common = state.common(symbols.iter().copied());
         let lengths = match symbols.is_empty() {
             true => None,
-            false => reader.index().event_lengths(rank),
+            false => reader.event_lengths(rank),
         };
         if let Some(score) = candidates.score_pattern(&symbols, lengths.as_deref(), common)? {
             let name = reader.name(rank);
             if top.accepts(score, &name) && candidates.passes()? {
-                let spot = Spot::Base(rank);
+                let spot = Spot::Base(reader.rank_among_all(rank));
                 top.push(Ranked { score, name, spot });
             }
         }

@@ -139,6 +139,7 @@ impl TrainingRun {
                     Refused::Store(error) => RunsError::Open(error).into(),
                     Refused::Loader(error) => error,
                 })?;
+                kato_prediction::disk::spare(&store);
                 // After the store: a run that cannot be opened leaves no manifest behind.
                 let record = Record::of_directory(&dir, configuration)?;
                 (Target::Directory(Box::new(store)), record, loader)

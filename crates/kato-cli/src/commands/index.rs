@@ -58,6 +58,7 @@ fn run(args: &Args) -> Result<()> {
     let sort_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
     let options = BuildOptions::default()
         .with_sort_bytes(sort_bytes)
+        .with_checked_units(true)
         .with_cancel(cancel);
     let built = kato_prediction::disk::build(&store, &options);
     spinner.finish_and_clear();

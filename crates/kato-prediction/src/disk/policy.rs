@@ -35,10 +35,7 @@ impl IndexPolicy {
                 let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();
                 let nodes = 0..store.nodes().len();
                 let new = nodes.map(|node_idx| store.n_stored_beyond(node_idx, covered));
-                let n_new = new.fold(0, u64::saturating_add);
-                let n_indexed = index.as_ref().map_or(0, StoreIndex::n_patterns);
-                // All of it is written anew, so that should not be done for little.
-                n_new >= LOADED_PATTERNS && n_new >= n_indexed / 4
+                new.fold(0, u64::saturating_add) >= LOADED_PATTERNS
             }
         }
     }
@@ -69,5 +66,21 @@ pub fn keep(
     match policy.is_due(store) {
         true => build(store, options).map(Some),
         false => Ok(None),
+    }
+}
+
+/// Segments of an index that are spared at most: a look-up by name goes through all that there are.
+const MOST_SPARED: usize = 512;
+
+/// Spares the segments of a store's index from being merged by later commits, so that the index stays and
+/// what is new is all that the next one has to be of.
+///
+/// To be called when a store is opened that will learn more. It lasts until the store is closed. Once there
+/// are very many of them they are not spared, and what they are merged into is indexed anew.
+pub fn spare(store: &EmbeddedStore) {
+    if let Some(index) = find(store).index
+        && index.covered().len() <= MOST_SPARED
+    {
+        store.keep_segments(index.covered());
     }
 }

@@ -51,15 +51,15 @@ pub(super) fn predict(
     for (number, page) in index.pages().iter() {
         offer_page(number, page, symbol, &mut top, cancel)?;
     }
-    if let Some(base) = index.base() {
-        offer_base(&base.reader(), symbol, &mut top, cancel)?;
+    for unit in index.base().into_iter().flat_map(|base| base.units()) {
+        offer_base(&unit.reader(), symbol, &mut top, cancel)?;
     }
     let characters =
         (!config.single_symbol_token_matching).then(|| CharacterProfile::new(state.texts[0]));
     let ranked = top.into_sorted();
-    if let Some(base) = index.base() {
+    for unit in index.base().into_iter().flat_map(|base| base.units()) {
         // With weights there may be any number.
-        will_read(&base.reader(), &ranked[..ranked.len().min(AHEAD)]);
+        will_read(&unit.reader(), &ranked[..ranked.len().min(AHEAD)]);
     }
     // Each is moved once, into the answer: it is some hundred bytes.
     let mut rated: Vec<Option<Prediction>> = ranked
@@ -145,7 +145,7 @@ fn offer_base(
     top: &mut TopK,
     cancel: &Cancel,
 ) -> Result<(), Cancelled> {
-    for class in reader.index().classes() {
+    for class in reader.classes() {
         let lengths = class.class.lengths.lengths();
         let upper = potential((*lengths.start()).max(1));
         let Some(list) = reader.first(class, symbol) else {
@@ -174,7 +174,7 @@ fn offer_base(
                 let (_, length) = reader.range(rank);
                 let score = potential(length);
                 if top.accepts(score, &name) {
-                    let spot = Spot::Base(rank);
+                    let spot = Spot::Base(reader.rank_among_all(rank));
                     top.push(Ranked { score, name, spot });
                 }
             }
@@ -186,7 +186,7 @@ fn offer_base(
 /// Says that the symbols of those patterns that are in the index below will soon be read.
 fn will_read(reader: &Reader<'_>, ranked: &[Ranked]) {
     let in_base = |ranked: &Ranked| match ranked.spot {
-        Spot::Base(rank) => Some(reader.range(rank)),
+        Spot::Base(rank) => Some(reader.range(reader.own_rank(rank)?)),
         Spot::Page(_) => None,
     };
     let ranges: Vec<(usize, usize)> = ranked.iter().filter_map(in_base).collect();

@@ -131,7 +131,7 @@ pub(super) fn scan_frozen<'a>(
     limit: usize,
     n_threads: usize,
 ) -> Result<Vec<FoundRank>, Cancelled> {
-    let n_patterns = reader.index().n_patterns() as u32;
+    let n_patterns = reader.n_patterns();
     let n_parts = (n_threads as u32).clamp(1, n_patterns.div_ceil(LEAST_PART).max(1));
     if n_parts == 1 {
         return FrozenScan::new(reader, state, candidates, limit, 0..n_patterns, None).run();
@@ -275,7 +275,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let rules = self.candidates.bound_rules();
         let mut scans = Vec::new();
         let mut steps = Vec::new();
-        for class in self.reader.index().classes() {
+        for class in self.reader.classes() {
             if !self
                 .candidates
                 .allow_lengths(&class.class.lengths.lengths())
@@ -635,7 +635,7 @@ fn offer(
     // Damaged patterns have no symbols.
     let lengths = match class.is_plain || symbols.is_empty() {
         true => None,
-        false => reader.index().event_lengths(rank),
+        false => reader.event_lengths(rank),
     };
     let Some(score) = candidates.score_pattern(symbols, lengths.as_deref(), common)? else {
         return Ok(());
@@ -822,7 +822,7 @@ impl<'s> Lists<'s> {
 /// Returns the part of a list whose ranks lie in a range.
 fn part_of<'s>(reader: &Reader<'_>, list: RankList<'s>, ranks: &Range<u32>) -> RankList<'s> {
     // To see that all of it does, its end would be read, which nobody may need.
-    match ranks.start == 0 && ranks.end as usize == reader.index().n_patterns() {
+    match ranks.start == 0 && ranks.end as usize == reader.n_patterns() as usize {
         true => list,
         false => list.within(ranks),
     }

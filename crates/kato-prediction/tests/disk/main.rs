@@ -15,4 +15,5 @@ mod over_disk;
 mod policy;
 mod real_text;
 mod support;
+mod units;
 mod work;
