@@ -68,9 +68,13 @@ pub(crate) fn search(
         return Ok(top.into_sorted());
     };
     // They have no name in common, so the best of each are the best of all.
-    for unit in base.units() {
+    let mut units: Vec<_> = base.units().collect();
+    // The largest first, as it raises the bar the most.
+    units.reverse();
+    for unit in units {
         let reader = unit.reader();
-        let found = scan_frozen(&reader, state, candidates, limit, index.threads())?;
+        let worst = top.raised();
+        let found = scan_frozen(&reader, state, candidates, limit, index.threads(), worst)?;
         reader.will_read_found(found.iter().map(|found| found.rank));
         for found in found {
             top.push(Ranked {

@@ -583,6 +583,19 @@ impl<'a> Reader<'a> {
         name_at(self.names, rank)
     }
 
+    /// Returns the number of patterns whose names are less than this one.
+    pub(crate) fn n_before(&self, name: &PatternName) -> u32 {
+        let n_names = self.index.n_patterns as usize;
+        let leading = |rank: usize| self.name(rank as u32).leading_u64();
+        let first = lower_bound(0, n_names, name.leading_u64(), leading);
+        // Nearly always there is none with the same leading bytes.
+        let same = (first..n_names).take_while(|&rank| {
+            let held = self.name(rank as u32);
+            held < *name && held.leading_u64() == name.leading_u64()
+        });
+        (first + same.count()) as u32
+    }
+
     /// Says that the [`range`](Self::range)s of these patterns will soon be read.
     pub(crate) fn will_read_ranges(&self, ranks: &[u32]) {
         self.offsets

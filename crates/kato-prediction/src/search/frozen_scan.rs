@@ -30,7 +30,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
-use super::TopK;
+use super::{Ranked, TopK};
 use crate::SymbolId;
 use crate::bounds::{Bounds, PlaceBounds};
 use crate::cancel::Cancelled;
@@ -122,6 +122,8 @@ fn higher(a: Option<FoundRank>, b: Option<FoundRank>) -> Option<FoundRank> {
 
 /// Finds the `limit` best patterns of an index, best first, ties by rank.
 ///
+/// `worst` is the worst of as many patterns that were found elsewhere: what is no better is left out.
+///
 /// With several threads each searches a range of ranks. As score and rank order all patterns, the
 /// best of all are among the best of the parts, and the result is the same for any number.
 pub(super) fn scan_frozen<'a>(
@@ -130,13 +132,20 @@ pub(super) fn scan_frozen<'a>(
     candidates: &mut Candidates<'a>,
     limit: usize,
     n_threads: usize,
+    worst: Option<&Ranked>,
 ) -> Result<Vec<FoundRank>, Cancelled> {
     let n_patterns = reader.n_patterns();
     let n_parts = (n_threads as u32).clamp(1, n_patterns.div_ceil(LEAST_PART).max(1));
+    // Ranks are in name order: those below this one have earlier names.
+    let bar = worst.map(|worst| FoundRank {
+        score: worst.score,
+        rank: reader.n_before(&worst.name),
+    });
+    let bar = SharedBar(Mutex::new(bar));
     if n_parts == 1 {
-        return FrozenScan::new(reader, state, candidates, limit, 0..n_patterns, None).run();
+        let bar = Some(&bar);
+        return FrozenScan::new(reader, state, candidates, limit, 0..n_patterns, bar).run();
     }
-    let bar = SharedBar::default();
     let part = |number: u32| {
         let start =
             |number: u32| (u64::from(n_patterns) * u64::from(number) / u64::from(n_parts)) as u32;
@@ -254,7 +263,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             batch: Batch::default(),
             ranks,
             shared,
-            seen_bar: None,
+            seen_bar: shared.and_then(|shared| shared.raise(None)),
         }
     }
 
