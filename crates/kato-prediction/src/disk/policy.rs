@@ -12,7 +12,8 @@ pub const LOADED_PATTERNS: u64 = 100_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IndexPolicy {
-    /// It is, where more than [`LOADED_PATTERNS`] would have to be loaded without it.
+    /// It is, where [`LOADED_PATTERNS`] or more would have to be loaded without it, and nobody else writes
+    /// to the knowledge base.
     #[default]
     Auto,
     /// It is not. One that is there is used.
@@ -30,6 +31,8 @@ impl IndexPolicy {
         match self {
             Self::Never => false,
             Self::Require => true,
+            // Who writes leaves one in the end, and merges what one would be of now.
+            Self::Auto if store.is_written_elsewhere() => false,
             Self::Auto => {
                 let index = find(store).index;
                 let covered = index.as_ref().map(StoreIndex::covered).unwrap_or_default();

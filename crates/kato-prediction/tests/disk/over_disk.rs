@@ -45,8 +45,8 @@ struct Case {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(
-        // Every case writes some sixty files; more of them with PROPTEST_CASES.
-        std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+        // Every case writes some hundred files; more of them with PROPTEST_CASES.
+        std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
     ))]
 
     #[test]

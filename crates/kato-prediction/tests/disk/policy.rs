@@ -35,6 +35,9 @@ fn what_is_quickly_loaded_is_not_indexed_unless_that_is_required() {
     assert!(IndexPolicy::Require.is_due(&store));
     // One more, and loading takes longer.
     commit(&store, LOADED_PATTERNS..LOADED_PATTERNS + 1);
+    // Who reads beside the writer leaves it to that.
+    let reader = EmbeddedStore::open_read_only(&dir.path().join("kb")).unwrap();
+    assert!(!IndexPolicy::Auto.is_due(&reader) && IndexPolicy::Auto.is_due(&store));
     let progress = BuildProgress::default();
     let options = BuildOptions::default().with_progress(progress.clone());
     assert!(
