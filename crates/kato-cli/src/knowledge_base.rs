@@ -114,6 +114,14 @@ impl KnowledgeBaseArgs {
         Err(Error::raw(ErrorKind::ArgumentConflict, format!("{text}\n")))
     }
 
+    /// Returns the directory, if it is one.
+    pub(crate) fn dir(&self) -> Option<&Path> {
+        match &self.kb {
+            Backend::Embedded(dir) => Some(dir),
+            _ => None,
+        }
+    }
+
     /// Opens the knowledge base.
     ///
     /// What is damaged and opened all the same is told on standard error.

@@ -15,6 +15,7 @@ mod generation;
 mod hardware;
 mod head;
 mod history;
+mod indexing;
 mod inspect;
 mod interrupt;
 mod knowledge_base;

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result};
 use indicatif::{HumanDuration, ProgressBar};
-use kato::OpenOptions;
+use kato::{IndexPolicy, OpenOptions};
 use kato_engine::Node;
 use kato_hierarchy::{HeadOptions, Hierarchy, TextHead};
 use kato_store::EmbeddedStore;
 
 use crate::advice::told;
 use crate::byte_size::ByteSize;
+use crate::indexing;
 use crate::knowledge_base::{Access, DirectoryArgs};
 
 /// Time that opening may take before standard error says that it goes on.
@@ -22,25 +23,41 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Opens a knowledge base, with the tokenizer and settings that it recorded.
 ///
-/// Without an index all of it is loaded, unless that takes more memory than it may: then its index is
-/// written first. When opening takes more than a second, standard error says so.
+/// An index that is missing is written first where much would have to be loaded without it, or more than
+/// there may be. When opening takes more than a second, standard error says so.
 ///
 /// # Errors
 ///
 /// When there is none, it cannot be read, its tokenizer is not at hand, or it fits into memory neither with
 /// an index nor without.
 pub(crate) fn open(kb: &DirectoryArgs, memory: Option<ByteSize>) -> Result<Hierarchy> {
-    let mut options = OpenOptions::new();
+    // It is written here, where the user can be told.
+    let mut options = OpenOptions::new().with_index(IndexPolicy::Never);
     // More than a process can address is as much as it can.
     options.max_memory = memory.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
     let store = kb.open(Access::Read)?;
     warn_of_index(&store);
+    index_first(&store, options.max_memory);
     let kb_name = kb.dir.display();
     let line = match memory {
-        None => format!("loading {kb_name}; with `kato index` it opens at once"),
+        None => format!("loading {kb_name}"),
         Some(_) => format!("loading {kb_name}, or writing its index where it does not fit"),
     };
     patiently(kb, &line, || options.open_embedded(Arc::new(store)))
+}
+
+/// Writes the index of a store that lacks it, if that is worth it; says so where it cannot be written, as
+/// the answers are the same without it.
+pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
+    let options = kato::index_build_options(max_memory);
+    if let Err(error) = indexing::keep(store, IndexPolicy::Auto, options) {
+        let error = told(&error.into());
+        // A closed standard error must not end the program.
+        drop(writeln!(
+            stderr(),
+            "without an index, all of it is loaded: {error}"
+        ));
+    }
 }
 
 /// Counts the patterns of a knowledge base for its head, and opens nothing else unless KATO's

@@ -34,7 +34,11 @@ pub struct Cancel(Option<Arc<Flag>>);
 struct Flag {
     is_set: AtomicBool,
     allows: Option<Box<Allowance>>,
+    asks: Option<Box<Question>>,
 }
+
+/// A function that returns whether to cancel.
+type Question = dyn Fn() -> bool + Send + Sync;
 
 /// A function that is given the bytes that a prediction is about to take, and returns whether it
 /// may.
@@ -45,6 +49,7 @@ impl fmt::Debug for Flag {
         f.debug_struct("Flag")
             .field("is_set", &self.is_set)
             .field("has_allowance", &self.allows.is_some())
+            .field("has_question", &self.asks.is_some())
             .finish()
     }
 }
@@ -88,8 +93,30 @@ impl Cancel {
     #[must_use]
     pub fn with_allowance(allows: impl Fn(usize) -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(Flag {
-            is_set: AtomicBool::new(false),
             allows: Some(Box::new(allows)),
+            ..Flag::default()
+        })))
+    }
+
+    /// Creates a flag that is set as soon as a function says so, which is asked whenever the flag is
+    /// looked at: for a switch of another kind.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    ///
+    /// let stop = Arc::new(AtomicBool::new(false));
+    /// let asked = Arc::clone(&stop);
+    /// let cancel = kato_prediction::Cancel::when(move || asked.load(Ordering::Relaxed));
+    /// assert!(!cancel.is_cancelled());
+    /// stop.store(true, Ordering::Relaxed);
+    /// assert!(cancel.is_cancelled());
+    /// ```
+    #[must_use]
+    pub fn when(asks: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(Flag {
+            asks: Some(Box::new(asks)),
+            ..Flag::default()
         })))
     }
 
@@ -110,11 +137,14 @@ impl Cancel {
         }
     }
 
-    /// Returns whether [`cancel`](Self::cancel) was called, on this or on any clone.
+    /// Returns whether [`cancel`](Self::cancel) was called, on this or on any clone, or its
+    /// [function](Self::when) says so.
     #[inline]
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        let is_cancelled = |flag: &Arc<Flag>| flag.is_set.load(Ordering::Relaxed);
+        let is_cancelled = |flag: &Arc<Flag>| {
+            flag.is_set.load(Ordering::Relaxed) || flag.asks.as_ref().is_some_and(|asks| asks())
+        };
         self.0.as_ref().is_some_and(is_cancelled)
     }
 

@@ -18,10 +18,11 @@
 //! # }
 //! ```
 //!
-//! An index is named by the digest of what it indexes. What is committed later is loaded above it. When a segment that it covers is merged or
-//! rewritten it is stale, and nobody finds it: the knowledge base is loaded into memory as without one, until `kato index` (or [`build()`]) has
-//! written the next; `EmbeddedStore::keep_segments` spares a store that. A build can be cancelled, and leaves nothing then. Damage is found by the checksums, of a block
-//! of 4 KiB when it is first read, and is never believed.
+//! An index is named by the digest of what it indexes. What is committed later is loaded above it, or gets an index of its own, which adds to
+//! the one that is there: [`build()`] writes what is new, and the last [units](StoreIndex::units) with it that are not much larger. When a
+//! segment is merged or rewritten, the units that cover it and those that add to these are stale, and nobody finds them; [`spare`] keeps a
+//! store that learns from merging what is indexed. A build can be cancelled, and leaves nothing then. Damage is found by the checksums, of
+//! a block of 4 KiB when it is first read, and is never believed.
 //!
 //! `kato_engine::Engine::open_indexed` asks and learns over it. The bytes are described in
 //! [docs/file-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/file-format.md#the-index), the search in
@@ -32,6 +33,7 @@
 //! Start with [`build()`], which writes the index of a store beside it, and [`open`], which finds it.
 //!
 //! * [`StoreIndex`] has a [`FrozenIndex`] for every node; [`StoreIndex::check`] reads all of it.
+//! * [`keep`] builds it where that is worth it: [`IndexPolicy`] says where.
 //! * [`find`] also tells of damage, for those who serve; [`remove_stale`] removes what is of no use.
 //! * [`BuildOptions`] has the memory that building may take, and what ends it, [`BuildReport`] what
 //!   came of it.
@@ -42,12 +44,15 @@
 // A number that a cast has cut is another number, in a file whose checksums match.
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
+mod chain;
 mod column;
 mod error;
 mod files;
 mod open;
+mod policy;
 mod writing;
 
 pub use error::IndexFileError;
 pub use open::{FoundIndex, StoreIndex, find, open};
-pub use writing::{BuildOptions, BuildReport, build, remove_stale};
+pub use policy::{IndexPolicy, LOADED_PATTERNS, keep, spare};
+pub use writing::{BuildOptions, BuildProgress, BuildReport, build, remove_stale};

@@ -19,6 +19,7 @@ mod index;
 mod layout;
 mod lists;
 mod signature;
+mod units;
 
 pub use checked::{
     BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, Damage, SharedBytes,
@@ -28,5 +29,6 @@ pub(crate) use index::{Class as FrozenClass, Reader};
 pub use layout::{
     ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout, OFFSET_BASE,
 };
+pub(crate) use layout::{id_of, number_of};
 pub(crate) use lists::{ListCursor, RankList};
 pub use signature::{LONGEST_SIGNED, SignatureShape};

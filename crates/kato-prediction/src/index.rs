@@ -88,7 +88,7 @@ struct Base {
     /// Ranks of patterns that were purged: learns before count no more.
     purged: HashSet<u32>,
     /// Where the pattern that was added last lies, or would: what comes in name order is found near it.
-    near: u32,
+    near: Vec<u32>,
 }
 
 /// The statistics of the node at the time of the last `finalize-training`.
@@ -130,7 +130,7 @@ impl PatternIndex {
                 n_threads: 1,
                 learns: HashMap::default(),
                 purged: HashSet::default(),
-                near: 0,
+                near: Vec::new(),
             }),
             ..Self::default()
         }
@@ -412,12 +412,14 @@ impl PatternIndex {
 
     /// Returns the names of all patterns and how often each was learned, in no particular order.
     pub fn frequencies(&self) -> impl Iterator<Item = (PatternName, u64)> {
-        let base = self.base().map(|base| base.reader());
-        let n_below = self.base().map_or(0, |base| base.n_patterns());
-        // Ranks have 32 bits.
-        let below = base.into_iter().flat_map(move |reader| {
-            (0..n_below as u32)
-                .map(move |rank| (reader.name(rank), self.frequency_at(Spot::Base(rank))))
+        let units = self.base().into_iter().flat_map(|base| base.units());
+        let below = units.flat_map(move |unit| {
+            let reader = unit.reader();
+            let named = move |rank| {
+                let spot = Spot::Base(reader.rank_among_all(rank));
+                (reader.name(rank), self.frequency_at(spot))
+            };
+            (0..reader.n_patterns()).map(named)
         });
         let is_known = |(name, _): &(PatternName, u64)| !self.hidden.is_purged(name);
         let above = self.pages().iter().flat_map(|(_, page)| {
@@ -550,7 +552,7 @@ impl PatternIndex {
     pub(crate) fn read_symbols_at(&self, spot: Spot, out: &mut Vec<SymbolId>) {
         match (spot, &self.base) {
             (Spot::Page(place), _) => self.pages().read_symbols(place, out),
-            (Spot::Base(rank), Some(base)) => base.frozen.reader().read_symbols(rank, out),
+            (Spot::Base(rank), Some(base)) => base.frozen.read_symbols(rank, out),
             (Spot::Base(_), None) => out.clear(),
         }
     }

@@ -74,18 +74,24 @@ pub(crate) fn search(
     let Some(base) = index.base() else {
         return Ok(top.into_sorted());
     };
-    // The two have no name in common, so the best of both are the best of all.
-    let reader = base.reader();
+    // They have no name in common, so the best of each are the best of all.
+    let mut units: Vec<_> = base.units().collect();
+    // The largest first, as it raises the bar the most.
+    units.reverse();
     let ties = candidates.ties();
-    let found = scan_frozen(&reader, state, candidates, limit, index.threads())?;
-    reader.will_read_found(found.iter().map(|found| ties.rank(found.key)));
-    for found in found {
-        let rank = ties.rank(found.key);
-        top.push(Ranked {
-            score: found.score,
-            key: ties.name(&reader.name(rank)),
-            spot: Spot::Base(rank),
-        });
+    for unit in units {
+        let reader = unit.reader();
+        let worst = top.raised();
+        let found = scan_frozen(&reader, state, candidates, limit, index.threads(), worst)?;
+        reader.will_read_found(found.iter().map(|found| ties.rank(found.key)));
+        for found in found {
+            let rank = ties.rank(found.key);
+            top.push(Ranked {
+                score: found.score,
+                key: ties.name(&reader.name(rank)),
+                spot: Spot::Base(reader.rank_among_all(rank)),
+            });
+        }
     }
     Ok(top.into_sorted())
 }
@@ -104,8 +110,8 @@ pub(crate) fn full_scan(
             offer((number, page, place), common, candidates, &mut top)?;
         }
     }
-    if let Some(base) = index.base() {
-        scan_base(&base.reader(), state, candidates, &mut top)?;
+    for unit in index.base().into_iter().flat_map(|base| base.units()) {
+        scan_base(&unit.reader(), state, candidates, &mut top)?;
     }
     Ok(top.into_sorted())
 }
@@ -118,18 +124,19 @@ fn scan_base(
     top: &mut TopK,
 ) -> Result<(), Cancelled> {
     let mut symbols = Vec::new();
-    for rank in 0..reader.index().n_patterns() as u32 {
+    for rank in 0..reader.n_patterns() {
         reader.read_symbols(rank, &mut symbols);
         let common = state.common(symbols.iter().copied());
         let lengths = match symbols.is_empty() {
             true => None,
-            false => reader.index().event_lengths(rank),
+            false => reader.event_lengths(rank),
         };
         if let Some(score) = candidates.score_pattern(&symbols, lengths.as_deref(), common)? {
             let key = candidates.ties().name(&reader.name(rank));
-            let is_best = top.accepts(score, &key) && !candidates.hidden().holds_rank(rank);
+            let among_all = reader.rank_among_all(rank);
+            let is_best = top.accepts(score, &key) && !candidates.hidden().holds_rank(among_all);
             if is_best && candidates.passes()? {
-                let spot = Spot::Base(rank);
+                let spot = Spot::Base(among_all);
                 top.push(Ranked { score, key, spot });
             }
         }

@@ -67,7 +67,7 @@ pub(crate) struct SymbolCount {
 }
 
 impl SymbolCount {
-    fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             n_patterns: self.n_patterns.saturating_add(other.n_patterns),
             frequency: self.frequency.saturating_add(other.frequency),

@@ -8,7 +8,7 @@ use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 #[cfg(feature = "mongodb")]
 use kato_mongodb::MongoStore;
-use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError};
+use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPolicy};
 #[cfg(feature = "remote")]
 use kato_remote::RemoteBackend;
 use kato_scheduler::failure::OnFailure;
@@ -150,6 +150,7 @@ impl TrainingRun {
                     Refused::Store(error) => RunsError::Open(error).into(),
                     Refused::Loader(error) => error,
                 })?;
+                kato_prediction::disk::spare(&store);
                 // After the store: a run that cannot be opened leaves no manifest behind.
                 let record = Record::of_directory(&dir, configuration)?;
                 (Target::Directory(Box::new(store)), Some(record), loader)
@@ -221,15 +222,19 @@ impl TrainingRun {
         }
     }
 
-    /// Writes the index of what was learned, with which a knowledge base opens at once; `None` where it
-    /// lies in no directory.
+    /// Writes the index of what was learned, with which a knowledge base opens at once, where the policy
+    /// wants it; `None` where it does not, and where the run lies in no directory.
     ///
     /// # Errors
     ///
     /// When it cannot be written, or was cancelled; what was learned is safe.
-    pub fn index(&self, options: &BuildOptions) -> Result<Option<BuildReport>, IndexFileError> {
+    pub fn index(
+        &self,
+        policy: IndexPolicy,
+        options: &BuildOptions,
+    ) -> Result<Option<BuildReport>, IndexFileError> {
         match self.store() {
-            Some(store) => kato_prediction::disk::build(store, options).map(Some),
+            Some(store) => kato_prediction::disk::keep(store, policy, options),
             None => Ok(None),
         }
     }

@@ -316,6 +316,13 @@ impl EmbeddedStore {
         ))
     }
 
+    /// Returns whether somebody else has the knowledge base open for writing now: then what is made of its
+    /// segments may soon be of no use.
+    #[must_use]
+    pub fn is_written_elsewhere(&self) -> bool {
+        self.writer().is_err() && WriteLock::is_held(&self.dir)
+    }
+
     /// Returns the damage of a directory's newest commit, with what is whole and what is lost;
     /// `None` if it opens. It changes no file.
     ///

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use kato_model::{Attributes, FirstSeen, PatternName, Symbol};
+use sha1::{Digest as _, Sha1};
 
 /// A receiver of a node's content as its store holds it, for example to load an index. See
 /// [`PatternStore::visit`].
@@ -232,6 +233,16 @@ impl ContentDigest {
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 20] {
         &self.0
+    }
+
+    /// Returns the digest of this on top of something else, such as an index that adds to another.
+    #[must_use]
+    pub fn over(&self, below: &Self) -> Self {
+        let mut digest = Sha1::new();
+        digest.update(b"kato content over 1");
+        digest.update(below.0);
+        digest.update(self.0);
+        Self(digest.finalize().into())
     }
 }
 

@@ -34,8 +34,11 @@ pub enum Error {
     /// The patterns of the knowledge base cannot be loaded or learned.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The index without which the knowledge base does not fit into memory cannot be written.
-    #[error("write the index of a knowledge base that does not fit into memory without one")]
+    /// The index cannot be written that is required, or without which the knowledge base does not fit into
+    /// memory.
+    #[error(
+        "write the index of a knowledge base that is required, or does not fit into memory without one"
+    )]
     Index(#[from] IndexFileError),
     /// The knowledge base says nothing of how it was trained, so there is no tokenizer to ask it
     /// with.

@@ -17,6 +17,7 @@
 
 mod address;
 mod error;
+mod index_policy;
 mod open;
 #[cfg(feature = "progress")]
 mod progress;
@@ -58,6 +59,7 @@ pub use kato_store as store;
 pub use kato_tokenizer as tokenizer;
 
 pub use error::Error;
+pub use index_policy::build_options as index_build_options;
 pub use kato_advice::ErrorKind;
 pub use kato_engine::{Engine, EngineError, Observation, SessionConfig};
 pub use kato_hierarchy::{
@@ -67,6 +69,7 @@ pub use kato_hierarchy::{
 pub use kato_learner::HierarchicalConceptLearner;
 pub use kato_loader::{Document, Order, Records, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
+pub use kato_prediction::disk::IndexPolicy;
 pub use kato_runs::Destination;
 pub use kato_scheduler::{
     SessionEnd, StopGuard, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,

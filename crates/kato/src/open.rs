@@ -9,20 +9,15 @@ use kato_engine::{Engine, EngineError, EngineOptions};
 use kato_head::{Expert, HeadOptions};
 use kato_hierarchy::{Hierarchy, TextHead};
 use kato_learner::HierarchicalConceptLearner;
-use kato_prediction::disk::{BuildOptions, StoreIndex};
+use kato_prediction::disk::{IndexPolicy, StoreIndex};
 use kato_runs::Knowledge;
 use kato_scheduler::RunConfiguration;
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use kato_tokenizer::Tokenizer;
 
-use crate::Error;
 use crate::address::Address;
-
-/// Bytes of memory for sorting an index without which a knowledge base does not fit into memory: what is
-/// allowed bounds them, and these bound that.
-const LEAST_SORT_BYTES: usize = 1 << 20;
-const MOST_SORT_BYTES: usize = 256 << 20;
+use crate::{Error, index_policy as index};
 
 /// Opens the knowledge base in a directory for questions; also while it is being trained, in the
 /// state of its last commit. The short form of [`OpenOptions::open`].
@@ -95,6 +90,10 @@ pub struct OpenOptions {
     pub max_memory: Option<usize>,
     /// Reaction to a newest commit that is damaged. Default: refuse.
     pub damage_policy: DamagePolicy,
+    /// Whether an index that is missing is written first. Default: where much would have to be loaded
+    /// without it. Where it cannot be written, as in a directory that is read-only, all is loaded, unless
+    /// it is required.
+    pub index: IndexPolicy,
 }
 
 impl OpenOptions {
@@ -131,6 +130,24 @@ impl OpenOptions {
         self
     }
 
+    /// Sets whether an index that is missing is written first.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+    /// # std::fs::write(&text, "It was the best of times, it was the worst of times.")?;
+    /// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+    /// let options = kato::OpenOptions::new().with_index(kato::IndexPolicy::Require);
+    /// let opened = options.open(&kb)?;
+    /// assert!(opened.engine().nodes().all(|node| node.n_indexed() > 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_index(mut self, policy: IndexPolicy) -> Self {
+        self.index = policy;
+        self
+    }
+
     /// Sets the reaction to a newest commit that is damaged.
     ///
     /// ```
@@ -155,9 +172,10 @@ impl OpenOptions {
     /// Opens the knowledge base in a directory; with the feature `mongodb` also the run of a MongoDB,
     /// by its connection string with `#` and the name of the run: `mongodb://localhost/#wikitext`.
     ///
-    /// Where `kato index` (or [`index::build`](kato_prediction::disk::build())) has written an index of what
-    /// it holds, it is asked over that: opening takes milliseconds, and only what is asked for is read. What
-    /// was learned after the index was written is loaded into memory; without an index, all of it is.
+    /// It is asked over its [index](kato_prediction::disk), which training leaves and which is written first
+    /// where it is missing and much would have to be loaded ([`index`](Self::index)): opening takes
+    /// milliseconds, and only what is asked for is read. What was learned after the index was written is
+    /// loaded into memory; where none can be written, all of it is.
     ///
     /// A knowledge base that is damaged is refused: what it would answer without the lost part is not
     /// what was learned. [`damage_policy`](Self::damage_policy) allows the commit before. Damage that loses
@@ -215,12 +233,11 @@ impl OpenOptions {
     ///
     /// As [`open`](Self::open), [`Error::Engine`] when the store cannot be read.
     pub fn open_engine(self, store: Arc<EmbeddedStore>) -> Result<Engine, Error> {
+        index::keep(&store, self)?;
         match self.engine_over(Arc::clone(&store)) {
             Err(Error::Engine(EngineError::LoadMemoryFull { limit, .. })) => {
-                // What was loaded is gone again. Less memory for sorting makes it slower, and no other.
-                let sort_bytes = (limit / 2).clamp(LEAST_SORT_BYTES, MOST_SORT_BYTES);
-                let build = BuildOptions::default().with_sort_bytes(sort_bytes);
-                kato_prediction::disk::build(&store, &build)?;
+                // What was loaded is gone again.
+                kato_prediction::disk::build(&store, &index::build_options(Some(limit)))?;
                 self.engine_over(store)
             }
             opened => opened,

@@ -1,6 +1,7 @@
 //! Training in a call: from a source into a directory, memory, any store or backend, the nodes of a server
 //! or a MongoDB, begun or gone on with.
 
+use std::error::Error as _;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use kato_learner::config::{DEFAULT_CHUNK_SIZES, Recording};
 use kato_loader::{
     Document, Records, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
+use kato_prediction::Cancel;
+use kato_prediction::disk::{BuildOptions, IndexFileError, IndexPolicy};
 use kato_runs::{Destination, RunsError, Start, TrainingRun};
 use kato_scheduler::{
     Backend, RunConfiguration, StopSignal, TrainError, TrainingEvent, TrainingOptions,
@@ -53,6 +56,7 @@ pub struct Training<'a> {
     learner: Option<HierarchicalConceptLearner>,
     split: Option<Split>,
     options: TrainingOptions,
+    index: IndexPolicy,
     listeners: Vec<Box<dyn FnMut(TrainingEvent) + Send + 'a>>,
 }
 
@@ -146,6 +150,7 @@ impl<'a> Training<'a> {
             learner: None,
             split: None,
             options: TrainingOptions::default(),
+            index: IndexPolicy::default(),
             listeners: Vec::new(),
         }
     }
@@ -238,6 +243,16 @@ impl<'a> Training<'a> {
         self
     }
 
+    /// Sets whether the run leaves an index where it has learned much, so that [`open`](crate::open) takes
+    /// milliseconds at once: it does unless this says no. A run that was ended early leaves none.
+    pub fn with_index(mut self, is_wanted: bool) -> Self {
+        self.index = match is_wanted {
+            true => IndexPolicy::Auto,
+            false => IndexPolicy::Never,
+        };
+        self
+    }
+
     /// Calls a function with everything that happens, on the thread that called [`run`](Self::run);
     /// [`TrainingEvent::Committed`] tells how much of the corpus is safe by now. Functions that were
     /// set before, and a progress bar, hear it first.
@@ -314,6 +329,10 @@ impl<'a> Training<'a> {
             }
         };
         let stop = self.options.stop.clone();
+        let cancel = Cancel::when({
+            let stop = stop.clone();
+            move || stop.is_stopped()
+        });
         let mut corpus = self.corpus.with_interrupt(move || stop.is_stopped());
         if let Some(split) = self.split {
             corpus = corpus.with_split(split);
@@ -343,7 +362,22 @@ impl<'a> Training<'a> {
             let text = recovery.to_string();
             on_event(TrainingEvent::Notice { text });
         }
-        let report = run.train(&mut loader, &learner, &self.options, on_event)?;
+        let report = run.train(&mut loader, &learner, &self.options, &mut on_event)?;
+        if report.complete {
+            let build = BuildOptions::default()
+                .with_sort_bytes(self.options.memory_budget)
+                .with_cancel(cancel);
+            match run.index(self.index, &build) {
+                Ok(_) | Err(IndexFileError::Cancelled(_)) => {}
+                // Everything learned is safe, and whoever opens it tries again.
+                Err(error) => {
+                    let source = error.source().map(|source| format!(": {source}"));
+                    let source = source.unwrap_or_default();
+                    let text = format!("the index was not written: {error}{source}");
+                    on_event(TrainingEvent::Notice { text });
+                }
+            }
+        }
         Ok((Some(run), learner, report))
     }
 }

@@ -3,6 +3,7 @@
 use kato_analysis::CleanupPlan;
 use kato_analysis::cleanup::{NodeCleanup, References};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::number;
 use crate::inspect::View;
@@ -23,6 +24,9 @@ pub(crate) struct Cleanup {
     pub(crate) applied: bool,
     /// The nodes, from the bottom of the hierarchy up.
     pub(crate) nodes: Vec<NodeCleanup>,
+    /// The index of what is left, where one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) index: Option<Value>,
 }
 
 impl Cleanup {
@@ -41,6 +45,7 @@ impl Cleanup {
             removed: plan.removed(),
             applied: false,
             nodes: plan.nodes().to_vec(),
+            index: None,
         }
     }
 }

@@ -16,6 +16,7 @@ use kato_analysis::{CleanupOptions, CleanupPlan};
 
 use crate::analysis::Cleanup;
 use crate::exit::{bail_as, exit_code};
+use crate::indexing;
 use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
 use crate::output::{stdout, unless_reader_gone};
@@ -35,7 +36,8 @@ use crate::program;
 ///
 /// With --json the result is one JSON object on standard output: kb, threshold, references,
 /// removed, applied, and nodes, each with node, patterns, learns, below_threshold,
-/// kept_by_reference, removed_by_cascade, removed, learns_removed.
+/// kept_by_reference, removed_by_cascade, removed, learns_removed; and index, where that of what is left
+/// was written, with patterns, bytes and seconds.
 ///
 /// It is done (exit code 0) also when nothing was to go or the answer was no.
 #[derive(Debug, clap::Args)]
@@ -109,6 +111,8 @@ fn run(args: &Args) -> Result<()> {
     if !args.dry_run && cleanup.removed > 0 && (args.yes || agreed(cleanup.removed)?) {
         plan.apply(store.as_ref())?;
         cleanup.applied = true;
+        drop(store);
+        cleanup.index = args.knowledge_base.dir().and_then(indexing::after);
     }
     if args.json {
         return show(&cleanup, true);

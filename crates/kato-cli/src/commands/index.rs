@@ -22,10 +22,10 @@ use crate::knowledge_base::{Access, DirectoryArgs};
 /// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
 /// whatever its size.
 ///
-/// `kato predict`, `kato generate` and `kato evaluate` use it from then on, and read only what they
-/// are asked for; their answers stay the same. It belongs to what the knowledge base holds now: after
-/// further training it is passed over until it is written again, and removed then. One that is there
-/// and whole is kept. All cores sort.
+/// `kato train` and the other commands that write a knowledge base leave one where there is much to ask,
+/// and `kato predict`, `kato generate` and `kato evaluate` write one that is missing: this writes it where
+/// there is little as well, and where it is damaged. They read only what they are asked for; their answers
+/// are the same without it. One that is there and whole is kept. All cores sort.
 ///
 /// With --json one object on standard output: kb, content (the digest of what was indexed),
 /// patterns, bytes, seconds, and was_there.
@@ -58,6 +58,7 @@ fn run(args: &Args) -> Result<()> {
     let sort_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
     let options = BuildOptions::default()
         .with_sort_bytes(sort_bytes)
+        .with_checked_units(true)
         .with_cancel(cancel);
     let built = kato_prediction::disk::build(&store, &options);
     spinner.finish_and_clear();

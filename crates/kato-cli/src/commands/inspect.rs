@@ -18,6 +18,7 @@ use kato_scheduler::{RunConfiguration, StopSignal};
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 
 use crate::exit::exit_code;
+use crate::indexing;
 use crate::inspect::{Decoder, Histograms, Overview, PatternView, export, find, import, show};
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
@@ -36,7 +37,7 @@ use crate::program;
 /// and statistics, which holds the histogram. Pattern: document, name, node, frequency, text,
 /// first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this
 /// one, or {"unknown": name}. Export: node, exported, file. Import: node, imported, new_patterns,
-/// learns.
+/// learns, and index, where one was written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -87,7 +88,11 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
         // The only view that changes something, and so the only one that needs the store for
         // itself.
         let store = args.kb.open(Access::Write)?;
-        return show(&import(&one_node(&store, args)?, file, stop)?, args.json);
+        kato_prediction::disk::spare(&store);
+        let mut imported = import(&one_node(&store, args)?, file, stop)?;
+        drop(store);
+        imported.index = indexing::after(&args.kb.dir);
+        return show(&imported, args.json);
     }
     let store = args.kb.open(Access::Read)?;
     if let Some(file) = &args.export {

@@ -63,8 +63,8 @@ use crate::{program, repository};
 /// the levels with their patterns, what the rules left out, bytes on the disk, and where the time
 /// went: starved_share is the part of it that learning waited for documents; with --profile also
 /// what bounds the run, under the key profile; peak_memory_bytes of this process; forecast, where
-/// there was one, with value, low, high, error and covered; recorded, the id in the history; with
-/// --index also index, with patterns, bytes and seconds.
+/// there was one, with value, low, high, error and covered; recorded, the id in the history; index,
+/// where one was written, with patterns, bytes and seconds.
 /// Progress goes to standard error.
 ///
 /// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
@@ -212,7 +212,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let index = match report.complete {
         true => {
             let options = index_options(args, &report, cancel_index);
-            args.destination.index(&run, &options)?
+            args.destination.index(&run, options)?
         }
         false => None,
     };

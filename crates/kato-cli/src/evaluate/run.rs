@@ -15,6 +15,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::exit::bail_as;
 use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::open::index_first;
 use crate::remote::{self, Fetcher, Location};
 
 /// A knowledge base with all that is needed to ask it about documents.
@@ -57,13 +58,17 @@ impl TrainedRun {
         &self.learner
     }
 
-    /// Returns the nodes, ready to predict; without an index it reads the whole knowledge base.
+    /// Returns the nodes, ready to predict; an index that is missing is written first where that is worth
+    /// it.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
     pub(crate) fn engine(&self) -> Result<Engine> {
-        Ok(kato::OpenOptions::new().open_engine(Arc::clone(&self.store))?)
+        index_first(&self.store, None);
+        // It was written here, where the user can be told.
+        let options = kato::OpenOptions::new().with_index(kato::IndexPolicy::Never);
+        Ok(options.open_engine(Arc::clone(&self.store))?)
     }
 
     /// Returns the documents of the training, and those that it has not seen: `unseen`, or else

@@ -12,6 +12,7 @@ use kato_loader::open_unless;
 use kato_scheduler::StopSignal;
 use kato_store::{EmbeddedStore, KnowledgeBase};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::View;
 use super::overview::count;
@@ -39,6 +40,9 @@ pub(crate) struct Imported {
     pub(crate) new_patterns: u64,
     /// Learn calls added: the sum of the frequencies read.
     pub(crate) learns: u64,
+    /// The index of all of it, where one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) index: Option<Value>,
 }
 
 impl View for Exported {
@@ -187,6 +191,7 @@ pub(crate) fn import(
         // was imported.
         new_patterns: knowledge_base.count_patterns()? - patterns_before,
         learns: knowledge_base.totals()?.learns - learns_before,
+        index: None,
     })
 }
 

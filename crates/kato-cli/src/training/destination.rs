@@ -1,5 +1,6 @@
 //! The destination of `kato train`: its options, opening the run, and what the run took.
 
+use std::io::{Write, stderr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
 use kato_mongodb::{MongoStore, MongoStoreBuilder};
-use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError};
+use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPolicy};
 use kato_probe::Probe;
 use kato_remote::{RemoteBackend, RemoteBackendBuilder, TornLearns};
 use kato_runs::{Destination, Position, RunsError, Start, Target, TrainingRun};
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::backend::{Backend, warn_of_recovery};
+use crate::indexing;
 use crate::report;
 use crate::tokens::read_tokens;
 use crate::training::seconds::seconds;
@@ -39,9 +41,12 @@ pub(crate) struct DestinationArgs {
     /// Directory of the knowledge base: the same as --backend embedded:DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "backend")]
     kb: Option<PathBuf>,
-    /// For embedded: write the index at the end, as `kato index` does, so that the knowledge base opens
-    /// at once. Sorts in the memory of --memory.
-    #[arg(long)]
+    /// For embedded: leave no index. Without this one is written at the end where there is much to ask,
+    /// as `kato index` does, so that the knowledge base opens at once; it sorts in the memory of --memory.
+    #[arg(long, conflicts_with = "index")]
+    no_index: bool,
+    /// As it is without --no-index, but also of little. Kept for one release.
+    #[arg(long, hide = true)]
     index: bool,
     /// Name of the run, with which its node ids and databases begin. Default: a new name. Needed
     /// to resume. Not for embedded.
@@ -137,9 +142,9 @@ impl DestinationArgs {
             Backend::Embedded(_) | Backend::Kato(_) if self.sharded => {
                 wrong("--sharded is for mongodb")
             }
-            Backend::Kato(_) | Backend::Mongodb(_) if self.index => {
-                wrong("--index is for embedded: only a knowledge base in a directory has one")
-            }
+            Backend::Kato(_) | Backend::Mongodb(_) if self.index || self.no_index => wrong(
+                "--index and --no-index are for embedded: only a knowledge base in a directory has one",
+            ),
             Backend::Kato(_) | Backend::Mongodb(_) if self.run.is_none() && resume => {
                 wrong("--resume needs the name of the run: --run NAME")
             }
@@ -207,22 +212,39 @@ impl DestinationArgs {
         check_file("the list of errors", &destination.ledger())
     }
 
-    /// Writes the index of what was learned, if that is wanted and the destination has one; `None`
-    /// also when it was cancelled.
+    /// Writes the index of what was learned, where that is wanted and the destination has one; `None`
+    /// also when it was cancelled, and when it could not be written without being asked for, which
+    /// standard error says.
     ///
     /// # Errors
     ///
-    /// When it cannot be written; what was learned is safe.
+    /// When it was asked for and cannot be written; what was learned is safe.
     pub(crate) fn index(
         &self,
         run: &TrainingRun,
-        options: &BuildOptions,
+        options: BuildOptions,
     ) -> Result<Option<BuildReport>> {
-        if !self.index {
+        let Some(store) = run.store() else {
             return Ok(None);
+        };
+        let policy = match (self.index, self.no_index) {
+            (true, _) => IndexPolicy::Require,
+            (_, true) => IndexPolicy::Never,
+            _ => IndexPolicy::Auto,
+        };
+        if self.index {
+            // A closed standard error must not end the program.
+            drop(writeln!(
+                stderr(),
+                "--index: `kato train` leaves an index by itself now; the option will go"
+            ));
         }
-        match run.index(options) {
+        match indexing::keep(store, policy, options) {
             Err(IndexFileError::Cancelled(_)) => Ok(None),
+            Err(error) if policy == IndexPolicy::Auto => {
+                indexing::warn(error);
+                Ok(None)
+            }
             built => built.context("everything learned is safe; `kato index` writes the index"),
         }
     }

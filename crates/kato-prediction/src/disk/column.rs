@@ -33,16 +33,19 @@ impl ColumnBytes for MappedColumn {
     }
 }
 
-/// The directory of an index.
+/// The directories of an index and of those that it adds to.
 #[derive(Debug)]
-pub(crate) struct WatchedDirectory(pub(crate) DirectoryWatch);
+pub(crate) struct WatchedDirectories(pub(crate) Vec<DirectoryWatch>);
 
-impl Changes for WatchedDirectory {
+impl Changes for WatchedDirectories {
+    // Each counts up, so the sum is another one as soon as one of them is.
     fn version(&self) -> u64 {
-        self.0.version()
+        let versions = self.0.iter().map(DirectoryWatch::version);
+        versions.fold(0, u64::wrapping_add)
     }
 
     fn look_version(&self) -> u64 {
-        self.0.look_version()
+        let versions = self.0.iter().map(DirectoryWatch::look_version);
+        versions.fold(0, u64::wrapping_add)
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::disk::IndexFileError;
 
 /// The version of the format that this crate reads and writes.
-pub(crate) const FORMAT_VERSION: u64 = 2;
+pub(crate) const FORMAT_VERSION: u64 = 3;
 
 /// The directory of a knowledge base's indexes, in that of the knowledge base.
 const DIR: &str = "index";
@@ -35,7 +35,9 @@ pub(crate) struct Header {
     pub(crate) format_version: u64,
     /// The digest of what it indexes.
     pub(crate) content: String,
-    /// The digests of the sources of that, ascending.
+    /// The digest of the index that it adds to; `None` for one of everything.
+    pub(crate) lower: Option<String>,
+    /// The digests of its own sources, ascending.
     pub(crate) sources: Vec<String>,
     pub(crate) nodes: Vec<NodeHeader>,
     /// CRC-32 of the file of checksums.
@@ -82,13 +84,13 @@ impl Header {
         write().map_err(IndexFileError::io("write", &path))
     }
 
-    /// Returns the digests of the sources that are indexed; `None` if one is none.
-    pub(crate) fn covered(&self) -> Option<Vec<ContentDigest>> {
+    /// Returns the digests of its own sources; `None` if one is none.
+    pub(crate) fn own_sources(&self) -> Option<Vec<ContentDigest>> {
         let digests = self.sources.iter();
         digests.map(|text| ContentDigest::from_hex(text)).collect()
     }
 
-    /// Returns the number of patterns of all nodes.
+    /// Returns the number of its own patterns of all nodes.
     pub(crate) fn n_patterns(&self) -> u64 {
         let patterns = self.nodes.iter().map(|node| node.layout.n_patterns);
         patterns.fold(0, u64::saturating_add)

@@ -12,8 +12,9 @@ use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::disk::IndexFileError;
-use crate::disk::column::{MappedColumn, WatchedDirectory};
-use crate::disk::files::{CHECKSUMS, Header, column_path, content_dir, index_dir};
+use crate::disk::chain::{Chain, find_chains, read_chain};
+use crate::disk::column::{MappedColumn, WatchedDirectories};
+use crate::disk::files::{CHECKSUMS, HEADER, Header, column_path, content_dir};
 
 /// Columns of which a prediction reads a little here and there.
 const SCATTERED: [Column; 4] = [
@@ -27,18 +28,17 @@ const SCATTERED: [Column; 4] = [
 /// question reads texts, keys and where lists begin in many places, and would wait for each of them.
 const FETCHED: u64 = 8 << 20;
 
-/// The index of what a store holds.
+/// The index of what a store holds: one of everything that there was when it was written, and those that
+/// add to it what came later.
 #[derive(Debug)]
 pub struct StoreIndex {
+    chain: Chain,
     dir: PathBuf,
     nodes: Vec<IndexedNode>,
     /// All columns with their files.
     columns: Vec<(PathBuf, CheckedBytes)>,
     damage: Damage,
     bytes: u64,
-    patterns: u64,
-    content: ContentDigest,
-    covered: Vec<ContentDigest>,
 }
 
 #[derive(Debug)]
@@ -63,11 +63,21 @@ struct IndexedNode {
 /// can.
 pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError> {
     let content = store.content();
-    if let Some(index) = open_index(store, content.digest)? {
-        return Ok(Some(index));
+    let chains = find_chains(store);
+    let mut faults = chains.faults.into_iter();
+    if let Some((_, error)) = faults.find(|(of, _)| *of == content.digest) {
+        return Err(error);
     }
-    // What cannot be used is passed over here: nobody was told of it that it would be.
-    Ok(find_partial(store, &content.sources).index)
+    for chain in chains.usable {
+        let is_whole = chain.covered == content.sources;
+        match open_chain(store, chain) {
+            Ok(Some(index)) => return Ok(Some(index)),
+            Err(error) if is_whole => return Err(error),
+            // What cannot be used is passed over: nobody was told of it that it would be.
+            Ok(None) | Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 /// Opens the index that [`open`] would, whatever there is beside it that cannot be used, and tells
@@ -77,26 +87,40 @@ pub fn open(store: &EmbeddedStore) -> Result<Option<StoreIndex>, IndexFileError>
 /// be reported, and written again.
 #[must_use]
 pub fn find(store: &EmbeddedStore) -> FoundIndex {
-    let content = store.content();
-    let whole = open_index(store, content.digest);
-    let fault = match whole {
-        Ok(Some(index)) => {
-            return FoundIndex {
-                index: Some(index),
-                faults: Vec::new(),
-            };
-        }
-        Ok(None) => None,
-        Err(error) => Some(error),
+    let chains = find_chains(store);
+    let faults = chains.faults.into_iter().map(|(_, error)| error);
+    let mut found = FoundIndex {
+        index: None,
+        faults: faults.collect(),
     };
-    let mut found = find_partial(store, &content.sources);
-    // That of everything is met again among those of a part.
-    if let Some(fault) = fault
-        && found.faults.is_empty()
-    {
-        found.faults.push(fault);
+    for chain in chains.usable {
+        let is_whole = chain.covered == store.content().sources;
+        match open_chain(store, chain) {
+            Ok(None) => {}
+            Ok(Some(index)) => {
+                found.index = Some(index);
+                if is_whole {
+                    // Nothing could be of more.
+                    found.faults.clear();
+                }
+                break;
+            }
+            Err(error) => found.faults.push(error),
+        }
     }
     found
+}
+
+/// Opens the index with this digest, with those that it adds to.
+pub(super) fn open_unit(
+    store: &EmbeddedStore,
+    content: ContentDigest,
+) -> Result<StoreIndex, IndexFileError> {
+    let opened = match read_chain(store, content)? {
+        Some(chain) => open_chain(store, chain)?,
+        None => None,
+    };
+    opened.ok_or_else(|| IndexFileError::damaged(&content_dir(store.dir(), content), "it is gone"))
 }
 
 /// What [`find`] finds beside a store.
@@ -110,113 +134,106 @@ pub struct FoundIndex {
     pub faults: Vec<IndexFileError>,
 }
 
-/// Finds the index of the most patterns of a part of these sources, or of all of them.
-fn find_partial(store: &EmbeddedStore, sources: &[ContentDigest]) -> FoundIndex {
-    let mut found = FoundIndex::default();
-    let Ok(entries) = fs::read_dir(index_dir(store.dir())) else {
-        return found;
-    };
-    let mut candidates: Vec<(u64, ContentDigest)> = Vec::new();
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(content) = name.to_str().and_then(ContentDigest::from_hex) else {
-            continue;
-        };
-        let header = match Header::read(&entry.path()) {
-            Ok(Some(header)) => header,
-            // Without a header it was never finished, or is being removed.
-            Ok(None) => continue,
-            Err(error) => {
-                found.faults.push(error);
-                continue;
-            }
-        };
-        let covered = header.covered().unwrap_or_default();
-        let mut left = sources.iter();
-        // Both ascend.
-        let is_part = covered.iter().all(|source| left.any(|held| held == source));
-        // One of nothing saves nothing.
-        if is_part && header.n_patterns() > 0 {
-            candidates.push((header.n_patterns(), content));
-        }
-    }
-    candidates.sort_unstable_by(|a, b| b.cmp(a));
-    for (_, content) in candidates {
-        match open_index(store, content) {
-            Ok(None) => {}
-            Ok(Some(index)) => {
-                found.index = Some(index);
-                break;
-            }
-            Err(error) => found.faults.push(error),
-        }
-    }
-    found
-}
-
-/// Opens the index of some content; `None` if there is none.
-fn open_index(
+/// Opens the indexes of a chain; `None` if one has been removed.
+pub(super) fn open_chain(
     store: &EmbeddedStore,
-    content: ContentDigest,
+    chain: Chain,
 ) -> Result<Option<StoreIndex>, IndexFileError> {
-    let dir = content_dir(store.dir(), content);
-    let Some(header) = Header::read(&dir)? else {
-        return Ok(None);
-    };
-    // A directory that somebody has renamed would be that of other content.
-    if header.content != content.to_string() || header.nodes.len() != store.nodes().len() {
-        return Err(IndexFileError::damaged(
-            &dir,
-            "it is the index of something else",
-        ));
-    }
-    let covered = header
-        .covered()
-        .ok_or_else(|| IndexFileError::damaged(&dir, "a source has no digest"))?;
-    let checksums = read_checksums(&dir, &header)?;
-    let mut checksums = checksums.into_iter();
+    let dirs = chain.units.iter();
+    let dirs = dirs.map(|unit| content_dir(store.dir(), unit.content));
+    let dirs: Vec<PathBuf> = dirs.collect();
     let damage = Damage::default();
     // Ahead of the maps, so that no write to one of them is missed.
-    damage.watch(WatchedDirectory(DirectoryWatch::new(&dir)));
+    let watches = dirs.iter().map(|dir| DirectoryWatch::new(dir)).collect();
+    damage.watch(WatchedDirectories(watches));
     let mut index = StoreIndex {
         nodes: Vec::new(),
         columns: Vec::new(),
         bytes: 0,
-        damage: damage.clone(),
-        patterns: header.n_patterns(),
-        content,
-        covered,
-        dir,
+        damage,
+        dir: dirs.last().cloned().unwrap_or_default(),
+        chain,
     };
-    for (node_idx, node) in header.nodes.iter().enumerate() {
-        let first = index.columns.len();
-        for (column, &bytes) in Column::ALL.into_iter().zip(&node.column_bytes) {
-            let path = column_path(&index.dir, node_idx, column);
-            let n_blocks = n_blocks(bytes);
-            let of_column: Box<[u32]> = checksums.by_ref().take(n_blocks).collect();
-            let map = map(&path, bytes, SCATTERED.contains(&column))?;
-            let checked = CheckedBytes::new(map, of_column, damage.clone());
-            let checked = checked.map_err(IndexFileError::layout(&path))?;
-            index.columns.push((path, checked));
-            index.bytes += bytes;
+    for (nth, dir) in dirs.iter().enumerate() {
+        let header = &index.chain.units[nth].header;
+        let content = index.chain.units[nth].content;
+        // A directory that somebody has renamed would be that of other content.
+        if header.content != content.to_string() || header.nodes.len() != store.nodes().len() {
+            return Err(IndexFileError::damaged(
+                dir,
+                "it is the index of something else",
+            ));
         }
-        let below = index.nodes.last().map(|below: &IndexedNode| &*below.frozen);
-        let column = |column: Column| {
-            // `read_checksums` has seen that there are as many as columns.
-            let place = Column::ALL.iter().position(|&other| other == column);
-            Ok(index.columns[first + place.unwrap_or(0)].1.clone())
-        };
-        let frozen = FrozenIndex::new(&node.layout, below, damage.clone(), column);
-        let frozen = frozen.map_err(IndexFileError::layout(&index.dir))?;
-        index.nodes.push(IndexedNode {
-            frozen: Arc::new(frozen),
-            has_emotives: node.has_emotives,
-        });
+        if !dir.join(HEADER).exists() {
+            return Ok(None);
+        }
+        let checksums = read_checksums(dir, header)?;
+        index.add_unit(nth, dir, checksums)?;
     }
     Ok(Some(index))
 }
 
 impl StoreIndex {
+    /// Adds the nodes of the next index of the chain to what they add to.
+    fn add_unit(
+        &mut self,
+        nth: usize,
+        dir: &Path,
+        checksums: Vec<u32>,
+    ) -> Result<(), IndexFileError> {
+        let mut checksums = checksums.into_iter();
+        let mut nodes: Vec<IndexedNode> = Vec::new();
+        for (node_idx, node) in self.chain.units[nth].header.nodes.iter().enumerate() {
+            let first = self.columns.len();
+            for (column, &bytes) in Column::ALL.into_iter().zip(&node.column_bytes) {
+                let path = column_path(dir, node_idx, column);
+                let n_blocks = n_blocks(bytes);
+                let of_column: Box<[u32]> = checksums.by_ref().take(n_blocks).collect();
+                let map = map(&path, bytes, SCATTERED.contains(&column))?;
+                let checked = CheckedBytes::new(map, of_column, self.damage.clone());
+                let checked = checked.map_err(IndexFileError::layout(&path))?;
+                self.columns.push((path, checked));
+                self.bytes += bytes;
+            }
+            let lower = self.nodes.get(node_idx);
+            let below = nodes.last().map(|below| Arc::clone(&below.frozen));
+            let column = |column: Column| {
+                // `read_checksums` has seen that there are as many as columns.
+                let place = Column::ALL.iter().position(|&other| other == column);
+                Ok(self.columns[first + place.unwrap_or(0)].1.clone())
+            };
+            let of_lower = lower.map(|lower| Arc::clone(&lower.frozen));
+            let damage = self.damage.clone();
+            let frozen = FrozenIndex::new(&node.layout, below, of_lower, damage, column);
+            let frozen = frozen.map_err(IndexFileError::layout(dir))?;
+            nodes.push(IndexedNode {
+                frozen: Arc::new(frozen),
+                has_emotives: node.has_emotives || lower.is_some_and(|lower| lower.has_emotives),
+            });
+        }
+        self.nodes = nodes;
+        Ok(())
+    }
+
+    /// Returns the digests of the indexes that it consists of, the first one first, with the number of
+    /// patterns of all nodes that each adds.
+    #[must_use]
+    pub fn units(&self) -> impl ExactSizeIterator<Item = (ContentDigest, u64)> {
+        let units = self.chain.units.iter();
+        units.map(|unit| (unit.content, unit.header.n_patterns()))
+    }
+
+    /// Returns the index of each node, also where it is to be loaded.
+    pub(super) fn frozen(&self) -> Vec<Arc<FrozenIndex>> {
+        let nodes = self.nodes.iter();
+        nodes.map(|node| Arc::clone(&node.frozen)).collect()
+    }
+
+    /// Returns whether damage was found in what was read of it.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.damage.is_found()
+    }
+
     /// Returns the index of each node, from the bottom up; `None` for nodes that have to be loaded,
     /// because what they learned has emotives, which an index does not hold.
     #[must_use]
@@ -228,19 +245,21 @@ impl StoreIndex {
     /// Returns the digests of the sources of the store that are indexed.
     #[must_use]
     pub fn covered(&self) -> &[ContentDigest] {
-        &self.covered
+        &self.chain.covered
     }
 
-    /// Returns the digest of what is indexed: that of a store that holds nothing else.
+    /// Returns the digest of what is indexed, by which the last of its [units](Self::units) is found. That of
+    /// a single one is the digest of a store that holds nothing else.
     #[must_use]
     pub fn content(&self) -> ContentDigest {
-        self.content
+        let last = self.chain.units.last().map(|unit| unit.content);
+        last.unwrap_or(ContentDigest::from_bytes([0; 20]))
     }
 
     /// Returns the number of patterns of all nodes.
     #[must_use]
     pub fn n_patterns(&self) -> u64 {
-        self.patterns
+        self.chain.n_patterns()
     }
 
     /// Returns the bytes of all columns.
@@ -249,7 +268,7 @@ impl StoreIndex {
         self.bytes
     }
 
-    /// Returns the directory.
+    /// Returns the directory of the last of its [units](Self::units).
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -1,9 +1,12 @@
 //! Building an index: one walk along the store in name order, then the lists, in bounded memory.
 
 mod columns;
+mod counts;
 mod lists;
 mod node;
+mod numbers;
 mod postings;
+mod progress;
 mod shapes;
 
 use std::fs::{self, File, TryLockError};
@@ -11,21 +14,26 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::Cancel;
+use crate::frozen::FrozenIndex;
 use kato_store::visit::{
     ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern,
 };
 use kato_store::{EmbeddedStore, PatternStore};
 
 use self::node::NodeBuilder;
-use crate::disk::IndexFileError;
+use self::numbers::{Children, Numbers};
+pub use self::progress::BuildProgress;
 use crate::disk::files::{
     BUILDING, CHECKSUMS, FORMAT_VERSION, HEADER, Header, LOCK, NodeHeader, content_dir, index_dir,
     sync_dir,
 };
+use crate::disk::open::open_unit;
+use crate::disk::{IndexFileError, StoreIndex};
 
 /// How an index is built. The result does not depend on it.
 #[derive(Debug, Clone)]
@@ -39,6 +47,15 @@ pub struct BuildOptions {
     pub threads: NonZeroUsize,
     /// A flag that ends the building, which looks at it every few thousand patterns. Default: none.
     pub cancel: Cancel,
+    /// Where the building tells how far it is. Default: nobody looks.
+    pub progress: BuildProgress,
+    /// How many times as large as what is written an index must be that is added to: a smaller one is
+    /// written again, together with what is new. With 0 all are added to as long as they are few.
+    /// Default 2.
+    pub unit_ratio: u64,
+    /// Whether an index is read and compared with its checksums before it is added to, for those who know
+    /// or fear that it is damaged. Default: no more of it than is needed.
+    pub checks_units: bool,
 }
 
 impl Default for BuildOptions {
@@ -47,6 +64,9 @@ impl Default for BuildOptions {
             sort_bytes: 256 << 20,
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             cancel: Cancel::never(),
+            progress: BuildProgress::default(),
+            unit_ratio: 2,
+            checks_units: false,
         }
     }
 }
@@ -72,10 +92,34 @@ impl BuildOptions {
         self.cancel = cancel;
         self
     }
+
+    /// Sets how many times as large as what is written an index must be that is added to.
+    #[must_use]
+    pub fn with_unit_ratio(mut self, ratio: u64) -> Self {
+        self.unit_ratio = ratio;
+        self
+    }
+
+    /// Sets whether an index is read and compared with its checksums before it is added to.
+    #[must_use]
+    pub fn with_checked_units(mut self, are_checked: bool) -> Self {
+        self.checks_units = are_checked;
+        self
+    }
+
+    /// Sets where the building tells how far it is.
+    #[must_use]
+    pub fn with_progress(mut self, progress: BuildProgress) -> Self {
+        self.progress = progress;
+        self
+    }
 }
 
 /// Threads at most.
 const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(1024).expect("1024 is not 0");
+
+/// Indexes that together hold what a store holds, at most: a question asks each.
+const MAX_UNITS: usize = 8;
 
 /// Patterns between two looks whether the building is cancelled.
 const CHECK_EVERY: u64 = 1 << 12;
@@ -98,6 +142,9 @@ pub struct BuildReport {
 
 /// Builds the index of what a store holds beside the store, and removes those of what it held
 /// before.
+///
+/// Where there is an index of the greater part of it, what is new is indexed alone, and
+/// [adds](StoreIndex::units) to that one.
 ///
 /// An index that is there and whole is kept. Until the new one is complete nobody sees it; a build
 /// that fails or is cancelled removes what it wrote, and one that is cut off leaves files that the
@@ -132,38 +179,113 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
     let parent = index_dir(store.dir());
     fs::create_dir_all(&parent).map_err(IndexFileError::io("create", &parent))?;
     let _lock = lock(&parent)?;
-    if let Some(report) = whole_index(store, began, &options.cancel)? {
-        remove_others(&parent, report.content);
-        return Ok(report);
-    }
+    let lower = match crate::disk::open(store).ok().flatten() {
+        Some(index) if index.covered() == store.content().sources => {
+            if is_whole(&index, &options.cancel)? {
+                remove_others(&parent, &index);
+                return Ok(BuildReport::of(&index, began, true));
+            }
+            None
+        }
+        index => index.and_then(|index| to_add_to(store, index, options.unit_ratio)),
+    };
+    let lower = match lower {
+        Some(index) if options.checks_units && !is_whole(&index, &options.cancel)? => None,
+        lower => lower,
+    };
     let dir = parent.join(BUILDING);
+    let mut built = build_over(store, &dir, options, lower.as_ref());
+    if lower.is_some() && is_lower_lost(lower.as_ref(), &built) {
+        // What it would add to is damaged, or no longer what the store holds.
+        built = build_over(store, &dir, options, None);
+    }
+    drop(lower);
+    let content = built?;
+    let index = open_unit(store, content)?;
+    remove_others(&parent, &index);
+    Ok(BuildReport::of(&index, began, false))
+}
+
+/// Returns whether an index is as it was written.
+fn is_whole(index: &StoreIndex, cancel: &Cancel) -> Result<bool, IndexFileError> {
+    match index.check_unless(cancel) {
+        Ok(()) => Ok(true),
+        Err(IndexFileError::Cancelled(cancelled)) => Err(cancelled.into()),
+        Err(_) => Ok(false),
+    }
+}
+
+/// Returns whether building failed, or is worth nothing, because of what it adds to.
+fn is_lower_lost(
+    lower: Option<&StoreIndex>,
+    built: &Result<ContentDigest, IndexFileError>,
+) -> bool {
+    let is_damaged = lower.is_some_and(StoreIndex::is_damaged);
+    is_damaged || matches!(built, Err(IndexFileError::Damaged { .. }))
+}
+
+/// Returns the part of an index that the next adds to; `None` if everything is to be indexed anew.
+///
+/// What is new is written, and with it the last ones that are not `ratio` times as large as all that is
+/// written: so there are few, and a pattern is written again only when there is much beside it.
+fn to_add_to(store: &EmbeddedStore, index: StoreIndex, ratio: u64) -> Option<StoreIndex> {
+    let nodes = 0..store.nodes().len();
+    let new = nodes.map(|node_idx| store.n_stored_beyond(node_idx, index.covered()));
+    let mut n_written = new.fold(0, u64::saturating_add);
+    let units: Vec<(ContentDigest, u64)> = index.units().collect();
+    let mut n_kept = units.len();
+    while let Some((_, n_patterns)) = n_kept.checked_sub(1).map(|last| units[last]) {
+        if n_kept < MAX_UNITS && n_patterns >= n_written.saturating_mul(ratio) {
+            break;
+        }
+        n_written = n_written.saturating_add(n_patterns);
+        n_kept -= 1;
+    }
+    match units.get(n_kept.checked_sub(1)?) {
+        Some(_) if n_kept == units.len() => Some(index),
+        last => open_unit(store, last?.0).ok(),
+    }
+}
+
+/// Writes the index of what a store holds beyond another, into a directory first, and returns its digest.
+fn build_over(
+    store: &EmbeddedStore,
+    dir: &Path,
+    options: &BuildOptions,
+    lower: Option<&StoreIndex>,
+) -> Result<ContentDigest, IndexFileError> {
     // What a build left behind that was cut off.
-    remove_dir(&dir)?;
-    let built = write(store, &dir, options, began);
+    remove_dir(dir)?;
+    let built = write(store, dir, options, lower);
     if built.is_err() {
         // A full disk is a reason to fail, and to leave nothing there. Should it stay all the same,
         // the next build removes it.
-        drop(remove_dir(&dir));
+        drop(remove_dir(dir));
     }
-    let report = built?;
-    remove_others(&parent, report.content);
-    Ok(report)
+    built
 }
 
-/// Writes the index of what a store holds into a directory, and gives it its name.
+/// Writes the index of what a store holds beyond another into a directory, and gives it its name.
 fn write(
     store: &EmbeddedStore,
     dir: &Path,
     options: &BuildOptions,
-    began: Instant,
-) -> Result<BuildReport, IndexFileError> {
+    lower: Option<&StoreIndex>,
+) -> Result<ContentDigest, IndexFileError> {
     fs::create_dir(dir).map_err(IndexFileError::io("create", dir))?;
-    let (content, patterns, bytes) = thread::scope(|scope| {
+    let known = lower.map(StoreIndex::covered).unwrap_or_default();
+    let nodes = 0..store.nodes().len();
+    let stored = nodes.map(|node_idx| store.n_stored_beyond(node_idx, known));
+    options.progress.begin(stored.fold(0, u64::saturating_add));
+    let content = thread::scope(|scope| {
         let mut builder = Builder {
             dir: dir.to_owned(),
             options,
             names: store.nodes(),
+            lower: lower.map(StoreIndex::frozen).unwrap_or_default(),
             node: None,
+            end_rank: 0,
+            children: Children::default(),
             scope,
             lists: None,
             nodes: Vec::new(),
@@ -171,7 +293,7 @@ fn write(
             error: None,
             n_seen: 0,
         };
-        let visited = store.visit_in_order(&mut builder);
+        let visited = store.visit_in_order_beyond(known, &mut builder);
         // The visitor's own error first: it is why the visit ended.
         if let Some(error) = builder.error.take() {
             return Err(error);
@@ -182,18 +304,27 @@ fn write(
         let Some(content) = content else {
             return Err(IndexFileError::damaged(dir, "building it was broken off"));
         };
-        let (patterns, bytes) = builder.finish(&content)?;
-        Ok((content, patterns, bytes))
+        builder.finish(&content, lower.map(StoreIndex::content))
     })?;
     options.cancel.check()?;
-    publish(store.dir(), dir, content.digest)?;
-    Ok(BuildReport {
-        content: content.digest,
-        patterns,
-        bytes,
-        elapsed: began.elapsed(),
-        was_there: false,
-    })
+    // Nothing that was made of damage is ever published.
+    if lower.is_some_and(StoreIndex::is_damaged) {
+        return Err(IndexFileError::damaged(dir, "what it adds to is damaged"));
+    }
+    publish(store.dir(), dir, content)?;
+    Ok(content)
+}
+
+impl BuildReport {
+    fn of(index: &StoreIndex, began: Instant, was_there: bool) -> Self {
+        Self {
+            content: index.content(),
+            patterns: index.n_patterns(),
+            bytes: index.bytes(),
+            elapsed: began.elapsed(),
+            was_there,
+        }
+    }
 }
 
 /// Removes the indexes beside a store that are of no use for what it holds now: those of what was
@@ -210,37 +341,11 @@ pub fn remove_stale(store: &EmbeddedStore) -> Result<(), IndexFileError> {
         return Ok(());
     }
     let _lock = lock(&parent)?;
-    let usable = crate::disk::open(store).ok().flatten();
-    remove_all_but(&parent, usable.map(|index| index.content()));
+    match crate::disk::open(store).ok().flatten() {
+        Some(usable) => remove_others(&parent, &usable),
+        None => remove_all_but(&parent, &[]),
+    }
     Ok(())
-}
-
-/// Returns the report of the index that is there, if it is whole.
-fn whole_index(
-    store: &EmbeddedStore,
-    began: Instant,
-    cancel: &Cancel,
-) -> Result<Option<BuildReport>, IndexFileError> {
-    let Ok(Some(index)) = crate::disk::open(store) else {
-        return Ok(None);
-    };
-    // One of a part is not enough.
-    let content = store.content_digest();
-    if index.content() != content {
-        return Ok(None);
-    }
-    match index.check_unless(cancel) {
-        Ok(()) => {}
-        Err(IndexFileError::Cancelled(cancelled)) => return Err(cancelled.into()),
-        Err(_) => return Ok(None),
-    }
-    Ok(Some(BuildReport {
-        content,
-        patterns: index.n_patterns(),
-        bytes: index.bytes(),
-        elapsed: began.elapsed(),
-        was_there: true,
-    }))
 }
 
 /// Locks the directory of indexes for as long as the file lives.
@@ -281,14 +386,14 @@ fn remove_dir(dir: &Path) -> Result<(), IndexFileError> {
     }
 }
 
-/// Removes the indexes of other content.
-fn remove_others(parent: &Path, content: ContentDigest) {
-    remove_all_but(parent, Some(content));
+/// Removes the indexes that are no part of one.
+fn remove_others(parent: &Path, index: &StoreIndex) {
+    let kept: Vec<String> = index.units().map(|(unit, _)| unit.to_string()).collect();
+    remove_all_but(parent, &kept);
 }
 
-/// Removes all indexes but that of some content.
-fn remove_all_but(parent: &Path, content: Option<ContentDigest>) {
-    let keep = content.map(|content| content.to_string());
+/// Removes all indexes but those of these names.
+fn remove_all_but(parent: &Path, kept: &[String]) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
@@ -298,7 +403,7 @@ fn remove_all_but(parent: &Path, content: Option<ContentDigest>) {
         let is_ours = name
             .to_str()
             .is_some_and(|name| name == BUILDING || ContentDigest::from_hex(name).is_some());
-        if is_ours && name.to_str() != keep.as_deref() {
+        if is_ours && !kept.iter().any(|kept| name.to_str() == Some(kept)) {
             // Those that others have open may stay, on systems that do not remove them then.
             drop(fs::remove_dir_all(entry.path()));
         }
@@ -313,7 +418,13 @@ struct Builder<'scope, 'env> {
     dir: PathBuf,
     options: &'env BuildOptions,
     names: &'env [String],
+    /// The indexes of the nodes that are added to; none where everything is indexed anew.
+    lower: Vec<Arc<FrozenIndex>>,
     node: Option<NodeBuilder>,
+    /// Patterns of the node before, those of lower indexes included.
+    end_rank: u32,
+    /// Those that were shown, as symbols of the node after it.
+    children: Children,
     scope: &'scope Scope<'scope, 'env>,
     /// The lists of the node below, which are written while the node's patterns are seen.
     lists: Option<ScopedJoinHandle<'scope, Finished>>,
@@ -327,9 +438,11 @@ struct Builder<'scope, 'env> {
 impl Builder<'_, '_> {
     /// Begins to write the lists of the node in progress.
     fn end_node(&mut self) -> Result<(), IndexFileError> {
-        let Some(node) = self.node.take() else {
+        let Some(mut node) = self.node.take() else {
             return Ok(());
         };
+        self.end_rank = node.end_rank();
+        self.children = node.take_children();
         // One after the other, as each takes all memory for sorting.
         self.end_lists()?;
         let options = self.options;
@@ -359,8 +472,12 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Writes the checksums and the header; returns the number of patterns and of bytes.
-    fn finish(self, content: &StoredContent) -> Result<(u64, u64), IndexFileError> {
+    /// Writes the checksums and the header; returns the digest of the index.
+    fn finish(
+        self,
+        content: &StoredContent,
+        lower: Option<ContentDigest>,
+    ) -> Result<ContentDigest, IndexFileError> {
         let path = self.dir.join(CHECKSUMS);
         let bytes: Vec<u8> = self
             .checksums
@@ -372,17 +489,20 @@ impl Builder<'_, '_> {
             File::options().write(true).open(&path)?.sync_all()
         };
         write().map_err(IndexFileError::io("write", &path))?;
+        let digest = match &lower {
+            Some(lower) => content.digest.over(lower),
+            None => content.digest,
+        };
         let header = Header {
             format_version: FORMAT_VERSION,
-            content: content.digest.to_string(),
+            content: digest.to_string(),
+            lower: lower.map(|lower| lower.to_string()),
             sources: content.sources.iter().map(ToString::to_string).collect(),
             nodes: self.nodes,
             checksums_crc32: crc32fast::hash(&bytes),
         };
         header.write(&self.dir)?;
-        let columns = header.nodes.iter().flat_map(|node| &node.column_bytes);
-        let columns: u64 = columns.sum();
-        Ok((header.n_patterns(), columns + bytes.len() as u64))
+        Ok(digest)
     }
 }
 
@@ -392,8 +512,13 @@ impl OrderedVisitor for Builder<'_, '_> {
             return;
         }
         let begun = self.end_node().and_then(|()| {
-            let name = self.names.get(node.node_idx).cloned().unwrap_or_default();
-            NodeBuilder::new(&self.dir, name, node)
+            let node_idx = node.node_idx;
+            let name = self.names.get(node_idx).cloned().unwrap_or_default();
+            let below = std::mem::take(&mut self.children);
+            let lower = self.lower.get(node_idx).cloned();
+            let numbers = Numbers::new(lower, below, self.end_rank, node);
+            let children = Children::new(self.lower.get(node_idx + 1).cloned());
+            NodeBuilder::new(&self.dir, name, node_idx, numbers, children)
         });
         match begun {
             Ok(node) => self.node = Some(node),
@@ -408,7 +533,10 @@ impl OrderedVisitor for Builder<'_, '_> {
         };
         self.n_seen += 1;
         let pushed = match self.n_seen.is_multiple_of(CHECK_EVERY) {
-            true => pushed.and_then(|()| self.check()),
+            true => {
+                self.options.progress.add(CHECK_EVERY);
+                pushed.and_then(|()| self.check())
+            }
             false => pushed,
         };
         match pushed {

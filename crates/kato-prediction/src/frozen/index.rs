@@ -5,7 +5,7 @@
     reason = "ranks and ids are below the number of patterns, which is checked against 2³² when an index is opened"
 )]
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use kato_model::PatternName;
 
@@ -16,7 +16,6 @@ use super::lists::{Directory, DirectoryView, RankList, Signatures};
 use super::signature::SignatureShape;
 use crate::SymbolId;
 use crate::page_class::PageClass;
-use crate::search::TieOrder;
 use crate::symbols::SymbolCount;
 
 /// Most symbols of each kind and most patterns, as ids have 31 bits and the last is that of unknown
@@ -29,15 +28,24 @@ const COUNT_BYTES: usize = 4 + 8;
 /// The patterns of one node as they were when the index was written; see the [module](super).
 #[derive(Debug, Clone)]
 pub struct FrozenIndex {
-    n_patterns: u32,
-    n_below: u32,
-    n_texts: u32,
+    /// The index that this one adds to; `None` for one of everything.
+    pub(super) lower: Option<Arc<Self>>,
+    /// Patterns of the lower ones, whose ranks come first.
+    pub(super) first_rank: u32,
+    /// Texts of the lower ones, whose numbers come first.
+    pub(super) first_text: u32,
+    /// Patterns of its own.
+    pub(super) n_patterns: u32,
+    /// Patterns of the node below, of all its indexes.
+    pub(super) n_below: u32,
+    /// Texts, those of the lower ones included.
+    pub(super) n_texts: u32,
     n_symbols: usize,
     is_wide: bool,
-    classes: Vec<Class>,
+    pub(super) classes: Vec<Class>,
     names: CheckedBytes,
-    /// The names of the node below, which symbols stand for; `None` for the lowest node.
-    names_below: Option<CheckedBytes>,
+    /// The node below, whose names symbols stand for; `None` for the lowest node.
+    pub(super) below: Option<Arc<Self>>,
     symbol_offsets: Offsets,
     symbols: CheckedBytes,
     frequencies: CheckedBytes,
@@ -49,13 +57,17 @@ pub struct FrozenIndex {
     text_offsets: Offsets,
     texts: CheckedBytes,
     text_counts: CheckedBytes,
+    pub(super) learned_ranks: CheckedBytes,
+    pub(super) learned_frequencies: CheckedBytes,
+    lower_texts: CheckedBytes,
+    lower_text_counts: CheckedBytes,
     held: Directory,
     first: Directory,
     pair_keys: Directory,
     pairs: Directory,
     held_signatures: CheckedBytes,
     pair_signatures: CheckedBytes,
-    damage: Damage,
+    pub(super) damage: Damage,
 }
 
 /// A class of patterns, and its parts of the directories.
@@ -159,35 +171,48 @@ fn number(number: u64) -> Result<u32, LayoutError> {
 impl FrozenIndex {
     /// Joins the columns of a node, which `column` returns one by one.
     ///
-    /// `below` is the index of the node below, `None` for the lowest. Nothing but sizes is looked
-    /// at, so this takes no time, however many patterns there are.
+    /// `below` is the index of the node below, `None` for the lowest; `lower` that of the same node which
+    /// this one adds to, if there is one. Nothing but sizes is looked at, so this takes no time, however
+    /// many patterns there are.
     ///
     /// # Errors
     ///
     /// [`LayoutError`] when the sizes contradict each other.
     pub fn new(
         layout: &NodeLayout,
-        below: Option<&Self>,
+        below: Option<Arc<Self>>,
+        lower: Option<Arc<Self>>,
         damage: Damage,
         column: impl FnMut(Column) -> Result<CheckedBytes, LayoutError>,
     ) -> Result<Self, LayoutError> {
         let n_patterns = number(layout.n_patterns)?;
         let n_below = number(layout.n_below)?;
         let n_texts = number(layout.n_texts)?;
-        if below.map_or(0, |below| below.n_patterns) != n_below {
+        if below.as_ref().map_or(0, |below| below.n_patterns()) != n_below as usize {
             return Err(LayoutError("the node below has another number of patterns"));
+        }
+        let (first_rank, first_text) = match &lower {
+            Some(lower) => (lower.first_rank + lower.n_patterns, lower.n_texts),
+            None => (0, 0),
+        };
+        number(u64::from(first_rank) + u64::from(n_patterns))?;
+        if n_texts < first_text {
+            return Err(LayoutError("what it adds to has more texts"));
         }
         let is_wide = is_wide(layout.symbol_bytes)?;
         let mut columns = Columns(column);
         let pair_followers = columns.get(Column::PairFollowers)?;
         let index = Self {
+            first_rank,
+            first_text,
+            lower,
             n_patterns,
             n_below,
             n_texts,
             n_symbols: number(layout.n_symbols)? as usize,
             is_wide,
             names: columns.get(Column::Names)?,
-            names_below: below.map(|below| below.names.clone()),
+            below,
             symbol_offsets: columns.offsets(
                 Column::SymbolStarts,
                 Column::SymbolBases,
@@ -206,10 +231,14 @@ impl FrozenIndex {
             text_offsets: columns.offsets(
                 Column::TextStarts,
                 Column::TextBases,
-                n_texts as usize,
+                (n_texts - first_text) as usize,
             )?,
             texts: columns.get(Column::Texts)?,
             text_counts: columns.get(Column::TextCounts)?,
+            learned_ranks: columns.get(Column::LearnedRanks)?,
+            learned_frequencies: columns.get(Column::LearnedFrequencies)?,
+            lower_texts: columns.get(Column::LowerTexts)?,
+            lower_text_counts: columns.get(Column::LowerTextCounts)?,
             held: columns.directory(HELD)?,
             first: columns.directory(FIRST)?,
             pair_keys: columns.pair_keys(pair_followers.clone())?,
@@ -229,8 +258,14 @@ impl FrozenIndex {
             |column: &CheckedBytes, n: u32, bytes: usize| column.len() == n as usize * bytes;
         if !has_size(&self.names, self.n_patterns, PatternName::BYTES)
             || !has_size(&self.frequencies, self.n_patterns, 1)
-            || !has_size(&self.text_counts, self.n_texts, COUNT_BYTES)
+            || !has_size(
+                &self.text_counts,
+                self.n_texts - self.first_text,
+                COUNT_BYTES,
+            )
             || self.large_ranks.len() / 4 != self.large_frequencies.len() / 8
+            || self.learned_ranks.len() / 4 != self.learned_frequencies.len() / 8
+            || self.lower_texts.len() / 4 != self.lower_text_counts.len() / COUNT_BYTES
         {
             return Err(LayoutError(
                 "a column has another size than its patterns need",
@@ -280,10 +315,10 @@ impl FrozenIndex {
         Ok(self)
     }
 
-    /// Returns the number of patterns.
+    /// Returns the number of patterns, those of what it adds to included.
     #[must_use]
     pub fn n_patterns(&self) -> usize {
-        self.n_patterns as usize
+        self.first_rank as usize + self.n_patterns as usize
     }
 
     /// Returns the number of symbols that occur in a pattern.
@@ -318,6 +353,10 @@ impl FrozenIndex {
             &self.event_lengths,
             &self.texts,
             &self.text_counts,
+            &self.learned_ranks,
+            &self.learned_frequencies,
+            &self.lower_texts,
+            &self.lower_text_counts,
             &self.held_signatures,
             &self.pair_signatures,
         ];
@@ -333,6 +372,7 @@ impl FrozenIndex {
             + offsets.map(Offsets::heap_bytes).iter().sum::<usize>()
             + directories.map(Directory::heap_bytes).iter().sum::<usize>()
             + size_of_val(&*self.classes)
+            + self.lower.as_ref().map_or(0, |lower| lower.heap_bytes())
     }
 
     pub(crate) fn n_below(&self) -> u32 {
@@ -343,11 +383,7 @@ impl FrozenIndex {
         self.n_texts
     }
 
-    pub(crate) fn classes(&self) -> &[Class] {
-        &self.classes
-    }
-
-    /// Returns the columns to read from.
+    /// Returns the columns to read from, without those of lower indexes.
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
             index: self,
@@ -363,15 +399,16 @@ impl FrozenIndex {
         }
     }
 
-    /// Returns the rank of a pattern; `None` if there is none of this name.
-    pub(crate) fn rank(&self, name: &PatternName) -> Option<u32> {
+    /// Returns the own rank of a pattern; `None` if there is none of this name.
+    pub(super) fn own_rank(&self, name: &PatternName) -> Option<u32> {
         rank_of(self.names.view(), self.n_patterns, name)
     }
 
-    /// Returns the rank of a pattern as [`rank`](Self::rank) does, sooner where names come in order.
+    /// Returns the own rank of a pattern as [`own_rank`](Self::own_rank) does, sooner where names come in
+    /// order.
     ///
     /// `near` is 0 at first, and after that what the call before has left there.
-    pub(crate) fn rank_near(&self, name: &PatternName, near: &mut u32) -> Option<u32> {
+    pub(super) fn own_rank_near(&self, name: &PatternName, near: &mut u32) -> Option<u32> {
         let (names, n_names) = (self.names.view(), self.n_patterns as usize);
         let leading = |rank: usize| name_at(names, rank as u32).leading_u64();
         let first = lower_bound_near(*near as usize, n_names, name.leading_u64(), leading);
@@ -379,8 +416,8 @@ impl FrozenIndex {
         rank_from(names, first, n_names, name)
     }
 
-    /// Returns the number of learns of a pattern.
-    pub(crate) fn frequency(&self, rank: u32) -> u64 {
+    /// Returns the number of learns of a pattern of its own that this index counts.
+    pub(super) fn own_frequency(&self, rank: u32) -> u64 {
         let [small] = self.frequencies.view().array(rank as usize);
         if small != LARGE_FREQUENCY {
             return u64::from(small);
@@ -395,8 +432,15 @@ impl FrozenIndex {
         }
     }
 
-    /// Returns the numbers of symbols of a pattern's events; `None` when each is one.
-    pub(crate) fn event_lengths(&self, rank: u32) -> Option<Vec<u32>> {
+    /// Returns the number of learns that this index adds to those of a pattern of a lower one, given by
+    /// its rank among all.
+    pub(super) fn added_frequency(&self, rank: u32) -> u64 {
+        let found = find_rank(&self.learned_ranks, self.learned_ranks.view(), rank);
+        found.map_or(0, |idx| self.learned_frequencies.view().u64(idx))
+    }
+
+    /// Returns the numbers of symbols of the events of a pattern of its own; `None` when each is one.
+    pub(super) fn own_event_lengths(&self, rank: u32) -> Option<Vec<u32>> {
         if self.event_ranks.is_empty() {
             return None;
         }
@@ -422,39 +466,21 @@ impl FrozenIndex {
         Some(lengths)
     }
 
-    /// Returns the id of a text or of a name as a symbol; `None` if no pattern can hold it.
-    pub(crate) fn id(&self, symbol: &str) -> Option<SymbolId> {
-        match PatternName::from_symbol(symbol) {
-            Some(name) => self.name_id(&name),
-            None => self.text_id(symbol),
-        }
-    }
-
-    /// Returns the id of a pattern name as a symbol.
-    pub(crate) fn name_id(&self, name: &PatternName) -> Option<SymbolId> {
-        let below = self.names_below.as_ref();
-        let rank = below.and_then(|names| rank_of(names.view(), self.n_below, name));
-        match rank {
-            Some(rank) => Some(id_of(rank, self.n_below)),
-            // Names that the node below does not hold are texts.
-            None if self.n_texts > 0 => self.text_id(&name.prefixed().to_string()),
-            None => None,
-        }
-    }
-
-    /// Returns whether a text is that of one of this node's symbols.
-    pub(crate) fn is_text(&self, id: SymbolId, text: &str) -> bool {
-        let (start, len) = self.text_offsets.view().range(id.0 as usize);
+    /// Returns whether a text is that of one of its own symbols.
+    pub(super) fn is_own_text(&self, own: u32, text: &str) -> bool {
+        let (start, len) = self.text_offsets.view().range(own as usize);
         len == text.len() && self.texts.view().slice(start, len) == text.as_bytes()
     }
 
-    fn text_id(&self, text: &str) -> Option<SymbolId> {
+    /// Returns the place of a text among its own.
+    pub(super) fn own_text_place(&self, text: &str) -> Option<u32> {
         let (offsets, texts) = (self.text_offsets.view(), self.texts.view());
         let get = |idx: usize| {
             let (start, len) = offsets.range(idx);
             texts.slice(start, len)
         };
-        let (mut lo, mut hi) = (0, self.n_texts as usize);
+        let n_own = (self.n_texts - self.first_text) as usize;
+        let (mut lo, mut hi) = (0, n_own);
         while lo < hi {
             let middle = lo + (hi - lo) / 2;
             if get(middle) < text.as_bytes() {
@@ -463,47 +489,26 @@ impl FrozenIndex {
                 hi = middle;
             }
         }
-        let found = lo < self.n_texts as usize && get(lo) == text.as_bytes();
-        found.then_some(SymbolId(lo as u32))
+        (lo < n_own && get(lo) == text.as_bytes()).then_some(lo as u32)
     }
 
-    /// Returns the text of one of this node's symbols.
-    pub(crate) fn text(&self, id: SymbolId) -> Cow<'_, str> {
-        let number = number_of(id, self.n_below, self.n_texts).unwrap_or(0);
-        let Some(text) = number.checked_sub(self.n_below) else {
-            let below = self.names_below.as_ref().map(CheckedBytes::view);
-            let name = below.map(|names| name_at(names, number));
-            return Cow::Owned(
-                name.map(|name| name.prefixed().to_string())
-                    .unwrap_or_default(),
-            );
-        };
-        let (start, len) = self.text_offsets.view().range(text as usize);
+    /// Returns one of its own texts.
+    pub(super) fn own_text(&self, own: u32) -> &str {
+        let (start, len) = self.text_offsets.view().range(own as usize);
         let texts = self.texts.view();
-        match str::from_utf8(texts.slice(start, len)) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => {
-                texts.raise_damage();
-                Cow::Borrowed("")
-            }
-        }
+        str::from_utf8(texts.slice(start, len)).unwrap_or_else(|_| {
+            texts.raise_damage();
+            ""
+        })
     }
 
-    /// Returns whether an id is that of one of this node's symbols.
-    pub(crate) fn knows(&self, id: SymbolId) -> bool {
-        number_of(id, self.n_below, self.n_texts).is_some()
-    }
-
-    /// Returns the number of patterns that hold a symbol.
-    pub(crate) fn n_patterns_with(&self, id: SymbolId) -> u32 {
+    /// Returns the number of its own patterns that hold a symbol.
+    pub(super) fn own_n_patterns_with(&self, id: SymbolId) -> u32 {
         let Some(number) = number_of(id, self.n_below, self.n_texts) else {
             return 0;
         };
         match number.checked_sub(self.n_below) {
-            Some(text) => {
-                let counts = self.text_counts.view();
-                u32::from_le_bytes(counts.array(text as usize * COUNT_BYTES))
-            }
+            Some(text) => self.text_count(text).n_patterns,
             None => {
                 let reader = self.reader();
                 let lists = self
@@ -515,48 +520,20 @@ impl FrozenIndex {
         }
     }
 
-    /// Returns the counts of a symbol. Of a pattern's name it reads every pattern that holds it.
-    pub(crate) fn count(&self, id: SymbolId) -> SymbolCount {
-        let n_patterns = self.n_patterns_with(id);
-        let number = number_of(id, self.n_below, self.n_texts);
-        let frequency = match number.map(|number| number.checked_sub(self.n_below)) {
-            None => 0,
-            Some(Some(text)) => {
-                let counts = self.text_counts.view();
-                u64::from_le_bytes(counts.array(text as usize * COUNT_BYTES + 4))
-            }
-            Some(None) => {
-                let reader = self.reader();
-                let mut symbols = Vec::new();
-                let mut frequency = 0_u64;
-                for list in self
-                    .classes
-                    .iter()
-                    .filter_map(|class| reader.held(class, id))
-                {
-                    for rank in list.iter(TieOrder::Ascending) {
-                        reader.read_symbols(rank, &mut symbols);
-                        let occurrences = symbols.iter().filter(|&&symbol| symbol == id).count();
-                        let learned = self.frequency(rank).saturating_mul(occurrences as u64);
-                        frequency = frequency.saturating_add(learned);
-                    }
-                }
-                frequency
+    /// Returns what this index counts of a text, which may be one of a lower one's.
+    pub(super) fn text_count(&self, text: u32) -> SymbolCount {
+        let (counts, idx) = match text.checked_sub(self.first_text) {
+            Some(own) => (self.text_counts.view(), Some(own as usize)),
+            None => {
+                let texts = self.lower_texts.view();
+                let idx = find_rank(&self.lower_texts, texts, text);
+                (self.lower_text_counts.view(), idx)
             }
         };
-        SymbolCount {
-            n_patterns,
-            frequency,
-        }
-    }
-
-    /// Returns all symbols that a pattern holds, texts before names.
-    pub(crate) fn used(&self) -> impl Iterator<Item = SymbolId> + '_ {
-        let texts = (0..self.n_texts).map(SymbolId);
-        let names = (0..self.n_below).map(|rank| id_of(rank, self.n_below));
-        texts
-            .chain(names)
-            .filter(|&id| self.n_patterns_with(id) > 0)
+        idx.map_or_else(SymbolCount::default, |idx| SymbolCount {
+            n_patterns: u32::from_le_bytes(counts.array(idx * COUNT_BYTES)),
+            frequency: u64::from_le_bytes(counts.array(idx * COUNT_BYTES + 4)),
+        })
     }
 }
 
@@ -576,12 +553,47 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn index(&self) -> &'a FrozenIndex {
-        self.index
+    /// Returns the classes of the patterns.
+    pub(crate) fn classes(&self) -> &'a [Class] {
+        &self.index.classes
+    }
+
+    /// Returns the number of patterns, without those of lower indexes.
+    pub(crate) fn n_patterns(&self) -> u32 {
+        self.index.n_patterns
+    }
+
+    /// Returns the rank among all of a pattern.
+    pub(crate) fn rank_among_all(&self, rank: u32) -> u32 {
+        self.index.first_rank + rank
+    }
+
+    /// Returns the rank of a pattern that has this one among all; `None` if it is another index's.
+    pub(crate) fn own_rank(&self, among_all: u32) -> Option<u32> {
+        let rank = among_all.checked_sub(self.index.first_rank)?;
+        (rank < self.index.n_patterns).then_some(rank)
+    }
+
+    /// Returns the numbers of symbols of a pattern's events; `None` when each is one.
+    pub(crate) fn event_lengths(&self, rank: u32) -> Option<Vec<u32>> {
+        self.index.own_event_lengths(rank)
     }
 
     pub(crate) fn name(&self, rank: u32) -> PatternName {
         name_at(self.names, rank)
+    }
+
+    /// Returns the number of patterns whose names are less than this one.
+    pub(crate) fn n_before(&self, name: &PatternName) -> u32 {
+        let n_names = self.index.n_patterns as usize;
+        let leading = |rank: usize| self.name(rank as u32).leading_u64();
+        let first = lower_bound(0, n_names, name.leading_u64(), leading);
+        // Nearly always there is none with the same leading bytes.
+        let same = (first..n_names).take_while(|&rank| {
+            let held = self.name(rank as u32);
+            held < *name && held.leading_u64() == name.leading_u64()
+        });
+        (first + same.count()) as u32
     }
 
     /// Says that the [`range`](Self::range)s of these patterns will soon be read.

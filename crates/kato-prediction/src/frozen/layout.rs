@@ -55,6 +55,14 @@ pub enum Column {
     /// By text: the number of patterns that hold it (4 bytes) and its occurrences over all learns
     /// (8 bytes).
     TextCounts,
+    /// The ranks of patterns of the indexes that this one adds to which were learned again, ascending.
+    LearnedRanks,
+    /// The learns of those that this index adds, 8 bytes each.
+    LearnedFrequencies,
+    /// The places of texts of the indexes that this one adds to which it counts as well, ascending.
+    LowerTexts,
+    /// What it adds to the counts of those, as in [`TextCounts`](Self::TextCounts).
+    LowerTextCounts,
     /// For each class, the numbers of the symbols that patterns of the class hold, ascending.
     HeldKeys,
     /// Where their ranks begin, in ranks.
@@ -96,7 +104,7 @@ pub enum Column {
 
 impl Column {
     /// All columns.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 36] = [
         Self::Names,
         Self::SymbolStarts,
         Self::SymbolBases,
@@ -112,6 +120,10 @@ impl Column {
         Self::TextBases,
         Self::Texts,
         Self::TextCounts,
+        Self::LearnedRanks,
+        Self::LearnedFrequencies,
+        Self::LowerTexts,
+        Self::LowerTextCounts,
         Self::HeldKeys,
         Self::HeldStarts,
         Self::HeldBases,
@@ -150,6 +162,10 @@ impl Column {
             Self::TextBases => "text_bases",
             Self::Texts => "texts",
             Self::TextCounts => "text_counts",
+            Self::LearnedRanks => "learned_ranks",
+            Self::LearnedFrequencies => "learned_frequencies",
+            Self::LowerTexts => "lower_texts",
+            Self::LowerTextCounts => "lower_text_counts",
             Self::HeldKeys => "held_keys",
             Self::HeldStarts => "held_starts",
             Self::HeldBases => "held_bases",
@@ -175,13 +191,14 @@ impl Column {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NodeLayout {
-    /// Patterns; their ranks are their places in name order.
+    /// Patterns; their ranks are their places in name order, behind those of the indexes that this one
+    /// adds to.
     pub n_patterns: u64,
-    /// Patterns of the node below: symbols below this number are their ranks.
+    /// Patterns of the node below, of all its indexes: symbols below this number are their ranks.
     pub n_below: u64,
-    /// Texts: symbols from `n_below` on are their places.
+    /// Texts, those of the indexes that this one adds to first: symbols from `n_below` on are their places.
     pub n_texts: u64,
-    /// Symbols that occur in a pattern.
+    /// Symbols that occur in a pattern, in those of the indexes that this one adds to included.
     pub n_symbols: u64,
     /// Bytes of a symbol's number: 2 as long as all fit, else 4.
     pub symbol_bytes: u64,

@@ -61,9 +61,9 @@ pub(super) fn predict(
     let characters =
         (!config.single_symbol_token_matching).then(|| CharacterProfile::new(state.texts[0]));
     let ranked = top.into_sorted();
-    if let Some(base) = index.base() {
+    for unit in index.base().into_iter().flat_map(|base| base.units()) {
         // With weights there may be any number.
-        will_read(&base.reader(), &ranked[..ranked.len().min(AHEAD)]);
+        will_read(&unit.reader(), &ranked[..ranked.len().min(AHEAD)]);
     }
     // Each is moved once, into the answer: it is some hundred bytes.
     let mut rated: Vec<Option<Prediction>> = ranked
@@ -133,7 +133,7 @@ pub(super) fn find(
             reader.read_symbols(rank, &mut symbols);
             let lengths = match symbols.is_empty() {
                 true => None,
-                false => reader.index().event_lengths(rank),
+                false => reader.event_lengths(rank),
             };
             candidates.score_pattern(&symbols, lengths.as_deref(), common)
         }
@@ -173,10 +173,10 @@ impl Search<'_> {
         for (number, page) in index.pages().iter() {
             self.offer_page(number, page, score)?;
         }
-        match index.base() {
-            Some(base) => self.offer_base(&base.reader(), score),
-            None => Ok(()),
+        for unit in index.base().into_iter().flat_map(|base| base.units()) {
+            self.offer_base(&unit.reader(), score)?;
         }
+        Ok(())
     }
 
     /// Offers the patterns of a page.
@@ -240,7 +240,7 @@ impl Search<'_> {
 
     /// Offers the patterns of the index below.
     fn offer_base(&mut self, reader: &Reader<'_>, score: &mut Score<'_>) -> Result<(), Cancelled> {
-        for class in reader.index().classes() {
+        for class in reader.classes() {
             let lengths = class.class.lengths.lengths();
             let upper = potential((*lengths.start()).max(1));
             let Some(list) = reader.first(class, self.symbol) else {
@@ -281,13 +281,14 @@ impl Search<'_> {
         key: PatternName,
         score: &mut Score<'_>,
     ) -> Result<(), Cancelled> {
-        if self.hidden.holds_rank(rank) {
+        let among_all = reader.rank_among_all(rank);
+        if self.hidden.holds_rank(among_all) {
             return Ok(());
         }
         let (_, length) = reader.range(rank);
         let score = score(Candidate::Base(reader, rank, length))?;
         if let Some(score) = score.filter(|&score| self.top.accepts(score, &key)) {
-            let spot = Spot::Base(rank);
+            let spot = Spot::Base(among_all);
             self.top.push(Ranked { score, key, spot });
         }
         Ok(())
@@ -297,7 +298,7 @@ impl Search<'_> {
 /// Says that the symbols of those patterns that are in the index below will soon be read.
 fn will_read(reader: &Reader<'_>, ranked: &[Ranked]) {
     let in_base = |ranked: &Ranked| match ranked.spot {
-        Spot::Base(rank) => Some(reader.range(rank)),
+        Spot::Base(rank) => Some(reader.range(reader.own_rank(rank)?)),
         Spot::Page(_) => None,
     };
     let ranges: Vec<(usize, usize)> = ranked.iter().filter_map(in_base).collect();

@@ -33,7 +33,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
-use super::{TieOrder, TopK};
+use super::{Ranked, TieOrder, TopK};
 use crate::SymbolId;
 use crate::bounds::{Bounds, PlaceBounds};
 use crate::cancel::Cancelled;
@@ -127,6 +127,8 @@ fn higher(a: Option<FoundRank>, b: Option<FoundRank>) -> Option<FoundRank> {
 
 /// Finds the `limit` best patterns of an index, best first, ties by the key of their rank.
 ///
+/// `worst` is the worst of as many patterns that were found elsewhere: what is no better is left out.
+///
 /// With several threads each searches a range of ranks. As score and key order all patterns, the
 /// best of all are among the best of the parts, and the result is the same for any number.
 pub(super) fn scan_frozen<'a>(
@@ -135,13 +137,16 @@ pub(super) fn scan_frozen<'a>(
     candidates: &mut Candidates<'a>,
     limit: usize,
     n_threads: usize,
+    worst: Option<&Ranked>,
 ) -> Result<Vec<FoundRank>, Cancelled> {
-    let n_patterns = reader.index().n_patterns() as u32;
+    let n_patterns = reader.n_patterns();
     let n_parts = (n_threads as u32).clamp(1, n_patterns.div_ceil(LEAST_PART).max(1));
+    let bar = worst.map(|worst| bar_of(reader, candidates.ties(), worst));
+    let bar = SharedBar(Mutex::new(bar));
     if n_parts == 1 {
-        return FrozenScan::new(reader, state, candidates, limit, 0..n_patterns, None).run();
+        let bar = Some(&bar);
+        return FrozenScan::new(reader, state, candidates, limit, 0..n_patterns, bar).run();
     }
-    let bar = SharedBar::default();
     let part = |number: u32| {
         let start =
             |number: u32| (u64::from(n_patterns) * u64::from(number) / u64::from(n_parts)) as u32;
@@ -177,6 +182,29 @@ pub(super) fn scan_frozen<'a>(
         Ok(())
     })?;
     Ok(top.into_sorted())
+}
+
+/// Returns the bar that a pattern of another index is: what is better here is less.
+fn bar_of(reader: &Reader<'_>, ties: TieOrder, worst: &Ranked) -> FoundRank {
+    // Ranks are in name order: those below this one have earlier names.
+    let n_before = reader.n_before(&ties.name(&worst.key));
+    let score = worst.score;
+    match (ties, n_before.checked_sub(1)) {
+        (TieOrder::Ascending, _) => FoundRank {
+            score,
+            key: n_before,
+        },
+        // The last of the earlier names is no better, and all later ones are.
+        (TieOrder::Descending, Some(last)) => FoundRank {
+            score,
+            key: ties.rank(last),
+        },
+        // All names are later, and better at the same score.
+        (TieOrder::Descending, None) => FoundRank {
+            score: score.next_down(),
+            key: 0,
+        },
+    }
 }
 
 /// The patterns of one class.
@@ -260,7 +288,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             batch: Batch::default(),
             ranks,
             shared,
-            seen_bar: None,
+            seen_bar: shared.and_then(|shared| shared.raise(None)),
         }
     }
 
@@ -281,7 +309,7 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         let rules = self.candidates.bound_rules();
         let mut scans = Vec::new();
         let mut steps = Vec::new();
-        for class in self.reader.index().classes() {
+        for class in self.reader.classes() {
             if !self
                 .candidates
                 .allow_lengths(&class.class.lengths.lengths())
@@ -662,14 +690,17 @@ fn offer(
     // Damaged patterns have no symbols.
     let lengths = match class.is_plain || symbols.is_empty() {
         true => None,
-        false => reader.index().event_lengths(rank),
+        false => reader.event_lengths(rank),
     };
     let Some(score) = candidates.score_pattern(symbols, lengths.as_deref(), common)? else {
         return Ok(());
     };
     let key = candidates.ties().rank(rank);
     let is_best = can_rank(top.threshold().copied(), score, key);
-    if is_best && !candidates.hidden().holds_rank(rank) && candidates.passes()? {
+    if is_best
+        && !candidates.hidden().holds_rank(reader.rank_among_all(rank))
+        && candidates.passes()?
+    {
         top.push(FoundRank { score, key });
     }
     Ok(())
@@ -854,7 +885,7 @@ impl<'s> Lists<'s> {
 /// Returns the part of a list whose ranks lie in a range.
 fn part_of<'s>(reader: &Reader<'_>, list: RankList<'s>, ranks: &Range<u32>) -> RankList<'s> {
     // To see that all of it does, its end would be read, which nobody may need.
-    match ranks.start == 0 && ranks.end as usize == reader.index().n_patterns() {
+    match ranks.start == 0 && ranks.end as usize == reader.n_patterns() as usize {
         true => list,
         false => list.within(ranks),
     }

@@ -161,6 +161,14 @@ impl<T: Ord + Copy> TopK<T> {
         }
     }
 
+    /// Raises the bar as far as it goes and returns it; `None` as long as there is room.
+    pub(crate) fn raised(&mut self) -> Option<&T> {
+        if self.kept.len() >= self.limit {
+            self.raise_threshold();
+        }
+        self.threshold()
+    }
+
     /// Cuts the collection to the best and makes the last of them the bar.
     fn raise_threshold(&mut self) {
         // With a limit of 0 nothing is kept and there is no last one.

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kato_model::Event;
+use kato_model::{Event, PatternName};
 use kato_store::{EmbeddedStore, KnowledgeBase};
 use serde_json::Value;
 
-use crate::support::{build, events, teach};
+use crate::support::{build, events, teach, teach_indexed};
 
 /// The columns in the order of the document.
-const COLUMNS: [&str; 32] = [
+const COLUMNS: [&str; 36] = [
     "names",
     "symbol_starts",
     "symbol_bases",
@@ -27,6 +27,10 @@ const COLUMNS: [&str; 32] = [
     "text_bases",
     "texts",
     "text_counts",
+    "learned_ranks",
+    "learned_frequencies",
+    "lower_texts",
+    "lower_text_counts",
     "held_keys",
     "held_starts",
     "held_bases",
@@ -95,13 +99,89 @@ fn the_document_describes_every_byte() {
     assert!(!nodes[0].columns["pair_keys"].is_empty());
 }
 
+#[test]
+fn the_document_describes_what_one_unit_adds_to_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let lessons = |texts: &[&str], times| texts.iter().map(|text| (events(text), times)).collect();
+    teach_indexed(
+        &kb,
+        &[
+            lessons(&["the cat sat", "a dog ran", "on the mat"], 1),
+            lessons(
+                &["the cat sat", "a cat ran", "on the mat", "the hat sat"],
+                300,
+            ),
+        ],
+    );
+    let store = EmbeddedStore::open_read_only(&kb).unwrap();
+    let index = kato_prediction::disk::open(&store).unwrap().unwrap();
+    let dirs = index
+        .units()
+        .map(|(unit, _)| kb.join("index").join(unit.to_string()));
+    let units: Vec<Vec<Node>> = dirs.map(|dir| read(&dir)).collect();
+    let [first, second] = [&units[0][0], &units[1][0]];
+    // What the first has, the second counts beside its rank.
+    let again = ["the cat sat", "on the mat"].map(|text| {
+        let name = PatternName::of_events(&events(text)).to_string();
+        first.names().iter().position(|held| *held == name).unwrap() as u64
+    });
+    assert_eq!(second.numbers("learned_ranks", 4), sorted(again));
+    assert_eq!(second.numbers("learned_frequencies", 8), [300, 300]);
+    let new =
+        ["a cat ran", "the hat sat"].map(|text| PatternName::of_events(&events(text)).to_string());
+    assert_eq!(second.names(), sorted(new));
+    // Texts are numbered through, so the only new one is the last.
+    let known = ["a", "cat", "dog", "mat", "on", "ran", "sat", "the"];
+    assert_eq!(first.columns["texts"], known.concat().as_bytes());
+    assert_eq!(second.columns["texts"], b"hat");
+    assert_eq!([first, second].map(|node| node.number("n_texts")), [8, 9]);
+    let text = |number: u64| known.get(number as usize).copied().unwrap_or("hat");
+    let patterns = second.symbols().into_iter();
+    let texts = patterns.map(|symbols| symbols.into_iter().map(text).collect::<Vec<_>>().join(" "));
+    assert_eq!(
+        sorted(texts.collect::<Vec<_>>()),
+        ["a cat ran", "the hat sat"]
+    );
+    // Of the known ones: in how many new patterns they are, and how often they were learned.
+    let counts = second.columns["lower_text_counts"].chunks(12);
+    let counts = counts.map(|counts| (numbers(&counts[..4], 4)[0], numbers(&counts[4..], 8)[0]));
+    let lower_texts = second.numbers("lower_texts", 4).into_iter().map(text);
+    assert_eq!(
+        lower_texts.zip(counts).collect::<Vec<_>>(),
+        [
+            ("a", (1, 300)),
+            ("cat", (1, 600)),
+            ("mat", (0, 300)),
+            ("on", (0, 300)),
+            ("ran", (1, 300)),
+            ("sat", (1, 600)),
+            ("the", (1, 900)),
+        ]
+    );
+    let own = &second.columns["text_counts"];
+    assert_eq!(
+        (numbers(&own[..4], 4), numbers(&own[4..], 8)),
+        (vec![1], vec![300])
+    );
+    assert_eq!(second.number("n_symbols"), 9);
+    // The node above has the patterns of both as numbers below.
+    assert_eq!(units[1][1].number("n_below"), 5);
+}
+
+fn sorted<T: Ord>(things: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut things: Vec<T> = things.into_iter().collect();
+    things.sort();
+    things
+}
+
 /// Reads an index and compares all checksums.
 fn read(dir: &Path) -> Vec<Node> {
     let text = fs::read_to_string(dir.join("INDEX")).unwrap();
     let (body, trailer) = text.trim_end().rsplit_once('\n').unwrap();
     assert_eq!(trailer, format!("crc32 {:08x}", crc32(body.as_bytes())));
     let header: Value = serde_json::from_str(body).unwrap();
-    assert_eq!(header["format_version"], 2);
+    assert_eq!(header["format_version"], 3);
     assert_eq!(
         PathBuf::from(header["content"].as_str().unwrap()),
         dir.file_name().unwrap()

@@ -12,6 +12,8 @@ mod format;
 mod large;
 mod living_damage;
 mod over_disk;
+mod policy;
 mod real_text;
 mod support;
+mod units;
 mod work;

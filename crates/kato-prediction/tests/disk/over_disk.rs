@@ -14,7 +14,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::support::{build, events, name, teach};
+use crate::support::{build, events, name, teach, teach_indexed};
 
 /// Symbols that are alike only if equal, and symbols that are alike in all degrees.
 const ALPHABETS: [[&str; 10]; 2] = [
@@ -33,6 +33,8 @@ type Lesson = (Vec<Event>, usize);
 struct Case {
     /// What is stored, commit by commit.
     stored: Vec<Vec<Lesson>>,
+    /// Whether each commit is indexed by itself, and not all of them at once.
+    in_units: bool,
     /// What is learned above the index.
     learned: Vec<Lesson>,
     /// Whether `finalize-training` comes before that.
@@ -43,15 +45,18 @@ struct Case {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(
-        // Every case writes some sixty files; more of them with PROPTEST_CASES.
-        std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+        // Every case writes some hundred files; more of them with PROPTEST_CASES.
+        std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
     ))]
 
     #[test]
     fn answers_are_those_of_memory(case in cases()) {
         let dir = tempfile::tempdir().unwrap();
         let kb = dir.path().join("kb");
-        teach(&kb, &case.stored);
+        match case.in_units {
+            true => teach_indexed(&kb, &case.stored),
+            false => teach(&kb, &case.stored),
+        }
         let frozen: Vec<_> = build(&kb).nodes().map(Option::unwrap).collect();
         let mut lower = [PatternIndex::new(), PatternIndex::over(Arc::clone(&frozen[0]))];
         let mut upper = [PatternIndex::new(), PatternIndex::over(Arc::clone(&frozen[1]))];
@@ -216,19 +221,23 @@ fn cases() -> impl Strategy<Value = Case> {
         let times = prop_oneof![6 => Just(1_usize), 1 => 2..5_usize, 1 => 254..258_usize];
         let lesson = || (pattern.clone(), times.clone());
         (
-            vec(vec(lesson(), 0..40), 1..4),
+            vec(vec(lesson(), 0..40), 1..5),
+            any::<bool>(),
             vec(lesson(), 0..6),
             prop::bool::weighted(0.2),
             vec(state, 1..6),
             config(),
         )
-            .prop_map(|(stored, learned, finalize, states, config)| Case {
-                stored,
-                learned,
-                finalize,
-                states,
-                config,
-            })
+            .prop_map(
+                |(stored, in_units, learned, finalize, states, config)| Case {
+                    stored,
+                    in_units,
+                    learned,
+                    finalize,
+                    states,
+                    config,
+                },
+            )
     })
 }
 

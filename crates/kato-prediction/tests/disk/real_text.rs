@@ -19,7 +19,7 @@ use kato_prediction::disk::BuildOptions;
 use kato_random::SplitMix64;
 use kato_store::{EmbeddedStore, PatternStore};
 
-use crate::support::teach;
+use crate::support::teach_indexed;
 
 const N_STATES: usize = 1000;
 const N_PATTERNS: usize = 10_000;
@@ -88,7 +88,7 @@ fn states_of_real_text_are_answered_as_by_the_full_scan() {
         memory.learn(events).unwrap();
     }
     memory.seal();
-    teach(&kb, &parts);
+    teach_indexed(&kb, &parts);
     let store = Arc::new(EmbeddedStore::open(&kb).unwrap());
     build(&store);
     let mut engine = open(&store);

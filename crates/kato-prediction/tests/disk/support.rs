@@ -13,8 +13,30 @@ use serde_json::Value;
 /// Creates a knowledge base of two nodes. Every lesson of the lower one is taught `times` and
 /// committed with its part; the upper one learns names of those.
 pub(crate) fn teach(dir: &Path, parts: &[Vec<(Vec<Event>, usize)>]) {
+    teach_and(dir, parts, |_| {});
+}
+
+/// Creates a knowledge base as [`teach`] does, and indexes each part by itself.
+pub(crate) fn teach_indexed(dir: &Path, parts: &[Vec<(Vec<Event>, usize)>]) {
+    teach_and(dir, parts, |store| {
+        kato_prediction::disk::build(store, &keeping_units()).unwrap();
+    });
+}
+
+/// Builds what is new alone, whatever there is, with so little memory that lists take many rounds.
+pub(crate) fn keeping_units() -> BuildOptions {
+    BuildOptions::default()
+        .with_sort_bytes(512)
+        .with_unit_ratio(0)
+}
+
+fn teach_and(
+    dir: &Path,
+    parts: &[Vec<(Vec<Event>, usize)>],
+    mut is_committed: impl FnMut(&EmbeddedStore),
+) {
     let store = Arc::new(EmbeddedStore::create(dir, &["node0", "node1"], Value::Null).unwrap());
-    let engine = Engine::open(store).unwrap();
+    let engine = Engine::open(Arc::clone(&store) as Arc<dyn PatternStore>).unwrap();
     let [lower, upper] = [0, 1].map(|node_idx| engine.nodes().nth(node_idx).unwrap());
     for part in parts {
         for (events, times) in part {
@@ -28,6 +50,7 @@ pub(crate) fn teach(dir: &Path, parts: &[Vec<(Vec<Event>, usize)>]) {
             upper.teach(&Lesson::new(chunk.to_vec())).unwrap();
         }
         engine.commit().unwrap();
+        is_committed(&store);
     }
 }
 

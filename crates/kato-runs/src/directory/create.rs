@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kato_model::RunName;
+use kato_prediction::disk::{self, BuildOptions, IndexPolicy};
 use kato_store::EmbeddedStore;
 use kato_store::embedded::EmbeddedOptions;
 
@@ -71,6 +72,12 @@ pub(super) fn import(
         // An import stages in batches, so a level may be in many segments; a new run begins with
         // few.
         store.compact().map_err(RunsError::store(scratch))?;
+        // Without it the run is whole as well: who opens it first tries again.
+        drop(disk::keep(
+            &store,
+            IndexPolicy::Auto,
+            &BuildOptions::default(),
+        ));
         ManifestFile::in_knowledge_base(scratch).write_to(disk, manifest)?;
         Ok(store)
     })

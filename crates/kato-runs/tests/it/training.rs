@@ -1,8 +1,12 @@
 //! Runs that were trained: what their manifests tell, and that they go on wherever they are taken.
 
+use std::time::Duration;
+
+use kato_loader::StreamingDatasetLoader;
+use kato_prediction::disk::{BuildOptions, IndexPolicy};
 use kato_runs::manifest::{BackendKind, Origin, RunBackend, RunState};
-use kato_runs::{Archive, ManifestFile, RunManifest};
-use kato_scheduler::RunConfiguration;
+use kato_runs::{Archive, Destination, ManifestFile, RunManifest, RunsError, Start, TrainingRun};
+use kato_scheduler::{RunConfiguration, TrainingOptions};
 use kato_store::{EmbeddedStore, MemoryStore};
 
 use crate::support::{N_DOCUMENTS, Place, content, learner, name};
@@ -39,6 +43,45 @@ fn a_run_taken_elsewhere_goes_on_to_the_same_result() {
     }
     place.train_into(&memory, u64::MAX);
     assert_eq!(content(&memory), (checkpoint, whole));
+}
+
+#[test]
+fn a_run_that_goes_on_adds_to_its_index() {
+    let place = Place::new();
+    let dir = place.path("runs/wiki");
+    let configuration = RunConfiguration::from_learner(&learner());
+    // Every document is a commit, and so a segment.
+    let mut options = TrainingOptions::default();
+    (options.commit_interval, options.batch_bytes) = (Duration::ZERO, 1);
+    let build = BuildOptions::default().with_unit_ratio(0);
+    let mut units = Vec::new();
+    for (nth, documents) in [N_DOCUMENTS / 2, N_DOCUMENTS].into_iter().enumerate() {
+        let corpus = StreamingDatasetLoader::builder()
+            .with_input(place.path("corpus.jsonl"))
+            .with_max_documents(documents);
+        let (mut run, mut loader) = TrainingRun::open(
+            Destination::from(&dir),
+            &learner(),
+            &configuration,
+            Start::NewOrResume,
+            |position| -> Result<_, RunsError> { Ok(position.loader(corpus)?) },
+        )
+        .unwrap();
+        run.train(&mut loader, &learner(), &options, |_event| {})
+            .unwrap();
+        assert!(
+            run.index(IndexPolicy::Auto, &build).unwrap().is_none(),
+            "so little"
+        );
+        let built = run.index(IndexPolicy::Require, &build).unwrap().unwrap();
+        let store = run.store().unwrap();
+        let index = kato_prediction::disk::open(store).unwrap().unwrap();
+        assert_eq!(index.covered(), store.content().sources);
+        assert_eq!(built.patterns, index.n_patterns());
+        let now: Vec<_> = index.units().collect();
+        assert_eq!((now.len(), &now[..nth]), (nth + 1, &units[..]));
+        units = now;
+    }
 }
 
 #[test]

@@ -252,7 +252,10 @@ impl LoadedNode {
         }
         // From here on: a fold that merges one of them would make the index void while it is written.
         store.keep_segments(&store.content().sources);
-        let report = kato_prediction::disk::build(store, &build_options(disk, cancel))?;
+        // What was found damaged is not added to.
+        let is_missed = self.indexing().is_missed;
+        let options = build_options(disk, cancel).with_checked_units(is_missed);
+        let report = kato_prediction::disk::build(store, &options)?;
         // What was learned meanwhile, of which as little as possible is to be learned again above it.
         self.fold(processor_id, disk.journal)?;
         cancel.check()?;

@@ -24,6 +24,14 @@ pub(super) struct WriteLock {
 }
 
 impl WriteLock {
+    /// Returns whether a writer holds the lock of a directory now.
+    pub(super) fn is_held(dir: &Path) -> bool {
+        // Shared, so that two who ask at once are none to each other; a writer that begins meanwhile
+        // waits longer than this takes.
+        let file = File::open(dir.join(FILE));
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Locks a directory, or fails if another writer still holds the lock after a second.
     pub(super) fn acquire(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(FILE);

@@ -10,6 +10,7 @@ use super::EmbeddedStore;
 use super::merge::{MergeSink, walk_merged};
 use super::numbering::UnknownNames;
 use super::segment::{Extras, Segment};
+use super::visit::beyond;
 use crate::StoreError;
 use crate::visit::{ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
 
@@ -43,7 +44,25 @@ impl EmbeddedStore {
         &self,
         visitor: &mut dyn OrderedVisitor,
     ) -> Result<Option<StoredContent>, StoreError> {
-        let segments = self.segments();
+        self.visit_in_order_beyond(&[], visitor)
+    }
+
+    /// Shows a visitor what the segments hold that are not of these digests, as
+    /// [`visit_in_order`](Self::visit_in_order) does all of it; `None` also if not all of those are there.
+    ///
+    /// A name that a segment of these digests holds as well is shown with what the others count of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`visit_in_order`](Self::visit_in_order).
+    pub fn visit_in_order_beyond(
+        &self,
+        known: &[ContentDigest],
+        visitor: &mut dyn OrderedVisitor,
+    ) -> Result<Option<StoredContent>, StoreError> {
+        let Some(segments) = beyond(self.segments(), known) else {
+            return Ok(None);
+        };
         let mut sink = VisitSink {
             visitor,
             node_idx: 0,

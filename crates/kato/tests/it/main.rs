@@ -14,6 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kato::IndexPolicy;
 use kato::prelude::*;
 use kato::scheduler::{RunConfiguration, TrainError, train_parallel};
 use kato::store::MemoryStore;
@@ -178,4 +179,57 @@ fn a_tokenizer_that_is_not_at_hand_is_named() {
         matches!(error, Error::Tokenizer(_) | Error::OtherTokenizer { .. }),
         "{error:?}"
     );
+}
+
+/// A text of so many patterns of two tokens that one would not load them without an index.
+fn much_text(place: &TempDir) -> PathBuf {
+    let path = place.path().join("much.txt");
+    let words = (0..250_000_u64).map(|n| format!("{} {} ", n % 499, n / 499));
+    fs::write(&path, words.collect::<String>()).unwrap();
+    path
+}
+
+#[test]
+fn a_run_leaves_an_index_and_one_that_is_missing_is_written_at_the_first_question() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, kb) = (much_text(&place), place.path().join("kb"));
+    let words: Vec<String> = (0..510).map(|n: u32| n.to_string()).collect();
+    let learner = || {
+        HierarchicalConceptLearner::builder(Arc::new(Whitespace::from_texts([words.join(" ")])))
+            .with_chunk_sizes([2])
+            .build()
+            .unwrap()
+    };
+    let train = |kb: &Path, is_wanted: bool| {
+        let run = Training::new(kb)
+            .with_source(&source)
+            .with_learner(learner());
+        run.with_index(is_wanted).run().unwrap();
+    };
+    train(&kb, true);
+    assert!(kb.join("index").exists());
+    let n_indexed = |policy: IndexPolicy| {
+        let options = kato::OpenOptions::default().with_index(policy);
+        let store = Arc::new(EmbeddedStore::open_read_only(&kb).unwrap());
+        let engine = kato::engine_with(store, options).unwrap();
+        engine.nodes().map(|node| node.n_indexed()).sum::<usize>()
+    };
+    let all = n_indexed(IndexPolicy::Never);
+    assert!(all >= 100_000, "{all}");
+    fs::remove_dir_all(&kb).unwrap();
+    train(&kb, false);
+    assert!(!kb.join("index").exists());
+    assert_eq!(n_indexed(IndexPolicy::Never), 0);
+    assert_eq!(n_indexed(IndexPolicy::Auto), all);
+    assert!(kb.join("index").exists());
+    // Where it cannot be written, all is loaded, or that is an error.
+    fs::remove_dir_all(kb.join("index")).unwrap();
+    fs::write(kb.join("index"), "no directory").unwrap();
+    assert_eq!(n_indexed(IndexPolicy::Auto), 0);
+    let store = Arc::new(EmbeddedStore::open_read_only(&kb).unwrap());
+    let required = kato::OpenOptions::default().with_index(IndexPolicy::Require);
+    assert!(matches!(
+        kato::engine_with(store, required),
+        Err(kato::Error::Index(_))
+    ));
 }

@@ -14,6 +14,7 @@ use super::Command;
 use super::planning::{check_reading, extend_plan, make_plan};
 use crate::byte_size::ByteSize;
 use crate::exit::bail_as;
+use crate::indexing;
 use crate::source::SourceArgs;
 
 /// An answer, in words and as JSON.
@@ -175,7 +176,13 @@ async fn publish(cluster: &Cluster, kb: &Path) -> Result<Answer> {
         record.documents,
         record.tokens
     );
-    Ok((text, answer(is_now, &record)))
+    let mut value = answer(is_now, &record);
+    let dir = kb.to_owned();
+    let indexed = tokio::task::spawn_blocking(move || indexing::after(&dir));
+    if let Some(index) = indexed.await.context("writing the index ended early")? {
+        value["index"] = index;
+    }
+    Ok((text, value))
 }
 
 /// Gives a name to the generation.

@@ -9,9 +9,10 @@ use kato_loader::ignored::IgnoredReason;
 use kato_prediction::disk::BuildReport;
 use kato_runs::TrainingRun;
 use kato_scheduler::TrainingReport;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::forecast::Forecast;
+use crate::indexing;
 use crate::machine;
 use crate::training::destination;
 use crate::training::profile::Profile;
@@ -51,11 +52,7 @@ impl Outcome<'_> {
             value["profile"] = profile.to_json()?;
         }
         if let Some(index) = &self.index {
-            value["index"] = json!({
-                "patterns": index.patterns,
-                "bytes": index.bytes,
-                "seconds": index.elapsed.as_secs_f64(),
-            });
+            value["index"] = indexing::to_json(index);
         }
         Ok(value)
     }

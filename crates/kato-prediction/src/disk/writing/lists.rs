@@ -29,8 +29,20 @@ pub(super) enum ListKind {
 pub(super) struct Counted {
     /// Patterns that hold each text.
     pub(super) by_text: Vec<u32>,
-    /// Symbols that occur in a pattern.
-    pub(super) n_symbols: u64,
+    /// Names that a pattern holds, as bits by number.
+    children: Vec<u64>,
+    n_below: u32,
+}
+
+impl Counted {
+    /// Returns the numbers of the symbols that a pattern holds.
+    pub(super) fn symbols(&self) -> impl Iterator<Item = u32> {
+        let held = |number: &u32| self.children[*number as usize / 64] >> (number % 64) & 1 == 1;
+        let names = (0..self.n_below).filter(held);
+        let texts = self.by_text.iter().zip(self.n_below..);
+        let texts = texts.filter(|(n_patterns, _)| **n_patterns > 0);
+        names.chain(texts.map(|(_, number)| number))
+    }
 }
 
 /// A builder of all lists of a node.
@@ -67,16 +79,16 @@ impl ListBuilder<'_> {
                 has_pairs[class].insert(symbol);
             }
         })?;
+        let half = self.layout.n_patterns / 2;
+        self.options.progress.add(half);
         self.write_lists(ListKind::First, |_, _, _| {})?;
         self.write_pairs(&has_pairs)?;
-        let used_texts = by_text.iter().filter(|&&n_patterns| n_patterns > 0).count() as u64;
-        let used_children: u64 = children
-            .iter()
-            .map(|bits| u64::from(bits.count_ones()))
-            .sum();
+        self.options.progress.add(self.layout.n_patterns - half);
         Ok(Counted {
             by_text,
-            n_symbols: used_texts + used_children,
+            children,
+            // Numbers have 32 bits.
+            n_below: u32::try_from(n_below).unwrap_or(u32::MAX),
         })
     }
 

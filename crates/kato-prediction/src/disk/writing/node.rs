@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::frozen::{ClassKey, ClassLayout, Column, LARGE_FREQUENCY, NodeLayout};
 use foldhash::HashMap;
-use kato_store::visit::{OrderedNode, VisitedPattern};
+use kato_store::visit::VisitedPattern;
 
 use super::BuildOptions;
 use super::columns::{ColumnWriter, OffsetWriter, WrittenColumn};
+use super::counts::CountWriter;
 use super::lists;
+use super::numbers::{Children, Numbers};
 use super::shapes::{MARK_EVERY, Mark, Shapes};
 use crate::disk::IndexFileError;
 use crate::disk::files::{NodeHeader, column_path};
@@ -32,6 +34,14 @@ pub(super) struct NodeBuilder {
     node_idx: usize,
     name: String,
     layout: NodeLayout,
+    /// What the symbols are that are shown.
+    numbers: Numbers,
+    /// The patterns as symbols of the node above.
+    children: Children,
+    /// Learns of patterns that lower indexes hold, by rank.
+    learned: Vec<(u32, u64)>,
+    /// Symbols of the pattern at hand; reused.
+    translated: Vec<u32>,
     has_emotives: bool,
     written: BTreeMap<Column, WrittenColumn>,
     names: ColumnWriter,
@@ -62,11 +72,12 @@ impl NodeBuilder {
     pub(super) fn new(
         dir: &Path,
         name: String,
-        node: &OrderedNode<'_>,
+        node_idx: usize,
+        (numbers, texts): (Numbers, Vec<&str>),
+        children: Children,
     ) -> Result<Self, IndexFileError> {
-        let node_idx = node.node_idx;
         let mut written = BTreeMap::new();
-        let fits = write_texts(dir, node, &mut written)?;
+        let fits = write_texts(dir, node_idx, &texts, &mut written)?;
         let shapes_path = dir.join(format!("{node_idx}.shapes"));
         let shapes = File::create_new(&shapes_path);
         let shapes = shapes.map_err(IndexFileError::io("create", &shapes_path))?;
@@ -77,7 +88,12 @@ impl NodeBuilder {
         symbol_offsets.push(0)?;
         event_offsets.push(0)?;
         let builder = Self {
-            layout: NodeLayout::new(u64::from(node.n_below), node.texts.len() as u64),
+            layout: NodeLayout::new(numbers.n_below().into(), numbers.n_texts().into()),
+            text_frequencies: vec![0; numbers.n_texts() as usize],
+            numbers,
+            children,
+            learned: Vec::new(),
+            translated: Vec::new(),
             names: column(Column::Names)?,
             symbols: column(Column::Symbols)?,
             frequencies: column(Column::Frequencies)?,
@@ -89,7 +105,6 @@ impl NodeBuilder {
             event_offsets,
             n_pushed_symbols: 0,
             n_event_lengths: 0,
-            text_frequencies: vec![0; node.texts.len()],
             classes: Vec::new(),
             class_numbers: HashMap::default(),
             shapes: BufWriter::with_capacity(1 << 20, shapes),
@@ -115,12 +130,59 @@ impl NodeBuilder {
         }
     }
 
+    /// Returns the rank behind all patterns so far, those of lower indexes included.
+    pub(super) fn end_rank(&self) -> u32 {
+        let lower = self.numbers.lower().map_or(0, |lower| lower.n_patterns());
+        let end = lower as u64 + self.layout.n_patterns;
+        u32::try_from(end).unwrap_or(u32::MAX)
+    }
+
+    /// Takes the patterns as symbols of the node above; there are no more of them.
+    pub(super) fn take_children(&mut self) -> Children {
+        std::mem::take(&mut self.children)
+    }
+
     /// Appends a pattern; names ascend.
     pub(super) fn push(&mut self, pattern: &VisitedPattern<'_>) -> Result<(), IndexFileError> {
-        let rank = u32::try_from(self.layout.n_patterns)
-            .ok()
-            .filter(|&rank| rank < (1 << 31) - 2)
-            .ok_or_else(|| self.too_large("more than 2^31 patterns"))?;
+        // Taken out for the call, as writing borrows all of the builder.
+        let mut symbols = std::mem::take(&mut self.translated);
+        self.numbers.translate(pattern.symbols, &mut symbols);
+        let pushed = self.push_translated(pattern, &symbols);
+        self.translated = symbols;
+        pushed
+    }
+
+    /// Appends a pattern of these symbols.
+    fn push_translated(
+        &mut self,
+        pattern: &VisitedPattern<'_>,
+        symbols: &[u32],
+    ) -> Result<(), IndexFileError> {
+        self.has_emotives |= pattern.attributes.is_some_and(|attributes| {
+            !attributes.emotives.is_empty() || !attributes.affinity.is_empty()
+        });
+        self.count_texts(symbols, pattern.frequency);
+        if let Some(rank) = self.numbers.lower_rank(&pattern.name) {
+            self.children.push(&pattern.name, rank);
+            self.learned.push((rank, pattern.frequency));
+            return Ok(());
+        }
+        let end_rank = self.end_rank();
+        if end_rank >= (1 << 31) - 2 {
+            return Err(self.too_large("more than 2^31 patterns"));
+        }
+        self.children.push(&pattern.name, end_rank);
+        self.push_new(pattern, symbols)
+    }
+
+    /// Appends a pattern that no lower index holds.
+    fn push_new(
+        &mut self,
+        pattern: &VisitedPattern<'_>,
+        symbols: &[u32],
+    ) -> Result<(), IndexFileError> {
+        // Below that of the last, which 32 bits count.
+        let rank = u32::try_from(self.layout.n_patterns).unwrap_or(u32::MAX);
         self.layout.n_patterns += 1;
         if rank.is_multiple_of(MARK_EVERY) {
             self.marks.push(Mark {
@@ -129,7 +191,7 @@ impl NodeBuilder {
             });
         }
         self.names.push(pattern.name.as_bytes())?;
-        self.push_symbols(pattern)?;
+        self.push_symbols(symbols)?;
         match u8::try_from(pattern.frequency) {
             Ok(frequency) if frequency != LARGE_FREQUENCY => self.frequencies.push(&[frequency])?,
             _ => {
@@ -150,25 +212,28 @@ impl NodeBuilder {
                 return Err(self.too_large("more events than offsets count"));
             }
         }
-        self.has_emotives |= pattern.attributes.is_some_and(|attributes| {
-            !attributes.emotives.is_empty() || !attributes.affinity.is_empty()
-        });
-        self.push_shape(pattern.symbols, event_lengths)
+        self.push_shape(symbols, event_lengths)
     }
 
-    fn push_symbols(&mut self, pattern: &VisitedPattern<'_>) -> Result<(), IndexFileError> {
-        for &symbol in pattern.symbols {
+    /// Adds the learns of a pattern to those of the texts that it holds.
+    fn count_texts(&mut self, symbols: &[u32], frequency: u64) {
+        for &symbol in symbols {
+            let text = u64::from(symbol).checked_sub(self.layout.n_below);
+            let text = text.and_then(|text| usize::try_from(text).ok());
+            if let Some(count) = text.and_then(|text| self.text_frequencies.get_mut(text)) {
+                *count = count.saturating_add(frequency);
+            }
+        }
+    }
+
+    fn push_symbols(&mut self, symbols: &[u32]) -> Result<(), IndexFileError> {
+        for &symbol in symbols {
             let bytes = symbol.to_le_bytes();
             // Two bytes hold all numbers of a node whose layout says so.
             let width = if self.layout.symbol_bytes == 2 { 2 } else { 4 };
             self.symbols.push(&bytes[..width])?;
-            let text = u64::from(symbol).checked_sub(self.layout.n_below);
-            let text = text.and_then(|text| usize::try_from(text).ok());
-            if let Some(frequency) = text.and_then(|text| self.text_frequencies.get_mut(text)) {
-                *frequency = frequency.saturating_add(pattern.frequency);
-            }
         }
-        self.n_pushed_symbols += pattern.symbols.len() as u64;
+        self.n_pushed_symbols += symbols.len() as u64;
         match self.symbol_offsets.push(self.n_pushed_symbols)? {
             true => Ok(()),
             false => Err(self.too_large("more symbols than offsets count")),
@@ -250,10 +315,15 @@ impl NodeBuilder {
         drop(shapes);
         let removed = fs::remove_file(&self.shapes_path);
         removed.map_err(IndexFileError::io("remove", &self.shapes_path))?;
-        let text_counts = ColumnWriter::create(&self.dir, self.node_idx, Column::TextCounts)?;
-        let text_counts = write_counts(text_counts, &counted.by_text, &self.text_frequencies)?;
-        self.written.insert(Column::TextCounts, text_counts);
-        self.layout.n_symbols = counted.n_symbols;
+        let mut counts = CountWriter {
+            dir: &self.dir,
+            node_idx: self.node_idx,
+            written: &mut self.written,
+        };
+        let first_text = self.numbers.first_text();
+        counts.write_texts(first_text, &counted.by_text, &self.text_frequencies)?;
+        counts.write_learned(self.learned)?;
+        self.layout.n_symbols = self.numbers.n_symbols(counted.symbols());
         let classes = order
             .iter()
             .map(|&number| self.classes[usize::from(number)].layout.clone());
@@ -271,15 +341,15 @@ impl NodeBuilder {
 /// Writes the texts of a node's symbols; returns whether offsets count them.
 fn write_texts(
     dir: &Path,
-    node: &OrderedNode<'_>,
+    node_idx: usize,
+    of_node: &[&str],
     written: &mut BTreeMap<Column, WrittenColumn>,
 ) -> Result<bool, IndexFileError> {
-    let node_idx = node.node_idx;
     let mut texts = ColumnWriter::create(dir, node_idx, Column::Texts)?;
     let mut offsets = OffsetWriter::create(dir, node_idx, Column::TextStarts, Column::TextBases)?;
     let mut at = 0;
     let mut fits = offsets.push(at)?;
-    for text in node.texts {
+    for text in of_node {
         texts.push(text.as_bytes())?;
         at += text.len() as u64;
         fits &= offsets.push(at)?;
@@ -296,19 +366,6 @@ fn class_order(classes: &[ClassBuild]) -> Vec<u16> {
     let mut order: Vec<u16> = (0..).take(classes.len()).collect();
     order.sort_by_key(|&number| classes[usize::from(number)].layout.class);
     order
-}
-
-/// Writes in how many patterns each text is, and how often it was learned.
-fn write_counts(
-    mut column: ColumnWriter,
-    n_patterns: &[u32],
-    frequencies: &[u64],
-) -> Result<WrittenColumn, IndexFileError> {
-    for (n_patterns, frequency) in n_patterns.iter().zip(frequencies) {
-        column.push(&n_patterns.to_le_bytes())?;
-        column.push(&frequency.to_le_bytes())?;
-    }
-    column.finish()
 }
 
 /// Returns sizes and checksums of the columns in their order.

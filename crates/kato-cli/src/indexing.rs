@@ -1,0 +1,104 @@
+//! Writing the index of a knowledge base at the end of a command that changed it, or ahead of a question.
+
+use std::io::{Write, stderr};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use kato_prediction::disk::{
+    BuildOptions, BuildProgress, BuildReport, IndexFileError, IndexPolicy,
+};
+use kato_store::EmbeddedStore;
+use serde_json::{Value, json};
+
+use crate::advice::told;
+
+/// Time that it may take before standard error says that it goes on.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Time between two looks at how far it is.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Writes the index of a store where the policy wants it, and shows how far it is.
+///
+/// # Errors
+///
+/// When it cannot be written; the store is as before.
+pub(crate) fn keep(
+    store: &EmbeddedStore,
+    policy: IndexPolicy,
+    options: BuildOptions,
+) -> Result<Option<BuildReport>, IndexFileError> {
+    if !policy.is_due(store) {
+        return Ok(None);
+    }
+    let progress = BuildProgress::default();
+    let options = options.with_progress(progress.clone());
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let shown = scope.spawn(|| show(&progress, &is_done));
+        let built = kato_prediction::disk::keep(store, policy, &options);
+        is_done.store(true, Ordering::Release);
+        shown.thread().unpark();
+        built
+    })
+}
+
+/// Writes the index of a knowledge base that a command has changed, where that is worth it, and returns what
+/// was built, for machines. That it could not is said, and no reason to fail: who asks first tries again.
+pub(crate) fn after(kb: &Path) -> Option<Value> {
+    // What cannot be opened now will be told to who asks it.
+    let store = EmbeddedStore::open_read_only(kb).ok()?;
+    match keep(&store, IndexPolicy::Auto, BuildOptions::default()) {
+        Ok(report) => Some(to_json(&report?)),
+        Err(error) => {
+            warn(error);
+            None
+        }
+    }
+}
+
+/// Says on standard error that an index was not written.
+pub(crate) fn warn(error: IndexFileError) {
+    let error = told(&error.into());
+    // A closed standard error must not end the program.
+    drop(writeln!(stderr(), "the index was not written: {error}"));
+}
+
+/// Returns what was built, for machines.
+pub(crate) fn to_json(report: &BuildReport) -> Value {
+    json!({
+        "patterns": report.patterns,
+        "bytes": report.bytes,
+        "seconds": report.elapsed.as_secs_f64(),
+    })
+}
+
+/// Shows on standard error how far it is, until it is done: a bar, or a line where that is no terminal.
+fn show(progress: &BuildProgress, is_done: &AtomicBool) {
+    let began = Instant::now();
+    let mut bar: Option<ProgressBar> = None;
+    while !is_done.load(Ordering::Acquire) {
+        thread::park_timeout(TICK);
+        if began.elapsed() < PATIENCE {
+            continue;
+        }
+        let bar = bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new(progress.total());
+            if bar.is_hidden() {
+                drop(writeln!(stderr(), "writing the index"));
+            }
+            let style = "writing the index {bar:30} {percent:>3} %, {eta} left";
+            bar.with_style(ProgressStyle::with_template(style).expect("it is a template"))
+        });
+        bar.set_length(progress.total());
+        bar.set_position(progress.done());
+    }
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+        let took = HumanDuration(began.elapsed());
+        drop(writeln!(stderr(), "index written in {took}"));
+    }
+}
