@@ -221,12 +221,16 @@ impl Head {
 
     /// Adds a symbol to a history by its number; `None` for one that the head does not know.
     pub fn read_id(&self, history: &mut History, symbol: Option<SymbolId>) {
-        let rarity = symbol.map_or(0.0, |symbol| {
+        history.push(symbol, self.rarity(symbol));
+    }
+
+    /// Returns −log₂ of the frequency by which the patterns know a symbol; 0 for unknown ones.
+    pub(crate) fn rarity(&self, symbol: Option<SymbolId>) -> f64 {
+        symbol.map_or(0.0, |symbol| {
             let frequency = self.roots().probability(&self.trie, symbol.0);
             // Never below 0, as a probability is at most 1 but for rounding.
             (-libm::log2(frequency)).max(0.0)
-        });
-        history.push(symbol, rarity);
+        })
     }
 
     /// Says what comes next after a history.

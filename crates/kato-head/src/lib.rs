@@ -10,6 +10,7 @@
 //! * [`Explanation`] splits a probability into the [`Expert`]s' parts, down to counts, discounts and
 //!   places, and [`Head::name_patterns`] names the patterns that were counted, with
 //!   their [sources](kato_store::Source); [`PatternNamer`] does so for patterns that lie in no store.
+//! * [`Scorer`] reads a text and says how probable each of its symbols was.
 //! * [`Weights`] say how far each expert is trusted, and learn that.
 //! * [`HeadOptions`] choose the experts, the order, the levels and the discounts.
 
@@ -28,6 +29,8 @@ mod next;
 mod one_by_one;
 pub mod options;
 mod patterns;
+mod position;
+mod scorer;
 mod symbols;
 mod trie;
 mod weights;
@@ -42,5 +45,6 @@ pub use history::History;
 pub use next::{NextDistribution, Outside};
 pub use options::{Expert, HeadOptions};
 pub use patterns::PatternNamer;
+pub use scorer::Scorer;
 pub use symbols::SymbolId;
 pub use weights::{Class, Weights};

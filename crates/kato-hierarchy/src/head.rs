@@ -289,11 +289,15 @@ impl TextHead {
         })
     }
 
+    /// Returns whether KATO's predictions are asked.
+    fn asks_outside(&self) -> bool {
+        self.head.options().experts.contains(&Expert::Outside)
+    }
+
     /// Returns what the lowest node expects after the beginning of a chunk; `None` where it is not
     /// asked.
     fn outside(&self, open: &[Event]) -> Result<Option<Outside>, HierarchyError> {
-        let is_asked = self.head.options().experts.contains(&Expert::Outside);
-        if !is_asked || open.is_empty() {
+        if !self.asks_outside() || open.is_empty() {
             return Ok(None);
         }
         let answer = self.hierarchy.predict(0, open)?;

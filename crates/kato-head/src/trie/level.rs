@@ -121,22 +121,28 @@ impl Level {
 
     /// Returns the place of a symbol in a sorted range, looking near its beginning first.
     pub(super) fn find_from(&self, range: Range<usize>, symbol: u32) -> Option<usize> {
-        let mut step = 1;
-        let (mut low, mut high) = (range.start, range.start);
-        while high < range.end && self.symbols[high] < symbol {
-            low = high + 1;
-            high = (high + step).min(range.end);
-            step *= 2;
-        }
-        let end = (high + 1).min(range.end);
-        let within = &self.symbols[low.min(end)..end];
-        let place = low + within.partition_point(|&other| other < symbol);
-        (place < range.end && self.symbols[place] == symbol).then_some(place)
+        let end = range.end;
+        let place = self.first_from(range, symbol);
+        (place < end && self.symbols[place] == symbol).then_some(place)
+    }
+
+    /// Returns the place of the first symbol of a sorted range that is not below another one, looking
+    /// near its beginning first; the end of the range if there is none.
+    fn first_from(&self, range: Range<usize>, symbol: u32) -> usize {
+        let start = range.start;
+        start + first_not_below(range.len(), |at| self.symbols[start + at] < symbol)
     }
 
     /// Returns the id of a follower of a context, whose sorted followers lie in `sealed`.
     pub(super) fn find(&self, sealed: Range<usize>, context: u32, symbol: u32) -> Option<u32> {
         let first = sealed.start;
+        // Symbols are numbered from 0 on, so most of the shortest n-grams lie at their number.
+        if first == 0
+            && self.symbols.get(symbol as usize) == Some(&symbol)
+            && sealed.contains(&(symbol as usize))
+        {
+            return Some(symbol);
+        }
         let place = self.symbols.get(sealed)?.binary_search(&symbol);
         match place {
             // The columns are shorter than 2³².
@@ -181,6 +187,44 @@ impl Level {
         }
     }
 
+    /// Calls a function with the place and the counts of those of some symbols that follow a context.
+    /// The symbols ascend.
+    pub(super) fn each_among(
+        &self,
+        sealed: Range<usize>,
+        context: u32,
+        symbols: &[u32],
+        mut each: impl FnMut(usize, NgramCounts),
+    ) {
+        let (mut place, mut from) = (0, sealed.start);
+        // From whichever of the two is behind, past all that the other lacks.
+        while place < symbols.len() && from < sealed.end {
+            let symbol = symbols[place];
+            from = self.first_from(from..sealed.end, symbol);
+            if from == sealed.end {
+                break;
+            }
+            let found = self.symbols[from];
+            if found == symbol {
+                each(place, self.ngram(from as u32));
+                (place, from) = (place + 1, from + 1);
+            } else {
+                place += first_not_below(symbols.len() - place, |at| symbols[place + at] < found);
+            }
+        }
+        if self.added.is_empty() {
+            return;
+        }
+        let mut next = self.latest.get(&context).copied();
+        while let Some(at) = next {
+            let added = &self.added[at as usize];
+            if let Ok(place) = symbols.binary_search(&added.ngram.symbol) {
+                each(place, added.ngram);
+            }
+            next = Some(added.previous).filter(|&previous| previous != Self::NONE);
+        }
+    }
+
     /// Adds an n-gram that is not there, without a count, and returns its id.
     pub(super) fn add(&mut self, context: u32, symbol: u32) -> u32 {
         let id = self.len() as u32;
@@ -221,4 +265,25 @@ impl Level {
         *continuation = before.saturating_add(1);
         before
     }
+}
+
+/// Returns how many of `len` things are below something, which are the first ones; takes longer the
+/// more they are.
+fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high, mut step) = (0, 0, 1);
+    while high < len && is_below(high) {
+        low = high + 1;
+        high += step;
+        step *= 2;
+    }
+    let mut high = high.min(len);
+    // All before `low` are below it, and what `high` is at is not.
+    while low < high {
+        let middle = low.midpoint(high);
+        match is_below(middle) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    low
 }

@@ -8,6 +8,7 @@
 )]
 
 mod answers;
+mod bits;
 mod builder;
 mod explanations;
 mod oracle;
