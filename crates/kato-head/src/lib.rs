@@ -5,6 +5,7 @@
 //! Start with [`Head`], which counts the patterns of a store or is taught, and answers.
 //!
 //! * [`HeadBuilder`] counts patterns that lie in no store.
+//! * [`disk`] writes the counts of a store beside it, and opens them.
 //! * [`History`] is what was read so far; [`NextDistribution`] the answer after it: the probability of a symbol,
 //!   or the [`Distribution`] over all.
 //! * [`Explanation`] splits a probability into the [`Expert`]s' parts, down to counts, discounts and
@@ -19,6 +20,7 @@
 
 mod builder;
 mod collect;
+pub mod disk;
 mod distribution;
 mod error;
 pub mod explanation;

@@ -3,12 +3,14 @@
 mod build;
 mod join;
 mod level;
+pub(crate) mod numbers;
 mod spectrum;
-mod sums;
+pub(crate) mod sums;
 
-pub(crate) use self::build::TrieBuilder;
-use self::level::Level;
+pub(crate) use self::build::{Batch, TrieBuilder};
+pub(crate) use self::level::Level;
 pub(crate) use self::level::NgramCounts;
+use self::numbers::Numbers;
 pub(crate) use self::spectrum::Spectrum;
 pub(crate) use self::sums::{BothSums, Sums};
 use self::sums::{FEW, SumTable};
@@ -57,6 +59,27 @@ impl Trie {
             sums: (0..n_levels).map(|_| SumTable::default()).collect(),
             n_added: 0,
         }
+    }
+
+    /// Joins levels in sorted columns with what is known of them; `sums` are by length of the context.
+    pub(crate) fn from_parts(
+        levels: Vec<Level>,
+        counts: Vec<Spectrum>,
+        continuations: Vec<Spectrum>,
+        sums: Vec<SumTable>,
+    ) -> Self {
+        Self {
+            levels,
+            counts,
+            continuations,
+            sums,
+            n_added: 0,
+        }
+    }
+
+    /// Returns the n-grams of each length.
+    pub(crate) fn levels(&self) -> &[Level] {
+        &self.levels
     }
 
     /// Returns the number of symbols of the longest n-grams.
@@ -159,28 +182,48 @@ impl Trie {
     /// Sums up what follows the contexts that have many followers. For trees in sorted columns.
     fn sum_up(&mut self) {
         for length in 0..self.levels.len() {
-            let n_contexts = match length.checked_sub(1) {
-                None => 1,
-                Some(level) => self.levels[level].n_sealed(),
-            };
-            let mut table = SumTable::default();
-            // Ids have 32 bits.
-            for context in 0..n_contexts as u32 {
-                if self.is_summed(length, context) {
-                    let mut sums = BothSums::default();
-                    self.followers(length, context, |ngram| sums::add(&mut sums, ngram));
-                    table.push(context, sums);
-                }
-            }
-            self.sums[length] = table;
+            let mut table = Vec::new();
+            self.each_sums(length, |context, sums| {
+                table.push((context, *sums));
+                Ok::<_, HeadError>(())
+            })
+            .ok();
+            self.sums[length] = SumTable::Owned(table);
         }
+    }
+
+    /// Calls a function with every context of `length` symbols that has many followers, and the sums of
+    /// what follows it. For trees in sorted columns.
+    pub(crate) fn each_sums<E>(
+        &self,
+        length: usize,
+        mut each: impl FnMut(u32, &BothSums) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let n_contexts = match length.checked_sub(1) {
+            None => 1,
+            Some(level) => self.levels[level].n_sealed(),
+        };
+        // Ids have 32 bits.
+        for context in 0..n_contexts as u32 {
+            if self.is_summed(length, context) {
+                let mut sums = BothSums::default();
+                self.followers(length, context, |ngram| sums::add(&mut sums, ngram));
+                each(context, &sums)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns where the followers of a context lie in the sorted columns.
     fn sealed_followers(&self, length: usize, context: u32) -> std::ops::Range<usize> {
         match length.checked_sub(1) {
             None => 0..self.levels[0].n_sealed(),
-            Some(parent) => self.levels[parent].sealed_children(context),
+            Some(parent) => {
+                let children = self.levels[parent].sealed_children(context);
+                // What a damaged file says leads no further than the columns.
+                let end = children.end.min(self.levels[length].n_sealed());
+                children.start.min(end)..end
+            }
         }
     }
 
@@ -214,12 +257,12 @@ impl Trie {
             let before = self.levels[n - 1].add_count(context, times);
             let ngram = self.levels[n - 1].ngram(context);
             self.counts[n - 1].replace(before, ngram.count);
-            if let Some(sums) = self.sums[n - 1].get_mut(parent) {
+            self.sums[n - 1].change(parent, |sums| {
                 sums[1].replace(before, ngram.count);
                 if before == 0 {
                     sums[0].replace(0, ngram.continuation);
                 }
-            }
+            });
             if before == 0 && n > 1 {
                 self.continue_left(&window[1..n]);
             }
@@ -238,10 +281,10 @@ impl Trie {
         let before = self.levels[level].add_continuation(id);
         let ngram = self.levels[level].ngram(id);
         self.continuations[level].replace(before, ngram.continuation);
-        if ngram.count > 0
-            && let Some(sums) = self.sums[level].get_mut(parent)
-        {
-            sums[0].replace(before, ngram.continuation);
+        if ngram.count > 0 {
+            self.sums[level].change(parent, |sums| {
+                sums[0].replace(before, ngram.continuation);
+            });
         }
     }
 
@@ -258,7 +301,9 @@ impl Trie {
 
     /// Sorts what was added into the columns, once there is so much of it that this pays.
     pub(crate) fn settle(&mut self) {
-        if self.n_added > MIN_ADDED.max(self.len() / 4) {
+        // What lies in files stays there: all of it would come into memory.
+        let is_owned = self.levels.iter_mut().all(Level::is_owned);
+        if is_owned && self.n_added > MIN_ADDED.max(self.len() / 4) {
             *self = self.sorted();
         }
     }
@@ -268,6 +313,40 @@ impl Trie {
         let mut sorted = join::joined(&[self]);
         sorted.count_continuations();
         sorted
+    }
+
+    /// Returns the same n-grams, without continuations, with other numbers of the symbols.
+    pub(crate) fn renumbered(&self, numbers: &[u32]) -> Self {
+        let mut batch = Batch::new(self.order());
+        let mut symbols = Vec::new();
+        self.each_path(ROOT, &mut symbols, &mut |ngram, count| {
+            let ngram: Vec<u32> = ngram
+                .iter()
+                .map(|&symbol| numbers[symbol as usize])
+                .collect();
+            // Those without a count come with the longer ones that they lead to.
+            batch.window(&ngram, ngram.len() - 1, count);
+        });
+        batch.sorted()
+    }
+
+    /// Calls a function with every n-gram that has a count, and with that.
+    fn each_path(&self, context: u32, symbols: &mut Vec<u32>, each: &mut impl FnMut(&[u32], u32)) {
+        let length = symbols.len();
+        if length == self.order() {
+            return;
+        }
+        let sealed = self.sealed_followers(length, context);
+        let mut found = Vec::new();
+        self.levels[length].each(sealed, context, |id, ngram| found.push((id, ngram)));
+        for (id, ngram) in found {
+            symbols.push(ngram.symbol);
+            if ngram.count > 0 {
+                each(symbols, ngram.count);
+            }
+            self.each_path(id, symbols, each);
+            symbols.pop();
+        }
     }
 
     /// Counts the symbols to the left of all n-grams, and how many have how many.
@@ -303,7 +382,7 @@ impl Trie {
                         continuations[suffix] += u32::from(ngrams.sealed_count(child) > 0);
                     }
                 }
-                self.levels[level - 1].set_continuations(continuations);
+                self.levels[level - 1].set_continuations(Numbers::Owned(continuations));
             }
             suffixes = own;
         }

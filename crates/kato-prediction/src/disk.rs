@@ -42,7 +42,6 @@
 // A number that a cast has cut is another number, in a file whose checksums match.
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
-mod column;
 mod error;
 mod files;
 mod open;

@@ -10,6 +10,7 @@
 mod answers;
 mod bits;
 mod builder;
+mod disk;
 mod explanations;
 mod oracle;
 mod support;

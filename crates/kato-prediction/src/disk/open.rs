@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use crate::Cancel;
 use crate::frozen::{BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes};
-use kato_map::{DirectoryWatch, Map};
+use kato_columns::files::{MappedColumn, watch};
+use kato_map::Map;
 use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::disk::IndexFileError;
-use crate::disk::column::{MappedColumn, WatchedDirectory};
 use crate::disk::files::{CHECKSUMS, Header, column_path, content_dir, index_dir};
 
 /// Columns of which a prediction reads a little here and there.
@@ -175,9 +175,8 @@ fn open_index(
         .ok_or_else(|| IndexFileError::damaged(&dir, "a source has no digest"))?;
     let checksums = read_checksums(&dir, &header)?;
     let mut checksums = checksums.into_iter();
-    let damage = Damage::default();
     // Ahead of the maps, so that no write to one of them is missed.
-    damage.watch(WatchedDirectory(DirectoryWatch::new(&dir)));
+    let damage = watch(&dir);
     let mut index = StoreIndex {
         nodes: Vec::new(),
         columns: Vec::new(),
