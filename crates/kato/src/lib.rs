@@ -15,6 +15,7 @@
 //!   [`learner`], [`store`], [`scheduler`], [`prediction`], [`index`], [`engine`], [`hierarchy`],
 //!   [`head`](mod@head), [`probe`]. Every [`Error`] has a class ([`advice`]): what a caller can do about it without reading it.
 
+mod counted_head;
 mod error;
 mod open;
 #[cfg(feature = "progress")]

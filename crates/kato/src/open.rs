@@ -150,9 +150,12 @@ pub fn with_embedded_store(
     )?)
 }
 
-/// Counts the patterns of the knowledge base in a directory for a [`TextHead`], and opens nothing
-/// else of it, unless KATO's predictions are among the experts: no index, and nothing is loaded for
-/// predictions. Answers are those of `kato::open(kb)?.head(options)`.
+/// Opens the knowledge base in a directory for a [`TextHead`], and nothing else of it, unless KATO's
+/// predictions are among the experts. Answers are those of `kato::open(kb)?.head(options)`.
+///
+/// Where `kato index` (or [`head::disk::build`](kato_head::disk::build)) has written the counts of what it
+/// holds, this takes milliseconds. Otherwise the patterns are counted; where that takes long, the counts
+/// are written beside the knowledge base, and are there the next time.
 ///
 /// # Errors
 ///
@@ -180,16 +183,12 @@ pub fn open_head(kb: impl AsRef<Path>, options: HeadOptions) -> Result<TextHead,
 ///
 /// As [`open`].
 pub fn head_of(store: Arc<EmbeddedStore>, options: HeadOptions) -> Result<TextHead, Error> {
-    if options.experts.contains(&Expert::Outside) {
-        return Ok(from_embedded_store(store)?.head(options)?);
-    }
     let (run, tokenizer) = training_of(&*store)?;
-    Ok(TextHead::from_store(
-        store,
-        tokenizer,
-        run.learner,
-        options,
-    )?)
+    let head = crate::counted_head::head_of(&store, &*tokenizer, &options)?;
+    if options.experts.contains(&Expert::Outside) {
+        return Ok(from_embedded_store(store)?.with_head(head));
+    }
+    Ok(TextHead::from_head(head, store, tokenizer, run.learner)?)
 }
 
 /// Opens the nodes of an embedded store: over its index if it has one that can be used, and in

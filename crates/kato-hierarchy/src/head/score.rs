@@ -75,10 +75,13 @@ impl TextHead {
         weights: &mut Weights,
     ) -> Result<TextScore, HierarchyError> {
         let chunked = ChunkedPrompt::new(&self.hierarchy, Prompt::Text(text))?;
-        let mut scorer = self.head.scorer(std::mem::take(weights));
-        let scored = self.score_chunks(&chunked, &mut scorer);
-        *weights = scorer.into_weights();
-        scored
+        let (score, learned) = self.ask(|| {
+            let mut scorer = self.head().scorer(weights.clone());
+            let score = self.score_chunks(&chunked, &mut scorer)?;
+            Ok((score, scorer.into_weights()))
+        })?;
+        *weights = learned;
+        Ok(score)
     }
 
     fn score_chunks(
@@ -90,7 +93,7 @@ impl TextHead {
             tokens: Vec::new(),
             bits: 0.0,
         };
-        let symbol = |token: &String| self.head.symbol(token);
+        let symbol = |token: &String| self.head().symbol(token);
         if self.asks_outside() {
             for chunk in chunked.closed.iter().chain([&chunked.open]) {
                 let mut open: Vec<Event> = Vec::new();
