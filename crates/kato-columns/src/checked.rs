@@ -140,6 +140,14 @@ impl Damage {
         None
     }
 
+    /// Reads once; `None` if bytes are damaged, or have changed meanwhile.
+    pub fn read_once<T>(&self, read: impl FnOnce() -> T) -> Option<T> {
+        let generation = self.generation();
+        let value = read();
+        self.look();
+        (!self.is_found() && self.generation() == generation).then_some(value)
+    }
+
     fn generation(&self) -> u64 {
         self.0.generation.load(Ordering::SeqCst)
     }

@@ -17,8 +17,8 @@
 //! # }
 //! ```
 //!
-//! Counts are known by the digest of what was counted. After a commit or a merge they are those of something
-//! else, and nobody finds them. Damage is found by the checksums, of a block of 4 KiB when it is first read,
+//! Counts are known by the digest of what was counted. What is committed later is counted on top of them, if it is
+//! little; after a merge they are those of something else, and nobody finds them. Damage is found by the checksums, of a block of 4 KiB when it is first read,
 //! and is never believed: [`Head::read_checked`] drops the answer. The bytes are described in
 //! [docs/file-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/file-format.md#the-heads-counts).
 
@@ -27,6 +27,7 @@ mod columns;
 mod counting;
 mod error;
 mod files;
+mod later;
 mod open;
 mod runs;
 mod writing;

@@ -204,6 +204,15 @@ impl Head {
         }
     }
 
+    /// Changes the head; `None` where that went back to damaged bytes, or to such as were changed meanwhile.
+    pub(crate) fn read_checked_mut<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let damage = self.frozen.as_ref().map(|frozen| frozen.damage.clone());
+        match damage {
+            None => Some(change(self)),
+            Some(damage) => damage.read_once(|| change(self)),
+        }
+    }
+
     /// Returns what is damaged of counts on the disk; `None` if nothing was found to be, or there are none.
     #[must_use]
     pub fn damage(&self) -> Option<String> {

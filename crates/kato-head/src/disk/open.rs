@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kato_columns::files::{map, watch};
 use kato_columns::{BLOCK_BYTES, CheckedBytes, Damage};
@@ -10,7 +10,8 @@ use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use super::columns::{Has, TEXT_STARTS, TEXTS, level, sums};
-use super::files::{CHECKSUMS, Header, content_dir};
+use super::files::{CHECKSUMS, Header, content_dir, counts_dir};
+use super::later::{MOST, count_later};
 use super::{BuildOptions, CountsError};
 use crate::collect::Missing;
 use crate::head::Frozen;
@@ -24,7 +25,9 @@ use crate::{Head, HeadOptions};
 /// Answers are those of [`Head::from_store`], or of
 /// [`from_store_with_vocabulary`](Head::from_store_with_vocabulary) with a vocabulary, to the last bit.
 /// Nothing is read but headers, checksums and symbols, so this takes milliseconds for any number of
-/// n-grams.
+/// n-grams. What was committed after the counts were written is counted on top of them in memory, if it is
+/// some ten thousand patterns at most. When segments that they are of are merged or rewritten, the counts are
+/// none.
 ///
 /// # Errors
 ///
@@ -39,38 +42,101 @@ pub fn open(
     if options.levels.is_some_and(|levels| levels < n_levels) {
         return Ok(None);
     }
-    let dir = content_dir(store.dir(), store.content_digest());
-    let Some(header) = Header::read(&dir)? else {
+    let texts: Option<Vec<&str>> = vocabulary.map(Iterator::collect);
+    let content = store.content();
+    let dir = content_dir(store.dir(), content.digest);
+    if let Some(header) = Header::read(&dir)? {
+        return match options.order <= header.order {
+            true => open_counts(&dir, &header, n_levels, texts.as_deref(), options).map(Some),
+            false => Ok(None),
+        };
+    }
+    let Some((dir, header)) = find_partial(store, &content.sources, options.order) else {
         return Ok(None);
     };
-    if options.order > header.order {
+    // What cannot be used is passed over here: nobody was told of it that it would be.
+    let Ok(mut head) = open_counts(&dir, &header, n_levels, texts.as_deref(), options) else {
         return Ok(None);
+    };
+    let covered = header.covered().unwrap_or_default();
+    let counted = head.read_checked_mut(|head| count_later(head, store, &covered));
+    Ok(match counted {
+        Some(counted) => counted?.then_some(head),
+        None => None,
+    })
+}
+
+/// Finds the counts of the most n-grams of a part of these sources beside which there is little, and which
+/// can be counted on top of.
+fn find_partial(
+    store: &EmbeddedStore,
+    sources: &[ContentDigest],
+    order: usize,
+) -> Option<(PathBuf, Header)> {
+    let entries = fs::read_dir(counts_dir(store.dir())).ok()?;
+    let mut best: Option<(PathBuf, Header)> = None;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name.to_str().and_then(ContentDigest::from_hex).is_none() {
+            continue;
+        }
+        let Ok(Some(header)) = Header::read(&entry.path()) else {
+            continue;
+        };
+        let covered = header.covered().unwrap_or_default();
+        let mut left = sources.iter();
+        // Both ascend.
+        let is_part = covered.iter().all(|source| left.any(|held| held == source));
+        let later = |node_idx| store.n_stored_beyond(node_idx, &covered);
+        let n_later: u64 = (0..store.nodes().len()).map(later).sum();
+        let n_ngrams = |header: &Header| header.ngrams.iter().sum::<u64>();
+        // Those of nothing save nothing.
+        let is_usable = is_part
+            && header.can_grow
+            && header.order >= order
+            && n_later <= MOST
+            && n_ngrams(&header) > 0;
+        let is_better = |(_, other): &(PathBuf, Header)| n_ngrams(&header) > n_ngrams(other);
+        if is_usable && best.as_ref().is_none_or(is_better) {
+            best = Some((entry.path(), header));
+        }
     }
-    check_content(&dir, &header, n_levels)?;
-    let opened = Opened::new(&dir, &header)?;
+    best
+}
+
+/// Opens counts that lie in a directory.
+fn open_counts(
+    dir: &Path,
+    header: &Header,
+    n_levels: usize,
+    vocabulary: Option<&[&str]>,
+    options: HeadOptions,
+) -> Result<Head, CountsError> {
+    check_content(dir, header, n_levels)?;
+    let opened = Opened::new(dir, header)?;
     let texts = opened.texts()?;
-    let symbols = Symbols::from_texts(texts.iter().map(String::as_str), vocabulary)?;
-    let trie = opened.trie(&header, options.order)?;
-    let missing = missing(&header).ok_or_else(|| CountsError::damaged(&dir, "a name is none"))?;
+    let texts = texts.iter().map(String::as_str);
+    let symbols = match vocabulary {
+        None => Symbols::from_texts(texts, None)?,
+        Some(tokens) => Symbols::from_texts(texts, Some(&mut tokens.iter().copied()))?,
+    };
+    let trie = opened.trie(header, options.order)?;
+    let missing = missing(header).ok_or_else(|| CountsError::damaged(dir, "a name is none"))?;
     let Opened { damage, columns } = opened;
     if let Some(what) = damage.what() {
-        return Err(CountsError::damaged(&dir, what));
+        return Err(CountsError::damaged(dir, what));
     }
+    let columns = columns.into_iter();
     let frozen = Frozen {
         damage,
         columns: columns
-            .into_iter()
             .map(|(name, column)| (dir.join(name), column))
             .collect(),
     };
-    Ok(Some(Head::from_counts(
-        symbols,
-        trie,
-        (header.counted, missing),
-        n_levels,
-        options,
-        frozen,
-    )))
+    let counted = (header.counted, missing);
+    Ok(Head::from_counts(
+        symbols, trie, counted, n_levels, options, frozen,
+    ))
 }
 
 /// Returns the names that no level held; `None` if one is none.
