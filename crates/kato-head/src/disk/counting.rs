@@ -19,7 +19,7 @@ use crate::collect::{BREAK, Child, Edges};
 use crate::trie::Batch;
 
 /// Bytes that sorting a window takes, with what becomes of it.
-const WINDOW_BYTES: usize = 100;
+const WINDOW_BYTES: usize = 128;
 
 /// Windows of a batch at least, and at most.
 const WINDOWS: std::ops::RangeInclusive<usize> = 1 << 4..=1 << 26;

@@ -19,6 +19,9 @@ use crate::symbols::Symbols;
 use crate::trie::{Level, Spectrum, Trie};
 use crate::{Head, HeadOptions};
 
+/// N-grams of one symbol up to which these are read into memory.
+const MOST_IN_MEMORY: usize = 1 << 20;
+
 /// Opens the counts of what a store holds now as a head; `None` where there are none, or where the options
 /// ask for others: n-grams of more symbols, or fewer levels.
 ///
@@ -273,7 +276,11 @@ impl Opened {
                 let reason = "its columns do not fit each other";
                 return Err(CountsError::damaged(Path::new("head"), reason));
             }
-            levels.push(level);
+            // Every symbol of a history is looked up among the shortest ones, at every place.
+            levels.push(match n == 1 && level.n_sealed() <= MOST_IN_MEMORY {
+                true => level.in_memory(),
+                false => level,
+            });
             tables.push(sums(n - 1, &mut find)?);
         }
         let mut continuations = header.continuations[..order].to_vec();

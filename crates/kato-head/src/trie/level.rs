@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
-use super::numbers::Numbers;
+use super::numbers::{Numbers, Part};
 
 /// What was counted of one n-gram, which is known by its last symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,16 @@ impl Level {
             + self.latest.capacity() * (size_of::<(u32, u32)>() + 1)
     }
 
+    /// Returns the level with symbols and counts in memory.
+    pub(crate) fn in_memory(self) -> Self {
+        Self {
+            symbols: self.symbols.to_owned(),
+            counts: self.counts.to_owned(),
+            continuations: self.continuations.to_owned(),
+            ..self
+        }
+    }
+
     /// Returns whether the columns have the lengths that belong together.
     pub(crate) fn is_whole(&self, is_longest: bool) -> bool {
         let n = self.symbols.len();
@@ -181,10 +191,12 @@ impl Level {
         if sealed.start == 0 && sealed.contains(&at_number) && symbols.get(at_number) == symbol {
             return Some(symbol);
         }
-        let place = symbols.lower_bound(sealed.clone(), symbol);
-        if place < sealed.end && symbols.get(place) == symbol {
+        let (start, len) = (sealed.start, sealed.len());
+        let part = self.symbols.part(sealed);
+        let at = first_at_least(len, |at| part.get(at) < symbol);
+        if at < len && part.get(at) == symbol {
             // The columns are shorter than 2³².
-            return Some(place as u32);
+            return Some((start + at) as u32);
         }
         match self.added.is_empty() {
             true => None,
@@ -205,11 +217,26 @@ impl Level {
         }
     }
 
+    /// Returns counts and continuations of a range; the latter are 0 where there are none.
+    fn parts(&self, sealed: Range<usize>) -> (Part<'_>, Part<'_>) {
+        let continuations = match sealed.end <= self.continuations.len() {
+            true => self.continuations.part(sealed.clone()),
+            false => Part::Owned(&[]),
+        };
+        (self.counts.part(sealed), continuations)
+    }
+
+    /// Returns count and continuation where they are others than those of the columns.
+    fn changed_counts(&self, id: u32) -> Option<(u32, u32)> {
+        match self.changed.is_empty() {
+            true => None,
+            false => self.changed.get(&id).copied(),
+        }
+    }
+
     /// Returns count and continuation of an n-gram of the columns.
     fn sealed_counts_of(&self, id: u32) -> (u32, u32) {
-        if !self.changed.is_empty()
-            && let Some(&changed) = self.changed.get(&id)
-        {
+        if let Some(changed) = self.changed_counts(id) {
             return changed;
         }
         let place = id as usize;
@@ -224,9 +251,21 @@ impl Level {
         context: u32,
         mut each: impl FnMut(u32, NgramCounts),
     ) {
-        for place in sealed {
-            let id = place as u32;
-            each(id, self.ngram(id));
+        let (start, len) = (sealed.start, sealed.len());
+        let symbols = self.symbols.part(sealed.clone());
+        let (counts, continuations) = self.parts(sealed);
+        for at in 0..len {
+            let id = (start + at) as u32;
+            let (count, continuation) = match self.changed_counts(id) {
+                Some(changed) => changed,
+                None => (counts.get(at), continuations.get(at)),
+            };
+            let ngram = NgramCounts {
+                symbol: symbols.get(at),
+                count,
+                continuation,
+            };
+            each(id, ngram);
         }
         if self.added.is_empty() {
             return;
@@ -248,18 +287,34 @@ impl Level {
         symbols: &[u32],
         mut each: impl FnMut(usize, NgramCounts),
     ) {
-        let (mut place, mut from) = (0, sealed.start);
-        let held = self.symbols.read();
+        let (mut place, mut from) = (0, 0);
+        let (start, len) = (sealed.start, sealed.len());
+        let held = self.symbols.part(sealed.clone());
+        let (counts, continuations) = self.parts(sealed);
         // From whichever of the two is behind, past all that the other lacks.
-        while place < symbols.len() && from < sealed.end {
+        while place < symbols.len() && from < len {
             let symbol = symbols[place];
-            from += first_not_below(sealed.end - from, |at| held.get(from + at) < symbol);
-            if from == sealed.end {
+            let at_number = symbol as usize;
+            if start == 0 && (from..len).contains(&at_number) && held.get(at_number) == symbol {
+                // As most of the shortest n-grams.
+                from = at_number;
+            } else {
+                from += first_not_below(len - from, |at| held.get(from + at) < symbol);
+            }
+            if from == len {
                 break;
             }
             let found = held.get(from);
             if found == symbol {
-                each(place, self.ngram(from as u32));
+                let changed = self.changed_counts((start + from) as u32);
+                let (count, continuation) =
+                    changed.unwrap_or_else(|| (counts.get(from), continuations.get(from)));
+                let ngram = NgramCounts {
+                    symbol,
+                    count,
+                    continuation,
+                };
+                each(place, ngram);
                 (place, from) = (place + 1, from + 1);
             } else {
                 place += first_not_below(symbols.len() - place, |at| symbols[place + at] < found);
@@ -330,6 +385,7 @@ impl Level {
 
 /// Returns how many of `len` things are below something, which are the first ones; takes longer the
 /// more they are.
+#[inline]
 fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high, mut step) = (0, 0, 1);
     while high < len && is_below(high) {
@@ -337,8 +393,15 @@ fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
         high += step;
         step *= 2;
     }
-    let mut high = high.min(len);
+    let high = high.min(len);
     // All before `low` are below it, and what `high` is at is not.
+    low + first_at_least(high - low, |at| is_below(low + at))
+}
+
+/// Returns how many of `len` things are below something, which are the first ones.
+#[inline]
+fn first_at_least(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, len);
     while low < high {
         let middle = low.midpoint(high);
         match is_below(middle) {

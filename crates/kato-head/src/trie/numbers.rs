@@ -73,6 +73,12 @@ impl Numbers {
         self.read().get(place)
     }
 
+    /// Returns the same numbers in memory.
+    pub(crate) fn to_owned(&self) -> Self {
+        let reader = self.read();
+        Self::Owned((0..self.len()).map(|place| reader.get(place)).collect())
+    }
+
     /// Returns the numbers to be changed; `None` for those in a file.
     pub(super) fn owned(&mut self) -> Option<&mut Vec<u32>> {
         match self {
@@ -91,6 +97,63 @@ impl Numbers {
                 };
                 frozen.bytes.heap_bytes() + large
             }
+        }
+    }
+}
+
+/// Bytes of a file up to which a range is looked at as one.
+const MOST_PART_BYTES: usize = 1 << 16;
+
+/// A range of a column, whose numbers are compared with their checksums once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Part<'a> {
+    Owned(&'a [u32]),
+    /// The large ones are found by the place of the range.
+    Byte(&'a [u8], &'a [CheckedBytes; 2], usize),
+    Two(&'a [[u8; 2]]),
+    Four(&'a [[u8; 4]]),
+    /// Too long: from this place on.
+    Each(Reader<'a>, usize),
+}
+
+impl Numbers {
+    /// Returns a range to be read here and there.
+    #[inline]
+    pub(crate) fn part(&self, range: std::ops::Range<usize>) -> Part<'_> {
+        let (start, len) = (range.start, range.len());
+        let frozen = match self {
+            Self::Owned(numbers) => return Part::Owned(numbers.get(range).unwrap_or_default()),
+            Self::Frozen(frozen) => frozen,
+        };
+        let view = frozen.bytes.view();
+        if len > MOST_PART_BYTES / 4 {
+            return Part::Each(Reader::Frozen(frozen, view), start);
+        }
+        // Nothing where it is damaged, or beyond the end.
+        let bytes = |width: usize| view.slice(start.saturating_mul(width), len * width);
+        match &frozen.width {
+            Width::Byte(large) => Part::Byte(bytes(1), large, start),
+            Width::Two => Part::Two(bytes(2).as_chunks().0),
+            Width::Four => Part::Four(bytes(4).as_chunks().0),
+        }
+    }
+}
+
+impl Part<'_> {
+    /// Returns a number of the range; 0 beyond its end, and where a file is damaged.
+    #[inline]
+    pub(crate) fn get(self, at: usize) -> u32 {
+        match self {
+            Self::Owned(numbers) => numbers.get(at).copied().unwrap_or(0),
+            Self::Byte(bytes, large, start) => match bytes.get(at) {
+                Some(&LARGE) => large_number(large, start + at),
+                small => small.copied().unwrap_or(0).into(),
+            },
+            Self::Two(numbers) => {
+                u16::from_le_bytes(numbers.get(at).copied().unwrap_or_default()).into()
+            }
+            Self::Four(numbers) => u32::from_le_bytes(numbers.get(at).copied().unwrap_or_default()),
+            Self::Each(reader, start) => reader.get(start + at),
         }
     }
 }

@@ -368,7 +368,7 @@ fn counts_on_the_disk_answer_as_those_in_memory_also_when_they_are_damaged() {
     assert!(head.head().is_on_disk());
     check(&head);
     let counts = dir.join("head").join(store.content_digest().to_string());
-    let path = counts.join("1.counts");
+    let path = counts.join("2.symbols");
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[0] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
@@ -391,7 +391,7 @@ fn lessons_are_counted_on_top_of_counts_that_are_whole() {
     assert_eq!(head.next("a b", 100).unwrap(), next);
     // The lesson is nowhere else, so there is no going back to the store.
     let counts = dir.join("head").join(store.content_digest().to_string());
-    std::fs::write(counts.join("1.counts"), [7; 9]).unwrap();
+    std::fs::write(counts.join("2.symbols"), [7; 9]).unwrap();
     let lost = head.next("a b", 100).unwrap_err();
     assert!(
         matches!(lost, HierarchyError::Head(HeadError::Damaged { .. })),

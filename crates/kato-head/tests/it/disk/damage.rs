@@ -107,12 +107,12 @@ fn a_write_to_open_counts_is_noticed() {
     let head = kb.open(&HeadOptions::default()).unwrap();
     let found = head.read_checked(|head| said(head, &WORDS_ASKED));
     assert_eq!(found, Some(said(&expected, &WORDS_ASKED)));
-    let path = counts_of(&kb).join("1.counts");
+    let path = counts_of(&kb).join("2.symbols");
     let mut bytes = fs::read(&path).unwrap();
     bytes[0] ^= 3;
     // In place: the map sees it.
     let file = fs::File::options().write(true).open(&path).unwrap();
     std::os::unix::fs::FileExt::write_at(&file, &bytes, 0).unwrap();
     assert_eq!(head.read_checked(|head| said(head, &WORDS_ASKED)), None);
-    assert!(head.damage().unwrap().contains("1.counts"));
+    assert!(head.damage().unwrap().contains("2.symbols"));
 }
