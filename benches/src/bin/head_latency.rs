@@ -15,9 +15,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
-use kato_head::{Head, HeadOptions, SymbolId, Weights};
+use kato_head::{Head, HeadOptions, SymbolId, Weights, disk};
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::Tokenizer;
 
@@ -36,6 +36,9 @@ struct Arguments {
     /// Symbols of the longest n-grams.
     #[arg(long, default_value_t = 5)]
     order: usize,
+    /// Ask the counts on the disk, which are written first if they are not there, and not those in memory.
+    #[arg(long)]
+    disk: bool,
 }
 
 fn main() -> Result<()> {
@@ -54,17 +57,32 @@ fn main() -> Result<()> {
         }
     }
     println!(
-        "| levels | patterns of node0 | n-grams | built in | memory | distribution p50 | p90 | p99 | max | prices/s | bits |"
+        "| levels | patterns of node0 | n-grams | ready in | memory | distribution p50 | p90 | p99 | max | prices/s | bits |"
     );
     println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     let n_levels = store.nodes().len();
-    for levels in [1, n_levels] {
+    if arguments.disk {
+        disk::build(&store, &disk::BuildOptions::default())?;
+    }
+    // Those of one level alone are on no disk.
+    let asked = if arguments.disk {
+        vec![n_levels]
+    } else {
+        vec![1, n_levels]
+    };
+    for levels in asked {
         let options = HeadOptions::default()
             .with_order(arguments.order)
             .with_levels(levels);
         let began = Instant::now();
-        let vocabulary = tokenizer.vocabulary().iter().map(|(_, token)| token);
-        let head = Head::from_store_with_vocabulary(&store, vocabulary, options)?;
+        let mut vocabulary = tokenizer.vocabulary().iter().map(|(_, token)| token);
+        let head = match arguments.disk {
+            true => disk::open(&store, Some(&mut vocabulary), options)?,
+            false => Some(Head::from_store_with_vocabulary(
+                &store, vocabulary, options,
+            )?),
+        };
+        let head = head.context("the counts on the disk are others")?;
         let built = began.elapsed();
         let symbol = |&id: &u32| head.symbol(tokenizer.vocabulary().get(id)?);
         let lines: Vec<Vec<Option<SymbolId>>> = lines
@@ -74,7 +92,7 @@ fn main() -> Result<()> {
         let times = distributions(&head, &lines);
         let (bits, took) = prices(&head, &lines);
         println!(
-            "| {levels} | {} | {} | {:.1} s | {:.0} MB | {} | {} | {} | {} | {:.0} | {:.3} |",
+            "| {levels} | {} | {} | {:.3} s | {:.0} MB | {} | {} | {} | {} | {:.0} | {:.3} |",
             store.count_patterns(0)?,
             head.n_ngrams(),
             built.as_secs_f64(),
@@ -116,12 +134,9 @@ fn prices(head: &Head, lines: &[Vec<Option<SymbolId>>]) -> (f64, Duration) {
     let began = Instant::now();
     let (mut weights, mut bits) = (Weights::new(), 0.0);
     for line in lines {
-        let mut history = head.history();
-        for &symbol in line {
-            let price = head.learn_weights(&mut weights, &history, None, symbol);
-            bits -= price.unwrap_or(f64::NAN).log2();
-            head.read_id(&mut history, symbol);
-        }
+        let mut scorer = head.scorer(weights);
+        scorer.score_all(line, |price| bits -= price.unwrap_or(f64::NAN).log2());
+        weights = scorer.into_weights();
     }
     (bits, began.elapsed())
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write, stderr};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use kato::head::disk::CountsError;
 use kato_advice::ErrorClass;
 use kato_client::ClientError;
 #[cfg(feature = "cluster")]
@@ -126,6 +127,7 @@ const KNOWN: &[fn(Cause<'_>) -> Option<ErrorClass>] = &[
     |cause| cause.downcast_ref().map(HierarchyError::class),
     |cause| cause.downcast_ref().map(EngineError::class),
     |cause| cause.downcast_ref().map(IndexFileError::class),
+    |cause| cause.downcast_ref().map(CountsError::class),
     |cause| cause.downcast_ref().map(RunsError::class),
     |cause| cause.downcast_ref().map(ExchangeError::class),
     #[cfg(feature = "parquet")]

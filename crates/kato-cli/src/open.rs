@@ -60,15 +60,19 @@ pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
     }
 }
 
-/// Counts the patterns of a knowledge base for its head, and opens nothing else unless KATO's
-/// predictions are asked, too. When that takes more than a second, standard error says so.
+/// Opens the head of a knowledge base, and nothing else unless KATO's predictions are asked, too: over
+/// its counts on the disk, which are written first where there are none and it holds much. When that takes
+/// more than a second, standard error says so.
 ///
 /// # Errors
 ///
 /// As [`open`].
 pub(crate) fn open_head(kb: &DirectoryArgs, options: HeadOptions) -> Result<TextHead> {
     let store = kb.open(Access::Read)?;
-    let line = format!("counting the patterns of {}", kb.dir.display());
+    let line = format!(
+        "counting the patterns of {}; where the counts can be kept beside it, it opens at once the next time",
+        kb.dir.display()
+    );
     patiently(kb, &line, || {
         OpenOptions::new().open_head_of(Arc::new(store), options)
     })

@@ -8,6 +8,7 @@ use foldhash::quality::RandomState;
 use kato_model::{Event, PatternName};
 use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
 use kato_store::{PatternStore, PatternVisitor};
+use serde::{Deserialize, Serialize};
 
 use crate::symbols::Symbols;
 use crate::trie::{Trie, TrieBuilder};
@@ -17,14 +18,15 @@ use crate::{HeadError, HeadOptions};
 pub(crate) const BREAK: u32 = u32::MAX;
 
 /// What a head counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counted {
     /// Learn calls of the lowest level.
     pub learns: u64,
     /// Symbols of those learn calls.
     pub symbols: u64,
-    /// Patterns read, of all levels; a pattern that several parts of a store hold counts for each.
+    /// Patterns read, of all levels. A pattern that several parts of a store hold counts for each, but
+    /// once where the counts lie on the disk.
     pub patterns: u64,
     /// Events of several symbols, across which nothing is counted.
     pub wide_events: u64,
@@ -381,6 +383,21 @@ impl Edges {
             }
         }
         self.ends.push(self.symbols.len());
+    }
+
+    /// Forgets all patterns.
+    pub(crate) fn clear(&mut self) {
+        self.places.clear();
+        self.ends.clear();
+        self.symbols.clear();
+    }
+
+    /// Adds a pattern without a name, given what is left of its symbols, and returns its place.
+    pub(crate) fn push(&mut self, symbols: &[u32]) -> u32 {
+        self.symbols.extend_from_slice(symbols);
+        self.ends.push(self.symbols.len());
+        // For the children of one pattern, which are fewer than 2³².
+        (self.ends.len() - 1) as u32
     }
 
     fn symbols(&self, place: u32) -> &[u32] {

@@ -43,6 +43,12 @@ pub enum HeadError {
         /// The level of the one before.
         after: usize,
     },
+    /// The counts on the disk that the head reads are not what was written.
+    #[error("the head's counts are damaged: {what}; `kato index` writes them again")]
+    Damaged {
+        /// What was found.
+        what: String,
+    },
     /// There are more distinct n-grams of one order than 32 bits can number.
     #[error(
         "the patterns hold more than 4 billion different n-grams of one order: choose a lower order"

@@ -4,7 +4,7 @@ use kato_model::PatternName;
 use kato_store::Source;
 use serde::Serialize;
 
-use crate::history::{MAX_CACHED, Occurrence, Weighing};
+use crate::history::{Occurrence, Weighing};
 use crate::next::NextDistribution;
 use crate::options::{EXPERTS, Expert};
 use crate::symbols::SymbolId;
@@ -180,19 +180,21 @@ pub(crate) fn explain(next: &NextDistribution<'_>, symbol: SymbolId) -> Explanat
             reason: reason(next, expert, symbol.0),
         }
     };
-    let experts = EXPERTS.into_iter().filter(|&expert| next.class.has(expert));
+    let experts = EXPERTS
+        .into_iter()
+        .filter(|&expert| next.position.class.has(expert));
     let parts: Vec<Part> = experts.map(part).collect();
     Explanation {
         symbol: text,
         probability: parts.iter().map(|part| part.contribution).sum(),
-        class: next.class,
+        class: next.position.class,
         parts,
     }
 }
 
 fn reason(next: &NextDistribution<'_>, expert: Expert, symbol: u32) -> Reason {
     let history = next.history;
-    let (weight, total) = next.opinions[expert.place()].weight(history, symbol);
+    let (weight, total) = next.position.weight(history, expert, symbol);
     let cache = |places: Vec<CachedPlace>| Reason::Cache {
         weight,
         total,
@@ -207,7 +209,7 @@ fn reason(next: &NextDistribution<'_>, expert: Expert, symbol: u32) -> Reason {
         places.filter(|place| place.weight > 0.0).collect()
     };
     let followers = |length: usize| {
-        let places = history.followers(length.min(MAX_CACHED)).into_iter();
+        let places = next.position.followers.after(length).iter().copied();
         let place = |place| CachedPlace {
             ago: history.ago(place),
             weight: 1.0,
@@ -251,10 +253,11 @@ fn ngrams(next: &NextDistribution<'_>, symbol: u32) -> Reason {
         n_patterns: None,
     };
     Reason::Ngrams {
-        uniform: next.kneser_ney.uniform,
+        uniform: next.position.kneser_ney.uniform,
         orders: next
+            .position
             .kneser_ney
-            .counts(head.trie(), symbol)
+            .counts(&next.find(symbol))
             .map(term)
             .collect(),
     }

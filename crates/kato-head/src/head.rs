@@ -1,7 +1,11 @@
 //! The head: what was counted, and the answers that it gives.
 
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use kato_columns::{CheckedBytes, Damage};
 use kato_model::{Event, PatternName};
 use kato_store::PatternStore;
 
@@ -59,6 +63,39 @@ pub struct Head {
     pub(crate) n_levels: usize,
     /// What the n-grams say without a context; forgotten when something is learned.
     roots: OnceLock<Roots>,
+    /// The files that hold the counts, if it is files.
+    frozen: Option<Frozen>,
+}
+
+/// Columns of counts in files.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    pub(crate) damage: Damage,
+    pub(crate) columns: Vec<(PathBuf, CheckedBytes)>,
+}
+
+impl Frozen {
+    /// Reads all columns and compares them with their checksums.
+    pub(crate) fn check(&self, is_cancelled: &dyn Fn() -> bool) -> Result<(), HeadError> {
+        let damaged = |what: String| HeadError::Damaged { what };
+        for (path, column) in &self.columns {
+            let read = || {
+                let mut file = File::open(path)?;
+                column.check_all(|at, buffer| {
+                    if is_cancelled() {
+                        return Err(io::ErrorKind::Interrupted.into());
+                    }
+                    file.seek(SeekFrom::Start(at))?;
+                    file.read_exact(buffer)
+                })
+            };
+            read().map_err(|error| damaged(format!("{}: {error}", path.display())))?;
+        }
+        match self.damage.what() {
+            Some(what) => Err(damaged(what)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Finds the events of a pattern of a lower level.
@@ -122,7 +159,29 @@ impl Head {
             n_levels: options.levels.unwrap_or(usize::MAX),
             options,
             roots: OnceLock::new(),
+            frozen: None,
         })
+    }
+
+    /// Joins what was counted and lies in files.
+    pub(crate) fn from_counts(
+        symbols: Symbols,
+        trie: Trie,
+        (counted, missing): (Counted, Missing),
+        n_levels: usize,
+        options: HeadOptions,
+        frozen: Frozen,
+    ) -> Self {
+        Self {
+            options,
+            symbols,
+            trie,
+            counted,
+            missing,
+            n_levels,
+            roots: OnceLock::new(),
+            frozen: Some(frozen),
+        }
     }
 
     fn build(
@@ -134,6 +193,62 @@ impl Head {
         (head.trie, head.counted, head.missing) = collect(store, &mut head.symbols, &head.options)?;
         head.n_levels = head.n_levels.min(store.nodes().len());
         Ok(head)
+    }
+
+    /// Asks questions whose answer is dropped where it goes back to damaged bytes: `None` then. They may
+    /// be asked again, where bytes are changed meanwhile. Where the counts lie in memory this only asks.
+    pub fn read_checked<T>(&self, mut ask: impl FnMut(&Self) -> T) -> Option<T> {
+        match &self.frozen {
+            None => Some(ask(self)),
+            Some(frozen) => frozen.damage.read(|| ask(self)),
+        }
+    }
+
+    /// Changes the head; `None` where that went back to damaged bytes, or to such as were changed meanwhile.
+    pub(crate) fn read_checked_mut<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let damage = self.frozen.as_ref().map(|frozen| frozen.damage.clone());
+        match damage {
+            None => Some(change(self)),
+            Some(damage) => damage.read_once(|| change(self)),
+        }
+    }
+
+    /// Returns what is damaged of counts on the disk; `None` if nothing was found to be, or there are none.
+    #[must_use]
+    pub fn damage(&self) -> Option<String> {
+        self.frozen.as_ref().and_then(|frozen| frozen.damage.what())
+    }
+
+    /// Returns whether the counts lie on the disk.
+    #[must_use]
+    pub const fn is_on_disk(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// Reads all counts that lie on the disk and compares them with their checksums, for those who go on to
+    /// learn and could not go back to what a store holds.
+    ///
+    /// # Errors
+    ///
+    /// [`HeadError::Damaged`], also when they cannot be read.
+    pub fn check(&self) -> Result<(), HeadError> {
+        let frozen = self.frozen.as_ref();
+        frozen.map_or(Ok(()), |frozen| frozen.check(&|| false))
+    }
+
+    /// Returns the n-grams and the symbols that they are made of, numbered in the order of their texts.
+    pub(crate) fn in_text_order(&self) -> (Trie, Vec<String>) {
+        let mut texts: Vec<(&str, u32)> = (0u32..)
+            .take(self.symbols.len())
+            .filter_map(|number| Some((self.symbols.text(SymbolId(number))?, number)))
+            .collect();
+        texts.sort_unstable();
+        let mut numbers = vec![0; texts.len()];
+        for (place, &(_, number)) in (0u32..).zip(&texts) {
+            numbers[number as usize] = place;
+        }
+        let texts = texts.iter().map(|(text, _)| (*text).to_owned()).collect();
+        (self.trie.renumbered(&numbers), texts)
     }
 
     /// Returns the options.
@@ -221,12 +336,16 @@ impl Head {
 
     /// Adds a symbol to a history by its number; `None` for one that the head does not know.
     pub fn read_id(&self, history: &mut History, symbol: Option<SymbolId>) {
-        let rarity = symbol.map_or(0.0, |symbol| {
+        history.push(symbol, self.rarity(symbol));
+    }
+
+    /// Returns −log₂ of the frequency by which the patterns know a symbol; 0 for unknown ones.
+    pub(crate) fn rarity(&self, symbol: Option<SymbolId>) -> f64 {
+        symbol.map_or(0.0, |symbol| {
             let frequency = self.roots().probability(&self.trie, symbol.0);
             // Never below 0, as a probability is at most 1 but for rounding.
             (-libm::log2(frequency)).max(0.0)
-        });
-        history.push(symbol, rarity);
+        })
     }
 
     /// Says what comes next after a history.
@@ -351,6 +470,7 @@ impl Head {
         self.trie = Trie::new(self.options.order);
         self.counted = Counted::default();
         self.missing = Missing::default();
+        self.frozen = None;
         self.roots.take();
     }
 

@@ -1,10 +1,15 @@
 //! What a session has read, and what it says about what comes next.
 
+mod recent;
+mod totals;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::OnceLock;
 
 use foldhash::fast::FixedState;
 
+use self::recent::Recent;
+use self::totals::RarityTotal;
 use crate::symbols::SymbolId;
 
 /// Stands for a symbol that the head does not know.
@@ -25,7 +30,7 @@ const RECENT: usize = 1024;
 /// [`Head::read`](crate::Head::read). It keeps the latest symbols, as many as
 /// [`HeadOptions::cache_window`](crate::HeadOptions::cache_window) says, and needs 60 to 100 bytes
 /// for each.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct History {
     window: usize,
     symbols: VecDeque<u32>,
@@ -35,6 +40,39 @@ pub struct History {
     first: u64,
     /// Where each symbol occurs among those that are kept, from the oldest to the latest.
     places: HashMap<u32, VecDeque<Occurrence>, FixedState>,
+    recent: Recent,
+    rarity_total: RarityTotal,
+}
+
+impl PartialEq for History {
+    fn eq(&self, other: &Self) -> bool {
+        // Everything else follows from these.
+        self.window == other.window
+            && self.first == other.first
+            && self.symbols == other.symbols
+            && self.rarities == other.rarities
+    }
+}
+
+/// The places that followed the last symbols of a history before.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Followers {
+    /// By how many of the last symbols, less 1: numbers of the symbols that followed them.
+    places: [Vec<u64>; MAX_CACHED],
+}
+
+impl Followers {
+    /// Returns the most symbols that were followed by something before; 0 if there are none.
+    pub(crate) fn longest(&self) -> usize {
+        let found = self.places.iter().take_while(|found| !found.is_empty());
+        found.count()
+    }
+
+    /// Returns the numbers of the symbols that followed the last `length` ones, the oldest first.
+    pub(crate) fn after(&self, length: usize) -> &[u64] {
+        let place = length.checked_sub(1);
+        place.map_or(&[], |place| &self.places[place][..])
+    }
 }
 
 /// One occurrence of a symbol in a history.
@@ -105,6 +143,8 @@ impl History {
             rarities: VecDeque::new(),
             first: 0,
             places: HashMap::default(),
+            recent: Recent::default(),
+            rarity_total: RarityTotal::default(),
         }
     }
 
@@ -127,9 +167,11 @@ impl History {
 
     /// Adds a symbol at the end; the oldest one is forgotten where there are too many.
     pub(crate) fn push(&mut self, symbol: Option<SymbolId>, rarity: f64) {
+        let mut is_full = false;
         if self.symbols.len() >= self.window
             && let Some(oldest) = self.symbols.pop_front()
         {
+            is_full = true;
             self.first += 1;
             self.rarities.pop_front();
             if let Some(places) = self.places.get_mut(&oldest) {
@@ -143,6 +185,8 @@ impl History {
         let symbol = symbol.map_or(UNKNOWN, |symbol| symbol.0);
         self.symbols.push_back(symbol);
         self.rarities.push_back(rarity);
+        self.rarity_total.push(rarity, is_full);
+        self.recent.push(symbol, self.symbols.len().min(RECENT));
         // Nothing can be said of symbols that have no number.
         if symbol != UNKNOWN {
             let occurrence = Occurrence { place, rarity };
@@ -184,7 +228,7 @@ impl History {
         // By place: numbers of symbols depend on who was learned first, and the order of a sum
         // shows in its last bits.
         match weighing {
-            Weighing::Rarity => self.rarities.iter().sum(),
+            Weighing::Rarity => self.rarity_total.get(&self.rarities),
             Weighing::Recent => {
                 let latest = self.rarities.iter().rev().zip(fading());
                 latest.map(|(rarity, fading)| rarity * fading).sum()
@@ -192,17 +236,30 @@ impl History {
         }
     }
 
-    /// Returns the symbols that weigh something in the recent cache and what each weighs, the oldest
-    /// first.
-    pub(crate) fn recent(&self) -> impl Iterator<Item = (u32, f64)> {
-        let n = self.symbols.len().min(RECENT);
-        let from = self.symbols.len() - n;
-        let latest = self.symbols.range(from..).zip(self.rarities.range(from..));
+    /// Prepares for symbols of these rarities that will be added one after the other: what is summed
+    /// over the whole window is summed for all of them at once.
+    pub(crate) fn look_ahead(&mut self, rarities: &[f64]) {
+        self.rarity_total
+            .look_ahead(&mut self.rarities, self.window, rarities);
+    }
+
+    /// Returns the distinct symbols of the recent cache, ascending; also those that weigh nothing.
+    pub(crate) fn recent_symbols(&self) -> &[u32] {
+        self.recent.symbols()
+    }
+
+    /// Returns Σ weight · factor over the symbols of the recent cache, the oldest first; factors are
+    /// those of [`recent_symbols`](Self::recent_symbols).
+    pub(crate) fn recent_product(&self, factors: &[f64]) -> f64 {
+        let n = self.recent.len();
         let fading = fading()[..n].iter().rev();
-        latest
-            .zip(fading)
-            .map(|((&symbol, rarity), fading)| (symbol, rarity * fading))
-            .filter(|&(symbol, weight)| symbol != UNKNOWN && weight > 0.0)
+        let rarities = self.rarities.range(self.rarities.len() - n..);
+        let factors = self.recent.by_place(factors);
+        let products = rarities.zip(fading).zip(factors);
+        // What weighs nothing adds nothing.
+        products.fold(0.0, |sum, ((rarity, fading), factor)| {
+            sum + rarity * fading * factor
+        })
     }
 
     /// Returns the weight of one symbol.
@@ -214,6 +271,14 @@ impl History {
         })
     }
 
+    /// Returns the weight of one symbol of which each occurrence weighs `by` times as much.
+    pub(crate) fn weight_times(&self, weighing: Weighing, symbol: u32, by: f64) -> f64 {
+        let occurrences = self.occurrences(symbol);
+        occurrences.fold(0.0, |sum, occurrence| {
+            sum + self.weight(weighing, occurrence) * by
+        })
+    }
+
     /// Calls a function with every symbol and its weight, in any order.
     pub(crate) fn each_weight(&self, weighing: Weighing, mut each: impl FnMut(u32, f64)) {
         for &symbol in self.places.keys() {
@@ -221,37 +286,71 @@ impl History {
         }
     }
 
-    /// Returns the numbers of the symbols that followed the last `length` ones, 1 to 3, earlier in
-    /// the history; the oldest first.
-    pub(crate) fn followers(&self, length: usize) -> Vec<u64> {
-        let context = self.last(length);
-        let Some(&last) = context.last().filter(|_| context.len() == length) else {
-            return Vec::new();
-        };
+    /// Finds what followed the last symbols earlier in the history, one of them, two and three.
+    pub(crate) fn find_followers(&self, followers: &mut Followers) {
+        followers.places.iter_mut().for_each(Vec::clear);
+        let mut context = [UNKNOWN; MAX_CACHED];
+        for (symbol, &held) in context.iter_mut().zip(self.symbols.iter().rev()) {
+            *symbol = held;
+        }
         let end = self.n_read();
-        let follows = |occurrence: &Occurrence| {
+        for occurrence in self.occurrences(context[0]) {
             let next = occurrence.place + 1;
-            let before = (1..=length as u64).rev();
-            let is_context = before.zip(&context).all(|(back, &symbol)| {
-                let place = next.checked_sub(back);
-                place.and_then(|place| self.symbol(place)) == Some(symbol)
-            });
-            (next < end && is_context).then_some(next)
-        };
-        self.occurrences(last).filter_map(follows).collect()
+            if next >= end {
+                continue;
+            }
+            for (back, found) in followers.places.iter_mut().enumerate() {
+                let place = occurrence.place.checked_sub(back as u64);
+                let symbol = place.and_then(|place| self.symbol(place));
+                // A context that begins before the history is none.
+                if back >= self.symbols.len() || symbol != Some(context[back]) {
+                    break;
+                }
+                found.push(next);
+            }
+        }
     }
 
     /// Returns the symbols at these numbers, each weighing as much as it is there.
-    pub(crate) fn counted(&self, places: &[u64]) -> Cached {
+    pub(crate) fn counted(&self, places: &[u64]) -> BTreeMap<u32, u32> {
         let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
-        for symbol in places.iter().filter_map(|&place| self.symbol(place)) {
-            if symbol != UNKNOWN {
-                *counts.entry(symbol).or_default() += 1;
+        for symbol in self.known(places) {
+            *counts.entry(symbol).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Returns the number of these places that hold a symbol that is known.
+    pub(crate) fn n_known(&self, places: &[u64]) -> usize {
+        self.known(places).count()
+    }
+
+    /// Returns the number of these places that hold a symbol.
+    pub(crate) fn n_of(&self, places: &[u64], symbol: u32) -> usize {
+        self.known(places).filter(|&other| other == symbol).count()
+    }
+
+    /// Returns how many different symbols these places hold, or that they are `most` or more.
+    pub(crate) fn variety(&self, places: &[u64], most: usize) -> usize {
+        let mut found = [UNKNOWN; 8];
+        let found = &mut found[..most.min(8)];
+        let mut n = 0;
+        for symbol in self.known(places) {
+            if n == found.len() {
+                break;
+            }
+            if !found[..n].contains(&symbol) {
+                found[n] = symbol;
+                n += 1;
             }
         }
-        let weight = |(symbol, count)| (symbol, f64::from(count));
-        // Whole numbers, so that the order of summation does not show.
-        Cached::of(counts.into_iter().map(weight))
+        n
+    }
+
+    /// Returns the symbols at these numbers, without those that are unknown.
+    fn known(&self, places: &[u64]) -> impl Iterator<Item = u32> {
+        let symbols = places.iter().filter_map(|&place| self.symbol(place));
+        symbols.filter(|&symbol| symbol != UNKNOWN)
     }
 
     /// Returns how long ago the symbol of a number was read; 1 for the last one.
@@ -287,18 +386,23 @@ mod tests {
         history
     }
 
+    fn followers(history: &History, length: usize) -> Vec<u64> {
+        let mut followers = Followers::default();
+        history.find_followers(&mut followers);
+        followers.after(length).to_vec()
+    }
+
     #[test]
     fn what_followed_before_is_found() {
         let history = history(&[1, 2, 3, 1, 2, 4, 9, 2, 5, 1, 2], 100);
-        assert_eq!(history.followers(1), [2, 5, 8]);
-        assert_eq!(history.followers(2), [2, 5]);
-        assert!(history.followers(3).is_empty());
+        assert_eq!(followers(&history, 1), [2, 5, 8]);
+        assert_eq!(followers(&history, 2), [2, 5]);
+        assert!(followers(&history, 3).is_empty());
         assert_eq!(history.ago(2), 9);
-        let pairs = history.counted(&history.followers(1));
-        assert_eq!(
-            (pairs.weights, pairs.total),
-            (vec![(3, 1.0), (4, 1.0), (5, 1.0)], 3.0)
-        );
+        let pairs = history.counted(&followers(&history, 1));
+        assert_eq!(pairs, BTreeMap::from([(3, 1), (4, 1), (5, 1)]));
+        assert_eq!(history.variety(&[2, 5, 8, 2], 4), 3);
+        assert_eq!(history.variety(&[2, 5, 8, 2], 2), 2);
     }
 
     #[test]
@@ -307,9 +411,9 @@ mod tests {
         history.push(None, 0.0);
         history.push(Some(SymbolId(1)), 1.0);
         assert_eq!(history.n_read(), 4);
-        assert_eq!(history.counted(&history.followers(1)).weight(2), 1.0);
+        assert_eq!(history.n_of(&followers(&history, 1), 2), 1);
         history.push(None, 0.0);
-        assert!(history.followers(1).is_empty());
+        assert!(followers(&history, 1).is_empty());
         let mut weights = Vec::new();
         history.each_weight(Weighing::Rarity, |symbol, weight| {
             weights.push((symbol, weight))
@@ -330,8 +434,8 @@ mod tests {
             prop_assert_eq!(long.n_read(), symbols.len() as u64);
             for length in 1..=MAX_CACHED {
                 let offset = from as u64;
-                let shifted: Vec<u64> = short.followers(length).iter().map(|place| place + offset).collect();
-                prop_assert_eq!(long.followers(length), shifted);
+                let shifted: Vec<u64> = followers(&short, length).iter().map(|place| place + offset).collect();
+                prop_assert_eq!(followers(&long, length), shifted);
             }
             for weighing in [Weighing::Rarity, Weighing::Recent] {
                 prop_assert_eq!(long.total(weighing), short.total(weighing));
@@ -341,6 +445,37 @@ mod tests {
                     sum += weight;
                 });
                 prop_assert!((sum - long.total(weighing)).abs() < 1e-9);
+            }
+        }
+
+        #[test]
+        fn sums_are_those_of_the_definition(
+            symbols in prop::collection::vec(0..60u32, 0..90),
+            window in 1..50usize,
+            ahead in 0..40usize,
+        ) {
+            let rarity = |symbol: u32| 1.0 / f64::from(symbol + 3);
+            let mut history = History::new(window);
+            for (idx, &symbol) in symbols.iter().enumerate() {
+                // Sometimes of symbols that come, sometimes of others.
+                if idx % 40 == 0 {
+                    let from = if idx == 40 { 0 } else { idx };
+                    let coming = symbols[from..].iter().take(ahead);
+                    history.look_ahead(&coming.map(|&symbol| rarity(symbol)).collect::<Vec<_>>());
+                }
+                history.push(Some(SymbolId(symbol)), rarity(symbol));
+                let kept = &symbols[(idx + 1).saturating_sub(window)..=idx];
+                let total: f64 = kept.iter().map(|&symbol| rarity(symbol)).sum();
+                prop_assert_eq!(history.total(Weighing::Rarity).to_bits(), total.to_bits());
+                let mut distinct = kept.to_vec();
+                distinct.sort_unstable();
+                distinct.dedup();
+                prop_assert_eq!(history.recent_symbols(), &distinct);
+                let factors: Vec<f64> = distinct.iter().map(|&symbol| 0.1 + f64::from(symbol)).collect();
+                let weighed = kept.iter().rev().zip(fading()).map(|(&symbol, fading)| rarity(symbol) * fading * (0.1 + f64::from(symbol)));
+                let terms: Vec<f64> = weighed.collect();
+                let product = terms.iter().rev().fold(0.0, |sum, term| sum + term);
+                prop_assert_eq!(history.recent_product(&factors), product);
             }
         }
     }

@@ -17,7 +17,8 @@
 
 use crate::Weights;
 use crate::options::Discounts;
-use crate::trie::{NgramCounts, ROOT, Spectrum, Trie};
+use crate::options::MAX_ORDER;
+use crate::trie::{NgramCounts, ROOT, Spectrum, Sums, Trie};
 use crate::weights::OrderClass;
 
 /// What one order says after one context, whatever the symbol.
@@ -47,8 +48,63 @@ pub(crate) struct Order {
     class: OrderClass,
 }
 
+/// The contexts that the last symbols of a history are, by length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Contexts {
+    /// Their ids; `None` where the n-grams hold no such context.
+    ids: [Option<u32>; MAX_ORDER],
+    /// Symbols of the longest that the history allows.
+    longest: usize,
+}
+
+/// The n-grams that a symbol makes of the contexts before it, by length of the context.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    ids: [Option<u32>; MAX_ORDER],
+    ngrams: [Option<NgramCounts>; MAX_ORDER],
+}
+
+impl Contexts {
+    /// Finds the contexts at the end of some symbols.
+    pub(crate) fn of(trie: &Trie, symbols: &[u32]) -> Self {
+        let longest = symbols.len().min(trie.order() - 1);
+        let mut contexts = Self {
+            ids: [None; MAX_ORDER],
+            longest,
+        };
+        for (length, id) in contexts.ids.iter_mut().enumerate().take(longest + 1) {
+            *id = trie.context(&symbols[symbols.len() - length..]);
+        }
+        contexts
+    }
+
+    /// Looks a symbol up after all contexts.
+    pub(crate) fn find(&self, trie: &Trie, symbol: u32) -> Found {
+        let mut found = Found {
+            ids: [None; MAX_ORDER],
+            ngrams: [None; MAX_ORDER],
+        };
+        for (length, context) in self.ids.iter().enumerate().take(self.longest + 1) {
+            let id = context.and_then(|context| trie.follower(length, context, symbol));
+            found.ids[length] = id;
+            found.ngrams[length] = id.map(|id| trie.ngram(length + 1, id));
+        }
+        found
+    }
+
+    /// Returns the contexts after the symbol that was looked up, in a history that keeps at most so
+    /// many symbols.
+    pub(crate) fn after(&self, trie: &Trie, found: &Found, kept: usize) -> Self {
+        let longest = (self.longest + 1).min(trie.order() - 1).min(kept);
+        let mut ids = [None; MAX_ORDER];
+        ids[0] = Some(ROOT);
+        ids[1..=longest].copy_from_slice(&found.ids[..longest]);
+        Self { ids, longest }
+    }
+}
+
 /// The model after one context.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct KneserNey {
     /// From the empty context on; only those that were seen. Occurrences after distinct symbols.
     pub(crate) orders: Vec<Order>,
@@ -110,29 +166,30 @@ impl Order {
 }
 
 impl KneserNey {
-    /// Prepares the model for a context, of which the last symbols count; `n_outcomes` is V.
-    pub(crate) fn after(
+    /// Prepares the model for what follows contexts; `n_outcomes` is V. What the model was before is
+    /// forgotten.
+    pub(crate) fn set(
+        &mut self,
         trie: &Trie,
         roots: &Roots,
-        context: &[u32],
+        contexts: &Contexts,
         n_outcomes: usize,
-        discounts: Discounts,
         weights: &Weights,
-    ) -> Self {
-        let longest = context.len().min(trie.order() - 1);
-        let mut orders: Vec<Order> = Vec::with_capacity(2 * longest + 1);
+    ) {
+        let longest = contexts.longest;
         let root = match longest {
             0 => roots.occurrences,
             _ => roots.continuations,
         };
+        let orders = &mut self.orders;
+        orders.clear();
         orders.extend((root.total > 0).then_some(root));
         for length in 1..=longest {
-            let suffix = &context[context.len() - length..];
-            let Some(id) = trie.context(suffix) else {
+            let Some(id) = contexts.ids[length] else {
                 // What never occurred is followed by nothing, and neither is a longer context.
                 break;
             };
-            let [before, occurrences] = Order::both(trie, id, length, discounts);
+            let [before, occurrences] = Order::both(trie, id, length, &roots.discounts[length]);
             let asked = [(before, length < longest), (occurrences, true)];
             // A context that only ever ended a pattern, or began all that hold it, says nothing.
             let saying = asked
@@ -144,53 +201,48 @@ impl KneserNey {
         for (idx, order) in orders.iter_mut().enumerate() {
             order.weigh(weights, order.length == longest, idx == last);
         }
-        Self::joined(orders, n_outcomes)
+        self.join(n_outcomes);
     }
 
-    /// Creates the model that gives all outcomes the same probability.
-    pub(crate) fn uniform(n_outcomes: usize) -> Self {
-        Self::joined(Vec::new(), n_outcomes)
+    /// Makes it the model that gives all outcomes the same probability.
+    pub(crate) fn set_uniform(&mut self, n_outcomes: usize) {
+        self.orders.clear();
+        self.join(n_outcomes);
     }
 
-    /// Joins orders, from the empty context on.
-    fn joined(mut orders: Vec<Order>, n_outcomes: usize) -> Self {
+    /// Joins the orders, from the empty context on.
+    fn join(&mut self, n_outcomes: usize) {
         let mut reached = 1.0;
-        for order in orders.iter_mut().rev() {
+        for order in self.orders.iter_mut().rev() {
             order.reached = reached;
             order.scale = reached * order.trust / order.total as f64;
             reached *= order.left_over;
         }
-        Self {
-            orders,
-            uniform: reached * (1.0 / n_outcomes.max(1) as f64),
-        }
+        self.uniform = reached * (1.0 / n_outcomes.max(1) as f64);
     }
 
-    /// Returns how often a symbol was counted after each of the orders' contexts.
-    pub(crate) fn counts<'a>(
-        &'a self,
-        trie: &'a Trie,
-        symbol: u32,
-    ) -> impl Iterator<Item = (&'a Order, u32)> {
-        let mut latest: Option<(usize, Option<NgramCounts>)> = None;
-        self.orders.iter().map(move |order| {
-            // Two orders of one context look at the same n-gram.
-            let ngram = match latest {
-                Some((length, ngram)) if length == order.length => ngram,
-                _ => {
-                    let id = trie.follower(order.length, order.context, symbol);
-                    id.map(|id| trie.ngram(order.length + 1, id))
-                }
-            };
-            latest = Some((order.length, ngram));
+    /// Creates the model of orders, from the empty context on.
+    fn joined(orders: Vec<Order>, n_outcomes: usize) -> Self {
+        let mut model = Self {
+            orders,
+            uniform: 0.0,
+        };
+        model.join(n_outcomes);
+        model
+    }
+
+    /// Returns how often a symbol that was looked up was counted after each of the orders' contexts.
+    pub(crate) fn counts(&self, found: &Found) -> impl Iterator<Item = (&Order, u32)> {
+        self.orders.iter().map(|order| {
+            let ngram = found.ngrams[order.length];
             (order, ngram.map_or(0, |ngram| order.value(ngram)))
         })
     }
 
-    /// Returns the probability of a symbol.
-    pub(crate) fn probability(&self, trie: &Trie, symbol: u32) -> f64 {
+    /// Returns the probability of a symbol that was looked up.
+    pub(crate) fn probability(&self, found: &Found) -> f64 {
         let mut probability = self.uniform;
-        for (order, count) in self.counts(trie, symbol) {
+        for (order, count) in self.counts(found) {
             // Adding nothing is left out in a distribution as well.
             if count > 0 {
                 probability += order.term(count);
@@ -199,12 +251,31 @@ impl KneserNey {
         probability
     }
 
+    /// Writes the probabilities of some symbols, ascending; the bits are those of
+    /// [`probability`](Self::probability).
+    pub(crate) fn probabilities(&self, trie: &Trie, symbols: &[u32], probabilities: &mut Vec<f64>) {
+        probabilities.clear();
+        probabilities.resize(symbols.len(), self.uniform);
+        for orders in self.orders.chunk_by(Order::is_of_context) {
+            let Some(first) = orders.first() else {
+                continue;
+            };
+            trie.followers_among(first.length, first.context, symbols, |place, ngram| {
+                for order in orders {
+                    let count = order.value(ngram);
+                    if count > 0 {
+                        probabilities[place] += order.term(count);
+                    }
+                }
+            });
+        }
+    }
+
     /// Writes the probability of every outcome; the bits are those of
     /// [`probability`](Self::probability).
     pub(crate) fn distribution(&self, trie: &Trie, probabilities: &mut [f64]) {
         probabilities.fill(self.uniform);
-        let of_one_context = |one: &Order, other: &Order| one.length == other.length;
-        for orders in self.orders.chunk_by(of_one_context) {
+        for orders in self.orders.chunk_by(Order::is_of_context) {
             let Some(first) = orders.first() else {
                 continue;
             };
@@ -227,15 +298,15 @@ impl KneserNey {
     ///
     /// Of what reaches an order, Rₗ = reached · pₗ, the part Bₗ comes from below. As Bₗ is in
     /// proportion to γₗ and the rest to 1 − γₗ, the derivative is Bₗ − γₗ Rₗ.
-    pub(crate) fn gradients(&self, trie: &Trie, symbol: u32) -> Vec<(OrderClass, f64)> {
+    pub(crate) fn gradients(&self, found: &Found) -> impl Iterator<Item = (OrderClass, f64)> {
         let mut below = self.uniform;
-        let gradient = |(order, count): (&Order, u32)| {
+        let gradient = move |(order, count): (&Order, u32)| {
             let term = if count > 0 { order.term(count) } else { 0.0 };
             let gradient = below - order.left_over * (below + term);
             below += term;
             (order.class, gradient)
         };
-        self.counts(trie, symbol).map(gradient).collect()
+        self.counts(found).map(gradient)
     }
 
     /// Returns the longest context that was seen, if any.
@@ -244,79 +315,75 @@ impl KneserNey {
     }
 }
 
-/// What the n-grams say without a context, which takes long to sum up and is the same everywhere.
+/// What the n-grams say without a context, and the discounts of all orders: the same everywhere.
 #[derive(Debug, Clone)]
 pub(crate) struct Roots {
     occurrences: Order,
     continuations: Order,
     /// The model of the empty context.
     empty: KneserNey,
+    /// By length of the context, those of distinct symbols to the left and those of occurrences.
+    discounts: Vec<[[f64; 3]; 2]>,
 }
 
 impl Roots {
     pub(crate) fn of(trie: &Trie, n_outcomes: usize, discounts: Discounts) -> Self {
-        let [continuations, occurrences] = Order::both(trie, ROOT, 0, discounts);
+        let both = |order: usize| {
+            [trie.continuations(order), trie.counts(order)]
+                .map(|spectrum| discounts_of(spectrum, discounts))
+        };
+        let discounts: Vec<_> = (1..=trie.order()).map(both).collect();
+        let [continuations, occurrences] = Order::both(trie, ROOT, 0, &discounts[0]);
         let seen = (occurrences.total > 0).then_some(occurrences);
         Self {
             occurrences,
             continuations,
             empty: KneserNey::joined(seen.into_iter().collect(), n_outcomes),
+            discounts,
         }
     }
 
     /// Returns the probability of a symbol by its frequency alone.
     pub(crate) fn probability(&self, trie: &Trie, symbol: u32) -> f64 {
-        self.empty.probability(trie, symbol)
+        self.empty
+            .probability(&Contexts::of(trie, &[]).find(trie, symbol))
     }
 }
 
 impl Order {
+    /// Returns whether another order is of the same context.
+    fn is_of_context(&self, other: &Self) -> bool {
+        self.length == other.length
+    }
+
     /// Sums up what follows a context: distinct symbols to the left, and occurrences.
-    fn both(trie: &Trie, context: u32, length: usize, discounts: Discounts) -> [Self; 2] {
-        let order = |counts_occurrences: bool| Self {
-            length,
-            context,
-            counts_occurrences,
-            total: 0,
-            distinct: 0,
-            discounts: discounts_of(
-                match counts_occurrences {
-                    true => trie.counts(length + 1),
-                    false => trie.continuations(length + 1),
-                },
+    fn both(trie: &Trie, context: u32, length: usize, discounts: &[[f64; 3]; 2]) -> [Self; 2] {
+        let sums = trie.sums(length, context);
+        [false, true].map(|counts_occurrences| {
+            let place = usize::from(counts_occurrences);
+            let (Sums { total, n }, discounts) = (sums[place], discounts[place]);
+            let mut held_back = 0.0;
+            if total > 0 {
+                let sum = discounts[0] * n[0] as f64
+                    + discounts[1] * n[1] as f64
+                    + discounts[2] * n[2] as f64;
+                held_back = sum / total as f64;
+            }
+            Self {
+                length,
+                context,
+                counts_occurrences,
+                total,
+                distinct: n.iter().sum(),
                 discounts,
-            ),
-            held_back: 0.0,
-            left_over: 0.0,
-            trust: 1.0,
-            reached: 1.0,
-            scale: 0.0,
-            class: OrderClass::default(),
-        };
-        let mut both = [false, true].map(order);
-        // How many followers have each count: whole numbers, so that the order of summation does
-        // not show.
-        let mut n = [[0u64; 3]; 2];
-        trie.followers(length, context, |ngram| {
-            for (order, n) in both.iter_mut().zip(&mut n) {
-                let value = order.value(ngram);
-                if value > 0 {
-                    order.total += u64::from(value);
-                    n[(value as usize).min(3) - 1] += 1;
-                }
+                held_back,
+                left_over: held_back,
+                trust: 1.0,
+                reached: 1.0,
+                scale: 0.0,
+                class: OrderClass::default(),
             }
-        });
-        for (order, n) in both.iter_mut().zip(n) {
-            order.distinct = n.iter().sum();
-            if order.total > 0 {
-                let held_back = order.discounts[0] * n[0] as f64
-                    + order.discounts[1] * n[1] as f64
-                    + order.discounts[2] * n[2] as f64;
-                order.held_back = held_back / order.total as f64;
-                order.left_over = order.held_back;
-            }
-        }
-        both
+        })
     }
 }
 
@@ -395,20 +462,25 @@ mod tests {
                     .unwrap();
             }
         }
-        let discounts = Discounts::Single;
-        let roots = Roots::of(&trie, 6, discounts);
-        let model = KneserNey::after(&trie, &roots, &[1, 2], 6, discounts, &Weights::new());
+        let roots = Roots::of(&trie, 6, Discounts::Single);
+        let contexts = Contexts::of(&trie, &[1, 2]);
+        let mut model = KneserNey::default();
+        model.set(&trie, &roots, &contexts, 6, &Weights::new());
         assert_eq!(model.orders.len(), 4);
+        let mut all = Vec::new();
+        model.probabilities(&trie, &[0, 1, 2, 3, 4, 5], &mut all);
         for symbol in 0..6 {
-            let before = model.probability(&trie, symbol);
-            for (idx, (_, gradient)) in model.gradients(&trie, symbol).into_iter().enumerate() {
+            let found = contexts.find(&trie, symbol);
+            let before = model.probability(&found);
+            assert_eq!(before, all[symbol as usize]);
+            for (idx, (_, gradient)) in model.gradients(&found).enumerate() {
                 let step = 1e-6;
                 let mut orders = model.orders.clone();
                 let order = &mut orders[idx];
                 let odds = order.left_over / (1.0 - order.left_over) * libm::exp(step);
                 order.left_over = odds / (1.0 + odds);
                 order.trust = (1.0 - order.left_over) / (1.0 - order.held_back);
-                let after = KneserNey::joined(orders, 6).probability(&trie, symbol);
+                let after = KneserNey::joined(orders, 6).probability(&found);
                 let found = (after - before) / step;
                 assert!(
                     (found - gradient).abs() < 1e-5,

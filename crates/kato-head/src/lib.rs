@@ -5,11 +5,13 @@
 //! Start with [`Head`], which counts the patterns of a store or is taught, and answers.
 //!
 //! * [`HeadBuilder`] counts patterns that lie in no store.
+//! * [`disk`] writes the counts of a store beside it, and opens them.
 //! * [`History`] is what was read so far; [`NextDistribution`] the answer after it: the probability of a symbol,
 //!   or the [`Distribution`] over all.
 //! * [`Explanation`] splits a probability into the [`Expert`]s' parts, down to counts, discounts and
 //!   places, and [`Head::name_patterns`] names the patterns that were counted, with
 //!   their [sources](kato_store::Source); [`PatternNamer`] does so for patterns that lie in no store.
+//! * [`Scorer`] reads a text and says how probable each of its symbols was.
 //! * [`Weights`] say how far each expert is trusted, and learn that.
 //! * [`HeadOptions`] choose the experts, the order, the levels and the discounts.
 
@@ -18,6 +20,7 @@
 
 mod builder;
 mod collect;
+pub mod disk;
 mod distribution;
 mod error;
 pub mod explanation;
@@ -28,6 +31,8 @@ mod next;
 mod one_by_one;
 pub mod options;
 mod patterns;
+mod position;
+mod scorer;
 mod symbols;
 mod trie;
 mod weights;
@@ -42,5 +47,6 @@ pub use history::History;
 pub use next::{NextDistribution, Outside};
 pub use options::{Expert, HeadOptions};
 pub use patterns::PatternNamer;
+pub use scorer::Scorer;
 pub use symbols::SymbolId;
 pub use weights::{Class, Weights};

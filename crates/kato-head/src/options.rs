@@ -37,6 +37,9 @@ pub(crate) const EXPERTS: [Expert; N_EXPERTS] = [
     Expert::Outside,
 ];
 
+/// Symbols of the longest n-grams at most.
+pub(crate) const MAX_ORDER: usize = 16;
+
 /// The number of experts.
 pub(crate) const N_EXPERTS: usize = 7;
 
@@ -151,7 +154,7 @@ impl HeadOptions {
                 expected,
             }),
         };
-        check("order", self.order, 16, "1 to 16")?;
+        check("order", self.order, MAX_ORDER, "1 to 16")?;
         check("levels", self.levels.unwrap_or(1), usize::MAX, "at least 1")?;
         check(
             "cache_window",

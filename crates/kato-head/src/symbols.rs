@@ -48,6 +48,22 @@ impl Symbols {
         Ok(symbols)
     }
 
+    /// Creates the symbols of some texts, by their places, and of a vocabulary.
+    pub(crate) fn from_texts<'t>(
+        texts: impl Iterator<Item = &'t str>,
+        vocabulary: Option<&mut dyn Iterator<Item = &str>>,
+    ) -> Result<Self, HeadError> {
+        let mut symbols = Self::new(None)?;
+        for text in texts {
+            symbols.intern(text)?;
+        }
+        symbols.is_open = vocabulary.is_none();
+        for symbol in vocabulary.into_iter().flatten() {
+            symbols.intern(symbol)?;
+        }
+        Ok(symbols)
+    }
+
     /// Returns the number of things that can come next: all symbols and, if there may be others,
     /// one that stands for these.
     pub(crate) fn n_outcomes(&self) -> usize {

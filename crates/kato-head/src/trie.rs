@@ -3,12 +3,17 @@
 mod build;
 mod join;
 mod level;
+pub(crate) mod numbers;
 mod spectrum;
+pub(crate) mod sums;
 
-pub(crate) use self::build::TrieBuilder;
-use self::level::Level;
+pub(crate) use self::build::{Batch, TrieBuilder};
+pub(crate) use self::level::Level;
 pub(crate) use self::level::NgramCounts;
+use self::numbers::Numbers;
 pub(crate) use self::spectrum::Spectrum;
+pub(crate) use self::sums::{BothSums, Sums};
+use self::sums::{FEW, SumTable};
 use crate::HeadError;
 
 /// The n-grams of up to [`order`](Self::order) symbols that were counted.
@@ -25,6 +30,8 @@ pub(crate) struct Trie {
     levels: Vec<Level>,
     counts: Vec<Spectrum>,
     continuations: Vec<Spectrum>,
+    /// By length of the context, what follows those that have many sorted followers.
+    sums: Vec<SumTable>,
     /// N-grams that were added since the columns were sorted.
     n_added: usize,
 }
@@ -49,8 +56,30 @@ impl Trie {
             levels,
             counts: vec![Spectrum::default(); n_levels],
             continuations: vec![Spectrum::default(); n_levels],
+            sums: (0..n_levels).map(|_| SumTable::default()).collect(),
             n_added: 0,
         }
+    }
+
+    /// Joins levels in sorted columns with what is known of them; `sums` are by length of the context.
+    pub(crate) fn from_parts(
+        levels: Vec<Level>,
+        counts: Vec<Spectrum>,
+        continuations: Vec<Spectrum>,
+        sums: Vec<SumTable>,
+    ) -> Self {
+        Self {
+            levels,
+            counts,
+            continuations,
+            sums,
+            n_added: 0,
+        }
+    }
+
+    /// Returns the n-grams of each length.
+    pub(crate) fn levels(&self) -> &[Level] {
+        &self.levels
     }
 
     /// Returns the number of symbols of the longest n-grams.
@@ -65,7 +94,8 @@ impl Trie {
 
     /// Returns the bytes that the columns take.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.levels.iter().map(Level::heap_bytes).sum()
+        let columns: usize = self.levels.iter().map(Level::heap_bytes).sum();
+        columns + self.sums.iter().map(SumTable::heap_bytes).sum::<usize>()
     }
 
     /// Returns how many n-grams of `order` symbols have each small count.
@@ -112,11 +142,88 @@ impl Trie {
         });
     }
 
+    /// Calls a function with what was counted after a context of those of some symbols that follow it,
+    /// and with their place. The symbols ascend.
+    pub(crate) fn followers_among(
+        &self,
+        length: usize,
+        context: u32,
+        symbols: &[u32],
+        mut each: impl FnMut(usize, NgramCounts),
+    ) {
+        let Some(level) = self.levels.get(length) else {
+            return;
+        };
+        let sealed = self.sealed_followers(length, context);
+        level.each_among(sealed, context, symbols, |place, ngram| {
+            if ngram.count > 0 {
+                each(place, ngram);
+            }
+        });
+    }
+
+    /// Returns the sums over everything that follows a context of `length` symbols.
+    pub(crate) fn sums(&self, length: usize, context: u32) -> BothSums {
+        if self.is_summed(length, context)
+            && let Some(sums) = self.sums[length].get(context)
+        {
+            return sums;
+        }
+        let mut sums = BothSums::default();
+        self.followers(length, context, |ngram| sums::add(&mut sums, ngram));
+        sums
+    }
+
+    /// Returns whether what follows a context was summed up ahead.
+    fn is_summed(&self, length: usize, context: u32) -> bool {
+        length < self.sums.len() && self.sealed_followers(length, context).len() > FEW
+    }
+
+    /// Sums up what follows the contexts that have many followers. For trees in sorted columns.
+    fn sum_up(&mut self) {
+        for length in 0..self.levels.len() {
+            let mut table = Vec::new();
+            self.each_sums(length, |context, sums| {
+                table.push((context, *sums));
+                Ok::<_, HeadError>(())
+            })
+            .ok();
+            self.sums[length] = SumTable::Owned(table);
+        }
+    }
+
+    /// Calls a function with every context of `length` symbols that has many followers, and the sums of
+    /// what follows it. For trees in sorted columns.
+    pub(crate) fn each_sums<E>(
+        &self,
+        length: usize,
+        mut each: impl FnMut(u32, &BothSums) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let n_contexts = match length.checked_sub(1) {
+            None => 1,
+            Some(level) => self.levels[level].n_sealed(),
+        };
+        // Ids have 32 bits.
+        for context in 0..n_contexts as u32 {
+            if self.is_summed(length, context) {
+                let mut sums = BothSums::default();
+                self.followers(length, context, |ngram| sums::add(&mut sums, ngram));
+                each(context, &sums)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns where the followers of a context lie in the sorted columns.
     fn sealed_followers(&self, length: usize, context: u32) -> std::ops::Range<usize> {
         match length.checked_sub(1) {
             None => 0..self.levels[0].n_sealed(),
-            Some(parent) => self.levels[parent].sealed_children(context),
+            Some(parent) => {
+                let children = self.levels[parent].sealed_children(context);
+                // What a damaged file says leads no further than the columns.
+                let end = children.end.min(self.levels[length].n_sealed());
+                children.start.min(end)..end
+            }
         }
     }
 
@@ -142,14 +249,20 @@ impl Trie {
         }
         let mut context = ROOT;
         for n in 1..=longest {
-            let id = self.path(n, context, window[n - 1]);
-            context = id;
+            let parent = context;
+            context = self.path(n, parent, window[n - 1]);
             if n <= n_known {
                 continue;
             }
-            let before = self.levels[n - 1].add_count(id, times);
-            let after = before.saturating_add(times);
-            self.counts[n - 1].replace(before, after);
+            let before = self.levels[n - 1].add_count(context, times);
+            let ngram = self.levels[n - 1].ngram(context);
+            self.counts[n - 1].replace(before, ngram.count);
+            self.sums[n - 1].change(parent, |sums| {
+                sums[1].replace(before, ngram.count);
+                if before == 0 {
+                    sums[0].replace(0, ngram.continuation);
+                }
+            });
             if before == 0 && n > 1 {
                 self.continue_left(&window[1..n]);
             }
@@ -159,13 +272,20 @@ impl Trie {
 
     /// Counts one more symbol to the left of an n-gram, which is added if it is new.
     fn continue_left(&mut self, suffix: &[u32]) {
-        let mut id = ROOT;
+        let (mut parent, mut id) = (ROOT, ROOT);
         for (length, &symbol) in suffix.iter().enumerate() {
-            id = self.path(length + 1, id, symbol);
+            parent = id;
+            id = self.path(length + 1, parent, symbol);
         }
         let level = suffix.len() - 1;
         let before = self.levels[level].add_continuation(id);
-        self.continuations[level].replace(before, before.saturating_add(1));
+        let ngram = self.levels[level].ngram(id);
+        self.continuations[level].replace(before, ngram.continuation);
+        if ngram.count > 0 {
+            self.sums[level].change(parent, |sums| {
+                sums[0].replace(before, ngram.continuation);
+            });
+        }
     }
 
     /// Returns the id of an n-gram of `n` symbols, which is added if it is new.
@@ -181,7 +301,9 @@ impl Trie {
 
     /// Sorts what was added into the columns, once there is so much of it that this pays.
     pub(crate) fn settle(&mut self) {
-        if self.n_added > MIN_ADDED.max(self.len() / 4) {
+        // What lies in files stays there: all of it would come into memory.
+        let is_owned = self.levels.iter_mut().all(Level::is_owned);
+        if is_owned && self.n_added > MIN_ADDED.max(self.len() / 4) {
             *self = self.sorted();
         }
     }
@@ -191,6 +313,40 @@ impl Trie {
         let mut sorted = join::joined(&[self]);
         sorted.count_continuations();
         sorted
+    }
+
+    /// Returns the same n-grams, without continuations, with other numbers of the symbols.
+    pub(crate) fn renumbered(&self, numbers: &[u32]) -> Self {
+        let mut batch = Batch::new(self.order());
+        let mut symbols = Vec::new();
+        self.each_path(ROOT, &mut symbols, &mut |ngram, count| {
+            let ngram: Vec<u32> = ngram
+                .iter()
+                .map(|&symbol| numbers[symbol as usize])
+                .collect();
+            // Those without a count come with the longer ones that they lead to.
+            batch.window(&ngram, ngram.len() - 1, count);
+        });
+        batch.sorted()
+    }
+
+    /// Calls a function with every n-gram that has a count, and with that.
+    fn each_path(&self, context: u32, symbols: &mut Vec<u32>, each: &mut impl FnMut(&[u32], u32)) {
+        let length = symbols.len();
+        if length == self.order() {
+            return;
+        }
+        let sealed = self.sealed_followers(length, context);
+        let mut found = Vec::new();
+        self.levels[length].each(sealed, context, |id, ngram| found.push((id, ngram)));
+        for (id, ngram) in found {
+            symbols.push(ngram.symbol);
+            if ngram.count > 0 {
+                each(symbols, ngram.count);
+            }
+            self.each_path(id, symbols, each);
+            symbols.pop();
+        }
     }
 
     /// Counts the symbols to the left of all n-grams, and how many have how many.
@@ -226,7 +382,7 @@ impl Trie {
                         continuations[suffix] += u32::from(ngrams.sealed_count(child) > 0);
                     }
                 }
-                self.levels[level - 1].set_continuations(continuations);
+                self.levels[level - 1].set_continuations(Numbers::Owned(continuations));
             }
             suffixes = own;
         }
@@ -234,6 +390,7 @@ impl Trie {
             self.counts[idx] = Spectrum::of(level.sealed_counts());
             self.continuations[idx] = Spectrum::of(level.sealed_continuations());
         }
+        self.sum_up();
     }
 }
 
@@ -253,6 +410,9 @@ mod tests {
             let length = symbols.len();
             let mut found = Vec::new();
             trie.followers(length, id, |ngram| found.push(ngram));
+            let mut sums = BothSums::default();
+            found.iter().for_each(|&ngram| sums::add(&mut sums, ngram));
+            assert_eq!(trie.sums(length, id), sums);
             for ngram in found {
                 let longer: Vec<u32> = symbols.iter().copied().chain([ngram.symbol]).collect();
                 let id = trie.follower(length, id, ngram.symbol).unwrap();
@@ -278,7 +438,7 @@ mod tests {
     proptest! {
         #[test]
         fn one_by_one_or_all_at_once_and_sorted_or_not(
-            runs in prop::collection::vec((prop::collection::vec(0..4u32, 0..12), 1..4u32), 0..8),
+            runs in prop::collection::vec((prop::collection::vec(prop_oneof![0..4u32, 0..40u32], 0..30), 1..4u32), 0..8),
             order in 1..6usize,
             n_built in 0..8usize,
         ) {

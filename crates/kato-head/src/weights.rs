@@ -1,10 +1,11 @@
 //! How far each expert is trusted, by what is known before a symbol comes.
 
-use std::collections::BTreeMap;
+mod table;
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::{History, MAX_CACHED};
+use self::table::Table;
+use crate::history::{Followers, History};
 use crate::options::{EXPERTS, Expert, N_EXPERTS};
 
 /// How far a head trusts its experts, and the counts behind its n-grams, learned from symbols that
@@ -29,9 +30,9 @@ use crate::options::{EXPERTS, Expert, N_EXPERTS};
 pub struct Weights {
     n_learned: u64,
     /// By fact of the position.
-    experts: BTreeMap<u64, [Theta; N_EXPERTS]>,
+    experts: Table<[Theta; N_EXPERTS]>,
     /// By fact of a context.
-    orders: BTreeMap<u64, Theta>,
+    orders: Table<Theta>,
 }
 
 /// One learned number.
@@ -70,6 +71,9 @@ pub struct Class {
 /// the shares that they had on held-out documents of WikiText-2's validation part.
 const FIRST: [f64; N_EXPERTS] = [0.80, 0.02, 0.03, 0.04, 0.08, 0.08, 0.05];
 
+/// Different followers that are told apart at most.
+const MOST_VARIETY: usize = 4;
+
 /// Facts of a position.
 const N_FACTS: usize = 6;
 
@@ -101,23 +105,16 @@ impl Class {
         ]
     }
 
-    /// Sums up what is known of the history at a position: the places that followed its last
-    /// symbol, the last two and the last three before.
-    pub(crate) fn of(history: &History, followers: &[Vec<u64>; MAX_CACHED]) -> Self {
-        let cached_context = followers
-            .iter()
-            .take_while(|found| !found.is_empty())
-            .count();
-        let found = match cached_context.checked_sub(1) {
-            Some(longest) => &followers[longest][..],
-            None => &[],
-        };
-        let variety = history.counted(found).weights.len();
+    /// Sums up what is known of the history at a position, and of what followed its last symbols
+    /// before.
+    pub(crate) fn of(history: &History, followers: &Followers) -> Self {
+        let cached_context = followers.longest();
+        let found = followers.after(cached_context);
         // All of these are below 256.
         Self {
             cached_context: cached_context as u8,
             cached_followers: digits(found.len() as u64).min(5),
-            cached_variety: digits(variety as u64).min(3),
+            cached_variety: digits(history.variety(found, MOST_VARIETY) as u64).min(3),
             history: digits(history.len() as u64),
             ..Self::default()
         }
@@ -192,7 +189,8 @@ impl Weights {
     /// all together 1.
     pub(crate) fn of(&self, class: Class) -> [f64; N_EXPERTS] {
         let mut sums = [0.0; N_EXPERTS];
-        for thetas in class.facts().iter().filter_map(|key| self.experts.get(key)) {
+        let facts = class.facts();
+        for thetas in facts.iter().filter_map(|&key| self.experts.get(key)) {
             for (sum, theta) in sums.iter_mut().zip(thetas) {
                 *sum += theta.value;
             }
@@ -215,7 +213,7 @@ impl Weights {
     /// Returns the share that an order leaves to shorter contexts, given what its discounts leave
     /// to them, strictly between 0 and 1.
     pub(crate) fn left_over(&self, class: OrderClass, by_discounts: f64) -> f64 {
-        let thetas = class.0.iter().filter_map(|key| self.orders.get(key));
+        let thetas = class.0.iter().filter_map(|&key| self.orders.get(key));
         let sum = thetas.fold(0.0, |sum, theta| sum + theta.value);
         if sum == 0.0 {
             return by_discounts;
@@ -240,12 +238,15 @@ impl Weights {
             return;
         }
         self.n_learned += 1;
-        for key in class.facts() {
-            let thetas = self.experts.entry(key).or_default();
-            for place in 0..N_EXPERTS {
-                let gradient = contributions[place] / total - weights[place];
-                if weights[place] > 0.0 && gradient.is_finite() {
-                    thetas[place].climb(gradient, EXPERT_STEP);
+        let gradients: [f64; N_EXPERTS] =
+            std::array::from_fn(|place| contributions[place] / total - weights[place]);
+        let is_taught = |place: usize| weights[place] > 0.0 && gradients[place].is_finite();
+        // One who speaks alone is never wrong about himself.
+        if (0..N_EXPERTS).any(|place| is_taught(place) && gradients[place] != 0.0) {
+            for key in class.facts() {
+                let thetas = self.experts.entry(key);
+                for place in (0..N_EXPERTS).filter(|&place| is_taught(place)) {
+                    thetas[place].climb(gradients[place], EXPERT_STEP);
                 }
             }
         }
@@ -253,7 +254,7 @@ impl Weights {
             let gradient = weights[Expert::Ngrams.place()] * gradient / total;
             if gradient.is_finite() {
                 for key in class.0 {
-                    let theta = self.orders.entry(key).or_default();
+                    let theta = self.orders.entry(key);
                     theta.climb(gradient, ORDER_STEP);
                 }
             }

@@ -4,7 +4,7 @@
 mod score;
 mod write;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kato_engine::{Engine, Node, Session};
 use kato_head::{Head, HeadError, HeadOptions, History, Outside, Weights};
@@ -40,7 +40,11 @@ pub struct TextHead {
     hierarchy: Hierarchy,
     /// What was counted; `None` where that lies in the engine alone.
     store: Option<Arc<dyn PatternStore>>,
-    head: Head,
+    opened: Head,
+    /// Counted in memory once the one that was opened turned out to be damaged.
+    counted: OnceLock<Head>,
+    /// Whether the head has lessons that the store may not have.
+    has_learned: bool,
     weights: Weights,
 }
 
@@ -75,8 +79,6 @@ impl Hierarchy {
     /// [`HierarchyError::Head`]; [`HierarchyError::NotStored`] when the engine holds patterns that
     /// its store does not.
     pub fn head(&self, options: HeadOptions) -> Result<TextHead, HierarchyError> {
-        let vocabulary = self.tokenizer().vocabulary();
-        let tokens = vocabulary.iter().map(|(_, token)| token);
         let not_stored = |node: &Node| {
             let totals = node.totals();
             match self.engine().store() {
@@ -92,15 +94,22 @@ impl Hierarchy {
         }
         let store = self.engine().store().cloned();
         let head = match &store {
-            Some(store) => Head::from_store_with_vocabulary(&**store, tokens, options)?,
-            None => Head::with_vocabulary(tokens, options)?,
+            Some(store) => count(&**store, self, options)?,
+            None => {
+                let vocabulary = self.tokenizer().vocabulary();
+                Head::with_vocabulary(vocabulary.iter().map(|(_, token)| token), options)?
+            }
         };
-        Ok(TextHead {
-            hierarchy: self.clone(),
-            store,
-            head,
-            weights: Weights::new(),
-        })
+        Ok(TextHead::new(self.clone(), store, head))
+    }
+
+    /// Takes a head that counts what the engine's store holds, such as one whose counts lie [on the
+    /// disk](kato_head::disk), in place of counting here. Answers are those of [`head`](Self::head).
+    ///
+    /// What turns out to be damaged of such counts is counted anew from the store.
+    #[must_use]
+    pub fn with_head(&self, head: Head) -> TextHead {
+        TextHead::new(self.clone(), self.engine().store().cloned(), head)
     }
 }
 
@@ -123,21 +132,65 @@ impl TextHead {
         let expected = "without predictions, which take an engine";
         check_option("experts", &"outside", is_counted, expected)?;
         let hierarchy = Hierarchy::new(Engine::in_memory(store.nodes()), tokenizer, settings)?;
-        let vocabulary = hierarchy.tokenizer().vocabulary();
-        let tokens = vocabulary.iter().map(|(_, token)| token);
-        let head = Head::from_store_with_vocabulary(&*store, tokens, options)?;
-        Ok(Self {
-            hierarchy,
-            store: Some(store),
-            head,
-            weights: Weights::new(),
-        })
+        let head = count(&*store, &hierarchy, options)?;
+        Ok(Self::new(hierarchy, Some(store), head))
     }
 
-    /// Returns the head, to be asked with symbols.
+    /// Takes a head that counts what a store holds, with the vocabulary of this tokenizer, and opens nothing
+    /// else; see [`from_store`](Self::from_store). What turns out to be damaged of counts [on the
+    /// disk](kato_head::disk) is counted anew from the store.
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::Nodes`].
+    pub fn from_head(
+        head: Head,
+        store: Arc<dyn PatternStore>,
+        tokenizer: impl Tokenizer + 'static,
+        settings: LearnerConfig,
+    ) -> Result<Self, HierarchyError> {
+        let hierarchy = Hierarchy::new(Engine::in_memory(store.nodes()), tokenizer, settings)?;
+        Ok(Self::new(hierarchy, Some(store), head))
+    }
+
+    fn new(hierarchy: Hierarchy, store: Option<Arc<dyn PatternStore>>, head: Head) -> Self {
+        Self {
+            hierarchy,
+            store,
+            opened: head,
+            counted: OnceLock::new(),
+            has_learned: false,
+            weights: Weights::new(),
+        }
+    }
+
+    /// Returns the head, to be asked with symbols. Where it is one of counts on the disk that turn out to be
+    /// damaged, later calls return another one, with numbers of its own for the symbols.
     #[must_use]
-    pub const fn head(&self) -> &Head {
-        &self.head
+    pub fn head(&self) -> &Head {
+        self.counted.get().unwrap_or(&self.opened)
+    }
+
+    /// Asks the head, and once more after counting anew where an answer went back to damaged bytes.
+    fn ask<T>(
+        &self,
+        mut ask: impl FnMut() -> Result<T, HierarchyError>,
+    ) -> Result<T, HierarchyError> {
+        if self.counted.get().is_some() {
+            return ask();
+        }
+        if let Some(answer) = self.opened.read_checked(|_| ask()) {
+            return answer;
+        }
+        let Some(store) = self.store.as_ref().filter(|_| !self.has_learned) else {
+            // The lessons are nowhere else.
+            let what = self.opened.damage().unwrap_or_default();
+            return Err(HeadError::Damaged { what }.into());
+        };
+        let counted = count(&**store, &self.hierarchy, self.opened.options().clone())?;
+        // Another thread may have counted meanwhile, the same.
+        drop(self.counted.set(counted));
+        ask()
     }
 
     /// Returns how far the experts are trusted.
@@ -180,6 +233,11 @@ impl TextHead {
         times: u64,
     ) -> Result<(), HierarchyError> {
         self.hierarchy.check_level(level)?;
+        if !self.has_learned && self.counted.get().is_none() {
+            // From here on there is no way back to the store.
+            self.opened.check()?;
+        }
+        self.has_learned = true;
         let nodes = self.hierarchy.nodes();
         let store = self.store.as_ref();
         let below = |level: usize, name: &PatternName| {
@@ -194,7 +252,8 @@ impl TextHead {
             let stored = stored.map_err(|source| HeadError::Store { level, source })?;
             Ok::<_, HierarchyError>(stored.map(|stored| stored.events()))
         };
-        self.head.learn(level, events, times, below)
+        let head = self.counted.get_mut().unwrap_or(&mut self.opened);
+        head.learn(level, events, times, below)
     }
 
     /// Counts what a session has taught its node since the last call, and returns how many lessons
@@ -223,21 +282,23 @@ impl TextHead {
         prompt: impl Into<Prompt<'a>>,
         n: usize,
     ) -> Result<Vec<NextToken>, HierarchyError> {
-        let reading = self.read(prompt.into())?;
-        let outside = self.outside(&reading.open)?;
-        let next = self
-            .head
-            .next(&reading.history, &self.weights, outside.as_ref());
-        let best = next.distribution().top(n).into_iter();
-        let token = |(symbol, probability)| {
-            let token = self.head.text(symbol).unwrap_or_default();
-            NextToken {
-                token: token.to_owned(),
-                text: self.hierarchy.decode(&[token]),
-                probability,
-            }
-        };
-        Ok(best.map(token).collect())
+        let prompt = prompt.into();
+        self.ask(|| {
+            let reading = self.read(prompt)?;
+            let outside = self.outside(&reading.open)?;
+            let head = self.head();
+            let next = head.next(&reading.history, &self.weights, outside.as_ref());
+            let best = next.distribution().top(n).into_iter();
+            let token = |(symbol, probability)| {
+                let token = head.text(symbol).unwrap_or_default();
+                NextToken {
+                    token: token.to_owned(),
+                    text: self.hierarchy.decode(&[token]),
+                    probability,
+                }
+            };
+            Ok(best.map(token).collect())
+        })
     }
 
     /// Explains the probability of a token after a text, with the names of the patterns that were
@@ -253,15 +314,21 @@ impl TextHead {
         prompt: impl Into<Prompt<'a>>,
         token: &str,
     ) -> Result<Option<Explanation>, HierarchyError> {
-        let Some(symbol) = self.head.symbol(token) else {
+        let prompt = prompt.into();
+        let explained = self.ask(|| {
+            let Some(symbol) = self.head().symbol(token) else {
+                return Ok(None);
+            };
+            let reading = self.read(prompt)?;
+            let outside = self.outside(&reading.open)?;
+            let history = &reading.history;
+            let next = self.head().next(history, &self.weights, outside.as_ref());
+            Ok(Some(next.explain(symbol)))
+        })?;
+        let Some(explanation) = explained else {
             return Ok(None);
         };
-        let reading = self.read(prompt.into())?;
-        let outside = self.outside(&reading.open)?;
-        let next = self
-            .head
-            .next(&reading.history, &self.weights, outside.as_ref());
-        let mut explanations = [next.explain(symbol)];
+        let mut explanations = [explanation];
         self.name_patterns(&mut explanations)?;
         let [explanation] = explanations;
         Ok(Some(explanation))
@@ -270,7 +337,7 @@ impl TextHead {
     /// Names the patterns behind explanations, where there is a store.
     fn name_patterns(&self, explanations: &mut [Explanation]) -> Result<(), HierarchyError> {
         if let Some(store) = &self.store {
-            self.head.name_patterns(&**store, explanations, NAMED)?;
+            self.head().name_patterns(&**store, explanations, NAMED)?;
         }
         Ok(())
     }
@@ -278,9 +345,9 @@ impl TextHead {
     /// Reads a text.
     fn read(&self, prompt: Prompt<'_>) -> Result<Reading, HierarchyError> {
         let chunked = ChunkedPrompt::new(&self.hierarchy, prompt)?;
-        let mut history = self.head.history();
+        let mut history = self.head().history();
         for token in chunked.tokens() {
-            self.head.read(&mut history, token);
+            self.head().read(&mut history, token);
         }
         let open = chunked.open.iter().map(|token| token_event(token));
         Ok(Reading {
@@ -289,16 +356,31 @@ impl TextHead {
         })
     }
 
+    /// Returns whether KATO's predictions are asked.
+    fn asks_outside(&self) -> bool {
+        self.head().options().experts.contains(&Expert::Outside)
+    }
+
     /// Returns what the lowest node expects after the beginning of a chunk; `None` where it is not
     /// asked.
     fn outside(&self, open: &[Event]) -> Result<Option<Outside>, HierarchyError> {
-        let is_asked = self.head.options().experts.contains(&Expert::Outside);
-        if !is_asked || open.is_empty() {
+        if !self.asks_outside() || open.is_empty() {
             return Ok(None);
         }
         let answer = self.hierarchy.predict(0, open)?;
-        Ok(Some(self.head.outside(expected(&answer))))
+        Ok(Some(self.head().outside(expected(&answer))))
     }
+}
+
+/// Counts the patterns of a store whose symbols are those of the hierarchy's tokenizer.
+fn count(
+    store: &dyn PatternStore,
+    hierarchy: &Hierarchy,
+    options: HeadOptions,
+) -> Result<Head, HeadError> {
+    let vocabulary = hierarchy.tokenizer().vocabulary();
+    let tokens = vocabulary.iter().map(|(_, token)| token);
+    Head::from_store_with_vocabulary(store, tokens, options)
 }
 
 /// Returns the first symbols of an answer's futures, each with frequency × similarity of the

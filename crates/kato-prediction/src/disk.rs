@@ -45,7 +45,6 @@
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
 mod chain;
-mod column;
 mod error;
 mod files;
 mod open;

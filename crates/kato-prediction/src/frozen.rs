@@ -13,7 +13,6 @@
 //! [`PatternIndex::read_checked`](crate::PatternIndex::read_checked) drops the answer, and its caller
 //! takes the patterns from where they came from.
 
-mod checked;
 mod columns;
 mod index;
 mod layout;
@@ -21,11 +20,11 @@ mod lists;
 mod signature;
 mod units;
 
-pub use checked::{
-    BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, Damage, SharedBytes,
-};
 pub use index::FrozenIndex;
 pub(crate) use index::{Class as FrozenClass, Reader};
+pub use kato_columns::{
+    BLOCK_BYTES, BytesState, Changes, CheckedBytes, ColumnBytes, Damage, SharedBytes,
+};
 pub use layout::{
     ClassKey, ClassLayout, Column, LARGE_FREQUENCY, LayoutError, NodeLayout, OFFSET_BASE,
 };

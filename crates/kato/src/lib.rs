@@ -16,6 +16,7 @@
 //!   [`head`](mod@head), [`probe`]. Every [`Error`] has a class ([`advice`]): what a caller can do about it without reading it.
 
 mod address;
+mod counted_head;
 mod error;
 mod index_policy;
 mod open;

@@ -43,7 +43,7 @@ pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
     OpenOptions::new().open(kb)
 }
 
-/// Counts the patterns of the knowledge base in a directory for a [`TextHead`]. The short form of
+/// Opens the head of the knowledge base in a directory. The short form of
 /// [`OpenOptions::open_head`].
 ///
 /// # Errors
@@ -244,9 +244,12 @@ impl OpenOptions {
         }
     }
 
-    /// Counts the patterns of the knowledge base in a directory for a [`TextHead`], and opens nothing
-    /// else of it, unless KATO's predictions are among the experts: no index, and nothing is loaded for
-    /// predictions. Answers are those of `open(kb)?.head(options)`.
+    /// Opens the knowledge base in a directory for a [`TextHead`], and nothing else of it, unless KATO's
+    /// predictions are among the experts. Answers are those of `open(kb)?.head(options)`.
+    ///
+    /// Where `kato index` (or [`head::disk::build`](kato_head::disk::build)) has written the counts of what it
+    /// holds, this takes milliseconds. Otherwise the patterns are counted; where that takes long, the counts
+    /// are written beside the knowledge base, and are there the next time.
     ///
     /// # Errors
     ///
@@ -270,12 +273,12 @@ impl OpenOptions {
         store: Arc<EmbeddedStore>,
         options: HeadOptions,
     ) -> Result<TextHead, Error> {
-        if options.experts.contains(&Expert::Outside) {
-            return Ok(self.open_embedded(store)?.head(options)?);
-        }
         let (run, tokenizer) = training_of(&*store)?;
-        let head = TextHead::from_store(store, tokenizer, run.learner, options);
-        Ok(head?)
+        let head = crate::counted_head::head_of(&store, &*tokenizer, &options)?;
+        if options.experts.contains(&Expert::Outside) {
+            return Ok(self.open_embedded(store)?.with_head(head));
+        }
+        Ok(TextHead::from_head(head, store, tokenizer, run.learner)?)
     }
 
     /// Creates a knowledge base in a directory that is new or empty, which has learned nothing yet, and

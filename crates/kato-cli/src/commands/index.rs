@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar};
+use kato::head::disk::CountsError;
+use kato_prediction::Cancel;
 use kato_prediction::disk::{BuildOptions, BuildReport};
+use kato_store::EmbeddedStore;
 use serde::Serialize;
 
 use crate::byte_size::ByteSize;
@@ -27,8 +30,11 @@ use crate::knowledge_base::{Access, DirectoryArgs};
 /// there is little as well, and where it is damaged. They read only what they are asked for; their answers
 /// are the same without it. One that is there and whole is kept. All cores sort.
 ///
+/// The counts of the head are written as well, with which `kato next`, `kato score` and `kato generate
+/// --head` open at once.
+///
 /// With --json one object on standard output: kb, content (the digest of what was indexed),
-/// patterns, bytes, seconds, and was_there.
+/// patterns, bytes, seconds, was_there, and head with ngrams, bytes, seconds and was_there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -59,10 +65,36 @@ fn run(args: &Args) -> Result<()> {
     let options = BuildOptions::default()
         .with_sort_bytes(sort_bytes)
         .with_checked_units(true)
-        .with_cancel(cancel);
+        .with_cancel(cancel.clone());
     let built = kato_prediction::disk::build(&store, &options);
+    let head = built.and_then(|built| {
+        spinner.set_message(format!("counting the n-grams of {}", args.kb.dir.display()));
+        Ok((built, write_head(&store, sort_bytes, cancel)))
+    });
     spinner.finish_and_clear();
-    show(&Built::new(args, &built?), args.json)
+    let (built, head) = head?;
+    show(&Built::new(args, &built, &head?), args.json)
+}
+
+/// Writes the counts of the head beside a store, if what is there is not whole.
+fn write_head(
+    store: &EmbeddedStore,
+    sort_bytes: usize,
+    cancel: Cancel,
+) -> Result<kato::head::disk::BuildReport, CountsError> {
+    let options = kato::head::disk::BuildOptions::default()
+        .with_sort_bytes(sort_bytes)
+        .with_cancel(move || cancel.check().is_err());
+    kato::head::disk::build(store, &options)
+}
+
+/// What came of the head's counts.
+#[derive(Debug, Serialize)]
+struct Head {
+    ngrams: u64,
+    bytes: u64,
+    seconds: f64,
+    was_there: bool,
 }
 
 /// What came of it.
@@ -74,10 +106,11 @@ struct Built {
     bytes: u64,
     seconds: f64,
     was_there: bool,
+    head: Head,
 }
 
 impl Built {
-    fn new(args: &Args, report: &BuildReport) -> Self {
+    fn new(args: &Args, report: &BuildReport, head: &kato::head::disk::BuildReport) -> Self {
         Self {
             kb: args.kb.dir.display().to_string(),
             content: report.content.to_string(),
@@ -85,6 +118,12 @@ impl Built {
             bytes: report.bytes,
             seconds: report.elapsed.as_secs_f64(),
             was_there: report.was_there,
+            head: Head {
+                ngrams: head.ngrams,
+                bytes: head.bytes,
+                seconds: head.elapsed.as_secs_f64(),
+                was_there: head.was_there,
+            },
         }
     }
 }
@@ -92,10 +131,22 @@ impl Built {
 impl View for Built {
     fn text(&self, _width: usize) -> String {
         let (patterns, bytes) = (HumanCount(self.patterns), HumanBytes(self.bytes));
-        if self.was_there {
-            return format!("{patterns} patterns are indexed already, in {bytes}\n");
-        }
-        let took = HumanDuration(Duration::from_secs_f64(self.seconds));
-        format!("indexed {patterns} patterns in {took}, {bytes}\n")
+        let took = |seconds| HumanDuration(Duration::from_secs_f64(seconds));
+        let index = match self.was_there {
+            true => format!("{patterns} patterns are indexed already, in {bytes}\n"),
+            false => {
+                let took = took(self.seconds);
+                format!("indexed {patterns} patterns in {took}, {bytes}\n")
+            }
+        };
+        let (ngrams, bytes) = (HumanCount(self.head.ngrams), HumanBytes(self.head.bytes));
+        let head = match self.head.was_there {
+            true => format!("{ngrams} n-grams are counted already, in {bytes}\n"),
+            false => {
+                let took = took(self.head.seconds);
+                format!("counted {ngrams} n-grams in {took}, {bytes}\n")
+            }
+        };
+        index + &head
     }
 }

@@ -33,6 +33,9 @@ fn indexed(place: &Workplace, kb: &str) -> Value {
     for key in ["kb", "bytes", "seconds", "was_there"] {
         value.as_object_mut().unwrap().remove(key);
     }
+    for key in ["seconds", "was_there"] {
+        value["head"].as_object_mut().unwrap().remove(key);
+    }
     value
 }
 
@@ -62,8 +65,17 @@ fn an_index_that_is_interrupted_at_any_moment_is_written_or_not() {
                 .collect()
         };
         let found = names(&place.files(&kb));
+        // The head's counts are written after the index.
+        let is_head = |path: &PathBuf| path.starts_with("head");
+        let index_alone: BTreeSet<PathBuf> = names(&with_index)
+            .into_iter()
+            .filter(|path| !is_head(path))
+            .collect();
         assert!(
-            interrupted.was_over || found == names(&before) || found == names(&with_index),
+            interrupted.was_over
+                || found == names(&before)
+                || found == index_alone
+                || found == names(&with_index),
             "{found:?}"
         );
         assert_eq!(indexed(&place, &kb), expected);

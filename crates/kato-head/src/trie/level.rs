@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
+use super::numbers::{Numbers, Part};
+
 /// What was counted of one n-gram, which is known by its last symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NgramCounts {
@@ -22,13 +24,15 @@ pub(crate) struct NgramCounts {
 /// and symbol; later ids are places in `added`.
 #[derive(Debug, Default)]
 pub(crate) struct Level {
-    symbols: Vec<u32>,
-    counts: Vec<u32>,
+    symbols: Numbers,
+    counts: Numbers,
     /// Empty in the highest order.
-    continuations: Vec<u32>,
+    continuations: Numbers,
     /// Where the followers of each begin in the columns of the next order, and the end of all;
     /// empty in the highest order.
-    starts: Vec<u32>,
+    starts: Numbers,
+    /// Counts and continuations that are others than those of the columns, where these lie in a file.
+    changed: HashMap<u32, (u32, u32), FixedState>,
     added: Vec<Added>,
     added_ids: HashMap<(u32, u32), u32, FixedState>,
     /// The follower of each context that was added last, as a place in `added`.
@@ -49,22 +53,39 @@ impl Level {
 
     /// Most n-grams with which an order goes on counting: ids have 32 bits, and a window adds one
     /// n-gram and the paths of its parts.
-    pub(super) const MAX_LEN: usize = (u32::MAX - 64) as usize;
+    pub(crate) const MAX_LEN: usize = (u32::MAX - 64) as usize;
 
     /// Creates sorted columns, without continuations and without followers.
     pub(super) fn from_columns(symbols: Vec<u32>, counts: Vec<u32>) -> Self {
+        Self::new(
+            Numbers::Owned(symbols),
+            Numbers::Owned(counts),
+            Numbers::default(),
+            Numbers::default(),
+        )
+    }
+
+    /// Joins sorted columns.
+    pub(crate) fn new(
+        symbols: Numbers,
+        counts: Numbers,
+        continuations: Numbers,
+        starts: Numbers,
+    ) -> Self {
         Self {
             symbols,
             counts,
+            continuations,
+            starts,
             ..Self::default()
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.symbols.len() + self.added.len()
     }
 
-    pub(super) fn n_sealed(&self) -> usize {
+    pub(crate) fn n_sealed(&self) -> usize {
         self.symbols.len()
     }
 
@@ -75,87 +96,151 @@ impl Level {
             &self.continuations,
             &self.starts,
         ];
-        let words: usize = columns.iter().map(|column| column.capacity()).sum();
+        let columns: usize = columns.iter().map(|column| column.heap_bytes()).sum();
         // The tables keep one control byte beside each entry.
-        words * 4
+        columns
             + self.added.capacity() * size_of::<Added>()
+            + self.changed.capacity() * (size_of::<(u32, (u32, u32))>() + 1)
             + self.added_ids.capacity() * (size_of::<(u32, u32, u32)>() + 1)
             + self.latest.capacity() * (size_of::<(u32, u32)>() + 1)
     }
 
-    pub(super) fn symbol(&self, sealed: usize) -> u32 {
-        self.symbols[sealed]
+    /// Returns the level with symbols and counts in memory.
+    pub(crate) fn in_memory(self) -> Self {
+        Self {
+            symbols: self.symbols.to_owned(),
+            counts: self.counts.to_owned(),
+            continuations: self.continuations.to_owned(),
+            ..self
+        }
     }
 
-    pub(super) fn sealed_count(&self, sealed: usize) -> u32 {
-        self.counts[sealed]
+    /// Returns whether the columns have the lengths that belong together.
+    pub(crate) fn is_whole(&self, is_longest: bool) -> bool {
+        let n = self.symbols.len();
+        let (continuations, starts) = if is_longest { (0, 0) } else { (n, n + 1) };
+        self.counts.len() == n
+            && self.continuations.len() == continuations
+            && self.starts.len() == starts
+    }
+
+    /// Returns whether the columns lie in memory.
+    pub(super) fn is_owned(&mut self) -> bool {
+        self.symbols.owned().is_some()
+    }
+
+    pub(crate) fn symbol(&self, sealed: usize) -> u32 {
+        self.symbols.get(sealed)
+    }
+
+    pub(crate) fn sealed_count(&self, sealed: usize) -> u32 {
+        self.counts.get(sealed)
     }
 
     pub(super) fn sealed_counts(&self) -> impl Iterator<Item = u32> {
-        self.counts.iter().copied()
+        let counts = self.counts.read();
+        (0..self.counts.len()).map(move |place| counts.get(place))
     }
 
     pub(super) fn sealed_continuations(&self) -> impl Iterator<Item = u32> {
-        self.continuations.iter().copied()
+        let continuations = self.continuations.read();
+        (0..self.continuations.len()).map(move |place| continuations.get(place))
     }
 
-    pub(super) fn set_continuations(&mut self, continuations: Vec<u32>) {
+    pub(crate) fn sealed_continuation(&self, sealed: usize) -> u32 {
+        match sealed < self.continuations.len() {
+            true => self.continuations.get(sealed),
+            false => 0,
+        }
+    }
+
+    pub(super) fn set_continuations(&mut self, continuations: Numbers) {
         self.continuations = continuations;
     }
 
     /// Sets where the followers of each n-gram begin in the columns of the next order, and where
     /// the last end.
     pub(super) fn set_starts(&mut self, starts: Vec<u32>) {
-        self.starts = starts;
+        self.starts = Numbers::Owned(starts);
     }
 
     /// Returns where the followers of an n-gram lie in the columns of the next order.
-    pub(super) fn sealed_children(&self, id: u32) -> Range<usize> {
+    pub(crate) fn sealed_children(&self, id: u32) -> Range<usize> {
         let place = id as usize;
-        match (self.starts.get(place), self.starts.get(place + 1)) {
-            (Some(&start), Some(&end)) => start as usize..end as usize,
-            // What was added since has no sorted followers.
-            _ => 0..0,
+        // What was added since has no sorted followers.
+        if place + 1 >= self.starts.len() {
+            return 0..0;
         }
+        let starts = self.starts.read();
+        starts.get(place) as usize..starts.get(place + 1) as usize
     }
 
     /// Returns the place of a symbol in a sorted range, looking near its beginning first.
-    pub(super) fn find_from(&self, range: Range<usize>, symbol: u32) -> Option<usize> {
-        let mut step = 1;
-        let (mut low, mut high) = (range.start, range.start);
-        while high < range.end && self.symbols[high] < symbol {
-            low = high + 1;
-            high = (high + step).min(range.end);
-            step *= 2;
-        }
-        let end = (high + 1).min(range.end);
-        let within = &self.symbols[low.min(end)..end];
-        let place = low + within.partition_point(|&other| other < symbol);
-        (place < range.end && self.symbols[place] == symbol).then_some(place)
+    pub(crate) fn find_from(&self, range: Range<usize>, symbol: u32) -> Option<usize> {
+        let (start, end) = (range.start, range.end);
+        let symbols = self.symbols.read();
+        let place = start + first_not_below(range.len(), |at| symbols.get(start + at) < symbol);
+        (place < end && symbols.get(place) == symbol).then_some(place)
     }
 
     /// Returns the id of a follower of a context, whose sorted followers lie in `sealed`.
     pub(super) fn find(&self, sealed: Range<usize>, context: u32, symbol: u32) -> Option<u32> {
-        let first = sealed.start;
-        let place = self.symbols.get(sealed)?.binary_search(&symbol);
-        match place {
+        let symbols = self.symbols.read();
+        // Symbols are numbered from 0 on, so most of the shortest n-grams lie at their number.
+        let at_number = symbol as usize;
+        if sealed.start == 0 && sealed.contains(&at_number) && symbols.get(at_number) == symbol {
+            return Some(symbol);
+        }
+        let (start, len) = (sealed.start, sealed.len());
+        let part = self.symbols.part(sealed);
+        let at = first_at_least(len, |at| part.get(at) < symbol);
+        if at < len && part.get(at) == symbol {
             // The columns are shorter than 2³².
-            Ok(place) => Some((first + place) as u32),
-            Err(_) if self.added.is_empty() => None,
-            Err(_) => self.added_ids.get(&(context, symbol)).copied(),
+            return Some((start + at) as u32);
+        }
+        match self.added.is_empty() {
+            true => None,
+            false => self.added_ids.get(&(context, symbol)).copied(),
         }
     }
 
     pub(super) fn ngram(&self, id: u32) -> NgramCounts {
         let place = id as usize;
-        match place.checked_sub(self.symbols.len()) {
-            Some(added) => self.added[added].ngram,
-            None => NgramCounts {
-                symbol: self.symbols[place],
-                count: self.counts[place],
-                continuation: self.continuations.get(place).copied().unwrap_or(0),
-            },
+        if let Some(added) = place.checked_sub(self.n_sealed()) {
+            return self.added[added].ngram;
         }
+        let (count, continuation) = self.sealed_counts_of(id);
+        NgramCounts {
+            symbol: self.symbols.get(place),
+            count,
+            continuation,
+        }
+    }
+
+    /// Returns counts and continuations of a range; the latter are 0 where there are none.
+    fn parts(&self, sealed: Range<usize>) -> (Part<'_>, Part<'_>) {
+        let continuations = match sealed.end <= self.continuations.len() {
+            true => self.continuations.part(sealed.clone()),
+            false => Part::Owned(&[]),
+        };
+        (self.counts.part(sealed), continuations)
+    }
+
+    /// Returns count and continuation where they are others than those of the columns.
+    fn changed_counts(&self, id: u32) -> Option<(u32, u32)> {
+        match self.changed.is_empty() {
+            true => None,
+            false => self.changed.get(&id).copied(),
+        }
+    }
+
+    /// Returns count and continuation of an n-gram of the columns.
+    fn sealed_counts_of(&self, id: u32) -> (u32, u32) {
+        if let Some(changed) = self.changed_counts(id) {
+            return changed;
+        }
+        let place = id as usize;
+        (self.counts.get(place), self.sealed_continuation(place))
     }
 
     /// Calls a function with the id and the counts of every follower of a context: the sorted
@@ -166,9 +251,21 @@ impl Level {
         context: u32,
         mut each: impl FnMut(u32, NgramCounts),
     ) {
-        for place in sealed {
-            let id = place as u32;
-            each(id, self.ngram(id));
+        let (start, len) = (sealed.start, sealed.len());
+        let symbols = self.symbols.part(sealed.clone());
+        let (counts, continuations) = self.parts(sealed);
+        for at in 0..len {
+            let id = (start + at) as u32;
+            let (count, continuation) = match self.changed_counts(id) {
+                Some(changed) => changed,
+                None => (counts.get(at), continuations.get(at)),
+            };
+            let ngram = NgramCounts {
+                symbol: symbols.get(at),
+                count,
+                continuation,
+            };
+            each(id, ngram);
         }
         if self.added.is_empty() {
             return;
@@ -176,7 +273,62 @@ impl Level {
         let mut next = self.latest.get(&context).copied();
         while let Some(place) = next {
             let added = &self.added[place as usize];
-            each(self.symbols.len() as u32 + place, added.ngram);
+            each(self.n_sealed() as u32 + place, added.ngram);
+            next = Some(added.previous).filter(|&previous| previous != Self::NONE);
+        }
+    }
+
+    /// Calls a function with the place and the counts of those of some symbols that follow a context.
+    /// The symbols ascend.
+    pub(super) fn each_among(
+        &self,
+        sealed: Range<usize>,
+        context: u32,
+        symbols: &[u32],
+        mut each: impl FnMut(usize, NgramCounts),
+    ) {
+        let (mut place, mut from) = (0, 0);
+        let (start, len) = (sealed.start, sealed.len());
+        let held = self.symbols.part(sealed.clone());
+        let (counts, continuations) = self.parts(sealed);
+        // From whichever of the two is behind, past all that the other lacks.
+        while place < symbols.len() && from < len {
+            let symbol = symbols[place];
+            let at_number = symbol as usize;
+            if start == 0 && (from..len).contains(&at_number) && held.get(at_number) == symbol {
+                // As most of the shortest n-grams.
+                from = at_number;
+            } else {
+                from += first_not_below(len - from, |at| held.get(from + at) < symbol);
+            }
+            if from == len {
+                break;
+            }
+            let found = held.get(from);
+            if found == symbol {
+                let changed = self.changed_counts((start + from) as u32);
+                let (count, continuation) =
+                    changed.unwrap_or_else(|| (counts.get(from), continuations.get(from)));
+                let ngram = NgramCounts {
+                    symbol,
+                    count,
+                    continuation,
+                };
+                each(place, ngram);
+                (place, from) = (place + 1, from + 1);
+            } else {
+                place += first_not_below(symbols.len() - place, |at| symbols[place + at] < found);
+            }
+        }
+        if self.added.is_empty() {
+            return;
+        }
+        let mut next = self.latest.get(&context).copied();
+        while let Some(at) = next {
+            let added = &self.added[at as usize];
+            if let Ok(place) = symbols.binary_search(&added.ngram.symbol) {
+                each(place, added.ngram);
+            }
             next = Some(added.previous).filter(|&previous| previous != Self::NONE);
         }
     }
@@ -201,24 +353,61 @@ impl Level {
     /// Adds occurrences, and returns how many there were before.
     pub(super) fn add_count(&mut self, id: u32, times: u32) -> u32 {
         let place = id as usize;
-        let count = match place.checked_sub(self.symbols.len()) {
-            Some(added) => &mut self.added[added].ngram.count,
-            None => &mut self.counts[place],
-        };
-        let before = *count;
-        *count = before.saturating_add(times);
+        if let Some(added) = place.checked_sub(self.n_sealed()) {
+            let count = &mut self.added[added].ngram.count;
+            return std::mem::replace(count, count.saturating_add(times));
+        }
+        let (before, continuation) = self.sealed_counts_of(id);
+        let after = before.saturating_add(times);
+        match self.counts.owned() {
+            Some(counts) => counts[place] = after,
+            None => drop(self.changed.insert(id, (after, continuation))),
+        }
         before
     }
 
     /// Adds a symbol to the left, and returns how many there were before.
     pub(super) fn add_continuation(&mut self, id: u32) -> u32 {
         let place = id as usize;
-        let continuation = match place.checked_sub(self.symbols.len()) {
-            Some(added) => &mut self.added[added].ngram.continuation,
-            None => &mut self.continuations[place],
-        };
-        let before = *continuation;
-        *continuation = before.saturating_add(1);
+        if let Some(added) = place.checked_sub(self.n_sealed()) {
+            let continuation = &mut self.added[added].ngram.continuation;
+            return std::mem::replace(continuation, continuation.saturating_add(1));
+        }
+        let (count, before) = self.sealed_counts_of(id);
+        let after = before.saturating_add(1);
+        match self.continuations.owned() {
+            Some(continuations) => continuations[place] = after,
+            None => drop(self.changed.insert(id, (count, after))),
+        }
         before
     }
+}
+
+/// Returns how many of `len` things are below something, which are the first ones; takes longer the
+/// more they are.
+#[inline]
+fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high, mut step) = (0, 0, 1);
+    while high < len && is_below(high) {
+        low = high + 1;
+        high += step;
+        step *= 2;
+    }
+    let high = high.min(len);
+    // All before `low` are below it, and what `high` is at is not.
+    low + first_at_least(high - low, |at| is_below(low + at))
+}
+
+/// Returns how many of `len` things are below something, which are the first ones.
+#[inline]
+fn first_at_least(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low.midpoint(high);
+        match is_below(middle) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    low
 }

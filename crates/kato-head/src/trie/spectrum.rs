@@ -1,7 +1,9 @@
 //! How many n-grams have each of the counts that discounts are estimated from.
 
+use serde::{Deserialize, Serialize};
+
 /// Numbers of n-grams whose count is 1, 2, 3 and 4.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spectrum([u64; 4]);
 
 impl Spectrum {

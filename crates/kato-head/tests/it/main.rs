@@ -8,7 +8,9 @@
 )]
 
 mod answers;
+mod bits;
 mod builder;
+mod disk;
 mod explanations;
 mod oracle;
 mod support;

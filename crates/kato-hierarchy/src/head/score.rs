@@ -1,10 +1,10 @@
 //! How surprising a text is.
 
-use kato_head::Weights;
+use kato_head::{Scorer, Weights};
 use kato_model::Event;
 use serde::Serialize;
 
-use super::{Reading, TextHead};
+use super::TextHead;
 use crate::chunked_prompt::ChunkedPrompt;
 use crate::hierarchy::token_event;
 use crate::{HierarchyError, Prompt};
@@ -35,6 +35,11 @@ pub struct ScoredToken {
 }
 
 impl TextScore {
+    fn push(&mut self, token: ScoredToken) {
+        self.bits += token.bits;
+        self.tokens.push(token);
+    }
+
     /// Returns the surprise of a token on average, in bits; `None` without tokens.
     #[must_use]
     pub fn bits_per_token(&self) -> Option<f64> {
@@ -70,46 +75,56 @@ impl TextHead {
         weights: &mut Weights,
     ) -> Result<TextScore, HierarchyError> {
         let chunked = ChunkedPrompt::new(&self.hierarchy, Prompt::Text(text))?;
-        let mut reading = Reading {
-            history: self.head.history(),
-            open: Vec::new(),
-        };
+        let (score, learned) = self.ask(|| {
+            let mut scorer = self.head().scorer(weights.clone());
+            let score = self.score_chunks(&chunked, &mut scorer)?;
+            Ok((score, scorer.into_weights()))
+        })?;
+        *weights = learned;
+        Ok(score)
+    }
+
+    fn score_chunks(
+        &self,
+        chunked: &ChunkedPrompt,
+        scorer: &mut Scorer<'_>,
+    ) -> Result<TextScore, HierarchyError> {
         let mut score = TextScore {
             tokens: Vec::new(),
             bits: 0.0,
         };
-        for chunk in chunked.closed.iter().chain([&chunked.open]) {
-            reading.open.clear();
-            for token in chunk {
-                let scored = self.score_token(&mut reading, token, weights)?;
-                score.bits += scored.bits;
-                score.tokens.push(scored);
+        let symbol = |token: &String| self.head().symbol(token);
+        if self.asks_outside() {
+            for chunk in chunked.closed.iter().chain([&chunked.open]) {
+                let mut open: Vec<Event> = Vec::new();
+                for token in chunk {
+                    let outside = self.outside(&open)?;
+                    let probability = scorer.score(symbol(token), outside.as_ref());
+                    score.push(self.scored(token, probability));
+                    open.push(token_event(token));
+                }
             }
+            return Ok(score);
         }
+        let symbols: Vec<_> = chunked.tokens().map(symbol).collect();
+        let mut tokens = chunked.tokens();
+        scorer.score_all(&symbols, |probability| {
+            if let Some(token) = tokens.next() {
+                score.push(self.scored(token, probability));
+            }
+        });
         Ok(score)
     }
 
-    /// Scores a token, and reads it.
-    fn score_token(
-        &self,
-        reading: &mut Reading,
-        token: &str,
-        weights: &mut Weights,
-    ) -> Result<ScoredToken, HierarchyError> {
-        let outside = self.outside(&reading.open)?;
-        let (head, symbol) = (&self.head, self.head.symbol(token));
-        let history = &reading.history;
-        let next = head.next(history, weights, outside.as_ref());
+    /// Returns a token with its surprise.
+    fn scored(&self, token: &str, probability: Option<f64>) -> ScoredToken {
         // Every token of the tokenizer has a symbol, so the fallback is not reached.
-        let probability = next.update_weights(weights, symbol).unwrap_or(0.0);
-        head.read_id(&mut reading.history, symbol);
-        let event: Event = token_event(token);
-        reading.open.push(event);
-        Ok(ScoredToken {
+        let probability = probability.unwrap_or(0.0);
+        ScoredToken {
             token: token.to_owned(),
             text: self.hierarchy.decode(&[token]),
             probability,
             bits: -libm::log2(probability),
-        })
+        }
     }
 }

@@ -194,27 +194,7 @@ impl TextHead {
         let prompt = prompt.into();
         let chunked = crate::chunked_prompt::ChunkedPrompt::new(&self.hierarchy, prompt)?;
         let prompt_tokens: Vec<String> = chunked.tokens().cloned().collect();
-        let beam = Beam {
-            reading: self.read(prompt)?,
-            written: Vec::new(),
-            log_probability: 0.0,
-            stopped: None,
-        };
-        let mut best = match options.strategy {
-            WriteStrategy::Greedy => self.write_beam(beam, 1, options)?,
-            WriteStrategy::Beam { width } => self.write_beam(beam, width, options)?,
-            WriteStrategy::Sample {
-                temperature,
-                top_p,
-                seed,
-            } => {
-                let mut random = SplitMix64::from_seed(seed);
-                let mut draw = |distribution: &Distribution<'_>| {
-                    draw(distribution, temperature, top_p, &mut random)
-                };
-                self.write_drawn(beam, &mut draw, options)?
-            }
-        };
+        let mut best = self.ask(|| self.write_from(prompt, options))?;
         self.name_patterns_of(&mut best.written)?;
         let tokens: Vec<&str> = best.written.iter().map(|token| &*token.token).collect();
         let whole: Vec<&str> = prompt_tokens
@@ -230,6 +210,35 @@ impl TextHead {
             end: best.stopped.map_or(WriteEnd::MaxTokens, WriteEnd::StopText),
             tokens: best.written,
         })
+    }
+
+    /// Writes on from a prompt.
+    fn write_from(
+        &self,
+        prompt: Prompt<'_>,
+        options: &WriteOptions,
+    ) -> Result<Beam, HierarchyError> {
+        let beam = Beam {
+            reading: self.read(prompt)?,
+            written: Vec::new(),
+            log_probability: 0.0,
+            stopped: None,
+        };
+        match options.strategy {
+            WriteStrategy::Greedy => self.write_beam(beam, 1, options),
+            WriteStrategy::Beam { width } => self.write_beam(beam, width, options),
+            WriteStrategy::Sample {
+                temperature,
+                top_p,
+                seed,
+            } => {
+                let mut random = SplitMix64::from_seed(seed);
+                let mut draw = |distribution: &Distribution<'_>| {
+                    draw(distribution, temperature, top_p, &mut random)
+                };
+                self.write_drawn(beam, &mut draw, options)
+            }
+        }
     }
 
     /// Follows the most probable sequences, and returns the best.
@@ -303,9 +312,8 @@ impl TextHead {
         choose: impl FnOnce(Distribution<'_>) -> T,
     ) -> Result<T, HierarchyError> {
         let outside = self.outside(&reading.open)?;
-        let next = self
-            .head
-            .next(&reading.history, &self.weights, outside.as_ref());
+        let history = &reading.history;
+        let next = self.head().next(history, &self.weights, outside.as_ref());
         Ok(choose(next.distribution()))
     }
 
@@ -317,17 +325,17 @@ impl TextHead {
         probability: f64,
         options: &WriteOptions,
     ) -> Result<(), HierarchyError> {
-        let token = self.head.text(symbol).unwrap_or_default().to_owned();
+        let token = self.head().text(symbol).unwrap_or_default().to_owned();
         let explanation = match options.explain {
             true => {
                 let outside = self.outside(&beam.reading.open)?;
                 let history = &beam.reading.history;
-                let next = self.head.next(history, &self.weights, outside.as_ref());
+                let next = self.head().next(history, &self.weights, outside.as_ref());
                 Some(next.explain(symbol))
             }
             false => None,
         };
-        self.head.read_id(&mut beam.reading.history, Some(symbol));
+        self.head().read_id(&mut beam.reading.history, Some(symbol));
         beam.reading.open.push(token_event(&token));
         // A full chunk is behind the text, and the next begins.
         if beam.reading.open.len() >= self.hierarchy.chunk_size(0) {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use kato_engine::{Engine, Observation, Sequence, SessionConfig};
+use kato_head::{HeadError, disk};
 use kato_hierarchy::head::{
     Counts, Expert, Reason, WriteEnd, WriteOptions, WriteStrategy, WrittenText,
 };
 use kato_hierarchy::{HeadOptions, Hierarchy, HierarchyError, TextHead};
-use kato_learner::{HierarchicalNode, LearnerConfig};
-use kato_tokenizer::Whitespace;
+use kato_learner::{HierarchicalConceptLearner, HierarchicalNode, LearnerConfig};
+use kato_store::{EmbeddedStore, PatternStore};
+use kato_tokenizer::{Tokenizer, Whitespace};
 
 use crate::support::{DOCUMENTS, letters, trained};
 
@@ -312,4 +314,97 @@ fn a_head_of_a_store_alone_is_that_of_the_hierarchy() {
             ..
         })
     ));
+}
+
+/// The documents in a knowledge base on the disk, and a head over its counts there.
+fn on_disk(dir: &std::path::Path) -> (Arc<EmbeddedStore>, TextHead) {
+    let hierarchy = letters();
+    let memory = hierarchy.engine().store().unwrap();
+    let store = EmbeddedStore::create(dir, memory.nodes(), serde_json::json!(null)).unwrap();
+    let store = Arc::new(store);
+    let settings = hierarchy.settings().clone();
+    let words = DOCUMENTS.iter().copied().chain(["never heard of"]);
+    let tokenizer = Whitespace::from_texts(words);
+    let learner = HierarchicalConceptLearner::builder(tokenizer.clone())
+        .with_config(settings.clone())
+        .build()
+        .unwrap();
+    let (mut batch, mut scratch) = (learner.new_batch(), learner.new_scratch());
+    for text in DOCUMENTS {
+        learner.learn(text, &mut batch, &mut scratch).unwrap();
+    }
+    let staged = store.stage(batch.seal()).unwrap();
+    store.commit(vec![staged], serde_json::json!(null)).unwrap();
+    disk::build(&store, &disk::BuildOptions::default()).unwrap();
+    let tokens: Vec<String> = tokenizer
+        .vocabulary()
+        .iter()
+        .map(|(_, token)| token.to_owned())
+        .collect();
+    let mut tokens = tokens.iter().map(String::as_str);
+    let head = disk::open(&store, Some(&mut tokens), HeadOptions::default());
+    let head = head.unwrap().unwrap();
+    let opened: Arc<dyn PatternStore> = Arc::<EmbeddedStore>::clone(&store);
+    let head = TextHead::from_head(head, opened, tokenizer, settings).unwrap();
+    (store, head)
+}
+
+#[test]
+fn counts_on_the_disk_answer_as_those_in_memory_also_when_they_are_damaged() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("kb");
+    let (store, head) = on_disk(&dir);
+    let expected = letters().head(HeadOptions::default()).unwrap();
+    let options = WriteOptions::default().with_max_tokens(8);
+    let check = |head: &TextHead| {
+        let prompt = "a b c d e";
+        let next = expected.next(prompt, 100).unwrap();
+        assert_eq!(head.next(prompt, 100).unwrap(), next);
+        let score = expected.score(DOCUMENTS[2]).unwrap();
+        assert_eq!(head.score(DOCUMENTS[2]).unwrap(), score);
+        let written = expected.write(prompt, &options).unwrap();
+        assert_eq!(head.write(prompt, &options).unwrap(), written);
+    };
+    assert!(head.head().is_on_disk());
+    check(&head);
+    let counts = dir.join("head").join(store.content_digest().to_string());
+    let path = counts.join("2.symbols");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[0] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    // From here on what was counted anew from the store.
+    check(&head);
+    assert!(!head.head().is_on_disk());
+}
+
+#[test]
+fn lessons_are_counted_on_top_of_counts_that_are_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("kb");
+    let (store, mut head) = on_disk(&dir);
+    let mut expected = letters().head(HeadOptions::default()).unwrap();
+    let events = store.scan(0).unwrap().next().unwrap().unwrap().events();
+    for head in [&mut head, &mut expected] {
+        head.learn(0, &events, 50).unwrap();
+    }
+    let next = expected.next("a b", 100).unwrap();
+    assert_eq!(head.next("a b", 100).unwrap(), next);
+    // The lesson is nowhere else, so there is no going back to the store.
+    let counts = dir.join("head").join(store.content_digest().to_string());
+    std::fs::write(counts.join("2.symbols"), [7; 9]).unwrap();
+    let lost = head.next("a b", 100).unwrap_err();
+    assert!(
+        matches!(lost, HierarchyError::Head(HeadError::Damaged { .. })),
+        "{lost}"
+    );
+    // Counts that are not whole are not learned upon.
+    let (_store, mut head) = on_disk(&place.path().join("other"));
+    let whole = head.head().check();
+    assert!(whole.is_ok());
+    let counts = std::fs::read_dir(place.path().join("other/head")).unwrap();
+    let counts = counts
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir());
+    std::fs::write(counts.unwrap().join("3.counts"), [7; 9]).unwrap();
+    assert!(head.learn(0, &events, 1).is_err());
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Cancelled;
 use crate::frozen::LayoutError;
 use kato_advice::ErrorClass;
+use kato_columns::files::FileError;
 use kato_store::StoreError;
 
 /// The error of an index on disk. The knowledge base itself is as before.
@@ -91,6 +92,27 @@ impl IndexFileError {
         Self::Damaged {
             path: path.to_owned(),
             reason: reason.into(),
+        }
+    }
+
+    pub(crate) fn of_files(error: FileError) -> Self {
+        match error {
+            FileError::Io {
+                action,
+                path,
+                source,
+            } => Self::Io {
+                action,
+                path,
+                source,
+            },
+            FileError::Locked { path } => Self::Locked { path },
+            FileError::Damaged { path, reason } => Self::Damaged { path, reason },
+            error => Self::Io {
+                action: "use",
+                path: PathBuf::new(),
+                source: io::Error::other(error),
+            },
         }
     }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use crate::Cancel;
 use crate::frozen::{BLOCK_BYTES, CheckedBytes, Column, Damage, FrozenIndex, SharedBytes};
-use kato_map::{DirectoryWatch, Map};
+use kato_columns::files::{MappedColumn, watch};
+use kato_map::Map;
 use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::disk::IndexFileError;
 use crate::disk::chain::{Chain, find_chains, read_chain};
-use crate::disk::column::{MappedColumn, WatchedDirectories};
 use crate::disk::files::{CHECKSUMS, HEADER, Header, column_path, content_dir};
 
 /// Columns of which a prediction reads a little here and there.
@@ -142,10 +142,8 @@ pub(super) fn open_chain(
     let dirs = chain.units.iter();
     let dirs = dirs.map(|unit| content_dir(store.dir(), unit.content));
     let dirs: Vec<PathBuf> = dirs.collect();
-    let damage = Damage::default();
     // Ahead of the maps, so that no write to one of them is missed.
-    let watches = dirs.iter().map(|dir| DirectoryWatch::new(dir)).collect();
-    damage.watch(WatchedDirectories(watches));
+    let damage = watch(&dirs);
     let mut index = StoreIndex {
         nodes: Vec::new(),
         columns: Vec::new(),

@@ -5,8 +5,8 @@
     reason = "the share of a length is no more than the length"
 )]
 
-use super::checked::{CheckedBytes, View};
 use super::layout::{LayoutError, OFFSET_BASE};
+use kato_columns::{CheckedBytes, View};
 
 /// Two columns of offsets: 32 bits for each, and a base of 64 for every 65,536 of them.
 #[derive(Debug, Clone)]

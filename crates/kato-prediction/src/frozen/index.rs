@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use kato_model::PatternName;
 
-use super::checked::{CheckedBytes, Damage, View};
 use super::columns::{OffsetView, Offsets, lower_bound, lower_bound_near};
 use super::layout::{Column, LARGE_FREQUENCY, LayoutError, NodeLayout, id_of, number_of};
 use super::lists::{Directory, DirectoryView, RankList, Signatures};
@@ -17,6 +16,7 @@ use super::signature::SignatureShape;
 use crate::SymbolId;
 use crate::page_class::PageClass;
 use crate::symbols::SymbolCount;
+use kato_columns::{CheckedBytes, Damage, View};
 
 /// Most symbols of each kind and most patterns, as ids have 31 bits and the last is that of unknown
 /// symbols.

@@ -1,5 +1,6 @@
 //! The columns of a node's index, and what has to be known to read them.
 
+pub use kato_columns::LayoutError;
 use serde::{Deserialize, Serialize};
 
 use crate::SymbolId;
@@ -10,11 +11,6 @@ pub const OFFSET_BASE: usize = 1 << 16;
 
 /// The byte of the column of frequencies that stands for a frequency in the table of large ones.
 pub const LARGE_FREQUENCY: u8 = u8::MAX;
-
-/// The error of a layout that its columns contradict; it says in what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the index does not fit its layout: {0}")]
-pub struct LayoutError(pub(super) &'static str);
 
 /// A column of a node's index. Numbers are little-endian.
 ///

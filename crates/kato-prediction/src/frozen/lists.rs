@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::checked::{CheckedBytes, View};
 use super::columns::{OffsetView, Offsets, lower_bound};
 use super::layout::LayoutError;
 use super::signature::SignatureShape;
 use crate::search::TieOrder;
+use kato_columns::{CheckedBytes, View};
 
 /// Number of ranks that are checked and read together.
 const WINDOW: usize = 1024;

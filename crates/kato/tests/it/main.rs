@@ -211,7 +211,7 @@ fn a_run_leaves_an_index_and_one_that_is_missing_is_written_at_the_first_questio
     let n_indexed = |policy: IndexPolicy| {
         let options = kato::OpenOptions::default().with_index(policy);
         let store = Arc::new(EmbeddedStore::open_read_only(&kb).unwrap());
-        let engine = kato::engine_with(store, options).unwrap();
+        let engine = options.open_engine(store).unwrap();
         engine.nodes().map(|node| node.n_indexed()).sum::<usize>()
     };
     let all = n_indexed(IndexPolicy::Never);
@@ -229,7 +229,41 @@ fn a_run_leaves_an_index_and_one_that_is_missing_is_written_at_the_first_questio
     let store = Arc::new(EmbeddedStore::open_read_only(&kb).unwrap());
     let required = kato::OpenOptions::default().with_index(IndexPolicy::Require);
     assert!(matches!(
-        kato::engine_with(store, required),
+        required.open_engine(store),
         Err(kato::Error::Index(_))
     ));
+}
+
+#[test]
+fn a_head_is_opened_over_its_counts_and_what_came_later() {
+    let place = tempfile::tempdir().unwrap();
+    let (kb, source) = (place.path().join("kb"), corpus(&place));
+    training(&kb, &source).run().unwrap();
+    let open = || kato::open_head(&kb, HeadOptions::default()).unwrap();
+    let text = "the 1 cat sat on the";
+    // Little is counted in memory, and nothing is written.
+    let counted = open();
+    assert!(!counted.head().is_on_disk() && !kb.join("head").exists());
+    let store = EmbeddedStore::open_read_only(&kb).unwrap();
+    let options = kato::head::disk::BuildOptions::default();
+    kato::head::disk::build(&store, &options).unwrap();
+    let opened = open();
+    assert!(opened.head().is_on_disk());
+    assert_eq!(
+        opened.next(text, 50).unwrap(),
+        counted.next(text, 50).unwrap()
+    );
+    let (score, expected) = (opened.score(text).unwrap(), counted.score(text).unwrap());
+    assert_eq!(score, expected);
+    let whole = kato::open(&kb)
+        .unwrap()
+        .head(HeadOptions::default())
+        .unwrap();
+    assert_eq!(
+        opened.next(text, 50).unwrap(),
+        whole.next(text, 50).unwrap()
+    );
+    // Other counts than those on the disk are made in memory.
+    let fewer = HeadOptions::default().with_levels(1);
+    assert!(!kato::open_head(&kb, fewer).unwrap().head().is_on_disk());
 }

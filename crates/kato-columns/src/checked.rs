@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use super::LayoutError;
+use crate::LayoutError;
 
 /// Number of bytes under one checksum.
 ///
@@ -124,7 +124,7 @@ impl Damage {
     }
 
     /// Reads, again where the bytes have changed meanwhile; `None` if they are damaged.
-    pub(crate) fn read<T>(&self, mut read: impl FnMut() -> T) -> Option<T> {
+    pub fn read<T>(&self, mut read: impl FnMut() -> T) -> Option<T> {
         for _ in 0..MAX_REPEATS {
             let generation = self.generation();
             let value = read();
@@ -138,6 +138,14 @@ impl Damage {
         }
         self.raise(|| "it is changed again and again while it is read".to_owned());
         None
+    }
+
+    /// Reads once; `None` if bytes are damaged, or have changed meanwhile.
+    pub fn read_once<T>(&self, read: impl FnOnce() -> T) -> Option<T> {
+        let generation = self.generation();
+        let value = read();
+        self.look();
+        (!self.is_found() && self.generation() == generation).then_some(value)
     }
 
     fn generation(&self) -> u64 {
@@ -286,12 +294,14 @@ impl CheckedBytes {
 
     /// Returns the bytes of memory that the checksums take, and what tells which of them were
     /// compared; the bytes themselves are not counted.
-    pub(super) fn heap_bytes(&self) -> usize {
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
         size_of_val(&*self.0.checksums) + size_of_val(&*self.0.checked)
     }
 
     /// Returns a view to read from.
-    pub(crate) fn view(&self) -> View<'_> {
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
         View {
             bytes: (*self.0.bytes).as_ref(),
             of: &self.0,
@@ -356,7 +366,7 @@ impl Inner {
 
 /// The bytes of a column, borrowed for a while.
 #[derive(Clone, Copy)]
-pub(crate) struct View<'a> {
+pub struct View<'a> {
     bytes: &'a [u8],
     of: &'a Inner,
 }
@@ -364,14 +374,16 @@ pub(crate) struct View<'a> {
 impl<'a> View<'a> {
     /// Returns some bytes at an offset; zeros where they are damaged or not there.
     #[inline]
-    pub(crate) fn array<const N: usize>(self, at: usize) -> [u8; N] {
+    #[must_use]
+    pub fn array<const N: usize>(self, at: usize) -> [u8; N] {
         let part = self.slice(at, N);
         part.try_into().unwrap_or([0; N])
     }
 
     /// Returns so many bytes from an offset on; none where they are damaged or not there.
     #[inline]
-    pub(crate) fn slice(self, at: usize, len: usize) -> &'a [u8] {
+    #[must_use]
+    pub fn slice(self, at: usize, len: usize) -> &'a [u8] {
         if len == 0 {
             return &[];
         }
@@ -391,7 +403,7 @@ impl<'a> View<'a> {
     /// asked for all of them at once and not for each when it is needed. What was read before is in memory,
     /// as a rule, and passed over. Where parts ascend, neighbours are asked for together.
     #[inline]
-    pub(crate) fn will_read(self, parts: impl IntoIterator<Item = (usize, usize)>) {
+    pub fn will_read(self, parts: impl IntoIterator<Item = (usize, usize)>) {
         let mut run: Option<Range<usize>> = None;
         for (at, len) in parts {
             if len == 0 || at.checked_add(len).is_none_or(|end| end > self.bytes.len()) {
@@ -423,18 +435,20 @@ impl<'a> View<'a> {
 
     /// Returns a number of the column as an array of them.
     #[inline]
-    pub(crate) fn u32(self, idx: usize) -> u32 {
+    #[must_use]
+    pub fn u32(self, idx: usize) -> u32 {
         u32::from_le_bytes(self.array(idx.wrapping_mul(4)))
     }
 
     /// Returns a number of the column as an array of them.
     #[inline]
-    pub(crate) fn u64(self, idx: usize) -> u64 {
+    #[must_use]
+    pub fn u64(self, idx: usize) -> u64 {
         u64::from_le_bytes(self.array(idx.wrapping_mul(8)))
     }
 
     /// Notes damage: what was read contradicts itself.
-    pub(crate) fn raise_damage(self) {
+    pub fn raise_damage(self) {
         self.of.raise("its content contradicts itself");
     }
 }
@@ -489,7 +503,7 @@ mod tests {
         let column =
             CheckedBytes::new(Arc::<Told>::clone(&told), checksums, damage.clone()).unwrap();
         let view = column.view();
-        view.array::<1>(0);
+        assert_eq!(view.array::<1>(0), [7]);
         view.will_read([(BLOCK_BYTES - 1, 2)]);
         view.will_read([(2 * BLOCK_BYTES, 5), (2 * BLOCK_BYTES, 6)]);
         view.will_read([(usize::MAX, 2), (BLOCK_BYTES, 0)]);

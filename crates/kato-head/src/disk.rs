@@ -1,0 +1,37 @@
+//! A head's counts on the disk, beside the knowledge base that they are of: mapped, they open in
+//! milliseconds whatever their size, processes share them, and what nobody asks for is never read.
+//!
+//! ```
+//! use kato_head::{Head, HeadOptions, disk};
+//! use kato_store::EmbeddedStore;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let kb = dir.path().join("kb");
+//! # drop(EmbeddedStore::create(&kb, &["node0"], serde_json::Value::Null)?);
+//! let store = EmbeddedStore::open_read_only(&kb)?;
+//! let report = disk::build(&store, &disk::BuildOptions::default())?;
+//! let head = disk::open(&store, None, HeadOptions::default())?.expect("it was just written");
+//! println!("{} n-grams in {} bytes", head.n_ngrams(), report.bytes);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Counts are known by the digest of what was counted. What is committed later is counted on top of them, if it is
+//! little; after a merge they are those of something else, and nobody finds them. Damage is found by the checksums, of a block of 4 KiB when it is first read,
+//! and is never believed: [`Head::read_checked`] drops the answer. The bytes are described in
+//! [docs/file-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/file-format.md#the-heads-counts).
+
+mod build;
+mod columns;
+mod counting;
+mod error;
+mod files;
+mod later;
+mod open;
+mod runs;
+mod writing;
+
+pub use self::build::{BuildOptions, BuildReport, build};
+pub use self::error::CountsError;
+pub use self::open::open;

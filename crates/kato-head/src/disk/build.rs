@@ -1,0 +1,283 @@
+//! Writing the counts of a store beside it.
+
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kato_columns::files;
+use kato_store::scratch::ScratchDir;
+use kato_store::visit::{ContentDigest, StoredContent};
+use kato_store::{EmbeddedStore, PatternStore};
+
+use super::CountsError;
+use super::columns::Columns;
+use super::counting::{Runs, count};
+use super::files::{CHECKSUMS, FORMAT_VERSION, HEADER, Header, counts_dir};
+use super::open::whole;
+use super::runs::{Nodes, each_node, merge, reduce};
+use super::writing::{NgramWriter, Written};
+use crate::{Head, HeadOptions};
+
+/// How counts are written. The result does not depend on it.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct BuildOptions {
+    /// Bytes of memory for sorting. Default 256 MiB.
+    pub sort_bytes: usize,
+    is_cancelled: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        Self {
+            sort_bytes: 256 << 20,
+            is_cancelled: Arc::new(|| false),
+        }
+    }
+}
+
+impl fmt::Debug for BuildOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BuildOptions")
+            .field("sort_bytes", &self.sort_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl BuildOptions {
+    /// Sets the bytes of memory for sorting.
+    #[must_use]
+    pub const fn with_sort_bytes(mut self, bytes: usize) -> Self {
+        self.sort_bytes = bytes;
+        self
+    }
+
+    /// Sets what is asked every few thousand patterns whether to end without a result.
+    #[must_use]
+    pub fn with_cancel(mut self, is_cancelled: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.is_cancelled = Arc::new(is_cancelled);
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<(), CountsError> {
+        match (self.is_cancelled)() {
+            true => Err(CountsError::Cancelled),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The outcome of writing counts.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct BuildReport {
+    /// The digest of what was counted, by which the counts are found.
+    pub content: ContentDigest,
+    /// Distinct n-grams of all lengths.
+    pub ngrams: u64,
+    /// Bytes on the disk.
+    pub bytes: u64,
+    /// Time that it took.
+    pub elapsed: Duration,
+    /// Whether there were whole counts already, so that nothing was written.
+    pub was_there: bool,
+}
+
+/// Writes the counts of the n-grams of all levels beside a store, and removes those of what it held before.
+///
+/// Counts that are there and whole are kept. Until the new ones are complete nobody sees them; what fails
+/// or is cancelled removes what it wrote, and what is cut off leaves files that the next removes. Memory:
+/// [`BuildOptions::sort_bytes`], and 4 bytes for each pattern of the largest node. Working files take about
+/// as much room as the counts, twice that at most, and 33 bytes for each pattern of two levels.
+///
+/// A store whose names are ambiguous, because several levels hold one, or none, is counted in memory.
+///
+/// # Errors
+///
+/// [`CountsError`]; then counts that were there are as before.
+pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildReport, CountsError> {
+    let began = Instant::now();
+    let parent = counts_dir(store.dir());
+    let _lock = files::lock(&parent)?;
+    let content = store.content_digest();
+    let mut report = BuildReport {
+        content,
+        ngrams: 0,
+        bytes: 0,
+        elapsed: Duration::ZERO,
+        was_there: true,
+    };
+    let header = match whole(store, content, options)? {
+        Some(header) => header,
+        None => {
+            report.was_there = false;
+            let dir = files::begin(&parent)?;
+            let built = write(store, &dir, &parent, options);
+            if built.is_err() {
+                // Should it stay all the same, the next build removes it.
+                drop(files::remove(&dir));
+            }
+            let header = built?;
+            files::publish(&dir, &header.content, HEADER)?;
+            header
+        }
+    };
+    report.content = ContentDigest::from_hex(&header.content).unwrap_or(content);
+    report.ngrams = header.ngrams.iter().sum();
+    report.bytes = header.columns.iter().map(|(_, bytes)| bytes).sum();
+    report.elapsed = began.elapsed();
+    remove_all_but(&parent, &header.content);
+    Ok(report)
+}
+
+/// Writes the counts of what a store holds into a directory.
+fn write(
+    store: &EmbeddedStore,
+    dir: &Path,
+    parent: &Path,
+    options: &BuildOptions,
+) -> Result<Header, CountsError> {
+    let scratch = ScratchDir::create_in(parent).map_err(CountsError::io("create", parent))?;
+    let order = HeadOptions::default().order;
+    let columns = Columns::new(dir.to_owned());
+    let counted = count(store, order, scratch.path(), options)?;
+    let check = &|| options.check();
+    let mut missing = Vec::new();
+    let (mut written, counted, content, can_grow) = match counted {
+        Some(counted) => {
+            let Runs {
+                content,
+                runs,
+                counted,
+                texts,
+                is_used,
+            } = counted;
+            let runs = reduce(runs, scratch.path(), order, check)?;
+            let used: Vec<&str> = texts
+                .iter()
+                .zip(&is_used)
+                .filter_map(|(text, is_used)| is_used.then_some(&**text))
+                .collect();
+            let mut renumbered = Renumbered {
+                writer: NgramWriter::new(columns, order, used.iter().copied())?,
+                numbers: numbers(&is_used),
+            };
+            merge(&runs, &mut renumbered, check)?;
+            (renumbered.writer.finish()?, counted, content, true)
+        }
+        None => {
+            let (written, head, content) = write_head(store, columns)?;
+            let names = head.missing.iter();
+            missing.extend(names.map(|(name, level)| (name.to_string(), *level)));
+            missing.sort_unstable();
+            (written, head.counted(), content, false)
+        }
+    };
+    let continuations = written.write_continuations(scratch.path(), options.sort_bytes, check)?;
+    written.write_sums(&continuations, check)?;
+    drop(scratch);
+    let Written {
+        columns,
+        symbol_bytes,
+        ngrams,
+        counts,
+    } = written;
+    let checksums: Vec<u8> = columns.checksums().flat_map(u32::to_le_bytes).collect();
+    let path = dir.join(CHECKSUMS);
+    let create = || {
+        let mut file = fs::File::create_new(&path)?;
+        file.write_all(&checksums)?;
+        file.sync_all()
+    };
+    create().map_err(CountsError::io("write", &path))?;
+    let header = Header {
+        format_version: FORMAT_VERSION,
+        content: content.digest.to_string(),
+        sources: content.sources.iter().map(ToString::to_string).collect(),
+        order,
+        levels: store.nodes().len(),
+        symbol_bytes,
+        can_grow,
+        counted,
+        missing,
+        ngrams,
+        counts,
+        continuations,
+        columns: columns.names(),
+        checksums_crc32: crc32fast::hash(&checksums),
+    };
+    options.check()?;
+    header.write(dir)?;
+    Ok(header)
+}
+
+/// Counts a store in memory and writes that.
+fn write_head(
+    store: &EmbeddedStore,
+    columns: Columns,
+) -> Result<(Written, Head, StoredContent), CountsError> {
+    loop {
+        let content = store.content();
+        let head = Head::from_store(store, HeadOptions::default())?;
+        // A commit in between is in one of the two alone.
+        if store.content_digest() != content.digest {
+            continue;
+        }
+        let (trie, texts) = head.in_text_order();
+        let texts = texts.iter().map(String::as_str);
+        let mut writer = NgramWriter::new(columns, trie.order(), texts)?;
+        each_node(&trie, &mut writer)?;
+        return Ok((writer.finish()?, head, content));
+    }
+}
+
+/// Returns the numbers that symbols get when those that are not in use get none.
+fn numbers(is_used: &[bool]) -> Vec<u32> {
+    let mut next = 0;
+    let number = |&is_used: &bool| {
+        let number = next;
+        next += u32::from(is_used);
+        number
+    };
+    is_used.iter().map(number).collect()
+}
+
+/// Gives symbols their numbers among those in use, in the same order.
+struct Renumbered {
+    writer: NgramWriter,
+    numbers: Vec<u32>,
+}
+
+impl Nodes for Renumbered {
+    fn node(
+        &mut self,
+        depth: usize,
+        symbol: u32,
+        count: u32,
+        n_children: u32,
+    ) -> Result<(), CountsError> {
+        let symbol = self.numbers.get(symbol as usize).copied();
+        self.writer
+            .node(depth, symbol.unwrap_or(u32::MAX), count, n_children)
+    }
+}
+
+/// Removes all counts but those of some content.
+fn remove_all_but(parent: &Path, content: &str) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_ours = name
+            .to_str()
+            .is_some_and(|name| name == files::BUILDING || ContentDigest::from_hex(name).is_some());
+        if is_ours && name.to_str() != Some(content) {
+            // Those that others have open may stay, on systems that do not remove them then.
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
