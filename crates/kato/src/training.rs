@@ -244,7 +244,7 @@ impl<'a> Training<'a> {
     }
 
     /// Sets whether the run leaves an index where it has learned much, so that [`open`](crate::open) takes
-    /// milliseconds at once: it does unless this says no. A run that was ended early leaves none.
+    /// milliseconds at once: it does unless this says no. A run that was stopped leaves none.
     pub fn with_index(mut self, is_wanted: bool) -> Self {
         self.index = match is_wanted {
             true => IndexPolicy::Auto,
@@ -363,7 +363,8 @@ impl<'a> Training<'a> {
             on_event(TrainingEvent::Notice { text });
         }
         let report = run.train(&mut loader, &learner, &self.options, &mut on_event)?;
-        if report.complete {
+        // Also of a part of the corpus, where no more was asked for.
+        if !self.options.stop.is_stopped() {
             let build = BuildOptions::default()
                 .with_sort_bytes(self.options.memory_budget)
                 .with_cancel(cancel);

@@ -209,12 +209,13 @@ fn run(args: &Args) -> Result<ExitCode> {
     let ignored = by_reason(loader.ignored_files());
     let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
     let (report, profile) = train(args, &mut run, &mut loader, &learner, &options, forecast)?;
-    let index = match report.complete {
-        true => {
+    // Also of a part of the corpus, where no more was asked for.
+    let index = match is_interrupted() {
+        true => None,
+        false => {
             let options = index_options(args, &report, cancel_index);
             args.destination.index(&run, options)?
         }
-        false => None,
     };
     let note = args.history.note.as_deref().unwrap_or_default();
     let recorded = recorder
