@@ -1,4 +1,4 @@
-//! `analyze` and `cleanup` as their users meet them.
+//! `analyze`, `cleanup`, `retire` and `purge` as their users meet them.
 
 #![expect(
     clippy::unwrap_used,
@@ -94,6 +94,56 @@ fn a_clean_up_looks_first_and_needs_consent() {
 }
 
 #[test]
+fn a_pattern_is_retired_and_purged_for_good() {
+    let place = workplace();
+    let kb = place.path().join("kb");
+    let (gone, kept) = (
+        PatternName::of_events(&[["a"], ["b"]]),
+        PatternName::of_events(&[["c"], ["d"]]),
+    );
+    let (name, other) = (gone.prefixed().to_string(), kept.to_string());
+    let unknown = PatternName::of_events(&[["z"]]).to_string();
+    let retired = json_of(
+        &place,
+        "retire",
+        &["--kb", "kb", "--json", &name, &other, &name],
+    );
+    let entry = |name: &PatternName| json!({"node": "node0", "name": name});
+    assert_eq!(retired["changed"], json!([entry(&gone), entry(&kept)]));
+    assert_eq!(retired["unchanged"], json!([entry(&gone)]));
+    let undone = json_of(
+        &place,
+        "retire",
+        &["--kb", "kb", "--json", "--undo", &other],
+    );
+    assert_eq!(undone["changed"], json!([entry(&kept)]));
+    let refused = run(&place, "retire", &["--kb", "kb", &unknown]);
+    assert_eq!(refused.status.code(), Some(2));
+    json_of(
+        &place,
+        "retire",
+        &["--kb", "kb", "--json", "--node", "node1", &unknown],
+    );
+    // Nothing goes before somebody says so.
+    let plan = json_of(&place, "purge", &["--kb", "kb", "--dry-run", "--json"]);
+    assert_eq!(plan["changed"], json!([entry(&gone)]));
+    let refused = run(&place, "purge", &["--kb", "kb"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let count = || EmbeddedStore::open(&kb).unwrap().count_patterns(0).unwrap();
+    assert_eq!(count(), 2);
+    let done = run(&place, "purge", &["--kb", "kb", "--yes"]);
+    assert!(String::from_utf8(done.stdout).unwrap().contains("purged"));
+    assert_eq!(count(), 1);
+    let store = EmbeddedStore::open(&kb).unwrap();
+    assert_eq!(store.checkpoint(), json!("position"));
+    let tombstone = store.tombstones(0).unwrap().get(&gone);
+    assert_eq!(tombstone, Some(kato_store::Tombstone::Purged));
+    drop(store);
+    let again = json_of(&place, "purge", &["--kb", "kb", "--yes", "--json"]);
+    assert_eq!(again["changed"], json!([]));
+}
+
+#[test]
 fn a_clean_up_of_which_nobody_reads_is_done_all_the_same() {
     let place = workplace();
     let (reader, writer) = std::io::pipe().unwrap();
@@ -126,6 +176,13 @@ fn wrong_usage_is_told_apart() {
     for (name, arguments) in [
         ("cleanup", &["--kb", "kb"][..]),
         ("cleanup", &["--kb", "kb", "--threshold", "0"]),
+        ("retire", &["--kb", "kb"]),
+        ("retire", &["--kb", "kb", "abc"]),
+        (
+            "retire",
+            &["--kb", "kb", "--node", "node7", &"0".repeat(40)],
+        ),
+        ("purge", &["--kb", "kb", "--yes", "--dry-run"]),
         (
             "cleanup",
             &["--kb", "kb", "--threshold", "2", "--yes", "--dry-run"],

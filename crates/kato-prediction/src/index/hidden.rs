@@ -44,8 +44,8 @@ impl Hidden {
     /// Knows a purged pattern again, which is learned; returns whether it was one.
     pub(super) fn revive(&mut self, name: &PatternName, rank: Option<u32>) -> bool {
         let was_purged = !self.purged.is_empty() && self.purged.remove(name);
-        if was_purged && !self.retired.contains(name) {
-            rank.map(|rank| self.ranks.remove(&rank));
+        if let Some(rank) = rank.filter(|_| was_purged && !self.retired.contains(name)) {
+            self.ranks.remove(&rank);
         }
         was_purged
     }

@@ -194,26 +194,18 @@ impl<'a> Ensemble<'a> {
             .finalized()
             .filter(|_| self.index.is_finalized_at(survivor.spot));
         let is_whole = finalized.is_some() || self.config.generation.describes_whole_patterns();
-        let whole;
-        let described = match is_whole {
-            false => &present,
-            true => {
-                whole = counted(&survivor.symbols);
-                &whole
-            }
-        };
+        let whole = is_whole.then(|| counted(&survivor.symbols));
+        let described = whole.as_ref().unwrap_or(&present);
         let n_symbols = finalized.map_or(self.index.n_symbols(), |finalized| finalized.n_symbols);
         let counts = described.iter().map(|&(_, count)| count);
         let probability = |symbol: SymbolId| match finalized {
             None => self.share(symbol),
             Some(finalized) => finalized_probability(finalized, symbol),
         };
-        let cached = |symbol: SymbolId| match is_whole {
-            // What the present holds is relevant.
-            false => Some(self.share(symbol)),
-            // The rest of the pattern may have no probability; TF-IDF then takes one of its own.
-            true => self.relevant.contains(&symbol).then(|| self.share(symbol)),
-        };
+        // What the present holds is relevant; the rest of the pattern may have no probability, and TF-IDF
+        // then takes one of its own.
+        let has_share = |symbol: &SymbolId| !is_whole || self.relevant.contains(symbol);
+        let cached = |symbol: SymbolId| has_share(&symbol).then(|| self.share(symbol));
         let (f, similarity) = (prediction.frequency, prediction.similarity);
         let prior = metrics::bayesian_prior(f, total_frequency);
         let strength = metrics::weighted_strength(similarity, f, total_frequency);

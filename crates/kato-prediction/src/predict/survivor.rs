@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use kato_model::KatoGeneration;
+
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
 use crate::events::{EventBounds, EventSymbols, read_ends};
@@ -9,7 +11,7 @@ use crate::fuzzy::FuzzySymbol;
 use crate::index::{PatternIndex, Spot};
 use crate::matcher::BlockSummary;
 use crate::metrics::{cohesion, confidence, evidence, fragmentation, pre_potential, snr};
-use crate::refine::ends_of;
+use crate::refine::{Pair, ends_of, pairs_of};
 use crate::search::Ranked;
 use crate::split::Split;
 use crate::state::State;
@@ -55,6 +57,17 @@ pub(super) enum Counting {
     Numbers,
 }
 
+impl Counting {
+    /// Returns how a generation tells it, given what matches where, if that is known.
+    fn new(generation: KatoGeneration, pairs: Option<&[Pair]>) -> Self {
+        match pairs {
+            Some(pairs) => Self::Places(pairs.iter().map(|pair| pair.place).collect()),
+            None if generation.segments_by_position() => Self::Numbers,
+            None => Self::Members,
+        }
+    }
+}
+
 impl<'a> Survivor<'a> {
     /// Matches a pattern that the search found with the state, in full.
     pub(super) fn new(
@@ -78,21 +91,11 @@ impl<'a> Survivor<'a> {
         let pairs = candidates.pairs_of(pattern, &blocks)?;
         // Fuzzy matching decides about matches and extras; blocks, and with them past, present and
         // future, stay those of equal symbols, as in KATO.
-        let (matches, fuzzy): (Vec<usize>, _) = match candidates.fuzzy_matches(&symbols)? {
-            None if pairs.is_some() => {
-                let positions = pairs.iter().flatten().map(|pair| pair.position);
-                (positions.collect(), Vec::new())
-            }
-            None => {
-                let positions = blocks
-                    .iter()
-                    .flat_map(|block| block.state_start..block.state_start + block.len);
-                (positions.collect(), Vec::new())
-            }
-            Some(accepted) => {
-                let positions = accepted.iter().map(|symbol| symbol.position).collect();
-                (positions, accepted)
-            }
+        let fuzzy = candidates.fuzzy_matches(&symbols)?;
+        let matches: Vec<usize> = match (&fuzzy, &pairs) {
+            (Some(accepted), _) => accepted.iter().map(|symbol| symbol.position).collect(),
+            (None, Some(pairs)) => pairs.iter().map(|pair| pair.position).collect(),
+            (None, None) => pairs_of(&blocks).map(|pair| pair.position).collect(),
         };
         let first_match = matches.first().map(|&position| state.ids[position]);
         let (start, end) = match summary.n_blocks {
@@ -113,11 +116,7 @@ impl<'a> Survivor<'a> {
             ),
         };
         let generation = candidates.generation();
-        let counting = match pairs {
-            Some(pairs) => Counting::Places(pairs.iter().map(|pair| pair.place).collect()),
-            None if generation.segments_by_position() => Counting::Numbers,
-            None => Counting::Members,
-        };
+        let counting = Counting::new(generation, pairs.as_deref());
         let name = candidates.ties().name(&ranked.key);
         let mut prediction = Prediction::new(name, index.frequency_at(ranked.spot));
         prediction.generation = generation;
@@ -127,21 +126,17 @@ impl<'a> Survivor<'a> {
         prediction.snr = snr(matches.len(), state.len() - matches.len());
         prediction.fragmentation = fragmentation(summary.n_blocks);
         // The search computes the same from less; what is damaged is read anew anyway.
+        let is_same = |score: f64| index.is_damaged() || ranked.score.total_cmp(&score).is_eq();
         debug_assert!(
-            index.is_damaged()
-                || ranked
-                    .score
-                    .total_cmp(&score_of(&prediction, summary.n_blocks))
-                    .is_eq(),
-            "{prediction:?} was found with score {}",
-            ranked.score
+            is_same(score_of(&prediction, summary.n_blocks)),
+            "{prediction:?}"
         );
         Ok(Self {
             prediction,
             spot: ranked.spot,
             split,
             matches,
-            fuzzy,
+            fuzzy: fuzzy.unwrap_or_default(),
             counting,
             event_lengths,
             symbols,

@@ -462,32 +462,42 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
                     }
                 }
                 _ => {
-                    let least = match kind {
-                        Kind::Symbols => step.overlaps.0,
-                        Kind::Pairs => step.n_pairs,
-                    };
                     if self.ties == TieOrder::Descending {
                         // Walks go forwards alone, so they begin anew for each window.
                         others = scan.lists(kind).others(nth);
                     }
-                    let mut found: Vec<u32> = Vec::new();
-                    for &rank in ranks {
-                        let rank = u32::from_le_bytes(rank);
-                        if is_in_enough(rank, list.count, least, &mut others) {
-                            match self.ties {
-                                TieOrder::Ascending => {
-                                    self.add_to_batch(scan, (step, kind, nth), rank)?;
-                                }
-                                TieOrder::Descending => found.push(rank),
-                            }
-                        }
-                    }
-                    for rank in found.into_iter().rev() {
-                        self.add_to_batch(scan, (step, kind, nth), rank)?;
-                    }
+                    self.join(scan, (step, kind, nth), ranks, &mut others)?;
                 }
             }
         }
+    }
+
+    /// Adds those of a window to the batch that are in enough of the other lists.
+    fn join(
+        &mut self,
+        scan: &mut ClassScan<'s>,
+        of: (Step, Kind, usize),
+        ranks: &[[u8; 4]],
+        others: &mut [(ListCursor<'_>, usize)],
+    ) -> Result<(), Cancelled> {
+        let (step, kind, nth) = of;
+        let count = scan.lists(kind).lists[nth].count;
+        let least = match kind {
+            Kind::Symbols => step.overlaps.0,
+            Kind::Pairs => step.n_pairs,
+        };
+        let mut found: Vec<u32> = Vec::new();
+        for &rank in ranks {
+            let rank = u32::from_le_bytes(rank);
+            if is_in_enough(rank, count, least, others) {
+                match self.ties {
+                    TieOrder::Ascending => self.add_to_batch(scan, of, rank)?,
+                    TieOrder::Descending => found.push(rank),
+                }
+            }
+        }
+        let mut backwards = found.into_iter().rev();
+        backwards.try_for_each(|rank| self.add_to_batch(scan, of, rank))
     }
 
     /// Adds those of a window, given with their signatures, to the batch that can rank by these.

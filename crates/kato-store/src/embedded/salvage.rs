@@ -175,10 +175,14 @@ fn write(
         staged.into_iter().map(StagedBatch::new).collect(),
         checkpoint(kb, manifest, report),
     )?;
+    keep_tombstones(&store, manifest)
+}
+
+/// Keeps the tombstones, if there are any, so that what was taken back does not come back.
+fn keep_tombstones(store: &EmbeddedStore, manifest: &Manifest) -> Result<(), StoreError> {
     if manifest.tombstones.is_empty() {
         return Ok(());
     }
-    // What was taken back does not come back.
     let no_names = vec![Vec::new(); manifest.nodes.len()];
     store.bury(manifest.tombstones.clone(), &no_names, store.checkpoint())
 }
