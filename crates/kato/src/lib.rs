@@ -58,7 +58,7 @@ pub use kato_store as store;
 pub use kato_tokenizer as tokenizer;
 
 pub use error::Error;
-pub use kato_advice::ErrorKind;
+pub use kato_advice::{ErrorClass, ErrorKind};
 pub use kato_engine::{Engine, EngineError, Observation, SessionConfig};
 pub use kato_hierarchy::{
     Activation, ActivationOptions, Generation, GenerationOptions, HeadOptions, Hierarchy,
