@@ -1,35 +1,66 @@
-//! Trains on documents that a program makes itself, in place of files.
+//! Trains on documents that are no files: those of an iterator, and those of a source of one's own, which
+//! is shuffled and gone on with like a file.
 //!
 //! Run: `cargo run --release --example own_dataset`
 
 use std::io::{self, Write};
+use std::ops::Range;
 
-use kato::loader::{Format, TextUnit};
 use kato::prelude::*;
+use kato::{Document, Records, SessionEnd};
+
+/// A song, verse by verse; a table of a database would be asked for its rows here.
+#[derive(Debug)]
+struct Song;
+
+impl Records for Song {
+    fn n_records(&self) -> u64 {
+        40
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<Document>> {
+        Ok(range.map(|number| verse(number + 1)).collect())
+    }
+
+    fn fingerprint(&self) -> String {
+        "green bottles, version 1".to_owned()
+    }
+}
+
+fn verse(n: u64) -> Document {
+    let text = format!("{n} green bottles hanging on the wall, {n} green bottles hanging.");
+    Document::new(text).with_id(format!("verse {n}"))
+}
 
 fn main() -> anyhow::Result<()> {
-    // Any reader is a source; its name takes the place of a path, and resuming needs the same bytes
-    // again.
-    let verses: String = (1..=40)
-        .map(|n| format!("{n} green bottles hanging on the wall, {n} green bottles hanging.\n"))
-        .collect();
-    let corpus = StreamingDatasetLoader::builder()
-        .with_reader("verses.txt", io::Cursor::new(verses.into_bytes()))
-        .with_format(Format::Text)
-        .with_text_unit(TextUnit::Line)
-        .with_min_chars(10);
-
-    let folder = tempfile::tempdir()?;
-    let kb = folder.path().join("kb");
-    let report = Training::new(&kb)
-        .with_corpus(corpus)
+    // Anything that iterates over texts; in memory, and asked at once.
+    let (kb, report) = Training::in_memory()
+        .with_documents("verses", (1..=40).map(verse))
         .with_chunk_sizes([4, 3])
-        .run()?;
-
-    let options = GenerationOptions::default().with_max_tokens(12);
-    let generation = kato::open(&kb)?.generate("7 green", &options)?;
+        .run_and_open()?;
     let mut out = io::stdout().lock();
     writeln!(out, "{} verses learned", report.documents_processed)?;
-    writeln!(out, "{}", generation.whole_text)?;
+    let options = GenerationOptions::default().with_max_tokens(12);
+    writeln!(out, "{}", kb.generate("7 green", &options)?.whole_text)?;
+
+    // A source that is read by number has any order, and a run goes on in it at any record.
+    let folder = tempfile::tempdir()?;
+    let train = |most: u64| {
+        let corpus = StreamingDatasetLoader::builder()
+            .with_records("song", Song)
+            .with_order(Order::shuffled(7))
+            .with_max_documents(most);
+        Training::new(folder.path().join("kb"))
+            .with_corpus(corpus)
+            .with_chunk_sizes([4, 3])
+            .run()
+    };
+    assert_eq!(train(15)?.ended, SessionEnd::Limit);
+    let report = train(u64::MAX)?;
+    writeln!(
+        out,
+        "{} more, {} in all",
+        report.session_documents, report.documents_processed
+    )?;
     Ok(())
 }

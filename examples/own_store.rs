@@ -6,9 +6,10 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use kato::Destination;
 use kato::model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use kato::prelude::*;
-use kato::scheduler::{RunConfiguration, train_parallel};
+use kato::scheduler::RunConfiguration;
 use kato::store::contract::{Scan, StagedBatch, SymbolCounts, Totals};
 use kato::store::{MemoryStore, PatternVisitor, StoreError, StoredPattern};
 use serde_json::Value;
@@ -67,11 +68,13 @@ fn main() -> anyhow::Result<()> {
         .with_chunk_sizes([5, 7, 9])
         .build()?;
     let configuration = RunConfiguration::from_learner(&learner).to_json();
-    let store = ReportingStore(MemoryStore::new(&learner.node_names(), configuration));
+    let store = MemoryStore::new(&learner.node_names(), configuration);
+    let store = Arc::new(ReportingStore(store));
     let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());
-    let options = TrainingOptions::default();
-    train_parallel(&mut corpus.build()?, &learner, &store, &options, |_| {})?;
-    let kb = kato::OpenOptions::new().open_store(Arc::new(store))?;
+    let (kb, _) = Training::new(Destination::into_store(store))
+        .with_corpus(corpus)
+        .with_learner(learner)
+        .run_and_open()?;
     let generation = kb.generate("kato-rs learns", &GenerationOptions::default())?;
     writeln!(io::stdout(), "{}", generation.whole_text)?;
     Ok(())

@@ -48,7 +48,7 @@ pub enum LearnOutcome {
 }
 
 /// A pattern that was learned, over an index that may have been damaged.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Unsettled {
     name: PatternName,
     is_new: bool,

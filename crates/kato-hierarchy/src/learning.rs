@@ -97,7 +97,7 @@ impl Hierarchy {
         Ok(Learned {
             levels,
             n_tokens: plan.n_tokens(),
-            dropped: plan.dropped().clone(),
+            dropped: *plan.dropped(),
         })
     }
 

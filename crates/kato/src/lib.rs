@@ -61,7 +61,7 @@ pub use kato_tokenizer as tokenizer;
 
 pub use error::Error;
 pub use index_policy::build_options as index_build_options;
-pub use kato_advice::ErrorKind;
+pub use kato_advice::{ErrorClass, ErrorKind};
 pub use kato_engine::{Engine, EngineError, Observation, SessionConfig};
 pub use kato_hierarchy::{
     Activation, ActivationOptions, Generation, GenerationOptions, HeadOptions, Hierarchy,

@@ -130,7 +130,7 @@ fn every_destination_learns_the_same_and_reports_the_same() {
     assert_eq!(expected.0, 60);
     let into_store = || {
         Training::new(Destination::into_store(
-            store.clone() as Arc<dyn PatternStore>
+            Arc::clone(&store) as Arc<dyn PatternStore>
         ))
     };
     assert_eq!(of(into_store()), expected);

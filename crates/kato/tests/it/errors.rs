@@ -124,7 +124,7 @@ fn what_a_store_or_the_system_says_keeps_its_kind() {
         .with_documents("tale", ["the cat sleeps on the mat"])
         .run_and_open()
         .unwrap();
-    let full = full.engine().store().unwrap().clone();
+    let full = Arc::clone(full.engine().store().unwrap());
     let away = StoreError::from_backend(
         StoreErrorKind::Transient,
         Place::from_address("shelf://attic/3"),
