@@ -42,7 +42,10 @@ fn indexed(place: &Workplace, kb: &str) -> Value {
 #[test]
 fn an_index_that_is_interrupted_at_any_moment_is_written_or_not() {
     let place = Workplace::new(3_000_000);
-    place.undisturbed("corpus.jsonl");
+    let output = place
+        .train("corpus.jsonl", "undisturbed", &["--no-index"])
+        .output();
+    assert_eq!(output.unwrap().status.code(), Some(0));
     let before = place.files("undisturbed");
     copy(&place, "indexed");
     let start = Instant::now();
