@@ -11,7 +11,7 @@ use kato_prediction::disk::{BuildOptions, IndexFileError};
 use kato_store::EmbeddedStore;
 
 use crate::format::crc32;
-use crate::support::{build, engines, events, name, teach};
+use crate::support::{build, engines, events, learning_engines, name, teach};
 
 pub(crate) const TEXTS: [&str; 6] = [
     "the cat sat on the",
@@ -165,7 +165,7 @@ fn a_flipped_bit_in_any_column_changes_no_answer() {
             damaged[at] ^= 0x10;
             // Replaced and not changed, as files of an index are mapped.
             replace(&path, &damaged);
-            let [memory, disk] = engines(&kb);
+            let [memory, disk] = learning_engines(&kb);
             // What was learned before the damage is found stays, pending or not.
             for engine in [&memory, &disk] {
                 for node in engine.nodes() {
@@ -306,7 +306,7 @@ fn where_neither_index_nor_store_can_be_read_every_read_is_an_error_that_names_b
     let mut damaged = fs::read(&names).unwrap();
     damaged[0] ^= 1;
     replace(&names, &damaged);
-    let [_, disk] = engines(&kb);
+    let [_, disk] = learning_engines(&kb);
     wipe_segments(&kb);
     let node = disk.nodes().next().unwrap();
     let name = kato_model::PatternName::of_events(&events(TEXTS[0]));

@@ -16,7 +16,7 @@ use kato_model::PatternName;
 use kato_store::EmbeddedStore;
 
 use crate::damage::{TEXTS, check, index_dir, small, wipe_segments};
-use crate::support::{build, engines, events};
+use crate::support::{build, engines, events, learning_engines};
 
 /// Something that is done to a file while it is mapped.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +112,7 @@ fn whatever_is_done_to_a_column_changes_no_answer() {
     for path in columns(&dir) {
         let whole = fs::read(&path).unwrap();
         for deed in Deed::all(whole.len() as u64) {
-            let pair = engines(&kb);
+            let pair = learning_engines(&kb);
             // Everything is read and compared with its checksums once.
             check(&pair);
             for engine in &pair {

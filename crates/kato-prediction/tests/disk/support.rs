@@ -1,5 +1,6 @@
 //! Knowledge bases for the tests.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -74,6 +75,29 @@ pub(crate) fn engines(dir: &Path) -> [Engine; 2] {
     let options = EngineOptions::default();
     [
         Engine::open(store() as Arc<dyn PatternStore>).unwrap(),
+        Engine::open_indexed(indexed, index.nodes(), index.covered(), options).unwrap(),
+    ]
+}
+
+/// Opens what [`engines`] opens, so that both may learn: the one without an index has a copy of its own, as
+/// only one may write.
+pub(crate) fn learning_engines(dir: &Path) -> [Engine; 2] {
+    let copy = dir.with_extension("copy");
+    drop(fs::remove_dir_all(&copy));
+    fs::create_dir_all(copy.join("segments")).unwrap();
+    for place in ["", "segments"] {
+        for entry in fs::read_dir(dir.join(place)).unwrap().flatten() {
+            if entry.file_type().unwrap().is_file() {
+                fs::copy(entry.path(), copy.join(place).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    let copy = Arc::new(EmbeddedStore::open(&copy).unwrap());
+    let indexed = Arc::new(EmbeddedStore::open(dir).unwrap());
+    let index = kato_prediction::disk::open(&indexed).unwrap().unwrap();
+    let options = EngineOptions::default();
+    [
+        Engine::open(copy as Arc<dyn PatternStore>).unwrap(),
         Engine::open_indexed(indexed, index.nodes(), index.covered(), options).unwrap(),
     ]
 }
