@@ -193,8 +193,10 @@ fn a_failed_commit_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kb");
     create(&path).commit().unwrap();
-    // A store that was opened for reading refuses every commit.
-    let engine = Engine::open(Arc::new(EmbeddedStore::open_read_only(&path).unwrap())).unwrap();
+    let engine = Engine::open(Arc::new(EmbeddedStore::open(&path).unwrap())).unwrap();
+    // Without the directory of its files the store refuses every commit.
+    let (segments, aside) = (path.join("segments"), path.join("aside"));
+    std::fs::rename(&segments, &aside).unwrap();
     teach(&engine, 1);
     let before = all_seen(&engine);
     for _ in 0..2 {
@@ -202,6 +204,10 @@ fn a_failed_commit_loses_nothing() {
         assert_eq!(all_seen(&engine), before);
         assert_eq!(engine.node("node0").unwrap().totals().uncommitted, 4);
     }
+    std::fs::rename(&aside, &segments).unwrap();
+    engine.commit().unwrap();
+    assert_eq!(all_seen(&engine), before);
+    assert_eq!(engine.node("node0").unwrap().totals().uncommitted, 0);
 }
 
 #[test]
