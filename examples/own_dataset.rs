@@ -3,11 +3,17 @@
 //! Run: `cargo run --release --example own_dataset`
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use kato::loader::{Format, TextUnit};
 use kato::prelude::*;
+use kato_examples::{Arguments, Output, run};
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    run(&[], train)
+}
+
+fn train(_: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     // Any reader is a source; its name takes the place of a path, and resuming needs the same bytes
     // again.
     let verses: String = (1..=40)
@@ -28,7 +34,6 @@ fn main() -> anyhow::Result<()> {
 
     let options = GenerationOptions::default().with_max_tokens(12);
     let generation = kato::open(&kb)?.generate("7 green", &options)?;
-    let mut out = io::stdout().lock();
     writeln!(out, "{} verses learned", report.documents_processed)?;
     writeln!(out, "{}", generation.whole_text)?;
     Ok(())
