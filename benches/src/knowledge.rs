@@ -14,6 +14,8 @@ use crate::{sample_text, sized};
 
 /// Share of the documents that are held out.
 const HELD_OUT: f64 = 0.05;
+/// Bytes of text of a trial: of less, no paragraph may be held out.
+const LEAST_BYTES: usize = 100_000;
 
 /// A knowledge base in a folder that goes away with it, and the text that it was trained on.
 #[derive(Debug)]
@@ -38,7 +40,7 @@ impl Knowledge {
     #[must_use]
     pub fn new() -> Self {
         let mut text = sample_text();
-        let n_bytes = sized(text.len() as u64) as usize;
+        let n_bytes = (sized(text.len() as u64) as usize).max(LEAST_BYTES.min(text.len()));
         text.truncate(text.floor_char_boundary(n_bytes));
         let knowledge = Self {
             dir: tempfile::tempdir().expect("a temporary folder"),
