@@ -3,15 +3,29 @@
 //! Run, while nothing else does: `cargo run --release --example analyze_hardware --features
 //! hardware -- /data`
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::process::ExitCode;
 
+use anyhow::Context;
 use kato::hardware::HardwareAnalyzer;
 use kato::hardware::prediction::Workload;
+use kato_examples::{Arguments, Output, run};
 
-fn main() -> anyhow::Result<()> {
-    let directory = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
+fn main() -> ExitCode {
+    run(
+        &[(
+            "[FOLDER]",
+            "the folder whose disk is measured; the current one",
+        )],
+        analyze,
+    )
+}
+
+fn analyze(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let folder = arguments.or(0, ".");
+    std::fs::read_dir(folder).with_context(|| format!("{folder:?} is no folder to measure"))?;
     let profile = HardwareAnalyzer::builder()
-        .with_directory(directory)
+        .with_directory(folder)
         .with_quick(true)
         .build()?
         .analyze_full();
@@ -20,6 +34,6 @@ fn main() -> anyhow::Result<()> {
         .with_chunk_size(8)
         .with_levels(4);
     let prediction = profile.predict(&workload)?;
-    write!(io::stdout(), "{profile}\n{prediction}")?;
+    write!(out, "{profile}\n{prediction}")?;
     Ok(())
 }

@@ -1,28 +1,34 @@
 //! Estimates what a run will store from a look at some of its documents.
 //!
 //! Run: `cargo run --release --example estimate_storage --features estimate -- corpus.jsonl
-//! 1000000`
+//! 100000`
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::Write;
+use std::process::ExitCode;
 
 use kato::estimator::{Calibration, StorageEstimator, Target, TextSampler};
 use kato::prelude::*;
+use kato_examples::{Arguments, Output, run, sources};
 
 /// Documents to look at.
 const LOOK_AT: usize = 1000;
 
-fn main() -> anyhow::Result<()> {
-    let mut arguments = std::env::args().skip(1);
-    let sources = match arguments.next() {
-        Some(source) => vec![PathBuf::from(source)],
-        None => kato_examples::own_text(),
-    };
-    let documents = arguments.next().map_or(Ok(100), |text| text.parse())?;
+fn main() -> ExitCode {
+    let source = "a file, folder or glob; this repository's own text where none is named";
+    run(
+        &[
+            ("[SOURCE]", source),
+            ("[DOCUMENTS]", "the number of documents of the run; 100"),
+        ],
+        estimate,
+    )
+}
 
+fn estimate(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let documents = arguments.parse(1, "100")?;
     // In random order, as the first documents of a corpus are seldom like the others.
     let loader = StreamingDatasetLoader::builder()
-        .with_inputs(sources)
+        .with_inputs(sources(arguments.get(0)))
         .with_order(Order::shuffled(1))
         .build()?;
     // The learner of the run that is planned: its rules decide what a document teaches.
@@ -30,15 +36,19 @@ fn main() -> anyhow::Result<()> {
         .with_chunk_sizes([5, 7, 9])
         .build()?;
     let mut sample = TextSampler::new(&learner)?;
+    let mut looked_at = 0;
     for document in loader.take(LOOK_AT) {
         sample.add(&document?.text)?;
+        looked_at += 1;
     }
+    // An estimate for more than 200 times what was looked at is refused: look at more then.
     let estimate = StorageEstimator::builder()
         .with_calibration(Calibration::from_sample(&sample.finish()?))
-        // However far beyond what was looked at; the intervals say what that is worth.
-        .with_force(true)
         .build()?
         .estimate(Target::samples(documents))?;
-    write!(io::stdout(), "{estimate}")?;
+    writeln!(
+        out,
+        "looked at {looked_at} documents to estimate {documents}\n\n{estimate}"
+    )?;
     Ok(())
 }

@@ -2,20 +2,24 @@
 //!
 //! Run: `cargo run --release --example generate -- "kato-rs learns" kato-kb`
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::process::ExitCode;
 
 use kato::prelude::*;
+use kato_examples::{Arguments, Output, run};
 
-fn main() -> anyhow::Result<()> {
-    let mut arguments = std::env::args().skip(1);
-    let prompt = arguments
-        .next()
-        .unwrap_or_else(|| "kato-rs learns".to_owned());
-    let kb = kato::open(arguments.next().as_deref().unwrap_or("kato-kb"))?;
+fn main() -> ExitCode {
+    let text = ("[TEXT]", "what is continued; \"kato-rs learns\"");
+    run(
+        &[text, ("[KB]", "a knowledge base that was trained; kato-kb")],
+        generate,
+    )
+}
 
+fn generate(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let kb = kato::open(arguments.or(1, "kato-kb"))?;
     let options = GenerationOptions::default().with_max_tokens(60);
-    let generation = kb.generate(prompt.as_str(), &options)?;
-    let mut out = io::stdout().lock();
+    let generation = kb.generate(arguments.or(0, "kato-rs learns"), &options)?;
     writeln!(out, "{}\n", generation.whole_text)?;
     for span in &generation.spans {
         let (level, name) = (span.level, span.prediction.name);

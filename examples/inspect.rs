@@ -3,19 +3,26 @@
 //! Run: `cargo run --release --example inspect -- kato-kb`
 
 use std::cmp::Reverse;
-use std::io::{self, Write};
+use std::io::Write;
+use std::process::ExitCode;
 
 use kato::prelude::*;
+use kato_examples::{Arguments, Output, run};
 
 /// Patterns that are listed of each level.
 const TOP: usize = 5;
 
-fn main() -> anyhow::Result<()> {
-    let path = std::env::args().nth(1);
-    let path = path.as_deref().unwrap_or("kato-kb");
+fn main() -> ExitCode {
+    run(
+        &[("[KB]", "a knowledge base that was trained; kato-kb")],
+        inspect,
+    )
+}
+
+fn inspect(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let path = arguments.or(0, "kato-kb");
     let store = EmbeddedStore::open_read_only(path.as_ref())?;
     let kb = kato::open(path)?;
-    let mut out = io::stdout().lock();
     for (level, node) in store.nodes().iter().enumerate() {
         let patterns = store.scan_frequencies(level)?;
         let mut patterns = patterns.collect::<Result<Vec<_>, _>>()?;
@@ -23,13 +30,7 @@ fn main() -> anyhow::Result<()> {
         patterns.sort_by_key(|&(name, frequency)| (Reverse(frequency), name));
         writeln!(out, "{node}: {} patterns", patterns.len())?;
         for (name, frequency) in patterns.iter().take(TOP) {
-            let tokens = kb
-                .unravel(level, name)?
-                .tokens()
-                .collect::<Vec<_>>()
-                .concat();
-            // The sign that GPT-2 writes for a blank.
-            writeln!(out, "  {frequency} × {:?}", tokens.replace('Ġ', " "))?;
+            writeln!(out, "  {frequency} × {:?}", kb.unravel(level, name)?.text)?;
         }
     }
     Ok(())

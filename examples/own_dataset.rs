@@ -5,9 +5,11 @@
 
 use std::io::{self, Write};
 use std::ops::Range;
+use std::process::ExitCode;
 
 use kato::prelude::*;
 use kato::{Document, Records, SessionEnd};
+use kato_examples::{Arguments, Output, run};
 
 /// A song, verse by verse; a table of a database would be asked for its rows here.
 #[derive(Debug)]
@@ -32,20 +34,23 @@ fn verse(n: u64) -> Document {
     Document::new(text).with_id(format!("verse {n}"))
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    run(&[], train)
+}
+
+fn train(_: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     // Anything that iterates over texts; in memory, and asked at once.
     let (kb, report) = Training::in_memory()
         .with_documents("verses", (1..=40).map(verse))
         .with_chunk_sizes([4, 3])
         .run_and_open()?;
-    let mut out = io::stdout().lock();
     writeln!(out, "{} verses learned", report.documents_processed)?;
     let options = GenerationOptions::default().with_max_tokens(12);
     writeln!(out, "{}", kb.generate("7 green", &options)?.whole_text)?;
 
     // A source that is read by number has any order, and a run goes on in it at any record.
     let folder = tempfile::tempdir()?;
-    let train = |most: u64| {
+    let up_to = |most: u64| {
         let corpus = StreamingDatasetLoader::builder()
             .with_records("song", Song)
             .with_order(Order::shuffled(7))
@@ -55,8 +60,8 @@ fn main() -> anyhow::Result<()> {
             .with_chunk_sizes([4, 3])
             .run()
     };
-    assert_eq!(train(15)?.ended, SessionEnd::Limit);
-    let report = train(u64::MAX)?;
+    assert_eq!(up_to(15)?.ended, SessionEnd::Limit);
+    let report = up_to(u64::MAX)?;
     writeln!(
         out,
         "{} more, {} in all",

@@ -2,32 +2,33 @@
 //!
 //! Run: `cargo run --release --example predict -- "Everything that" kato-kb`
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::process::ExitCode;
 
 use kato::prelude::*;
+use kato_examples::{Arguments, Output, run};
 
-fn main() -> anyhow::Result<()> {
-    let mut arguments = std::env::args().skip(1);
-    let text = arguments
-        .next()
-        .unwrap_or_else(|| "Everything that".to_owned());
-    let kb = kato::open(arguments.next().as_deref().unwrap_or("kato-kb"))?;
+fn main() -> ExitCode {
+    let text = ("[TEXT]", "what is observed; \"Everything that\"");
+    run(
+        &[text, ("[KB]", "a knowledge base that was trained; kato-kb")],
+        predict,
+    )
+}
 
-    let activation = kb.activate(text.as_str(), &ActivationOptions::default())?;
-    let mut out = io::stdout().lock();
+fn predict(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let text = arguments.or(0, "Everything that");
+    let kb = kato::open(arguments.or(1, "kato-kb"))?;
+    let activation = kb.activate(text, &ActivationOptions::default())?;
     for level in &activation.levels {
         writeln!(out, "{}: {} events observed", level.node, level.state.len())?;
         for prediction in level.ranked().iter().take(3) {
             // What is still to come of the pattern, down to its tokens.
-            let future = kb.unravel_events(level.level, &prediction.future)?;
-            let future = future.tokens().collect::<Vec<_>>().concat();
+            let future = kb.unravel_events(level.level, &prediction.future)?.text;
             writeln!(
                 out,
-                "  {} similarity {:.2}, learned {} times, next {:?}",
-                prediction.name,
-                prediction.similarity,
-                prediction.frequency,
-                future.replace('Ġ', " ")
+                "  {} similarity {:.2}, learned {} times, next {future:?}",
+                prediction.name, prediction.similarity, prediction.frequency
             )?;
         }
     }

@@ -2,25 +2,36 @@
 //!
 //! Run: `cargo run --release --example profile --features profile -- corpus.jsonl profile.html`
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::Write;
+use std::process::ExitCode;
 
 use kato::prelude::*;
 use kato::probe::Probe;
 use kato::profiler::ProfilingEngine;
 use kato::scheduler::stages::STAGES;
+use kato_examples::{Arguments, Output, made_text, run};
 
-fn main() -> anyhow::Result<()> {
-    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
-    let sources = match arguments.next() {
-        Some(source) => vec![source],
-        None => kato_examples::own_text(),
-    };
-    let page = arguments
-        .next()
-        .unwrap_or_else(|| PathBuf::from("profile.html"));
+/// Text that is made where none is named: enough for some seconds, as a verdict needs.
+const MADE_BYTES: u64 = 20_000_000;
+
+fn main() -> ExitCode {
+    let source = "a file, folder or glob, of some megabytes; else text that is made";
+    run(
+        &[
+            ("[SOURCE]", source),
+            ("[PAGE]", "where the charts go; profile.html"),
+        ],
+        profile,
+    )
+}
+
+fn profile(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let page = arguments.or(1, "profile.html");
     let folder = tempfile::tempdir()?;
-
+    let source = match arguments.get(0) {
+        Some(source) => source.into(),
+        None => made_text(folder.path(), MADE_BYTES)?,
+    };
     // The run's threads mark what they are doing; the profile looks at the marks and at the
     // machine.
     let probe = Probe::on(STAGES);
@@ -33,7 +44,7 @@ fn main() -> anyhow::Result<()> {
     let mut options = TrainingOptions::default();
     options.probe = probe.clone();
     let corpus = StreamingDatasetLoader::builder()
-        .with_inputs(sources)
+        .with_input(source)
         .with_probe(probe);
     let report = Training::new(folder.path().join("kb"))
         .with_corpus(corpus)
@@ -44,10 +55,8 @@ fn main() -> anyhow::Result<()> {
         .add(report.session_documents, report.tokens);
     let summary = profile.stop();
 
-    summary.export_html(&page)?;
-    let mut out = io::stdout().lock();
+    summary.export_html(page)?;
     let (headline, advice) = (summary.verdict.headline(), &summary.verdict.advice);
-    writeln!(out, "{headline}\n{advice}")?;
-    writeln!(out, "Charts: {}", page.display())?;
+    writeln!(out, "{headline}\n{advice}\nCharts: {page}")?;
     Ok(())
 }

@@ -1,23 +1,36 @@
-//! Stops a training in the middle, goes on, and compares the result with that of an undisturbed
-//! one.
+//! Stops a training in the middle, more than once, goes on each time, and compares the result with that of
+//! an undisturbed one.
 //!
-//! Run: `cargo run --release --example resume`
+//! Run: `cargo run --release --example resume -- corpus.jsonl`
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
 
 use kato::prelude::*;
+use kato_examples::{Arguments, Output, made_text, run};
+
+/// A stop ends the reading; what threads have in hand is learned before. Small batches keep that small.
+const BATCH_BYTES: usize = 16 << 10;
+/// Documents of a session after which it stops itself.
+const STOP_AFTER: u64 = 200;
+
+fn main() -> ExitCode {
+    let source = "a file, folder or glob, of a thousand documents; else text that is made";
+    run(&[("[SOURCE]", source)], resume)
+}
 
 /// Trains into a directory, and stops itself after some documents.
-fn train(kb: &Path, stop_after: u64) -> Result<TrainingReport, Error> {
-    let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());
+fn train(source: &Path, kb: &Path, stop_after: u64) -> Result<TrainingReport, Error> {
     let stop = StopSignal::default();
     let switch = stop.clone();
     let mut options = TrainingOptions::default();
+    options.batch_bytes = BATCH_BYTES;
     // Looked at after every document, not ten times a second.
-    options.progress_interval = std::time::Duration::ZERO;
+    options.progress_interval = Duration::ZERO;
     Training::new(kb)
-        .with_corpus(corpus)
+        .with_source(source)
         .with_options(options)
         .with_stop(stop)
         .on_event(move |event| match event {
@@ -29,39 +42,39 @@ fn train(kb: &Path, stop_after: u64) -> Result<TrainingReport, Error> {
         .run()
 }
 
-/// Patterns and how often they were learned, of every level.
-fn knowledge(kb: &Path) -> Result<Vec<Vec<(String, u64)>>, Error> {
+/// Writes every level's patterns down, in the order of their names.
+fn knowledge(kb: &Path) -> anyhow::Result<Vec<Vec<u8>>> {
     let store = EmbeddedStore::open_read_only(kb)?;
-    (0..store.nodes().len())
-        .map(|level| {
-            let patterns = store.scan_frequencies(level)?;
-            patterns
-                .map(|pattern| {
-                    let (name, frequency) = pattern?;
-                    Ok((name.to_string(), frequency))
-                })
-                .collect()
-        })
-        .collect()
+    let export = |node: &String| {
+        let mut lines = Vec::new();
+        kato::store::KnowledgeBase::new(&store, node)?.export(&mut lines)?;
+        Ok(lines)
+    };
+    store.nodes().iter().map(export).collect()
 }
 
-fn main() -> anyhow::Result<()> {
+fn resume(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
+    let source = match arguments.get(0) {
+        Some(source) => source.into(),
+        None => made_text(folder.path(), 2_000_000)?,
+    };
     let (stopped, undisturbed) = (folder.path().join("a"), folder.path().join("b"));
-    let mut out = io::stdout().lock();
-
     let mut sessions = 0;
     loop {
-        let report = train(&stopped, 3)?;
+        let report = train(&source, &stopped, STOP_AFTER)?;
         sessions += 1;
         let done = report.documents_processed;
-        writeln!(out, "session {sessions}: {done} documents so far")?;
         if report.complete {
+            writeln!(out, "session {sessions}: complete, {done} documents")?;
             break;
         }
+        writeln!(out, "session {sessions}: stopped, {done} documents so far")?;
     }
-    train(&undisturbed, u64::MAX)?;
-    anyhow::ensure!(knowledge(&stopped)? == knowledge(&undisturbed)?);
-    writeln!(out, "the same knowledge as without stopping")?;
+    anyhow::ensure!(sessions > 2, "it needs a larger source to stop twice");
+    train(&source, &undisturbed, u64::MAX)?;
+    let is_same = knowledge(&stopped)? == knowledge(&undisturbed)?;
+    anyhow::ensure!(is_same, "the knowledge differs");
+    writeln!(out, "the same knowledge as without stopping, byte for byte")?;
     Ok(())
 }

@@ -2,28 +2,36 @@
 //!
 //! Run: `cargo run --release --example serve --features server -- ./knowledge 127.0.0.1:8000`
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::process::ExitCode;
 
 use kato::server::Server;
 use kato::service::{Service, ServiceOptions};
+use kato_examples::{Arguments, Output, run};
 
-fn main() -> anyhow::Result<()> {
-    let mut arguments = std::env::args().skip(1);
-    let dir = arguments.next().unwrap_or_else(|| "knowledge".to_owned());
-    let addr = arguments
-        .next()
-        .unwrap_or_else(|| "127.0.0.1:8000".to_owned());
-    let service = Service::open(Path::new(&dir), ServiceOptions::default())?;
+fn main() -> ExitCode {
+    let folder = ("[FOLDER]", "where the knowledge is and stays; knowledge");
+    run(
+        &[
+            folder,
+            ("[ADDRESS]", "an address and a port; 127.0.0.1:8000"),
+        ],
+        serve,
+    )
+}
+
+fn serve(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let addr: SocketAddr = arguments.parse(1, "127.0.0.1:8000")?;
+    let folder = Path::new(arguments.or(0, "knowledge"));
+    let service = Service::open(folder, ServiceOptions::default())?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?
         .block_on(async {
-            let server = Server::builder(service)
-                .with_addr(addr.parse()?)
-                .bind()
-                .await?;
-            writeln!(io::stdout(), "listening on http://{}", server.local_addr())?;
+            let server = Server::builder(service).with_addr(addr).bind().await?;
+            writeln!(out, "listening on http://{}", server.local_addr())?;
             let stop = async {
                 // Without signals nobody can ask it to stop, and it serves on.
                 if tokio::signal::ctrl_c().await.is_err() {

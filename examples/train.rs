@@ -5,28 +5,33 @@
 //! cargo run --release --example train -- corpus.jsonl my-kb    # your own
 //! ```
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::Write;
+use std::process::ExitCode;
 
 use kato::{StreamingDatasetLoader, Training};
+use kato_examples::{Arguments, Output, run, sources};
 
-fn main() -> anyhow::Result<()> {
-    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
-    let sources = match arguments.next() {
-        Some(source) => vec![source],
-        None => kato_examples::own_text(),
-    };
-    let kb = arguments.next().unwrap_or_else(|| PathBuf::from("kato-kb"));
+fn main() -> ExitCode {
+    let source = "a file, folder or glob; this repository's own text where none is named";
+    run(
+        &[
+            ("[SOURCE]", source),
+            ("[KB]", "the knowledge base, a folder; kato-kb"),
+        ],
+        train,
+    )
+}
 
-    let corpus = StreamingDatasetLoader::builder().with_inputs(sources);
-    let report = Training::new(&kb)
+fn train(arguments: &Arguments, out: &mut Output) -> anyhow::Result<()> {
+    let kb = arguments.or(1, "kato-kb");
+    let corpus = StreamingDatasetLoader::builder().with_inputs(sources(arguments.get(0)));
+    let report = Training::new(kb)
         .with_corpus(corpus)
         // Phrases of five tokens, seven phrases, nine of those.
         .with_chunk_sizes([5, 7, 9])
         .with_progress()
         .run()?;
 
-    let mut out = io::stdout().lock();
     writeln!(
         out,
         "{} documents, {} tokens, {:.1} s, {:.0} tokens/s",
@@ -40,10 +45,10 @@ fn main() -> anyhow::Result<()> {
             "{node}: {calls} chunks learned, {patterns} different ones"
         )?;
     }
-    writeln!(out, "\nThe knowledge is in {}. Ask it:", kb.display())?;
+    writeln!(out, "\nThe knowledge is in {kb}. Ask it:")?;
     writeln!(
         out,
-        "  cargo run --release --example predict -- \"Everything that\""
+        "  cargo run --release -p kato-examples --example predict -- \"Everything that\" {kb:?}"
     )?;
     Ok(())
 }

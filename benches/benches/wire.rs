@@ -1,5 +1,6 @@
 //! What the wire costs: typical bodies to JSON and back, and whole round trips to a server in this
-//! process.
+//! process. The limit of JSON is reading it without making anything of it, that of a round trip `health`,
+//! the emptiest one.
 
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use kato_protocol::{Observation, Prediction};
 use kato_server::Server;
 use kato_service::{Service, ServiceOptions};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -61,6 +62,10 @@ fn both_ways<T: Serialize + DeserializeOwned>(c: &mut Criterion, name: &str, val
     group.bench_function(format!("decode {name}"), |b| {
         b.iter(|| serde_json::from_slice::<T>(black_box(&text)).expect("JSON"));
     });
+    // Reading every character, and making nothing of it.
+    group.bench_function(format!("limit: check {name}"), |b| {
+        b.iter(|| serde_json::from_slice::<IgnoredAny>(black_box(&text)).expect("JSON"));
+    });
     group.finish();
 }
 
@@ -76,6 +81,9 @@ fn wire(c: &mut Criterion) {
             serde_json::from_str::<PredictionsAnswer<Prediction, FuturePotential>>(black_box(&text))
                 .expect("JSON")
         });
+    });
+    group.bench_function("limit: check 100 predictions", |b| {
+        b.iter(|| serde_json::from_str::<IgnoredAny>(black_box(&text)).expect("JSON"));
     });
     group.finish();
 }
@@ -93,7 +101,7 @@ fn round_trips(c: &mut Criterion) {
     let client = KatoClient::builder(url, session).build().expect("a URL");
 
     let mut group = c.benchmark_group("round trip");
-    group.bench_function("health", |b| {
+    group.bench_function("limit: health", |b| {
         b.iter(|| runtime.block_on(client.health()).expect("healthy"));
     });
     group.throughput(Throughput::Elements(1));

@@ -5,12 +5,16 @@
 
 mod corpus;
 mod glove;
+mod knowledge;
 mod memory;
 mod patterns;
 mod text;
+mod trial;
 
-pub use corpus::json_lines;
+pub use corpus::{MadeText, json_lines, texts};
 pub use glove::write_glove;
+pub use knowledge::Knowledge;
 pub use memory::peak_resident_bytes;
 pub use patterns::{N_SYMBOLS, RandomPatterns};
 pub use text::sample_text;
+pub use trial::sized;

@@ -1,8 +1,9 @@
-//! Patterns without text: chunks of random tokens under names made from numbers, so that only the
-//! store works.
+//! Patterns without text: chunks of random tokens under their names.
 
+use std::fmt;
 use std::sync::Arc;
 
+use kato_model::naming::{LiteralTable, NameScratch, name_of_ids};
 use kato_model::{LearnBatch, PatternName, SymbolTable};
 use kato_tokenizer::gpt2;
 
@@ -13,21 +14,36 @@ pub const N_SYMBOLS: usize = 5;
 const REPEAT_EVERY: u64 = 10;
 
 /// Stream of learn calls at one node, the same in every run.
-#[derive(Debug)]
 pub struct RandomPatterns {
     vocabulary: Arc<SymbolTable>,
+    literals: LiteralTable,
+    scratch: NameScratch,
     /// Number of the next call.
     next: u64,
+    /// Names that were handed out.
+    asked: u64,
+}
+
+impl fmt::Debug for RandomPatterns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RandomPatterns")
+            .field("next", &self.next)
+            .field("asked", &self.asked)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for RandomPatterns {
     fn default() -> Self {
         let tokenizer = gpt2();
         let vocabulary = kato_tokenizer::Tokenizer::vocabulary(&tokenizer);
-        let tokens = (0..vocabulary.len() as u32).map(|id| vocabulary.get(id).unwrap_or(""));
+        let tokens = || (0..vocabulary.len() as u32).map(|id| vocabulary.get(id).unwrap_or(""));
         Self {
-            vocabulary: Arc::new(tokens.collect()),
+            vocabulary: Arc::new(tokens().collect()),
+            literals: LiteralTable::new(tokens()),
+            scratch: NameScratch::default(),
             next: 0,
+            asked: 0,
         }
     }
 }
@@ -38,24 +54,36 @@ impl RandomPatterns {
     pub fn batch(&mut self, n_calls: u64) -> LearnBatch {
         let mut batch = LearnBatch::with_vocabulary(1, Arc::clone(&self.vocabulary));
         for call in self.next..self.next + n_calls {
-            let pattern = pattern_of(call);
-            let tokens: [u32; N_SYMBOLS] = std::array::from_fn(|idx| {
-                // A function of the pattern, not of the call, so that a repeat has the same tokens.
-                // The remainder fits, as the vocabulary is numbered by 32 bits.
-                (mix(pattern, idx as u64) % self.vocabulary.len() as u64) as u32
-            });
-            batch.learn_tokens(name_of(pattern), &tokens);
+            let tokens = self.tokens_of(pattern_of(call));
+            let name = self.name_of(&tokens);
+            batch.learn_tokens(name, &tokens);
         }
         self.next += n_calls;
         batch
     }
 
-    /// Returns names of learned patterns, in random order.
+    /// Returns names of learned patterns, in random order, others in every call.
     #[must_use]
-    pub fn names(&self, n_names: u64) -> Vec<PatternName> {
-        (0..n_names)
-            .map(|idx| name_of(pattern_of(mix(idx, 77) % self.next.max(1))))
+    pub fn names(&mut self, n_names: u64) -> Vec<PatternName> {
+        let drawn = self.asked..self.asked + n_names;
+        self.asked = drawn.end;
+        drawn
+            .map(|idx| {
+                let tokens = self.tokens_of(pattern_of(mix(idx, 77) % self.next.max(1)));
+                self.name_of(&tokens)
+            })
             .collect()
+    }
+
+    /// Returns a pattern's tokens: a function of the pattern, not of the call, so that a repeat has the
+    /// same ones.
+    fn tokens_of(&self, pattern: u64) -> [u32; N_SYMBOLS] {
+        // The remainder fits, as the vocabulary is numbered by 32 bits.
+        std::array::from_fn(|idx| (mix(pattern, idx as u64) % self.vocabulary.len() as u64) as u32)
+    }
+
+    fn name_of(&mut self, tokens: &[u32]) -> PatternName {
+        name_of_ids(&self.literals, tokens, &mut self.scratch).expect("tokens of the vocabulary")
     }
 }
 
@@ -69,16 +97,6 @@ fn pattern_of(call: u64) -> u64 {
         },
         _ => call,
     }
-}
-
-/// Returns a name that stands for a SHA-1: as evenly spread, without its cost.
-fn name_of(pattern: u64) -> PatternName {
-    let mut bytes = [0; PatternName::BYTES];
-    // From 1000 on, because the tokens come from the same pattern and the first numbers.
-    for (part, word) in bytes.chunks_mut(size_of::<u64>()).zip(1000..) {
-        part.copy_from_slice(&mix(pattern, word).to_be_bytes()[..part.len()]);
-    }
-    PatternName::from_bytes(bytes)
 }
 
 /// Hashes two numbers to one: the finalizer of SplitMix64.
@@ -103,11 +121,9 @@ mod tests {
         assert!((18_000..=18_001).contains(&node.len()), "{}", node.len());
         let learned: std::collections::HashSet<_> =
             node.patterns().map(|pattern| pattern.name).collect();
-        assert!(
-            patterns
-                .names(1_000)
-                .iter()
-                .all(|name| learned.contains(name))
-        );
+        let (first, second) = (patterns.names(1_000), patterns.names(1_000));
+        assert_ne!(first, second);
+        let mut asked = first.iter().chain(&second);
+        assert!(asked.all(|name| learned.contains(name)));
     }
 }

@@ -1,10 +1,8 @@
-//! What the examples share: the text that they learn where none is named.
+//! What the examples share: their arguments, the text that they learn where none is named, and how
+//! they end.
 
-use std::path::PathBuf;
+mod arguments;
+mod text;
 
-/// Returns this repository's own text: its README and its guides.
-#[must_use]
-pub fn own_text() -> Vec<PathBuf> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    vec![root.join("README.md"), root.join("docs")]
-}
+pub use arguments::{Arguments, Output, Places, run};
+pub use text::{made_text, own_text, sources};
