@@ -45,6 +45,7 @@ impl Work<'_> {
             time,
             unique_id: Some(format!("obs-{:024x}{:08x}", self.request, time)),
             auto_learned_pattern: learned.filter(|name| !name.is_empty()),
+            vector_search: None,
         })
     }
 
