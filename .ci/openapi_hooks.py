@@ -73,9 +73,12 @@ def is_of_kato(failure, case, response):
         case RejectedPositiveData() if response.status_code == 400:
             return (
                 (path == f"{SESSION}/learn" and "Cannot learn from empty STM" in response.text)
-                or (path == f"{SESSION}/config" and has_whole_float(case.body))
+                or (path in ("/sessions", f"{SESSION}/config") and has_whole_float(case.body))
                 or (path.startswith(f"{SESSION}/observe") and "VectorDimensionError" in response.text)
             )
+        case RejectedPositiveData() if response.status_code == 409:
+            # It depends on what was retired before.
+            return "RETIRED_PATTERN" in response.text
         case AllowHeaderMismatch():
             return path in (SESSION, f"{SESSION}/config") and failure.allow_header == "GET"
         case UnsupportedMethodResponse():

@@ -79,8 +79,13 @@ pub struct Prediction {
     /// The symbols of every observed event that do not occur in the present.
     #[serde(deserialize_with = "events")]
     pub extras: Vec<Vec<String>>,
-    /// Symbols that match only approximately, each with the expected symbol and the similarity.
+    /// Up to 4.x the symbols that match only approximately, each with the expected symbol and the
+    /// similarity; from 5.x on the texts of all symbols that are missing, extra or match only
+    /// approximately.
     pub anomalies: Vec<Value>,
+    /// Symbols that match only approximately, each with the expected symbol and the similarity (5.x
+    /// and later).
+    pub fuzzy_matches: Vec<Value>,
     /// Events of the whole pattern.
     #[serde(alias = "pattern_data", deserialize_with = "events")]
     pub sequence: Vec<Vec<String>>,

@@ -5,6 +5,7 @@ mod batch;
 #[cfg(test)]
 mod faults;
 mod indexes;
+mod kept;
 mod maintain;
 mod next;
 mod nodes;

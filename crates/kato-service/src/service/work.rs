@@ -4,14 +4,13 @@ use std::time::Instant;
 
 use kato_engine::session::Percept;
 use kato_engine::{EngineError, Observation, Sequence, SessionConfig};
-use kato_model::{Event, PatternName};
+use kato_model::Event;
 use kato_prediction::{Cancel, Predictions};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::Service;
 use super::operate::{BeginResult, Form, IdempotentRequest, OperationOutcome};
+use super::{Service, kept};
 use crate::answer::{Cognition, FinalizeAnswer, LearnAnswer, ObserveOutcome, SequenceAnswer};
 use crate::journal::{Entry, StoredAnswer};
 use crate::keys::digest;
@@ -40,8 +39,8 @@ impl Service {
             outlives_session: false,
         });
         let form = Form {
-            store: &kept_observation,
-            read: &read_observation,
+            store: &kept::observation,
+            read: &kept::read_observation,
         };
         let receipt = self.operate_as(
             id,
@@ -127,7 +126,7 @@ impl Service {
     pub fn learn(&self, id: &str, key: Option<&str>) -> Result<Receipt<LearnAnswer>, ServiceError> {
         let form = Form {
             store: &StoredAnswer::whole,
-            read: &read_learn_answer,
+            read: &kept::read_learn,
         };
         self.operate_as(
             id,
@@ -343,69 +342,6 @@ impl Service {
         let loaded = entry.activate(&mut body, self.shared.source_for(&entry.node))?;
         Ok(look(loaded, &entry))
     }
-}
-
-/// An answer to an observation as it is kept, where it has no search for vectors.
-#[derive(Serialize, Deserialize)]
-struct KeptObservation {
-    node_id: String,
-    unique_id: String,
-    observed: KeptObserved,
-}
-
-#[derive(Serialize, Deserialize)]
-struct KeptObserved {
-    stm_length: usize,
-    time: u64,
-    auto_learned: Option<PatternName>,
-}
-
-/// Makes the form in which an answer to an observation is kept.
-fn kept_observation(outcome: &ObserveOutcome) -> StoredAnswer {
-    let observed = &outcome.observed;
-    if observed.vector_search.is_some() {
-        // As JSON, in which a part may be left out.
-        let json = serde_json::to_string(outcome).expect("an answer is plain data");
-        return StoredAnswer::packed(&json);
-    }
-    StoredAnswer::whole(&KeptObservation {
-        node_id: outcome.node_id.clone(),
-        unique_id: outcome.unique_id.clone(),
-        observed: KeptObserved {
-            stm_length: observed.stm_length,
-            time: observed.time,
-            auto_learned: observed.auto_learned,
-        },
-    })
-}
-
-/// Reads a kept answer to an observation.
-fn read_observation(answer: StoredAnswer) -> Result<ObserveOutcome, ServiceError> {
-    let outcome = match answer {
-        StoredAnswer::Whole(bytes) => {
-            let kept: KeptObservation = StoredAnswer::read(&bytes)?;
-            serde_json::to_value(kept).and_then(serde_json::from_value)
-        }
-        StoredAnswer::Packed(bytes) => {
-            let json: String = StoredAnswer::read(&bytes)?;
-            serde_json::from_str(&json)
-        }
-    };
-    outcome.map_err(|error| ServiceError::corrupt("read a kept answer", error))
-}
-
-/// Reads the kept answer to a learn.
-fn read_learn_answer(answer: StoredAnswer) -> Result<LearnAnswer, ServiceError> {
-    let (StoredAnswer::Whole(bytes) | StoredAnswer::Packed(bytes)) = answer;
-    StoredAnswer::read(&bytes).or_else(|error| {
-        // Journals of before have no number of events.
-        let (node_id, outcome) = StoredAnswer::read(&bytes).map_err(|_| error)?;
-        Ok(LearnAnswer {
-            node_id,
-            outcome,
-            events: 0,
-        })
-    })
 }
 
 /// Makes the key of a request without a body.

@@ -81,13 +81,30 @@ fn set_settings(properties: &mut Map<String, Value>, generation: KatoGeneration)
         properties["filter_pipeline"] = json!({"type": "array", "items": filters});
     }
     if generation.checks_all_settings() {
-        let share = || json!({"type": ["number", "null"], "minimum": 0, "maximum": 1});
-        for name in [
-            "fuzzy_token_threshold",
-            "jaccard_threshold",
-            "minhash_threshold",
+        // `null` stands for the default of what KATO does not name when it refuses it.
+        let number = |min: f64, max: f64| json!({"type": ["number", "null"], "minimum": min, "maximum": max});
+        let integer = |min: u64, max: u64| json!({"type": ["integer", "null"], "minimum": min, "maximum": max});
+        let most = u64::MAX;
+        for (name, range) in [
+            ("fuzzy_token_threshold", number(0.0, 1.0)),
+            ("length_min_ratio", number(0.0, 1.0)),
+            ("length_max_ratio", number(1.0, f64::MAX)),
+            ("jaccard_threshold", number(0.0, 1.0)),
+            ("jaccard_min_overlap", integer(1, most)),
+            ("minhash_threshold", number(0.0, 1.0)),
+            ("minhash_bands", integer(1, 100)),
+            ("minhash_rows", integer(1, 20)),
+            ("minhash_num_hashes", integer(10, 256)),
+            ("bloom_false_positive_rate", number(0.0001, 0.1)),
+            ("max_candidates_per_stage", integer(100, most)),
+            (
+                "enable_filter_metrics",
+                json!({"type": ["boolean", "null"]}),
+            ),
         ] {
-            properties[name] = share();
+            if let Some(setting) = properties.get_mut(name) {
+                *setting = range;
+            }
         }
     }
 }
