@@ -184,8 +184,9 @@ pub fn open_head(kb: impl AsRef<Path>, options: HeadOptions) -> Result<TextHead,
 /// As [`open`].
 pub fn head_of(store: Arc<EmbeddedStore>, options: HeadOptions) -> Result<TextHead, Error> {
     let (run, tokenizer) = training_of(&*store)?;
-    let head = crate::counted_head::head_of(&store, &*tokenizer, &options)?;
-    if options.experts.contains(&Expert::Outside) {
+    let asks_outside = options.experts.contains(&Expert::Outside);
+    let head = crate::counted_head::head_of(&store, &*tokenizer, options)?;
+    if asks_outside {
         return Ok(from_embedded_store(store)?.with_head(head));
     }
     Ok(TextHead::from_head(head, store, tokenizer, run.learner)?)
