@@ -1,7 +1,7 @@
 //! Columns as files of a directory: written block by block, published whole, and mapped.
 //!
 //! A directory is written under the name [`BUILDING`] beside those that are in use, by whoever holds the
-//! [lock](lock). When all of it has reached the disk it is [published](publish): it gets its name in one
+//! [`lock`]. When all of it has reached the disk it is [published](publish): it gets its name in one
 //! step. What was cut off before leaves only [`BUILDING`], which the next writer removes.
 //!
 //! ```

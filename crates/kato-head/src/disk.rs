@@ -19,7 +19,7 @@
 //!
 //! Counts are known by the digest of what was counted. What is committed later is counted on top of them, if it is
 //! little; after a merge they are those of something else, and nobody finds them. Damage is found by the checksums, of a block of 4 KiB when it is first read,
-//! and is never believed: [`Head::read_checked`] drops the answer. The bytes are described in
+//! and is never believed: [`Head::read_checked`](crate::Head::read_checked) drops the answer. The bytes are described in
 //! [docs/file-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/file-format.md#the-heads-counts).
 
 mod build;

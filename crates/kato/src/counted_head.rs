@@ -17,7 +17,7 @@ const MANY: u64 = 1_000_000;
 pub(crate) fn head_of(
     store: &EmbeddedStore,
     tokenizer: &dyn Tokenizer,
-    options: &HeadOptions,
+    options: HeadOptions,
 ) -> Result<Head, Error> {
     let vocabulary = tokenizer.vocabulary();
     let open = || {
@@ -40,6 +40,6 @@ pub(crate) fn head_of(
         return Ok(head);
     }
     let tokens = vocabulary.iter().map(|(_, token)| token);
-    let head = Head::from_store_with_vocabulary(store, tokens, options.clone());
+    let head = Head::from_store_with_vocabulary(store, tokens, options);
     Ok(head.map_err(kato_hierarchy::HierarchyError::from)?)
 }

@@ -274,8 +274,9 @@ impl OpenOptions {
         options: HeadOptions,
     ) -> Result<TextHead, Error> {
         let (run, tokenizer) = training_of(&*store)?;
-        let head = crate::counted_head::head_of(&store, &*tokenizer, &options)?;
-        if options.experts.contains(&Expert::Outside) {
+        let asks_outside = options.experts.contains(&Expert::Outside);
+        let head = crate::counted_head::head_of(&store, &*tokenizer, options)?;
+        if asks_outside {
             return Ok(self.open_embedded(store)?.with_head(head));
         }
         Ok(TextHead::from_head(head, store, tokenizer, run.learner)?)

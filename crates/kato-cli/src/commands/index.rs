@@ -67,9 +67,9 @@ fn run(args: &Args) -> Result<()> {
         .with_checked_units(true)
         .with_cancel(cancel.clone());
     let built = kato_prediction::disk::build(&store, &options);
-    let head = built.and_then(|built| {
+    let head = built.map(|built| {
         spinner.set_message(format!("counting the n-grams of {}", args.kb.dir.display()));
-        Ok((built, write_head(&store, sort_bytes, cancel)))
+        (built, write_head(&store, sort_bytes, cancel))
     });
     spinner.finish_and_clear();
     let (built, head) = head?;
