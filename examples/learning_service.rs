@@ -57,21 +57,16 @@ async fn main() -> anyhow::Result<()> {
         .route("/ask", post(ask));
     let routes = routes.route("/heart", get(heart)).with_state(kb.clone());
     let listener = tokio::net::TcpListener::bind(addr).await?;
-    writeln!(
-        io::stdout(),
-        "listening on http://{}",
-        listener.local_addr()?
-    )?;
+    let addr = listener.local_addr()?;
+    writeln!(io::stdout(), "listening on http://{addr}")?;
     let committed = kb.clone();
     let commits = tokio::spawn(async move {
         loop {
             tokio::time::sleep(Duration::from_secs(1)).await;
             let kb = committed.clone();
             if let Err((_, error)) = beside(move || kb.commit()).await {
-                drop(writeln!(
-                    io::stderr(),
-                    "not committed, trying again: {error}"
-                ));
+                let told = writeln!(io::stderr(), "not committed yet: {error}");
+                drop(told);
             }
         }
     });

@@ -3,14 +3,12 @@
 //! Run: `cargo run --release --example own_backend`
 
 use std::io::{self, Write};
-use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kato::HierarchicalConceptLearner as Learner;
 use kato::learner::{LearnError, LearnScratch, TextDocument};
 use kato::prelude::*;
-use kato::scheduler::activity::Activity;
-use kato::scheduler::backend::{RefusedDocument, Teacher};
+use kato::scheduler::backend::Teacher;
 use kato::scheduler::{Backend, RunConfiguration, TrainError};
 use serde_json::Value;
 
@@ -49,9 +47,6 @@ impl Backend for Counter {
     fn learns(&self, level: usize) -> Result<u64> {
         Ok(if level == 0 { self.committed().0 } else { 0 })
     }
-    fn count_patterns(&self, _: usize) -> Result<Option<u64>> {
-        Ok(None)
-    }
 }
 
 /// One of the threads that learn, with what it has counted since its last part.
@@ -67,9 +62,6 @@ impl Teacher for Worker<'_> {
     ) -> std::result::Result<(), LearnError> {
         self.1 += self.0.plan(&text, scratch)?.calls(0).len() as u64;
         Ok(())
-    }
-    fn finish_work(&mut self, _: Range<u64>, _: &Activity) -> Result<Vec<RefusedDocument>> {
-        Ok(Vec::new())
     }
     fn learns(&self, level: usize) -> u64 {
         if level == 0 { self.1 } else { 0 }
@@ -91,11 +83,6 @@ fn main() -> anyhow::Result<()> {
     let training = Training::into_backend(&counter).with_corpus(corpus);
     let report = training.with_learner(rules).run()?;
     let lowest = &report.levels[0];
-    writeln!(
-        io::stdout(),
-        "{}: {} learn calls",
-        lowest.node,
-        lowest.learns
-    )?;
-    Ok(())
+    let (node, n_learns) = (&lowest.node, lowest.learns);
+    Ok(writeln!(io::stdout(), "{node}: {n_learns} learn calls")?)
 }

@@ -1,5 +1,4 @@
-//! Trains into a store of one's own: here one that reports its commits, and keeps what was learned
-//! in memory.
+//! Trains into a store of one's own: here one in memory that reports its commits.
 //!
 //! Run: `cargo run --release --example own_store`
 

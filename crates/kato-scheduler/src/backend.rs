@@ -86,12 +86,15 @@ pub trait Backend: Sync {
     /// When that cannot be read.
     fn learns(&self, node_idx: usize) -> Result<u64, TrainError>;
 
-    /// Counts the distinct patterns of a node; `None` where that is not known. May be slow.
+    /// Counts the distinct patterns of a node; `None`, the default, where that is not known. May be slow.
     ///
     /// # Errors
     ///
     /// When that cannot be read.
-    fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError>;
+    fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError> {
+        let _ = node_idx;
+        Ok(None)
+    }
 
     /// Returns the connections that the teachers share; `None` for a backend in this process. Where
     /// there are some, the number of workers can be tuned to what pays.
@@ -189,6 +192,8 @@ pub trait Teacher: Send {
     /// goes into `activity`. Returns the documents that a node refused, each once; they are among
     /// those that [`learn`](Self::learn) took.
     ///
+    /// By default there is nothing to wait for: `learn` has reported every failure already.
+    ///
     /// # Errors
     ///
     /// When the nodes cannot be taught; the run ends.
@@ -196,7 +201,10 @@ pub trait Teacher: Send {
         &mut self,
         documents: Range<u64>,
         activity: &Activity,
-    ) -> Result<Vec<RefusedDocument>, TrainError>;
+    ) -> Result<Vec<RefusedDocument>, TrainError> {
+        let _ = (documents, activity);
+        Ok(Vec::new())
+    }
 
     /// Returns the learn calls of a level since the last part was taken.
     fn learns(&self, node_idx: usize) -> u64;
@@ -281,16 +289,6 @@ impl Teacher for StoreTeacher<'_> {
         scratch: &mut LearnScratch,
     ) -> Result<(), LearnError> {
         self.learner.learn(document, &mut self.batch, scratch)
-    }
-
-    fn finish_work(
-        &mut self,
-        _documents: Range<u64>,
-        _activity: &Activity,
-    ) -> Result<Vec<RefusedDocument>, TrainError> {
-        // A store in this process has nothing to wait for: `learn` has reported every failure
-        // already.
-        Ok(Vec::new())
     }
 
     fn learns(&self, node_idx: usize) -> u64 {

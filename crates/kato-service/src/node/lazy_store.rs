@@ -133,6 +133,10 @@ impl PatternStore for LazyStore {
         self.current().checkpoint()
     }
 
+    fn check_writable(&self) -> Result<(), StoreError> {
+        self.current().check_writable()
+    }
+
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
         self.create()?.stage(batch)
     }
