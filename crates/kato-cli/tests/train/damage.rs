@@ -181,6 +181,9 @@ fn said(output: &Output) -> Value {
         Ok(Value::Object(mut said)) => {
             for changing in ["kb", "milliseconds", "seconds", "was_there"] {
                 said.remove(changing);
+                if let Some(Value::Object(head)) = said.get_mut("head") {
+                    head.remove(changing);
+                }
             }
             Value::Object(said)
         }
