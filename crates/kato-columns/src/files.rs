@@ -22,7 +22,7 @@
 //! let column = files::map(&path, written.bytes, written.checksums.into(), &damage)?;
 //! assert_eq!(column.view().u32(2_999), 2_999);
 //! assert!(!damage.is_found());
-//! # Ok::<(), kato_columns::files::FileError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod directory;
