@@ -33,7 +33,7 @@ mod writer;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use self::directory::{BUILDING, LOCK, begin, lock, publish, remove, sync};
+pub use self::directory::{BUILDING, LOCK, begin, lock, publish, remove, remove_stale, sync};
 pub use self::header::{read_sealed, write_sealed};
 pub use self::mapped::{MappedColumn, WatchedDirectories, map, watch};
 pub use self::writer::{ColumnWriter, WrittenColumn};

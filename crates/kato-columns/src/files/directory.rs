@@ -80,6 +80,23 @@ pub fn remove(dir: &Path) -> Result<(), FileError> {
     }
 }
 
+/// Removes directories beside each other: those of the names that are stale, and what a writer left behind
+/// that was cut off. What cannot be removed, as on systems where somebody has it open, stays.
+pub fn remove_stale(parent: &Path, is_stale: impl Fn(&str) -> bool) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name
+            .to_str()
+            .is_some_and(|name| name == BUILDING || is_stale(name))
+        {
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
 /// Makes creations, renames and removals in a directory durable.
 ///
 /// # Errors

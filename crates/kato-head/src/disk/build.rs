@@ -129,7 +129,10 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
     report.ngrams = header.ngrams.iter().sum();
     report.bytes = header.columns.iter().map(|(_, bytes)| bytes).sum();
     report.elapsed = began.elapsed();
-    remove_all_but(&parent, &header.content);
+    // Nothing but our own: digests.
+    files::remove_stale(&parent, |name| {
+        ContentDigest::from_hex(name).is_some() && name != header.content
+    });
     Ok(report)
 }
 
@@ -262,22 +265,5 @@ impl Nodes for Renumbered {
         let symbol = self.numbers.get(symbol as usize).copied();
         self.writer
             .node(depth, symbol.unwrap_or(u32::MAX), count, n_children)
-    }
-}
-
-/// Removes all counts but those of some content.
-fn remove_all_but(parent: &Path, content: &str) {
-    let Ok(entries) = fs::read_dir(parent) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let is_ours = name
-            .to_str()
-            .is_some_and(|name| name == files::BUILDING || ContentDigest::from_hex(name).is_some());
-        if is_ours && name.to_str() != Some(content) {
-            // Those that others have open may stay, on systems that do not remove them then.
-            drop(fs::remove_dir_all(entry.path()));
-        }
     }
 }

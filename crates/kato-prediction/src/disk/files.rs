@@ -1,10 +1,9 @@
 //! The files of an index: their names, and the header that describes them.
 
-use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::frozen::{Column, NodeLayout};
+use kato_columns::files::{read_sealed, write_sealed};
 use kato_store::visit::ContentDigest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,12 +21,6 @@ pub(crate) const HEADER: &str = "INDEX";
 
 /// The file of all checksums in the directory of one index.
 pub(crate) const CHECKSUMS: &str = "CHECKSUMS";
-
-/// The directory in which an index is written.
-pub(crate) const BUILDING: &str = "building";
-
-/// The file that a builder locks.
-pub(crate) const LOCK: &str = "LOCK";
 
 /// What an index consists of.
 #[derive(Debug, Serialize, Deserialize)]
@@ -73,15 +66,8 @@ pub(crate) fn column_path(dir: &Path, node_idx: usize, column: Column) -> PathBu
 impl Header {
     /// Writes the header and flushes it.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), IndexFileError> {
-        let path = dir.join(HEADER);
         let body = serde_json::to_string_pretty(self).expect("the header is plain data");
-        let text = format!("{body}\ncrc32 {:08x}\n", crc32fast::hash(body.as_bytes()));
-        let write = || {
-            let mut file = File::create_new(&path)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        };
-        write().map_err(IndexFileError::io("write", &path))
+        write_sealed(&dir.join(HEADER), &body).map_err(IndexFileError::of_files)
     }
 
     /// Returns the digests of its own sources; `None` if one is none.
@@ -99,21 +85,11 @@ impl Header {
     /// Reads the header of an index; `None` if there is no such index.
     pub(crate) fn read(dir: &Path) -> Result<Option<Self>, IndexFileError> {
         let path = dir.join(HEADER);
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(IndexFileError::io("read", &path))?,
+        let Some(body) = read_sealed(&path).map_err(IndexFileError::of_files)? else {
+            return Ok(None);
         };
         let damaged = |reason: &str| IndexFileError::damaged(&path, reason);
-        let text = str::from_utf8(&bytes).map_err(|_| damaged("it is not text"))?;
-        let (body, trailer) = text
-            .trim_end()
-            .rsplit_once('\n')
-            .ok_or_else(|| damaged("it has no checksum"))?;
-        // First of all, so that nothing of a damaged file is believed, not even its version.
-        if trailer != format!("crc32 {:08x}", crc32fast::hash(body.as_bytes())) {
-            return Err(damaged("its checksum does not match"));
-        }
-        let value: Value = serde_json::from_str(body).map_err(|_| damaged("it is not JSON"))?;
+        let value: Value = serde_json::from_str(&body).map_err(|_| damaged("it is not JSON"))?;
         let found = value["format_version"]
             .as_u64()
             .ok_or_else(|| damaged("it has no format version"))?;
@@ -128,14 +104,4 @@ impl Header {
             .map(Some)
             .map_err(|error| damaged(&format!("it does not decode: {error}")))
     }
-}
-
-/// Makes creations, renames and removals in a directory durable.
-pub(crate) fn sync_dir(dir: &Path) -> Result<(), IndexFileError> {
-    // Windows cannot flush a directory and does not need to.
-    if cfg!(unix) {
-        let synced = File::open(dir).and_then(|file| file.sync_all());
-        synced.map_err(IndexFileError::io("flush", dir))?;
-    }
-    Ok(())
 }

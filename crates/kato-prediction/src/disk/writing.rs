@@ -9,7 +9,7 @@ mod postings;
 mod progress;
 mod shapes;
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use crate::Cancel;
 use crate::frozen::FrozenIndex;
+use kato_columns::files;
 use kato_store::visit::{
     ContentDigest, OrderedNode, OrderedVisitor, StoredContent, VisitedPattern,
 };
@@ -28,10 +29,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 use self::node::NodeBuilder;
 use self::numbers::{Children, Numbers};
 pub use self::progress::BuildProgress;
-use crate::disk::files::{
-    BUILDING, CHECKSUMS, FORMAT_VERSION, HEADER, Header, LOCK, NodeHeader, content_dir, index_dir,
-    sync_dir,
-};
+use crate::disk::files::{CHECKSUMS, FORMAT_VERSION, HEADER, Header, NodeHeader, index_dir};
 use crate::disk::open::open_unit;
 use crate::disk::{IndexFileError, StoreIndex};
 
@@ -177,8 +175,7 @@ pub struct BuildReport {
 pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildReport, IndexFileError> {
     let began = Instant::now();
     let parent = index_dir(store.dir());
-    fs::create_dir_all(&parent).map_err(IndexFileError::io("create", &parent))?;
-    let _lock = lock(&parent)?;
+    let _lock = files::lock(&parent).map_err(IndexFileError::of_files)?;
     let lower = match crate::disk::open(store).ok().flatten() {
         Some(index) if index.covered() == store.content().sources => {
             if is_whole(&index, &options.cancel)? {
@@ -193,11 +190,10 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
         Some(index) if options.checks_units && !is_whole(&index, &options.cancel)? => None,
         lower => lower,
     };
-    let dir = parent.join(BUILDING);
-    let mut built = build_over(store, &dir, options, lower.as_ref());
+    let mut built = build_over(store, &parent, options, lower.as_ref());
     if lower.is_some() && is_lower_lost(lower.as_ref(), &built) {
         // What it would add to is damaged, or no longer what the store holds.
-        built = build_over(store, &dir, options, None);
+        built = build_over(store, &parent, options, None);
     }
     drop(lower);
     let content = built?;
@@ -250,17 +246,16 @@ fn to_add_to(store: &EmbeddedStore, index: StoreIndex, ratio: u64) -> Option<Sto
 /// Writes the index of what a store holds beyond another, into a directory first, and returns its digest.
 fn build_over(
     store: &EmbeddedStore,
-    dir: &Path,
+    parent: &Path,
     options: &BuildOptions,
     lower: Option<&StoreIndex>,
 ) -> Result<ContentDigest, IndexFileError> {
-    // What a build left behind that was cut off.
-    remove_dir(dir)?;
-    let built = write(store, dir, options, lower);
+    let dir = files::begin(parent).map_err(IndexFileError::of_files)?;
+    let built = write(store, &dir, options, lower);
     if built.is_err() {
         // A full disk is a reason to fail, and to leave nothing there. Should it stay all the same,
         // the next build removes it.
-        drop(remove_dir(dir));
+        drop(files::remove(&dir));
     }
     built
 }
@@ -272,7 +267,6 @@ fn write(
     options: &BuildOptions,
     lower: Option<&StoreIndex>,
 ) -> Result<ContentDigest, IndexFileError> {
-    fs::create_dir(dir).map_err(IndexFileError::io("create", dir))?;
     let known = lower.map(StoreIndex::covered).unwrap_or_default();
     let nodes = 0..store.nodes().len();
     let stored = nodes.map(|node_idx| store.n_stored_beyond(node_idx, known));
@@ -311,7 +305,8 @@ fn write(
     if lower.is_some_and(StoreIndex::is_damaged) {
         return Err(IndexFileError::damaged(dir, "what it adds to is damaged"));
     }
-    publish(store.dir(), dir, content)?;
+    // One of that name that is there is damaged, or nothing would have been built.
+    files::publish(dir, &content.to_string(), HEADER).map_err(IndexFileError::of_files)?;
     Ok(content)
 }
 
@@ -340,50 +335,12 @@ pub fn remove_stale(store: &EmbeddedStore) -> Result<(), IndexFileError> {
     if !parent.exists() {
         return Ok(());
     }
-    let _lock = lock(&parent)?;
+    let _lock = files::lock(&parent).map_err(IndexFileError::of_files)?;
     match crate::disk::open(store).ok().flatten() {
         Some(usable) => remove_others(&parent, &usable),
         None => remove_all_but(&parent, &[]),
     }
     Ok(())
-}
-
-/// Locks the directory of indexes for as long as the file lives.
-fn lock(parent: &Path) -> Result<File, IndexFileError> {
-    let path = parent.join(LOCK);
-    let file = File::create(&path).map_err(IndexFileError::io("create", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(IndexFileError::Locked {
-            path: parent.to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(IndexFileError::io("lock", &path)(source)),
-    }
-}
-
-/// Gives a complete index its name.
-fn publish(kb: &Path, built: &Path, content: ContentDigest) -> Result<(), IndexFileError> {
-    sync_dir(built)?;
-    let dir = content_dir(kb, content);
-    // One that is there is damaged, or nothing would have been built. Without its header it is none.
-    match fs::remove_file(dir.join(HEADER)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(IndexFileError::io("remove", &dir)(error));
-        }
-        _ => {}
-    }
-    remove_dir(&dir)?;
-    fs::rename(built, &dir).map_err(IndexFileError::io("rename", &dir))?;
-    sync_dir(&index_dir(kb))
-}
-
-fn remove_dir(dir: &Path) -> Result<(), IndexFileError> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(IndexFileError::io("remove", dir)(error))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Removes the indexes that are no part of one.
@@ -394,20 +351,10 @@ fn remove_others(parent: &Path, index: &StoreIndex) {
 
 /// Removes all indexes but those of these names.
 fn remove_all_but(parent: &Path, kept: &[String]) {
-    let Ok(entries) = fs::read_dir(parent) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        // Nothing but our own: digests of 40 digits, and what was never finished.
-        let is_ours = name
-            .to_str()
-            .is_some_and(|name| name == BUILDING || ContentDigest::from_hex(name).is_some());
-        if is_ours && !kept.iter().any(|kept| name.to_str() == Some(kept)) {
-            // Those that others have open may stay, on systems that do not remove them then.
-            drop(fs::remove_dir_all(entry.path()));
-        }
-    }
+    // Nothing but our own: digests of 40 digits, and what was never finished.
+    files::remove_stale(parent, |name| {
+        ContentDigest::from_hex(name).is_some() && !kept.iter().any(|kept| kept == name)
+    });
 }
 
 /// A node whose lists are written, or why not.
