@@ -6,6 +6,7 @@ mod backend;
 mod bench_workers;
 mod byte_size;
 mod commands;
+mod consent;
 mod datasets;
 mod estimation;
 mod evaluate;

@@ -6,7 +6,7 @@
 //! kato cleanup --kb my-kb --threshold 2 --references cascade
 //! ```
 
-use std::io::{IsTerminal, Write, stderr, stdin};
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -15,7 +15,8 @@ use kato_analysis::cleanup::References;
 use kato_analysis::{CleanupOptions, CleanupPlan};
 
 use crate::analysis::Cleanup;
-use crate::exit::{bail_as, exit_code};
+use crate::consent::agreed;
+use crate::exit::exit_code;
 use crate::indexing;
 use crate::inspect::show;
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
@@ -108,7 +109,8 @@ fn run(args: &Args) -> Result<()> {
         // With --yes the patterns are to be forgotten, whoever reads about it.
         unless_reader_gone(show(&cleanup, false))?;
     }
-    if !args.dry_run && cleanup.removed > 0 && (args.yes || agreed(cleanup.removed)?) {
+    let question = format!("Forget {} patterns?", cleanup.removed);
+    if !args.dry_run && cleanup.removed > 0 && (args.yes || agreed("forget", &question)?) {
         plan.apply(store.as_ref())?;
         cleanup.applied = true;
         drop(store);
@@ -123,19 +125,4 @@ fn run(args: &Args) -> Result<()> {
         (false, _) => "Nothing was changed.",
     };
     Ok(writeln!(stdout(), "\n{outcome}")?)
-}
-
-/// Asks whether to forget, if there is somebody to ask.
-fn agreed(removed: u64) -> Result<bool> {
-    if !stdin().is_terminal() {
-        bail_as!(
-            Usage,
-            "nobody is there to ask: say --yes to forget, or --dry-run to look"
-        );
-    }
-    // Standard output belongs to the result, which may go into a file.
-    write!(stderr(), "\nForget {removed} patterns? Type yes: ")?;
-    let mut answer = String::new();
-    stdin().read_line(&mut answer)?;
-    Ok(answer.trim() == "yes")
 }

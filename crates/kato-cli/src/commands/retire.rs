@@ -6,7 +6,6 @@
 //! kato purge --kb my-kb
 //! ```
 
-use std::io::{IsTerminal, Write, stderr, stdin};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -14,6 +13,7 @@ use kato_model::PatternName;
 use kato_store::{PatternStore, Tombstones};
 use serde::Serialize;
 
+use crate::consent::agreed;
 use crate::exit::{bail_as, exit_code};
 use crate::inspect::{View, show};
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
@@ -115,7 +115,7 @@ impl View for Changes {
 
 /// Reads the name of a pattern, with or without its prefix.
 fn pattern_name(text: &str) -> Result<PatternName, String> {
-    let name = PatternName::from_symbol(text).map_or_else(|| text.parse(), Ok);
+    let name = text.parse();
     name.map_err(|_| "it is no name of a pattern: 40 hexadecimal digits".to_owned())
 }
 
@@ -227,7 +227,8 @@ fn purge(args: &PurgeArgs) -> Result<()> {
         unless_reader_gone(show(&changes, false))?;
     }
     let is_due = names.iter().any(|names| !names.is_empty());
-    if is_due && !args.dry_run && (args.yes || agreed(changes.changed.len())?) {
+    let question = format!("Purge {} patterns?", changes.changed.len());
+    if is_due && !args.dry_run && (args.yes || agreed("purge", &question)?) {
         for (tombstones, names) in tombstones.iter_mut().zip(&names) {
             names.iter().for_each(|&name| tombstones.purge(name));
         }
@@ -262,19 +263,4 @@ fn node_idx(store: &dyn PatternStore, node: &str) -> Result<usize> {
         );
     };
     Ok(found)
-}
-
-/// Asks whether to purge, if there is somebody to ask.
-fn agreed(n_patterns: usize) -> Result<bool> {
-    if !stdin().is_terminal() {
-        bail_as!(
-            Usage,
-            "nobody is there to ask: say --yes to purge, or --dry-run to look"
-        );
-    }
-    // Standard output belongs to the result, which may go into a file.
-    write!(stderr(), "\nPurge {n_patterns} patterns? Type yes: ")?;
-    let mut answer = String::new();
-    stdin().read_line(&mut answer)?;
-    Ok(answer.trim() == "yes")
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use kato_model::KatoGeneration;
+use kato_prediction::config::DEFAULT_GENERATION;
 use kato_server::{Server, ServerBuilder};
 use kato_service::{Service, ServiceOptions};
 use tokio::sync::Notify;
@@ -30,9 +31,6 @@ use crate::tokens::read_tokens;
 /// Bytes of memory that writing an index takes for sorting, at least and at most.
 const LEAST_SORT_MEMORY: usize = 1 << 20;
 const MOST_SORT_MEMORY: usize = 256 << 20;
-
-/// The generation that is served where nothing else is said.
-const DEFAULT_GENERATION: KatoGeneration = KatoGeneration::V3_10;
 
 /// Time for which requests are answered when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
