@@ -1,6 +1,5 @@
 //! The destination of `kato train`: its options, opening the run, and what the run took.
 
-use std::io::{Write, stderr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,13 +40,14 @@ pub(crate) struct DestinationArgs {
     /// Directory of the knowledge base: the same as --backend embedded:DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "backend")]
     kb: Option<PathBuf>,
-    /// For embedded: leave no index. Without this one is written at the end where there is much to ask,
-    /// as `kato index` does, so that the knowledge base opens at once; it sorts in the memory of --memory.
+    /// For embedded: leave an index, as `kato index` does, also of little. Without this one is written
+    /// from 100,000 patterns on, so that the knowledge base opens at once. It sorts in the memory of
+    /// --memory.
+    #[arg(long)]
+    index: bool,
+    /// For embedded: leave no index.
     #[arg(long, conflicts_with = "index")]
     no_index: bool,
-    /// As it is without --no-index, but also of little. Kept for one release.
-    #[arg(long, hide = true)]
-    index: bool,
     /// Name of the run, with which its node ids and databases begin. Default: a new name. Needed
     /// to resume. Not for embedded.
     #[arg(long, value_name = "NAME")]
@@ -232,13 +232,6 @@ impl DestinationArgs {
             (_, true) => IndexPolicy::Never,
             _ => IndexPolicy::Auto,
         };
-        if self.index {
-            // A closed standard error must not end the program.
-            drop(writeln!(
-                stderr(),
-                "--index: `kato train` leaves an index by itself now; the option will go"
-            ));
-        }
         match indexing::keep(store, policy, options) {
             Err(IndexFileError::Cancelled(_)) => Ok(None),
             Err(error) if policy == IndexPolicy::Auto => {
