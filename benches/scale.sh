@@ -91,7 +91,7 @@ PY
 load_before="$(cut -d ' ' -f 1 /proc/loadavg)"
 for size in $sizes; do
     corpus="$work/corpus.jsonl"
-    "$program" corpus --like "$like" --bytes "$size" --seed 1 --out "$corpus"
+    "$program" corpus --like "$like" --text-size "$size" --seed 1 --out "$corpus"
     for ((run = 1; run <= repeats; run++)); do
         echo "$size: training $run of $repeats" >&2
         train_once "$size" "$corpus"

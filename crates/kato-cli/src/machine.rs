@@ -37,15 +37,18 @@ pub(crate) fn threads() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Parses a number of threads, from 1 to as many as a run may have.
+/// Parses a number of threads, from 1 to as many as a run may have; `auto` is one for each core.
 ///
 /// # Errors
 ///
 /// When the text is no such number.
 pub(crate) fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+    if text == "auto" {
+        return Ok(threads());
+    }
     let number = text.parse().ok();
     let number = number.filter(|number: &NonZeroUsize| number.get() <= MAX_WORKERS);
-    number.ok_or_else(|| format!("use a number from 1 to {MAX_WORKERS}"))
+    number.ok_or_else(|| format!("use a number from 1 to {MAX_WORKERS}, or auto"))
 }
 
 /// Parses a number of threads, of which there may be none.

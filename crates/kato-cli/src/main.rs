@@ -25,6 +25,7 @@ mod logging;
 mod machine;
 mod memory_limit;
 mod meter;
+mod names;
 mod open;
 mod output;
 mod pilot;

@@ -15,7 +15,7 @@ use crate::commands::{
 };
 use crate::exit::{EXIT_CODES, failed};
 use crate::logging::LogArgs;
-use crate::{interrupt, settings};
+use crate::{interrupt, names, settings};
 
 /// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs,
 /// hierarchical concept learning with KATO.
@@ -87,6 +87,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return failed(&error),
     };
+    names::tell_former(&command(), &arguments);
     let matches = command().get_matches_from(arguments);
     let program = Program::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     program.run()

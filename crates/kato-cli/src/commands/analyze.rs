@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     knowledge_base: KnowledgeBaseArgs,
     /// How many of the most frequent patterns of each node the snapshot lists, in its JSON.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long = "limit", alias = "top", value_name = "N", default_value_t = 10)]
     top: usize,
     /// Pairs of patterns that the Jaccard index is averaged over.
     #[arg(long, value_name = "N", default_value_t = 1000)]

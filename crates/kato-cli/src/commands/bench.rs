@@ -37,7 +37,7 @@ use crate::{machine, repository};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Files to learn from. Default: this repository's README and docs.
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "SOURCE")]
     inputs: Vec<PathBuf>,
     /// Documents of each measurement at most.
     #[arg(long, alias = "samples", value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]

@@ -1,7 +1,7 @@
 //! The command `kato corpus`: makes text of any size that resembles a sample, as JSON Lines for
 //! tests of scale.
 //!
-//! Run: `kato corpus --like sample.txt --bytes 100MB --seed 1 --out corpus.jsonl`
+//! Run: `kato corpus --like sample.txt --text-size 100MB --seed 1 --out corpus.jsonl`
 
 use std::io::{self, Write, stderr};
 use std::path::PathBuf;
@@ -26,10 +26,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     like: PathBuf,
     /// Size of the corpus, such as 500kB, 100MB or 4GiB; it gets up to one document longer
-    #[arg(long, value_name = "N")]
+    #[arg(long = "text-size", alias = "bytes", value_name = "SIZE")]
     bytes: ByteSize,
     /// Number that selects one of many corpora of the same kind
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "N")]
     seed: u64,
     /// File to write, overwritten if it exists [default: standard output]
     #[arg(long, value_name = "FILE")]

@@ -1,9 +1,9 @@
 //! The command `kato estimate`: estimates what a run will store before it is started.
 //!
 //! ```text
-//! kato estimate corpus.jsonl --samples 1000000
-//! kato estimate wikitext --samples 1800000 --levels 8,8,8 --plot plots
-//! kato estimate --from-run my-kb --samples 1000000     # a finished run instead of a sample
+//! kato estimate corpus.jsonl --documents 1000000
+//! kato estimate wikitext --documents 1800000 --levels 8,8,8 --plot plots
+//! kato estimate --from-run my-kb --documents 1000000     # a finished run instead of a sample
 //! ```
 
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -50,13 +50,23 @@ pub(crate) struct Args {
     #[arg(value_name = "SOURCE", conflicts_with = "from_run")]
     sources: Vec<PathBuf>,
     /// Documents of the run.
-    #[arg(long, value_name = "N", required_unless_present = "text_size")]
+    #[arg(
+        long = "documents",
+        alias = "samples",
+        value_name = "N",
+        required_unless_present = "text_size"
+    )]
     samples: Option<NonZeroU64>,
     /// Size of the run's text: closer than a number of documents, as these differ in length.
     #[arg(long, value_name = "SIZE", conflicts_with = "from_run")]
     text_size: Option<ByteSize>,
     /// Look at so many documents of the corpus at most.
-    #[arg(long, value_name = "N", default_value = "20000")]
+    #[arg(
+        long = "max-documents",
+        alias = "look-at",
+        value_name = "N",
+        default_value = "20000"
+    )]
     look_at: NonZeroU64,
     /// Decides which documents those are. From standard input they are the first.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -72,7 +82,7 @@ pub(crate) struct Args {
     engine: Engine,
     /// For embedded: learning threads of the run. Each leaves a part of its own, and a pattern may
     /// be in several. Default: one per core.
-    #[arg(long, value_name = "N", value_parser = machine::parse_threads)]
+    #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// For embedded: the run's memory for what is not yet written. Default as that of `kato
     /// train`.
@@ -181,7 +191,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         .with_force(args.force)
         .build()?;
     let target = match (args.samples, args.text_size) {
-        (None, None) => bail_as!(Usage, "say how large the run is: --samples N"),
+        (None, None) => bail_as!(Usage, "say how large the run is: --documents N"),
         (Some(samples), None) => Target::samples(samples.get()),
         (None, Some(size)) => Target::text_bytes(size.0),
         (Some(samples), Some(size)) => Target::samples(samples.get()).with_text_bytes(size.0),
@@ -189,7 +199,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     let breakdown = estimator.estimate(target).map_err(|error| match &error {
         // What helps depends on where the figures come from, which the library does not know.
         EstimateError::TooFar { .. } if is_sampled => anyhow::Error::from(error).context(
-            "look at more documents with --look-at N, or estimate all the same with --force",
+            "look at more documents with --max-documents N, or estimate all the same with --force",
         ),
         EstimateError::TooFar { .. } => anyhow::Error::from(error)
             .context("take a longer run, or estimate all the same with --force"),

@@ -38,7 +38,7 @@ use crate::machine;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Where the training corpus lies now, if it was moved. Default: where it was.
-    #[arg(value_name = "INPUT")]
+    #[arg(value_name = "SOURCE")]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     kb: DirectoryArgs,
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Threads. Default: one per core. The result is the same for any number.
-    #[arg(long, value_name = "N", value_parser = machine::parse_threads)]
+    #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Print one JSON object to standard output.
     #[arg(long)]

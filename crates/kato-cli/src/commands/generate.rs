@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "P", default_value_t = 1.0)]
     top_p: f64,
     /// Draw from this many, for top-n.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long = "top-k", alias = "top", value_name = "N", default_value_t = 3)]
     top: usize,
     /// Heat, for sample: the lower, the more often the best.
     #[arg(long, value_name = "T", default_value_t = 1.0)]

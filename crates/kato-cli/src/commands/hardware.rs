@@ -3,7 +3,7 @@
 //! ```text
 //! kato hardware                       # under a minute
 //! kato hardware --quick --json     # under ten seconds
-//! kato hardware --mongodb mongodb://127.0.0.1:27017 --kato http://127.0.0.1:8000
+//! kato hardware --mongodb mongodb://127.0.0.1:27017 --server http://127.0.0.1:8000
 //! ```
 
 use std::path::PathBuf;
@@ -48,19 +48,34 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URI")]
     mongodb: Option<String>,
     /// Measure this KATO server too.
-    #[arg(long, value_name = "URL")]
+    #[arg(long = "server", alias = "kato", value_name = "URL")]
     kato: Option<String>,
-    /// Predict a training of so many samples.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    /// Predict a training of so many documents.
+    #[arg(
+        long = "documents",
+        alias = "samples",
+        value_name = "N",
+        default_value_t = 1_000_000
+    )]
     samples: u64,
     /// Symbols of a pattern in the training that is predicted.
     #[arg(long, value_name = "N", default_value_t = 8)]
     chunk_size: usize,
-    /// Its levels.
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    /// Number of its levels.
+    #[arg(
+        long = "depth",
+        alias = "levels",
+        value_name = "N",
+        default_value_t = 4
+    )]
     levels: usize,
-    /// Tokens of its samples.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    /// Tokens of each of its documents.
+    #[arg(
+        long = "tokens-a-document",
+        alias = "tokens",
+        value_name = "N",
+        default_value_t = 100
+    )]
     tokens: u64,
     /// Decides texts and places of the measurements.
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -5,7 +5,7 @@
 //! kato train corpus.jsonl --kb my-kb --history runs.db
 //! kato history list --history runs.db
 //! kato history accuracy --history runs.db
-//! kato history forecast --levels 5,7,9 --samples 1000000 --history runs.db
+//! kato history forecast --levels 5,7,9 --documents 1000000 --history runs.db
 //! ```
 
 #[cfg(feature = "history")]
@@ -88,8 +88,8 @@ enum Command {
     Forecast {
         #[command(flatten)]
         settings: Settings,
-        /// Samples of the run.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        /// Documents of the run.
+        #[arg(long = "documents", alias = "samples", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         samples: u64,
         /// Learn calls of a sample. Default: those of the largest run with the same chunk sizes.
         #[arg(long, value_name = "N")]
@@ -124,11 +124,11 @@ struct Filter {
     /// With these chunk sizes.
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     levels: Vec<u64>,
-    /// Of at least so many samples.
-    #[arg(long, value_name = "N")]
+    /// Of at least so many documents.
+    #[arg(long = "min-documents", alias = "min-samples", value_name = "N")]
     min_samples: Option<u64>,
     /// So many of the newest.
-    #[arg(long, value_name = "N")]
+    #[arg(long = "limit", alias = "last", value_name = "N")]
     last: Option<u64>,
 }
 

@@ -46,7 +46,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// How many of the most frequent patterns to list for each node.
-    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "mode")]
+    #[arg(
+        long = "limit",
+        alias = "top",
+        value_name = "N",
+        default_value_t = 5,
+        conflicts_with = "mode"
+    )]
     top: usize,
     /// Draw how many patterns were learned how often.
     #[arg(long, group = "mode")]

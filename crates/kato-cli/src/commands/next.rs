@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     text: String,
     /// Tokens that are shown.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long = "limit", alias = "top", value_name = "N", default_value_t = 10)]
     top: usize,
     /// Tell why the best token has its probability.
     #[arg(long)]

@@ -2,10 +2,10 @@
 //! short runs over a random part of its corpus.
 //!
 //! ```text
-//! kato plan corpus.jsonl --target 1GB
-//! kato plan corpus.jsonl --target 100GB --within 2h --budget 20 --report plan.html --out plan.json
+//! kato plan corpus.jsonl --text-size 1GB
+//! kato plan corpus.jsonl --text-size 100GB --within 2h --budget 20 --report plan.html --out plan.json
 //! kato train corpus.jsonl --kb my-kb --plan plan.json
-//! kato plan corpus.jsonl --target 20MB --backend mongodb://127.0.0.1:27017
+//! kato plan corpus.jsonl --text-size 20MB --backend mongodb://127.0.0.1:27017
 //! ```
 
 use std::io::{Write, stderr};
@@ -83,10 +83,15 @@ pub(crate) struct Args {
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     /// Size of the run's text: 1GB, 1TB.
-    #[arg(long, value_name = "SIZE", required_unless_present = "samples")]
+    #[arg(
+        long = "text-size",
+        alias = "target",
+        value_name = "SIZE",
+        required_unless_present = "samples"
+    )]
     target: Option<ByteSize>,
     /// Documents of the run, instead of a size.
-    #[arg(long, value_name = "N", conflicts_with = "target", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long = "documents", alias = "samples", value_name = "N", conflicts_with = "target", value_parser = clap::value_parser!(u64).range(1..))]
     samples: Option<u64>,
     /// Time in which it is to be done: 90s, 30min, 24h, 2days.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
@@ -113,7 +118,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     learning: LearningArgs,
     /// Learning threads of the run. Default: one per core.
-    #[arg(long, value_name = "N", value_parser = machine::parse_threads)]
+    #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// The run's memory for what is learned and not yet written.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
@@ -540,11 +545,11 @@ fn target(args: &Args, corpus: &PilotCorpus) -> Result<Target> {
             samples: samples as f64,
             upserts: None,
         },
-        (None, None) => bail_as!(Usage, "say how large the run is: --target 1GB"),
+        (None, None) => bail_as!(Usage, "say how large the run is: --text-size 1GB"),
     };
     ensure!(
         target.text_bytes >= 1.0,
-        "a run of no text takes no time: give --target a size"
+        "a run of no text takes no time: give --text-size a size"
     );
     Ok(target)
 }

@@ -43,7 +43,7 @@ pub(crate) struct Args {
     stm: Option<String>,
     /// Ask with the end of the state alone: its last events of at most this many symbols in all. A state
     /// several times as long as the patterns takes long, as it resembles most of them alike.
-    #[arg(long, value_name = "N")]
+    #[arg(long = "max-symbols", alias = "window", value_name = "N")]
     window: Option<usize>,
     /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
     #[arg(long, value_name = "JSON")]

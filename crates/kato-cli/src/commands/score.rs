@@ -41,10 +41,15 @@ pub(crate) struct Args {
     #[arg(long)]
     tokens: bool,
     /// Symbols of the longest n-grams.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(
+        long = "ngram-order",
+        alias = "order",
+        value_name = "N",
+        default_value_t = 5
+    )]
     order: usize,
     /// Count the patterns of this many levels only, from the lowest up. Default: of all.
-    #[arg(long, value_name = "N")]
+    #[arg(long = "max-levels", alias = "levels", value_name = "N")]
     levels: Option<usize>,
     /// Print one JSON object to standard output.
     #[arg(long)]

@@ -173,7 +173,7 @@ pub(crate) struct Args {
     allow_all_origins: bool,
     /// Threads for the short requests of one node; half as many are for what takes long, and twice
     /// as many for all nodes together. Default: twice the cores.
-    #[arg(long, value_name = "N", value_parser = machine::parse_threads)]
+    #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Seconds that a thread works for one prediction; then it is ended and answered with status
     /// 504.

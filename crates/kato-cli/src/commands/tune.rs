@@ -80,7 +80,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=W", value_parser = criterion)]
     weight: Vec<Criterion>,
     /// Text of the largest trials at most.
-    #[arg(long, value_name = "SIZE", default_value = "8MB")]
+    #[arg(
+        long = "text-size",
+        alias = "text",
+        value_name = "SIZE",
+        default_value = "8MB"
+    )]
     text: ByteSize,
     /// Text on which quality is measured.
     #[arg(long, value_name = "SIZE", default_value = "200kB")]

@@ -28,7 +28,13 @@ fn a_corpus_of_just_as_many_documents_as_are_looked_at_is_seen_whole() {
     let corpus: String = (0..(512usize << 10).div_ceil(5_300)).map(line).collect();
     std::fs::write(place.path().join("equal.jsonl"), corpus).unwrap();
     for (look_at, whole) in [("99", true), ("98", false)] {
-        let ask = ["equal.jsonl", "--samples", "99", "--look-at", look_at];
+        let ask = [
+            "equal.jsonl",
+            "--documents",
+            "99",
+            "--max-documents",
+            look_at,
+        ];
         let ask = [&ask[..], &["--levels", "5,3", "--json", "--quiet"]].concat();
         let estimate = place.json_of("estimate", &ask);
         assert_eq!(estimate["observed"]["whole_corpus"], whole, "{look_at}");
@@ -58,7 +64,7 @@ fn what_was_seen_whole_is_exact_for_every_rule_of_cutting() {
         let train = [&["corpus.jsonl", "--kb", &kb, "--json", "--quiet"], rules].concat();
         let trained = place.json_of("train", &train);
         let ask = [
-            &["corpus.jsonl", "--samples", &samples, "--json", "--quiet"],
+            &["corpus.jsonl", "--documents", &samples, "--json", "--quiet"],
             rules,
         ]
         .concat();
@@ -115,7 +121,7 @@ fn a_finished_run_predicts_a_larger_one() {
         "small",
         "--from-run",
         "tiny",
-        "--samples",
+        "--documents",
         "800",
         "--json",
     ];
@@ -149,17 +155,17 @@ fn far_targets_are_refused_unless_forced_and_intervals_widen() {
     let place = Place::new(N_DOCUMENTS);
     let told = place.refusal(
         "estimate",
-        &["corpus.jsonl", "--samples", "1000000000", "--quiet"],
+        &["corpus.jsonl", "--documents", "1000000000", "--quiet"],
         1,
     );
     assert!(
-        told.contains("--look-at") && told.contains("--force"),
+        told.contains("--max-documents") && told.contains("--force"),
         "{told}"
     );
     let width = |samples: &str| {
         let ask = [
             "corpus.jsonl",
-            "--samples",
+            "--documents",
             samples,
             "--json",
             "--quiet",
@@ -179,7 +185,7 @@ fn plots_are_pictures() {
     let place = Place::new(200);
     let ask = [
         "corpus.jsonl",
-        "--samples",
+        "--documents",
         "2000",
         "--quiet",
         "--plot",
@@ -203,10 +209,14 @@ fn plots_are_pictures() {
 fn wrong_usage_and_missing_things_are_told() {
     let place = Place::new(3);
     let told = place.refusal("estimate", &["corpus.jsonl"], 2);
-    assert!(told.contains("--samples"), "{told}");
-    let told = place.refusal("estimate", &["nowhere.jsonl", "--samples", "5"], 1);
+    assert!(told.contains("--documents"), "{told}");
+    let told = place.refusal("estimate", &["nowhere.jsonl", "--documents", "5"], 1);
     assert!(told.contains("nowhere.jsonl"), "{told}");
-    let told = place.refusal("estimate", &["--from-run", "nowhere", "--samples", "5"], 1);
+    let told = place.refusal(
+        "estimate",
+        &["--from-run", "nowhere", "--documents", "5"],
+        1,
+    );
     assert!(told.contains("nowhere"), "{told}");
 }
 
@@ -234,7 +244,7 @@ fn the_bytes_in_a_mongodb_are_foretold() {
             .unwrap();
         let ask = [
             "corpus.jsonl",
-            "--samples",
+            "--documents",
             "60",
             "--levels",
             levels,

@@ -41,7 +41,7 @@ fn services_that_are_down_are_unknown_and_the_rest_is_measured() {
     let nobody = [
         "--mongodb",
         "mongodb://127.0.0.1:9",
-        "--kato",
+        "--server",
         "http://127.0.0.1:9",
     ];
     let arguments = [&["--quick", "--json", "--quiet"], &nobody[..]].concat();

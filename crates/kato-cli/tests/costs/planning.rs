@@ -15,7 +15,7 @@ fn a_plan_has_intervals_machines_and_the_command_that_train_compares_itself_with
     let place = Place::new(1500);
     let ask = [
         "corpus.jsonl",
-        "--target",
+        "--text-size",
         "2MB",
         "--within",
         "24h",
@@ -120,7 +120,7 @@ fn a_run_into_a_mongodb_is_planned_by_pilots_there_that_leave_nothing_behind() {
     }
     let uri = kato_mongo_server::shared(kato_mongo_server::ServerOptions::default());
     let place = Place::new(60);
-    let ask = ["corpus.jsonl", "--target", "20kB", "--pilot", "8kB"];
+    let ask = ["corpus.jsonl", "--text-size", "20kB", "--pilot", "8kB"];
     let settings = ["--repeat", "1", "--workers", "1", "--levels", "5,3"];
     let answer = ["--out", "plan.json", "--json", "--quiet"];
     let asked = |backend: &str| {
@@ -177,7 +177,7 @@ fn a_run_into_a_mongodb_is_planned_by_pilots_there_that_leave_nothing_behind() {
 fn a_run_however_far_away_is_planned_with_intervals_as_wide_as_that() {
     let place = Place::new(300);
     let ask = |target| {
-        let ask = ["corpus.jsonl", "--target", target, "--pilot", "60kB"];
+        let ask = ["corpus.jsonl", "--text-size", target, "--pilot", "60kB"];
         let output = place.run("plan", &[&ask[..], &["--repeat", "1", "--json"]].concat());
         assert!(output.status.success(), "{output:?}");
         let told = String::from_utf8(output.stderr).unwrap();
@@ -208,8 +208,8 @@ fn what_cannot_be_planned_is_told() {
     let pilots = ["--pilot", "60kB", "--repeat", "1", "--quiet"];
     let refused = |ask: &[&str], code| place.refusal("plan", &[ask, &pilots[..]].concat(), code);
     let told = refused(&["corpus.jsonl"], 2);
-    assert!(told.contains("--target"), "{told}");
-    let told = refused(&["nowhere.jsonl", "--target", "1MB"], 1);
+    assert!(told.contains("--text-size"), "{told}");
+    let told = refused(&["nowhere.jsonl", "--text-size", "1MB"], 1);
     assert!(told.contains("nowhere.jsonl"), "{told}");
     std::fs::write(
         place.path().join("machines.toml"),
@@ -219,7 +219,7 @@ fn what_cannot_be_planned_is_told() {
     let told = refused(
         &[
             "corpus.jsonl",
-            "--target",
+            "--text-size",
             "1MB",
             "--catalogue",
             "machines.toml",
@@ -232,11 +232,11 @@ fn what_cannot_be_planned_is_told() {
         "{\"text\": \"one document alone is no corpus\"}\n",
     )
     .unwrap();
-    let told = refused(&["one.jsonl", "--target", "1kB"], 1);
+    let told = refused(&["one.jsonl", "--text-size", "1kB"], 1);
     assert!(told.contains("too few documents"), "{told}");
     // Well before a pilot would give the server up.
     let began = Instant::now();
-    let unreachable = ["--backend", "mongodb://127.0.0.1:1/", "--target", "1MB"];
+    let unreachable = ["--backend", "mongodb://127.0.0.1:1/", "--text-size", "1MB"];
     let told = refused(&[&["corpus.jsonl"], &unreachable[..]].concat(), 4);
     assert!(told.contains("127.0.0.1:1 did not answer"), "{told}");
     assert!(
@@ -360,7 +360,7 @@ fn runs_are_recorded_and_foretell_those_that_come_after() {
     assert_eq!(accuracy["seconds"]["runs"], 2);
     let similar = ask(&["similar", "--levels", "5,7,9", "--workers", "1"]);
     assert_eq!(number(&similar["similar"][0]["similarity"]), 1.0);
-    let forecast = ask(&["forecast", "--levels", "5,7,9", "--samples", "4000"]);
+    let forecast = ask(&["forecast", "--levels", "5,7,9", "--documents", "4000"]);
     let [low, high] = ["low", "high"].map(|end| number(&forecast["seconds"][end]));
     assert!(0.0 < low && low < high, "{forecast}");
     let told = place.refusal(
@@ -369,7 +369,7 @@ fn runs_are_recorded_and_foretell_those_that_come_after() {
             "forecast",
             "--levels",
             "2",
-            "--samples",
+            "--documents",
             "9",
             "--history",
             "runs.db",

@@ -88,11 +88,11 @@ fn a_window_asks_with_the_end_of_the_state() {
     let whole = r#"[["The"],["Ġdog"],["Ġsat","Ġthe"],["Ġcat"]]"#;
     let end = r#"[["Ġsat","Ġthe"],["Ġcat"]]"#;
     assert_eq!(
-        ask(&["--stm", whole, "--window", "3"]),
+        ask(&["--stm", whole, "--max-symbols", "3"]),
         ask(&["--stm", end])
     );
     assert_eq!(
-        ask(&["--stm", whole, "--window", "5"]),
+        ask(&["--stm", whole, "--max-symbols", "5"]),
         ask(&["--stm", whole])
     );
     assert_ne!(ask(&["--stm", whole]), ask(&["--stm", end]));

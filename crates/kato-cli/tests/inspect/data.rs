@@ -12,7 +12,7 @@ use crate::programs::Workplace;
 #[test]
 fn the_overview_says_what_the_exported_lines_add_up_to() {
     let place = Workplace::trained();
-    let overview = place.inspect_json(&["--kb", "kb", "--top", "3"]);
+    let overview = place.inspect_json(&["--kb", "kb", "--limit", "3"]);
     assert_eq!(overview["complete"], true);
     assert_eq!(overview["tokenizer"], "gpt2");
     assert_eq!(overview["corpus"]["documents"], 60);

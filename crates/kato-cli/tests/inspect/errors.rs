@@ -59,7 +59,7 @@ fn wrong_usage_is_told_apart_from_failure() {
         &["--histogram", "--pattern", "b98534b3"][..],
         &["--export", "-", "--json"],
         &["--export", "a", "--import", "b"],
-        &["--top", "many"],
+        &["--limit", "many"],
         &["--nothing"],
     ] {
         assert_eq!(place.inspect_fails(arguments).0, 2, "{arguments:?}");
@@ -117,7 +117,7 @@ fn a_reader_that_has_enough_is_no_error() {
     let place = Workplace::trained();
     for arguments in [
         &["--kb", "kb", "--export", "-"][..],
-        &["--kb", "kb", "--top", "100000"],
+        &["--kb", "kb", "--limit", "100000"],
         &["--kb", "kb", "--json"],
     ] {
         let mut child = place.command("inspect", arguments);

@@ -20,7 +20,7 @@ fn next_tokens_come_with_their_reasons() {
     let answer = json_of(
         &place,
         "next",
-        &["--text", "The cat", "--top", "3", "--explain"],
+        &["--text", "The cat", "--limit", "3", "--explain"],
     );
     let next = answer["next"].as_array().unwrap();
     assert_eq!(next.len(), 3);

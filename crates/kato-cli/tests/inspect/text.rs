@@ -19,7 +19,7 @@ fn the_overview_tells_the_run_the_nodes_and_their_most_frequent_patterns() {
     insta::assert_snapshot!("overview", without_sizes(&place.inspect(&["--kb", "kb"])));
     insta::assert_snapshot!(
         "overview_of_one_node",
-        without_sizes(&place.inspect(&["--kb", "kb", "--node", "node2", "--top", "2"]))
+        without_sizes(&place.inspect(&["--kb", "kb", "--node", "node2", "--limit", "2"]))
     );
 }
 

@@ -13,7 +13,7 @@ fn every_command_obeys_at_once() {
     let place = Workplace::new(3_000_000);
     place.undisturbed("corpus.jsonl");
     // Some commands end at the first damaged record, of which corpus.jsonl has many.
-    let clean = "corpus --like corpus.jsonl --bytes 3MB --seed 1 --out clean.jsonl";
+    let clean = "corpus --like corpus.jsonl --text-size 3MB --seed 1 --out clean.jsonl";
     let made = line_command(&place, clean).status().unwrap();
     assert!(made.success());
     let lines = [
@@ -29,8 +29,8 @@ fn every_command_obeys_at_once() {
         "next --kb undisturbed --text the",
         "predict --kb undisturbed --text ships",
         "generate --kb undisturbed --text ships",
-        "corpus --like corpus.jsonl --bytes 1GB --seed 1",
-        "cluster forecast --text 1TB",
+        "corpus --like corpus.jsonl --text-size 1GB --seed 1",
+        "cluster forecast --text-size 1TB",
         "runs list --in .",
         "runs export undisturbed exported --in .",
         "datasets info corpus.jsonl",

@@ -28,7 +28,7 @@ fn plans_and_trials_that_are_interrupted_leave_nothing_behind() {
     let place = Workplace::new(6_000_000);
     std::fs::create_dir(place.path("tmp")).unwrap();
     let mut random = Random::from_seed(39);
-    let plan = ["--target", "20MB", "--within", "24h", "--pilot", "2MB"];
+    let plan = ["--text-size", "20MB", "--within", "24h", "--pilot", "2MB"];
     let tune = [
         "--axis",
         "workers=1,2",

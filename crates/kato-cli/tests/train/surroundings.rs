@@ -118,7 +118,7 @@ fn what_cannot_be_written_in_the_end_is_refused_before_the_run() {
     }
     // A plan and a page of plots take minutes.
     for option in ["--out", "--report"] {
-        let arguments = ["corpus.jsonl", "--target", "1GB", option, "nowhere/x"];
+        let arguments = ["corpus.jsonl", "--text-size", "1GB", option, "nowhere/x"];
         let output = place.command("plan", &arguments).output().unwrap();
         let message = stderr(&output);
         assert!(

@@ -21,10 +21,16 @@ const MOST_SYMBOLS: f64 = u32::MAX as f64;
 #[derive(Debug, clap::Args)]
 pub(crate) struct ForecastArgs {
     /// Size of the corpus's text: 1TB.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long = "text-size", alias = "text", value_name = "SIZE")]
     text: ByteSize,
     /// Numbers of machines.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [10, 100, 1000])]
+    #[arg(
+        long = "machines",
+        alias = "workers",
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "10,100,1000"
+    )]
     workers: Vec<u64>,
     /// Tasks. Default: with which the run is done first, of at most five billion tokens each.
     #[arg(long, value_name = "N")]
@@ -32,8 +38,13 @@ pub(crate) struct ForecastArgs {
     /// Ranges of names. Default: with which the run is done first, of at most 2³¹ symbols each.
     #[arg(long, value_name = "N")]
     ranges: Option<u64>,
-    /// Levels.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    /// Number of levels.
+    #[arg(
+        long = "depth",
+        alias = "levels",
+        value_name = "N",
+        default_value_t = 3
+    )]
     levels: u64,
     /// Threads of a machine.
     #[arg(long, value_name = "N", default_value_t = 8)]
