@@ -39,6 +39,7 @@ const OPTIONS: &[(&str, &str)] = &[
     // Learning.
     ("ConnectionBudget::pool", "--connections"),
     ("FailurePolicy::most_failures", "--max-errors"),
+    ("Node::unretire", "kato retire --undo"),
     ("OnFailure::Skip", "--skip-errors"),
     ("Recording::provenance", "--provenance"),
     ("TrainingOptions::n_workers", "--workers"),

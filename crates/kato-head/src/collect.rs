@@ -7,7 +7,7 @@ use std::ops::{ControlFlow, Range};
 use foldhash::quality::RandomState;
 use kato_model::{Event, PatternName};
 use kato_store::visit::{SourceSymbols, SymbolRef, VisitedPattern};
-use kato_store::{PatternStore, PatternVisitor};
+use kato_store::{PatternStore, PatternVisitor, Tombstones};
 use serde::{Deserialize, Serialize};
 
 use crate::symbols::Symbols;
@@ -115,7 +115,7 @@ pub(crate) fn collect(
     Ok((builder.finish()?, counted, missing))
 }
 
-/// Shows the n-grams of all patterns of a store to a sink. `number` gives symbols their numbers,
+/// Shows the n-grams of all patterns of a store that are not retired to a sink. `number` gives symbols their numbers,
 /// [`BREAK`] for those that do not matter.
 pub(crate) fn visit(
     store: &dyn PatternStore,
@@ -132,6 +132,7 @@ pub(crate) fn visit(
         missing: Missing::default(),
         edges: Edges::new(options.order - 1),
         level: 0,
+        retired: Tombstones::default(),
         is_top: n_levels <= 1,
         source_ids: Vec::new(),
         run: Vec::new(),
@@ -140,6 +141,8 @@ pub(crate) fn visit(
     };
     for level in 0..n_levels {
         collector.level = level;
+        let retired = store.tombstones(level);
+        collector.retired = retired.map_err(|source| HeadError::Store { level, source })?;
         collector.is_top = level + 1 == n_levels;
         let visited = store.visit(level, &mut collector);
         // A visitor can only break off; the reason is kept beside it.
@@ -159,6 +162,8 @@ struct Collector<'a> {
     missing: Missing,
     edges: Edges,
     level: usize,
+    /// Patterns of the level that count as if nobody had learned them.
+    retired: Tombstones,
     is_top: bool,
     /// By number of the source: a symbol at the lowest level, a place in `edges` above; `None`
     /// before the first use.
@@ -190,6 +195,9 @@ impl Collector<'_> {
         source: &SourceSymbols<'_>,
         pattern: &VisitedPattern<'_>,
     ) -> Result<(), HeadError> {
+        if self.retired.get(&pattern.name).is_some() {
+            return Ok(());
+        }
         let times = u32::try_from(pattern.frequency).unwrap_or(u32::MAX);
         let holder = Holder {
             level: self.level,

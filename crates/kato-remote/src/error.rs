@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use kato_advice::{Advice, ErrorClass};
 use kato_client::{ClientError, KatoClient};
 use kato_model::PatternName;
+use kato_scheduler::backend::RetiredPattern;
 use kato_scheduler::{BackendError, BackendErrorKind, TrainError};
 
 /// The reason why a run on a server cannot be begun, opened or gone on with.
@@ -71,17 +72,9 @@ pub enum RemoteError {
     },
     /// A node does not learn a pattern any more, because somebody has retired it there.
     #[error(
-        "node {node} has retired pattern {pattern}, which {} hold{}: have it un-retired on the server and resume, or begin a new run without \
-         these documents", listed(documents), if documents.len() == 1 { "s" } else { "" }
+        "{0}: have it un-retired on the server and resume, or begin a new run without these documents"
     )]
-    Retired {
-        /// The node.
-        node: String,
-        /// The pattern.
-        pattern: PatternName,
-        /// Documents that hold it, of those that were being taught.
-        documents: Vec<String>,
-    },
+    Retired(RetiredPattern),
     /// A new run found a node that was taught before.
     #[error(
         "node {node} knows patterns that this run has not taught: resume the run that taught them, where its state is"
@@ -178,7 +171,7 @@ impl RemoteError {
             Self::Unreachable { .. }
             | Self::Teach { .. }
             | Self::Miscounted { .. }
-            | Self::Retired { .. }
+            | Self::Retired(_)
             | Self::Cut { .. }
             | Self::State { .. }
             | Self::Locked { .. }
@@ -211,7 +204,7 @@ impl RemoteError {
                 BackendErrorKind::Miscounted
             }
             Self::TaughtBefore { .. }
-            | Self::Retired { .. }
+            | Self::Retired(_)
             | Self::Cut { .. }
             | Self::Locked { .. }
             | Self::OtherRun { .. } => BackendErrorKind::Conflict,
@@ -284,28 +277,6 @@ pub(crate) fn lost(client: &KatoClient, differences: Vec<String>) -> RemoteError
     RemoteError::Lost {
         node: client.node_id().to_owned(),
         differences,
-    }
-}
-
-/// Creates the error that the node of a client has retired a pattern, of documents that are not known yet.
-pub(crate) fn retired(client: &KatoClient, pattern: PatternName) -> RemoteError {
-    RemoteError::Retired {
-        node: client.node_id().to_owned(),
-        pattern,
-        documents: Vec::new(),
-    }
-}
-
-/// Lists documents, a few by their names.
-fn listed(documents: &[String]) -> String {
-    /// Documents that are named.
-    const NAMED: usize = 5;
-    let named: Vec<&str> = documents.iter().take(NAMED).map(String::as_str).collect();
-    match documents.len() {
-        0 => "documents".to_owned(),
-        n if n > NAMED => format!("documents {} and {} more", named.join(", "), n - NAMED),
-        1 => format!("document {}", named[0]),
-        _ => format!("documents {}", named.join(", ")),
     }
 }
 

@@ -10,11 +10,11 @@ use kato_model::{LearnBatch, PatternName};
 use kato_probe::NodeProbe;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::activity::Activity;
-use kato_scheduler::backend::RefusedDocument;
+use kato_scheduler::backend::{RefusedDocument, RetiredPattern};
 use kato_scheduler::{Teacher, TrainError};
 
 use crate::backend::{Kind, RemoteBackend, RemotePart};
-use crate::error::{retired, teach};
+use crate::error::teach;
 use crate::stock::{Item, Stock};
 use crate::{RemoteError, items};
 
@@ -137,7 +137,7 @@ impl<'a> RemoteTeacher<'a> {
                 ClientError::Retired {
                     pattern: Some(pattern),
                     ..
-                } => retired(client, pattern),
+                } => RemoteError::Retired(RetiredPattern::new(client.node_id(), pattern)),
                 source => teach(client, source),
             })?;
             Ok(report.new_patterns)
@@ -182,7 +182,7 @@ fn name_documents(
     taught: &[(String, Vec<usize>)],
     names: &[Vec<PatternName>],
 ) -> RemoteError {
-    let RemoteError::Retired { node, pattern, .. } = error else {
+    let RemoteError::Retired(mut retired) = error else {
         return error;
     };
     let holds = |document: usize| {
@@ -190,16 +190,13 @@ fn name_documents(
             let start = taught[document].1[level];
             let next = taught.get(document + 1);
             let end = next.map_or(names.len(), |(_, starts)| starts[level]);
-            names[start..end].contains(&pattern)
+            names[start..end].contains(&retired.pattern)
         };
         names.iter().enumerate().any(level)
     };
     let documents = (0..taught.len()).filter(|document| holds(*document));
-    RemoteError::Retired {
-        node,
-        pattern,
-        documents: documents.map(|idx| taught[idx].0.clone()).collect(),
-    }
+    retired.documents = documents.map(|idx| taught[idx].0.clone()).collect();
+    RemoteError::Retired(retired)
 }
 
 /// Returns an empty batch with the store's limits.

@@ -5,9 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
-use kato_model::LearnBatch;
-use kato_store::PatternStore;
-use kato_store::contract::StagedBatch;
+use kato_model::PatternName;
 use serde_json::Value;
 
 use crate::TrainError;
@@ -169,6 +167,44 @@ pub struct RefusedDocument {
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 
+/// A pattern that a node does not learn any more, because somebody has retired it there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("node {node} has retired pattern {pattern}{}", listed(documents))]
+#[non_exhaustive]
+pub struct RetiredPattern {
+    /// The node.
+    pub node: String,
+    /// The pattern.
+    pub pattern: PatternName,
+    /// Ids of documents that hold it, of those that were taught together.
+    pub documents: Vec<String>,
+}
+
+impl RetiredPattern {
+    /// Creates one of documents that are not known yet.
+    #[must_use]
+    pub fn new(node: impl Into<String>, pattern: PatternName) -> Self {
+        Self {
+            node: node.into(),
+            pattern,
+            documents: Vec::new(),
+        }
+    }
+}
+
+/// Lists the documents that hold a pattern, a few by their names.
+fn listed(documents: &[String]) -> String {
+    /// Documents that are named.
+    const NAMED: usize = 5;
+    let named = documents[..documents.len().min(NAMED)].join(", ");
+    match documents.len() {
+        0 => String::new(),
+        1 => format!(", which document {named} holds"),
+        n if n > NAMED => format!(", which documents {named} and {} more hold", n - NAMED),
+        _ => format!(", which documents {named} hold"),
+    }
+}
+
 /// The part of a [`Backend`] that teaches what one worker plans. It is dropped without a commit
 /// when its worker dies or the run ends with an error, and then closes what it opened.
 pub trait Teacher: Send {
@@ -218,99 +254,4 @@ pub trait Teacher: Send {
     ///
     /// When it cannot be prepared for a commit; the run ends.
     fn take_part(&mut self) -> Result<Option<Self::Part>, TrainError>;
-}
-
-/// A backend over a pattern store: documents are counted into batches, which the store commits.
-#[derive(Debug)]
-pub(crate) struct StoreBackend<'a>(pub(crate) &'a dyn PatternStore);
-
-impl Backend for StoreBackend<'_> {
-    type Part = StagedBatch;
-
-    fn nodes(&self) -> &[String] {
-        self.0.nodes()
-    }
-
-    fn configuration(&self) -> &Value {
-        self.0.configuration()
-    }
-
-    fn checkpoint(&self) -> Value {
-        self.0.checkpoint()
-    }
-
-    fn teacher<'a>(
-        &'a self,
-        learner: &'a HierarchicalConceptLearner,
-    ) -> Result<Box<dyn Teacher<Part = StagedBatch> + 'a>, TrainError> {
-        Ok(Box::new(StoreTeacher {
-            learner,
-            store: self.0,
-            batch: learner.new_batch_with_limits(self.0.attribute_limits()),
-        }))
-    }
-
-    fn commit(&self, parts: Vec<StagedBatch>, checkpoint: Value) -> Result<(), TrainError> {
-        self.0.commit(parts, checkpoint).map_err(TrainError::Store)
-    }
-
-    fn learns(&self, node_idx: usize) -> Result<u64, TrainError> {
-        let totals = self.0.totals(node_idx).map_err(TrainError::Store)?;
-        Ok(totals.learns)
-    }
-
-    fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError> {
-        let patterns = self.0.count_patterns(node_idx);
-        patterns.map(Some).map_err(TrainError::Store)
-    }
-
-    fn disk_bytes(&self) -> Option<u64> {
-        self.0.disk_bytes()
-    }
-
-    fn merging_time(&self) -> Duration {
-        self.0.merging_time()
-    }
-}
-
-#[derive(Debug)]
-struct StoreTeacher<'a> {
-    learner: &'a HierarchicalConceptLearner,
-    store: &'a dyn PatternStore,
-    batch: LearnBatch,
-}
-
-impl Teacher for StoreTeacher<'_> {
-    type Part = StagedBatch;
-
-    fn learn(
-        &mut self,
-        document: TextDocument<'_>,
-        scratch: &mut LearnScratch,
-    ) -> Result<(), LearnError> {
-        self.learner.learn(document, &mut self.batch, scratch)
-    }
-
-    fn learns(&self, node_idx: usize) -> u64 {
-        self.batch.learns(node_idx)
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.batch.heap_bytes()
-    }
-
-    fn take_part(&mut self) -> Result<Option<StagedBatch>, TrainError> {
-        // Documents without a chunk, or skipped ones, teach nothing: their part has counts alone,
-        // and the store gets no empty segment.
-        if self.batch.is_empty() {
-            return Ok(None);
-        }
-        let limits = self.store.attribute_limits();
-        let fresh = self.learner.new_batch_with_limits(limits);
-        let batch = std::mem::replace(&mut self.batch, fresh);
-        // Sorting and writing happen here, on the worker's thread, so that the committer has only
-        // to make finished files durable.
-        let staged = self.store.stage(batch.seal()).map_err(TrainError::Store)?;
-        Ok(Some(staged))
-    }
 }

@@ -7,6 +7,7 @@ use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_store::StoreError;
 
+use crate::backend::RetiredPattern;
 use crate::{BackendError, BackendErrorKind};
 
 /// The reason why a run ended early. What was committed before is safe and can be resumed, unless
@@ -74,6 +75,10 @@ pub enum TrainError {
         /// The refusal and its causes, in words.
         reason: String,
     },
+    /// A node has retired a pattern that documents hold. None of these is learned, and what was committed
+    /// before is safe.
+    #[error(transparent)]
+    Retired(RetiredPattern),
     /// More documents failed than the policy allows.
     #[error("{failures} documents failed and {most} may")]
     TooManyFailures {
@@ -170,6 +175,10 @@ impl TrainError {
                 "skip and list such documents with `OnFailure::Skip`",
                 "mend the document",
             ],
+            Self::Retired(_) => &[
+                "take it back with `Node::unretire` and resume",
+                "skip and list such documents with `OnFailure::Skip`",
+            ],
             Self::TooManyFailures { .. } => &[
                 "look at the list of errors, then resume with a higher `FailurePolicy::most_failures`",
             ],
@@ -213,7 +222,7 @@ impl TrainError {
             Self::OtherConfiguration { .. } => ErrorKind::OtherSettings,
             Self::OtherCorpus { .. } | Self::Position { .. } => ErrorKind::OtherCorpus,
             Self::Checkpoint { .. } => ErrorKind::OtherVersion,
-            Self::Salvaged | Self::LedgerCut { .. } => ErrorKind::Conflict,
+            Self::Salvaged | Self::LedgerCut { .. } | Self::Retired(_) => ErrorKind::Conflict,
             Self::Stalled { .. } => ErrorKind::Unavailable,
             Self::Load(error) => error.kind(),
             Self::Store(error) => error.kind(),

@@ -46,6 +46,7 @@ mod session;
 mod stage_clock;
 pub mod stages;
 mod stop;
+mod store_backend;
 mod tuner;
 mod worker;
 mod worker_pool;

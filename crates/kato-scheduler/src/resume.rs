@@ -9,8 +9,8 @@ use kato_store::{EmbeddedStore, PatternStore as _, StoreError};
 use serde_json::Value;
 
 use crate::TrainError;
-use crate::backend::StoreBackend;
 use crate::session::check_resumable;
+use crate::store_backend::StoreBackend;
 
 /// Opens a knowledge base to train on, with a loader at its position. A newest commit that is damaged
 /// is given up for the one before, also for one that holds nothing, if the corpus is at hand from

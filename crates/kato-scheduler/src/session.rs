@@ -11,7 +11,7 @@ use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 use kato_loader::{Counts, StreamingDatasetLoader};
 use kato_store::PatternStore;
 
-use crate::backend::{Backend, StoreBackend};
+use crate::backend::Backend;
 use crate::committer::Committer;
 use crate::dispatcher::{Dispatcher, SessionCounts};
 use crate::event::TrainingEvent;
@@ -19,6 +19,7 @@ use crate::ledger::Ledger;
 use crate::report::{LevelReport, SessionEnd, StageSeconds, TrainingReport};
 use crate::stage_clock::StageClock;
 use crate::stages::{self, WorkerProbes};
+use crate::store_backend::StoreBackend;
 use crate::worker::{Shared, WorkerOptions};
 use crate::worker_pool::{WorkerContext, WorkerPool};
 use crate::{Checkpoint, Distribution, RunConfiguration, StopSignal, TrainError, TrainingOptions};

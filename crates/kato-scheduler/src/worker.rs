@@ -13,7 +13,7 @@ use kato_loader::{DocumentBatch, DocumentRef};
 use kato_probe::State;
 
 use crate::activity::Activity;
-use crate::backend::RefusedDocument;
+use crate::backend::{RefusedDocument, RetiredPattern};
 use crate::dispatch::AssignmentId;
 use crate::distribution::Selection;
 use crate::failure::{FailedDocument, FailureKind, OnFailure, reason};
@@ -277,7 +277,13 @@ impl<P> Worker<'_, P> {
         if self.taken.is_empty() {
             return Ok(());
         }
-        for refused in self.teacher.finish_work(indices, &self.activity)? {
+        let refused = self.teacher.finish_work(indices, &self.activity)?;
+        if self.options.on_failure == OnFailure::End
+            && let Some(retired) = retired_pattern(batch, &refused)
+        {
+            return Err(TrainError::Retired(retired));
+        }
+        for refused in refused {
             let is_refused = |taken: &TakenDocument| taken.document_idx == refused.document_idx;
             let at = self.taken.iter().position(is_refused);
             let document = batch
@@ -417,6 +423,21 @@ impl<P> Worker<'_, P> {
         let worker = self.idx;
         Ok(reports.send(Report::Staged { worker, part }).is_ok())
     }
+}
+
+/// Returns the first retired pattern for which documents were refused, with all that hold it.
+fn retired_pattern(batch: &DocumentBatch, refused: &[RefusedDocument]) -> Option<RetiredPattern> {
+    let holds = |refused: &RefusedDocument| refused.source.downcast_ref().cloned();
+    let mut retired: RetiredPattern = refused.iter().find_map(holds)?;
+    let holders = refused
+        .iter()
+        .filter(|it| holds(it) == Some(retired.clone()));
+    let holders: Vec<u64> = holders.map(|refused| refused.document_idx).collect();
+    let documents = batch.iter().filter(|it| holders.contains(&it.index));
+    retired.documents = documents
+        .map(|document| document.id().to_string())
+        .collect();
+    Some(retired)
 }
 
 /// Creates the error of a backend that refused a document which its teacher did not take.

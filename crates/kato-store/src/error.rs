@@ -127,6 +127,16 @@ pub enum StoreError {
         "this store cannot retire patterns: keep the knowledge base in a directory, or forget the patterns"
     )]
     NoTombstones,
+    /// A pattern that was to be added is retired.
+    #[error(
+        "node {node} has retired pattern {pattern}: take it back with `kato retire --undo`, or leave the pattern out"
+    )]
+    Retired {
+        /// The node.
+        node: String,
+        /// The pattern.
+        pattern: PatternName,
+    },
     /// The disk or the quota is full, or a limit on the size of files was reached. What was committed
     /// before is safe.
     #[error("{} while writing {}: everything committed is safe; {} and resume", limit_of(source), path.display(), way_out_of(source))]
@@ -270,6 +280,7 @@ impl StoreError {
             Self::Full { source, .. } | Self::Io { source, .. } => ErrorKind::of_io(source.kind()),
             Self::Backend { kind, .. } => ErrorKind::of_class(kind.class()),
             Self::UnknownNode { .. } | Self::NoTombstones => ErrorKind::InvalidArgument,
+            Self::Retired { .. } => ErrorKind::Conflict,
             Self::Missing { .. } => ErrorKind::NotFound,
             Self::ReadOnly { .. } => ErrorKind::ReadOnly,
             Self::Corrupt { .. } | Self::NameMismatch { .. } => ErrorKind::Corrupt,

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use kato_model::PatternName;
 use serde::{Deserialize, Serialize};
 
+use crate::{PatternStore, StoreError};
+
 /// What became of a pattern that was retired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +36,16 @@ pub enum Tombstone {
 pub struct Tombstones(BTreeMap<PatternName, Tombstone>);
 
 impl Tombstones {
+    /// Returns those of every node of a store, from the bottom of the hierarchy up.
+    ///
+    /// # Errors
+    ///
+    /// As [`PatternStore::tombstones`].
+    pub fn of_store(store: &dyn PatternStore) -> Result<Vec<Self>, StoreError> {
+        let nodes = 0..store.nodes().len();
+        nodes.map(|idx| store.tombstones(idx)).collect()
+    }
+
     /// Sets a tombstone, unless there is one; returns whether there was none.
     pub fn retire(&mut self, name: PatternName) -> bool {
         let is_new = !self.0.contains_key(&name);

@@ -6,6 +6,8 @@ use std::ops::ControlFlow;
 use kato_model::{Attributes, FirstSeen, PatternName, Symbol};
 use sha1::{Digest as _, Sha1};
 
+use crate::Tombstones;
+
 /// A receiver of a node's content as its store holds it, for example to load an index. See
 /// [`PatternStore::visit`].
 ///
@@ -243,6 +245,27 @@ impl ContentDigest {
         digest.update(below.0);
         digest.update(self.0);
         Self(digest.finalize().into())
+    }
+
+    /// Returns the digest of this without the patterns that are retired, given the tombstones of every node:
+    /// of what is derived from the others alone. What was purged is not there anyway.
+    #[must_use]
+    pub fn without(&self, tombstones: &[Tombstones]) -> Self {
+        let mut digest = Sha1::new();
+        digest.update(b"kato content without 1");
+        digest.update(self.0);
+        let mut is_all = true;
+        for (node_idx, of_node) in (0u64..).zip(tombstones) {
+            for name in of_node.unpurged() {
+                is_all = false;
+                digest.update(node_idx.to_le_bytes());
+                digest.update(name.as_bytes());
+            }
+        }
+        match is_all {
+            true => *self,
+            false => Self(digest.finalize().into()),
+        }
     }
 }
 

@@ -136,7 +136,7 @@ pub(crate) fn purge_main(args: &PurgeArgs) -> ExitCode {
 /// Sets or removes tombstones.
 fn retire(args: &Args) -> Result<()> {
     let store = args.knowledge_base.open(Access::Write)?;
-    let mut tombstones = tombstones(&*store)?;
+    let mut tombstones = Tombstones::of_store(&*store)?;
     let (verb, or_else) = match args.undo {
         false => ("retired", "was retired before"),
         true => ("no longer retired", "was not retired"),
@@ -198,7 +198,7 @@ fn purge(args: &PurgeArgs) -> Result<()> {
     let store = args.knowledge_base.open(access)?;
     let only = args.node.as_ref().map(|node| node_idx(&*store, node));
     let only = only.transpose()?;
-    let mut tombstones = tombstones(&*store)?;
+    let mut tombstones = Tombstones::of_store(&*store)?;
     let mut names = vec![Vec::new(); tombstones.len()];
     let mut changes = Changes {
         kb: args.knowledge_base.to_string(),
@@ -242,14 +242,6 @@ fn purge(args: &PurgeArgs) -> Result<()> {
         true => show(&changes, true),
         false => Ok(()),
     }
-}
-
-/// Returns the tombstones of all nodes.
-fn tombstones(store: &dyn PatternStore) -> Result<Vec<Tombstones>> {
-    let nodes = 0..store.nodes().len();
-    Ok(nodes
-        .map(|idx| store.tombstones(idx))
-        .collect::<Result<_, _>>()?)
 }
 
 /// Returns the place of a node.

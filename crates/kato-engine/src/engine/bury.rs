@@ -46,13 +46,9 @@ impl Shared {
             return Ok(());
         };
         let bury = || {
-            let of_node = |idx: usize| match idx == node_idx {
-                true => Ok(tombstones.clone()),
-                false => store.tombstones(idx),
-            };
-            let n_nodes = store.nodes().len();
-            let all = (0..n_nodes).map(of_node).collect::<Result<_, _>>()?;
-            let mut to_forget = vec![Vec::new(); n_nodes];
+            let mut all = Tombstones::of_store(store)?;
+            all[node_idx] = tombstones.clone();
+            let mut to_forget = vec![Vec::new(); all.len()];
             to_forget[node_idx] = names.to_vec();
             store.bury(all, &to_forget, store.checkpoint())
         };

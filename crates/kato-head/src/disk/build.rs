@@ -15,7 +15,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 use super::CountsError;
 use super::columns::Columns;
 use super::counting::{Runs, count};
-use super::files::{CHECKSUMS, FORMAT_VERSION, HEADER, Header, counts_dir};
+use super::files::{CHECKSUMS, FORMAT_VERSION, HEADER, Header, content_of, counts_dir};
 use super::open::whole;
 use super::runs::{Nodes, each_node, merge, reduce};
 use super::writing::{NgramWriter, Written};
@@ -102,7 +102,7 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
     let began = Instant::now();
     let parent = counts_dir(store.dir());
     let _lock = files::lock(&parent)?;
-    let content = store.content_digest();
+    let content = content_of(store)?.digest;
     let mut report = BuildReport {
         content,
         ngrams: 0,
@@ -148,13 +148,14 @@ fn write(
     let columns = Columns::new(dir.to_owned());
     let counted = count(store, order, scratch.path(), options)?;
     let check = &|| options.check();
-    let mut missing = Vec::new();
-    let (mut written, counted, content, can_grow) = match counted {
+    let (mut written, counted, missing, content, can_grow) = match counted {
         Some(counted) => {
             let Runs {
                 content,
                 runs,
                 counted,
+                missing,
+                can_grow,
                 texts,
                 is_used,
             } = counted;
@@ -169,16 +170,24 @@ fn write(
                 numbers: numbers(&is_used),
             };
             merge(&runs, &mut renumbered, check)?;
-            (renumbered.writer.finish()?, counted, content, true)
+            (
+                renumbered.writer.finish()?,
+                counted,
+                missing,
+                content,
+                can_grow,
+            )
         }
         None => {
             let (written, head, content) = write_head(store, columns)?;
-            let names = head.missing.iter();
-            missing.extend(names.map(|(name, level)| (name.to_string(), *level)));
-            missing.sort_unstable();
-            (written, head.counted(), content, false)
+            (written, head.counted(), head.missing, content, false)
         }
     };
+    let missing = missing.iter();
+    let mut missing: Vec<_> = missing
+        .map(|(name, level)| (name.to_string(), *level))
+        .collect();
+    missing.sort_unstable();
     let continuations = written.write_continuations(scratch.path(), options.sort_bytes, check)?;
     written.write_sums(&continuations, check)?;
     drop(scratch);
@@ -223,10 +232,10 @@ fn write_head(
     columns: Columns,
 ) -> Result<(Written, Head, StoredContent), CountsError> {
     loop {
-        let content = store.content();
+        let content = content_of(store)?;
         let head = Head::from_store(store, HeadOptions::default())?;
         // A commit in between is in one of the two alone.
-        if store.content_digest() != content.digest {
+        if content_of(store)?.digest != content.digest {
             continue;
         }
         let (trie, texts) = head.in_text_order();

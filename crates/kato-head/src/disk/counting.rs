@@ -1,5 +1,6 @@
 //! Counting the n-grams of a store in name order, in bounded memory: sorted in batches, which are merged.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
@@ -8,14 +9,14 @@ use std::thread::JoinHandle;
 
 use kato_map::Map;
 use kato_model::PatternName;
-use kato_store::EmbeddedStore;
 use kato_store::visit::{OrderedNode, OrderedVisitor, StoredContent, VisitedPattern};
+use kato_store::{EmbeddedStore, PatternStore, Tombstones};
 
 use super::runs::{Run, RunWriter, each_node};
 use super::writing::map_scratch;
 use super::{BuildOptions, CountsError};
 use crate::Counted;
-use crate::collect::{BREAK, Child, Edges};
+use crate::collect::{BREAK, Child, Edges, Missing, note_missing};
 use crate::trie::Batch;
 
 /// Bytes that sorting a window takes, with what becomes of it.
@@ -32,6 +33,9 @@ pub(super) struct Runs {
     pub(super) content: StoredContent,
     pub(super) runs: Vec<Run>,
     pub(super) counted: Counted,
+    pub(super) missing: Missing,
+    /// Whether it is all that the store holds, so that what comes later can be counted on top.
+    pub(super) can_grow: bool,
     /// The texts of the lowest level, ascending, by the numbers that the runs have.
     pub(super) texts: Vec<String>,
     /// Of each, whether any n-gram can hold it.
@@ -46,14 +50,20 @@ pub(super) fn count(
     scratch: &Path,
     options: &BuildOptions,
 ) -> Result<Option<Runs>, CountsError> {
+    let tombstones = Tombstones::of_store(store)?;
     let mut counter = Counter {
         options,
         scratch,
-        n_levels: kato_store::PatternStore::nodes(store).len(),
+        n_levels: store.nodes().len(),
+        tombstones: &tombstones,
         level: 0,
         n_below: 0,
+        retired: Retired::default(),
+        retired_below: Retired::default(),
+        n_of_level: 0,
         batches: Batches::new(order, scratch, options.sort_bytes),
         counted: Counted::default(),
+        missing: Missing::default(),
         texts: Vec::new(),
         is_used: Vec::new(),
         below: None,
@@ -72,17 +82,24 @@ pub(super) fn count(
         Some(End::NeedsNames) => return Ok(None),
         None => {}
     }
-    let Some(content) = visited? else {
+    let Some(mut content) = visited? else {
         return Err(CountsError::Cancelled);
     };
+    let whole = content.digest;
+    content.digest = whole.without(&tombstones);
     Ok(Some(Runs {
-        content,
         runs: counter.batches.finish()?,
         counted: counter.counted,
+        missing: counter.missing,
+        can_grow: content.digest == whole,
+        content,
         texts: counter.texts,
         is_used: counter.is_used,
     }))
 }
+
+/// The retired patterns of a level, by place.
+type Retired = HashMap<u32, PatternName>;
 
 /// Why a visit ended early.
 enum End {
@@ -94,11 +111,18 @@ struct Counter<'a> {
     options: &'a BuildOptions,
     scratch: &'a Path,
     n_levels: usize,
+    tombstones: &'a [Tombstones],
     level: usize,
     /// Patterns of the level below.
     n_below: u32,
+    /// Those of the level at hand so far, and those of the level below.
+    retired: Retired,
+    retired_below: Retired,
+    /// Patterns of the level at hand so far.
+    n_of_level: u32,
     batches: Batches,
     counted: Counted,
+    missing: Missing,
     texts: Vec<String>,
     is_used: Vec<bool>,
     /// The ends of the patterns of the level below, by place, and those of the level at hand.
@@ -118,6 +142,8 @@ impl Counter<'_> {
     fn begin_level(&mut self, node: &OrderedNode<'_>) -> Result<(), CountsError> {
         self.level = node.node_idx;
         self.n_below = node.n_below;
+        self.n_of_level = 0;
+        self.retired_below = std::mem::take(&mut self.retired);
         if node.node_idx == 0 {
             self.texts = node.texts.iter().map(|&text| text.to_owned()).collect();
             self.is_used = vec![false; self.texts.len()];
@@ -144,6 +170,13 @@ impl Counter<'_> {
         self.n_seen += 1;
         if self.n_seen.is_multiple_of(CHECK_EVERY) {
             self.options.check()?;
+        }
+        let place = self.n_of_level;
+        self.n_of_level += 1;
+        if self.tombstones[self.level].get(&pattern.name).is_some() {
+            self.retired.insert(place, pattern.name);
+            // Those behind it keep their places.
+            return self.own.as_mut().map_or(Ok(()), |own| own.push(&[]));
         }
         let times = u32::try_from(pattern.frequency).unwrap_or(u32::MAX);
         self.counted.patterns += 1;
@@ -195,12 +228,17 @@ impl Counter<'_> {
         self.edges.clear();
         for event in pattern.events() {
             let child = match (event, &self.below) {
-                (&[number], Some(below)) if number < self.n_below => {
+                (&[number], Some(below))
+                    if number < self.n_below && !self.retired_below.contains_key(&number) =>
+                {
                     below.read(number, &mut self.run);
                     Some(self.edges.push(&self.run))
                 }
-                ([_], _) => {
+                ([number], _) => {
                     self.counted.unknown_names += 1;
+                    if let Some(name) = self.retired_below.get(number) {
+                        note_missing(&mut self.missing, self.level, *name);
+                    }
                     None
                 }
                 _ => {

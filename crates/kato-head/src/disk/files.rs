@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use kato_columns::files::{read_sealed, write_sealed};
-use kato_store::visit::ContentDigest;
+use kato_store::visit::{ContentDigest, StoredContent};
+use kato_store::{EmbeddedStore, StoreError, Tombstones};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -53,6 +54,13 @@ pub(super) struct Header {
     pub(super) columns: Vec<(String, u64)>,
     /// CRC-32 of the file of checksums.
     pub(super) checksums_crc32: u32,
+}
+
+/// Returns the digests of what a head of a store counts: all but what is retired.
+pub(super) fn content_of(store: &EmbeddedStore) -> Result<StoredContent, StoreError> {
+    let mut content = store.content();
+    content.digest = content.digest.without(&Tombstones::of_store(store)?);
+    Ok(content)
 }
 
 /// Returns the directory of a knowledge base's counts.

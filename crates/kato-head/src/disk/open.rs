@@ -10,7 +10,7 @@ use kato_store::visit::ContentDigest;
 use kato_store::{EmbeddedStore, PatternStore};
 
 use super::columns::{Has, TEXT_STARTS, TEXTS, level, sums};
-use super::files::{CHECKSUMS, Header, content_dir, counts_dir};
+use super::files::{CHECKSUMS, Header, content_dir, content_of, counts_dir};
 use super::later::{MOST, count_later};
 use super::{BuildOptions, CountsError};
 use crate::collect::Missing;
@@ -46,13 +46,17 @@ pub fn open(
         return Ok(None);
     }
     let texts: Option<Vec<&str>> = vocabulary.map(Iterator::collect);
-    let content = store.content();
+    let content = content_of(store)?;
     let dir = content_dir(store.dir(), content.digest);
     if let Some(header) = Header::read(&dir)? {
         return match options.order <= header.order {
             true => open_counts(&dir, &header, n_levels, texts.as_deref(), options).map(Some),
             false => Ok(None),
         };
+    }
+    if content.digest != store.content_digest() {
+        // Counts of a part hold what is retired in it.
+        return Ok(None);
     }
     let Some((dir, header)) = find_partial(store, &content.sources, options.order) else {
         return Ok(None);

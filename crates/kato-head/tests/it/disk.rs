@@ -10,7 +10,7 @@ use kato_head::disk::{self, BuildOptions, BuildReport, CountsError};
 use kato_head::{Expert, Head, HeadError, HeadOptions, SymbolId, Weights};
 use kato_model::batch::BatchSymbol;
 use kato_model::{Attributes, LearnBatch, PatternName};
-use kato_store::{EmbeddedStore, PatternStore};
+use kato_store::{EmbeddedStore, PatternStore, Tombstones};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -169,6 +169,53 @@ proptest! {
         } else {
             prop_assert!(counts(&Head::from_store(&Kb::of(&documents).store, HeadOptions::default()).unwrap()).is_empty());
         }
+    }
+
+    #[test]
+    fn what_is_retired_was_never_counted(
+        documents in documents(),
+        words in words(),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+        sort_bytes in prop_oneof![Just(0usize), Just(1 << 20)],
+    ) {
+        let learner = learner(&[3, 2, 2]);
+        let calls: Vec<_> = documents.iter().flat_map(|document| plan(&learner, document).calls).collect();
+        prop_assume!(!calls.is_empty());
+        let kb = Kb::of(&documents);
+        kb.build(sort_bytes);
+        let mut tombstones = vec![Tombstones::default(); 3];
+        for pick in picks {
+            let call = pick.get(&calls);
+            tombstones[call.level].retire(call.name);
+        }
+        let bury = |tombstones: &[Tombstones]| {
+            let nothing = vec![Vec::new(); 3];
+            kb.store.bury(tombstones.to_vec(), &nothing, json!(null)).unwrap();
+        };
+        bury(&tombstones);
+        let options = HeadOptions::default();
+        prop_assert!(kb.open(&options).is_none(), "counts of what is retired");
+        let never = Kb::new(&learner.node_names());
+        for call in calls.iter().filter(|call| tombstones[call.level].get(&call.name).is_none()) {
+            let events: Vec<Vec<&str>> =
+                call.events.iter().map(|event| event.symbols().iter().map(String::as_str).collect()).collect();
+            let events: Vec<&[&str]> = events.iter().map(Vec::as_slice).collect();
+            learn(&never.store, &[(call.level, &events)]);
+        }
+        let never = Head::from_store(&never.store, options.clone()).unwrap();
+        let counted = Head::from_store(&kb.store, options.clone()).unwrap();
+        check_equal(&counted, &never, &words)?;
+        kb.build(sort_bytes);
+        let frozen = kb.open(&options).unwrap();
+        check_equal(&frozen, &never, &words)?;
+        for call in &calls {
+            prop_assert_eq!(frozen.is_missing(call.level, &call.name), never.is_missing(call.level, &call.name));
+        }
+        // More is not counted on top of them, nor is what is taken back.
+        teach(&kb.store, &learner, &["a b c".to_owned()]);
+        prop_assert!(kb.open(&options).is_none());
+        bury(&vec![Tombstones::default(); 3]);
+        prop_assert!(kb.open(&options).is_none());
     }
 
     #[test]

@@ -4,9 +4,38 @@ use kato_model::batch::{BatchSymbol, Occurrence};
 use kato_model::{Attributes, FirstSeen, LearnBatch, Metadata, PatternName};
 
 use super::{HierarchicalConceptLearner, LearnScratch, TextDocument};
+use crate::LearnError;
 use crate::plan::Child;
 
 impl HierarchicalConceptLearner {
+    /// Learns one document as [`learn`](Self::learn) does, unless a pattern of it is refused. Then nothing
+    /// of it is learned, and the level and the name of the first such pattern are returned.
+    ///
+    /// A document of any length is planned as a whole.
+    ///
+    /// # Errors
+    ///
+    /// As [`learn`](Self::learn).
+    pub fn learn_unless<'a>(
+        &self,
+        document: impl Into<TextDocument<'a>>,
+        batch: &mut LearnBatch,
+        scratch: &mut LearnScratch,
+        is_refused: impl Fn(usize, &PatternName) -> bool,
+    ) -> Result<Option<(usize, PatternName)>, LearnError> {
+        let document = document.into();
+        let plan = self.plan(&document, scratch)?;
+        let refused = (0..plan.n_nodes()).find_map(|level| {
+            let mut names = plan.calls(level).filter_map(|call| call.name);
+            let refused = names.find(|name| is_refused(level, name));
+            refused.map(|name| (level, name))
+        });
+        if refused.is_none() {
+            self.count(&document, batch, scratch);
+        }
+        Ok(refused)
+    }
+
     /// Counts the plan in the scratch into a batch.
     pub(super) fn count(
         &self,

@@ -10,6 +10,7 @@ use kato_client::{ClientError, LearnSession};
 use kato_model::PatternName;
 use kato_protocol::extension::BatchItem;
 use kato_scheduler::activity::Activity;
+use kato_scheduler::backend::RetiredPattern;
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 use super::compare::remember;
@@ -18,7 +19,7 @@ use super::request_sizer::RequestInFlight;
 use super::settle::patterns;
 use super::{Item, Level, Stock, UnansweredRequest};
 use crate::RemoteError;
-use crate::error::{retired, taught_before, teach};
+use crate::error::{taught_before, teach};
 
 /// Patterns that are asked for before a node is taken to be new.
 const NEW_QUESTIONS: usize = 8;
@@ -250,7 +251,9 @@ impl Stock {
                 Err(ClientError::Retired { pattern, .. }) => {
                     let last = places.last().map(|place| items[*place].name);
                     let pattern = pattern.or(last);
-                    return Err(retired(&level.client, pattern.unwrap_or(items[0].name)));
+                    let pattern = pattern.unwrap_or(items[0].name);
+                    let retired = RetiredPattern::new(level.client.node_id(), pattern);
+                    return Err(RemoteError::Retired(retired));
                 }
                 Err(error) => return Err(teach(&level.client, error)),
             }

@@ -17,6 +17,7 @@ mod interruptions;
 mod laws;
 mod probing;
 mod refusals;
+mod retiring;
 mod skipping;
 mod slow_backends;
 mod support;

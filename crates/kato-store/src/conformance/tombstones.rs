@@ -4,15 +4,12 @@ use kato_model::PatternName;
 use serde_json::{Value, json};
 
 use super::{Fixture, Lesson, Lessons, commit, content, create, stage, teach};
-use crate::{PatternStore, StoreError, Tombstone, Tombstones};
+use crate::{ExchangeError, KnowledgeBase, PatternStore, StoreError, Tombstone, Tombstones};
 
 const NODES: [&str; 2] = ["node0", "node1"];
 
 fn kept(store: &dyn PatternStore) -> Vec<Tombstones> {
-    let nodes = 0..store.nodes().len();
-    nodes
-        .map(|idx| store.tombstones(idx).expect("tombstones can be read"))
-        .collect()
+    Tombstones::of_store(store).expect("tombstones can be read")
 }
 
 /// Checks that tombstones and what is forgotten with them are one commit, that later commits keep them and
@@ -79,6 +76,23 @@ pub fn tombstones_belong_to_a_commit(fixture: &impl Fixture) {
         .expect("patterns can be forgotten");
     let store = fixture.reopen(store);
     assert_eq!(kept(&store), tombstones);
+    // An import learns, too, and all or nothing of it.
+    let mut lines = Vec::new();
+    let donor = create(fixture, &NODES);
+    commit(
+        &donor,
+        vec![stage(&donor, lessons.batch(&[2, 1]))],
+        Value::Null,
+    );
+    let exported = KnowledgeBase::new(&donor, NODES[0]).map(|node| node.export(&mut lines));
+    assert!(matches!(exported, Ok(Ok(2))), "{exported:?}");
+    let before = content(&store);
+    let imported = KnowledgeBase::new(&store, NODES[0]).map(|node| node.import(&lines[..]));
+    assert!(
+        matches!(&imported, Ok(Err(ExchangeError::Store(StoreError::Retired { pattern, .. }))) if *pattern == hidden),
+        "{imported:?}"
+    );
+    assert_eq!(content(&store), before);
     let of = |name| kept(&store)[0].get(&name);
     assert_eq!(
         (of(gone), of(hidden)),

@@ -8,7 +8,7 @@ use kato_model::{AttributeLimits, Attributes, EmotiveMap, Event, LearnBatch, Pat
 
 use super::ExchangeError;
 use crate::contract::StagedBatch;
-use crate::{PatternStore, StoreError};
+use crate::{PatternStore, StoreError, Tombstones};
 
 /// Bytes of memory of a batch above which it is staged.
 const BATCH_BYTES: usize = 64 << 20;
@@ -42,7 +42,7 @@ pub(crate) fn import(
     node_idx: usize,
     mut lines: impl BufRead,
 ) -> Result<u64, ExchangeError> {
-    let mut import = Import::new(store, node_idx);
+    let mut import = Import::new(store, node_idx)?;
     let mut bytes = Vec::new();
     let mut line = 0;
     loop {
@@ -101,14 +101,15 @@ pub(crate) struct Import<'a> {
     batch_symbols: u64,
     staged: Vec<StagedBatch>,
     patterns: u64,
+    tombstones: Tombstones,
 }
 
 impl<'a> Import<'a> {
     /// Creates an import of nothing so far.
-    pub(crate) fn new(store: &'a dyn PatternStore, node_idx: usize) -> Self {
+    pub(crate) fn new(store: &'a dyn PatternStore, node_idx: usize) -> Result<Self, StoreError> {
         let limits = store.attribute_limits();
         let batch = LearnBatch::new(store.nodes().len()).with_limits(limits);
-        Self {
+        Ok(Self {
             store,
             node_idx,
             limits,
@@ -116,11 +117,19 @@ impl<'a> Import<'a> {
             batch_symbols: 0,
             staged: Vec::new(),
             patterns: 0,
-        }
+            tombstones: store.tombstones(node_idx)?,
+        })
     }
 
     /// Adds a pattern to the batch, after staging the batch if it is full.
     pub(crate) fn push(&mut self, record: PatternRecord) -> Result<(), StoreError> {
+        let name = record.pattern.name();
+        if self.tombstones.get(&name).is_some() {
+            return Err(StoreError::Retired {
+                node: self.store.nodes()[self.node_idx].clone(),
+                pattern: name,
+            });
+        }
         let length = record.pattern.length() as u64;
         let symbols = record.frequency.saturating_mul(length.max(1));
         if self.batch_symbols.saturating_add(symbols) > BATCH_SYMBOLS
@@ -149,7 +158,7 @@ impl<'a> Import<'a> {
             .collect();
         let occurrence = batch.learn(
             self.node_idx,
-            record.pattern.name(),
+            name,
             ids.into_iter().map(BatchSymbol::Literal),
         );
         if attributes != Attributes::default() {

@@ -50,7 +50,7 @@ pub(crate) fn import(
             .with_batch_size(BATCH_ROWS)
             .build()
     })?;
-    let mut import = Import::new(store, node_idx);
+    let mut import = Import::new(store, node_idx)?;
     let mut row = 0;
     while let Some(batch) = guarded(|| batches.next().transpose())? {
         let rows = Rows::of(&batch)?;

@@ -337,7 +337,7 @@ fn named(error: &TrainError) -> Option<&'static str> {
     match error.get_ref().downcast_ref::<RemoteError>()? {
         RemoteError::Lost { .. } => Some("lost"),
         RemoteError::Torn { .. } => Some("torn"),
-        RemoteError::Retired { .. } => Some("retired"),
+        RemoteError::Retired(_) => Some("retired"),
         RemoteError::Miscounted { .. } | RemoteError::TaughtBefore { .. } => {
             Some("another trainer")
         }
