@@ -46,7 +46,7 @@ fn main() -> anyhow::Result<()> {
     let errors = [missing, impossible, other_settings, exists, read_only];
     for error in errors.into_iter().flatten() {
         let (kind, reaction) = (error.kind(), reaction(&error));
-        writeln!(out, "{kind:?}: {reaction}\n  {}", error.with_causes())?;
+        writeln!(out, "{kind:?}: {reaction}\n  {error}")?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ async fn beside<T: Send + 'static, F: FnOnce() -> Done<T> + Send + 'static>(do_i
     let failed = |text: String| (StatusCode::INTERNAL_SERVER_ERROR, text);
     let done = tokio::task::spawn_blocking(do_it).await;
     done.map_err(|panic| failed(panic.to_string()))?
-        .map_err(|error| failed(Error::from(error).with_causes()))
+        .map_err(|error| failed(Error::from(error).to_string()))
 }
 
 async fn learn(State(kb): State<Hierarchy>, text: String) -> Answer<String> {

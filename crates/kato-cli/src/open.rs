@@ -94,7 +94,7 @@ fn patiently<T>(
         opened
     });
     opened.map_err(|error| match error {
-        kato::Error::NotTrained { source } => Error::from(source).context(format!(
+        kato::Error::NotTrained(source) => Error::from(source).context(format!(
             "{} does not tell how it was trained: train it with `kato train`",
             kb.dir.display()
         )),

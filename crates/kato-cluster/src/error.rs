@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_loader::LoadError;
 use kato_scheduler::TrainError;
 use kato_store::StoreError;
@@ -160,39 +160,32 @@ impl ClusterError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::ObjectStore { source, .. } => match source {
-                // What the system says of a file is in its causes.
-                object_store::Error::Generic { store, .. } if *store == "LocalFileSystem" => {
-                    ErrorClass::Other
-                }
-                // It was asked again before, so it may answer later.
-                object_store::Error::Generic { .. } => ErrorClass::TryAgain,
-                _ => ErrorClass::Other,
-            },
+            Self::ObjectStore { source, .. } => of_object_store(source),
             // Another machine may be at it.
-            Self::Unfinished { failed: 0, .. } => ErrorClass::TryAgain,
-            Self::OtherPlan
-            | Self::OtherExtension
-            | Self::TagTaken { .. }
-            | Self::OtherSettings { .. }
-            | Self::Disagrees { .. }
-            | Self::OtherKnowledge { .. } => ErrorClass::Conflict,
-            Self::Stopped => ErrorClass::Interrupted,
-            Self::Load(error) => error.class(),
-            Self::Train(error) => error.class(),
-            Self::Store(error) => error.class(),
-            Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::Unfinished { failed: 0, .. } => ErrorKind::Unavailable,
+            Self::OtherPlan | Self::OtherExtension | Self::Disagrees { .. } => ErrorKind::Conflict,
+            Self::TagTaken { .. } | Self::OtherKnowledge { .. } => ErrorKind::Exists,
+            Self::OtherSettings { .. } => ErrorKind::OtherSettings,
+            Self::Stopped => ErrorKind::Interrupted,
+            Self::Load(error) => error.kind(),
+            Self::Train(error) => error.kind(),
+            Self::Store(error) => error.kind(),
+            Self::Io { source, .. } => ErrorKind::of_io(source.kind()),
             Self::Address { .. }
             | Self::UnknownGeneration { .. }
             | Self::TagName { .. }
             | Self::Unplannable { .. }
-            | Self::Unknown { .. } => ErrorClass::Usage,
-            Self::NoConditionalWrites
-            | Self::NotPlanned
-            | Self::NotPublished { .. }
-            | Self::Unfinished { .. }
-            | Self::Damaged { .. } => ErrorClass::Other,
+            | Self::Unknown { .. } => ErrorKind::InvalidArgument,
+            Self::NotPlanned | Self::NotPublished { .. } => ErrorKind::NotFound,
+            Self::Damaged { .. } => ErrorKind::Corrupt,
+            Self::NoConditionalWrites | Self::Unfinished { .. } => ErrorKind::Other,
         }
     }
 
@@ -207,6 +200,19 @@ impl ClusterError {
             path,
             source,
         }
+    }
+}
+
+/// Returns what has happened in an object store.
+fn of_object_store(error: &object_store::Error) -> ErrorKind {
+    use object_store::Error;
+    match error {
+        Error::NotFound { .. } => ErrorKind::NotFound,
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => ErrorKind::Denied,
+        Error::Generic { store, .. } if *store == "LocalFileSystem" => ErrorKind::of_causes(error),
+        // It was asked again before, so it may answer later.
+        Error::Generic { .. } => ErrorKind::Unavailable,
+        _ => ErrorKind::Other,
     }
 }
 

@@ -264,7 +264,7 @@ impl Plan {
     /// Returns the number of levels.
     #[must_use]
     pub fn levels(&self) -> usize {
-        self.configuration.learner.nodes.len()
+        self.configuration.rules.learner.nodes.len()
     }
 
     /// Returns the corpus.
@@ -384,7 +384,7 @@ fn by_positions(
     has_limits: bool,
     cut: CutBy,
 ) -> Result<bool, ClusterError> {
-    let recording = configuration.learner.recording;
+    let recording = configuration.rules.learner.recording;
     let needs_positions = recording.provenance
         || recording.metadata
         || has_limits

@@ -1,29 +1,22 @@
 //! The vectors of a node, and the search for those nearest to another vector.
 //!
-//! The search is exact, so that the answer does not depend on the order of learning, and its
-//! dimension is known only at run time. That leaves few libraries: kiddo wants the dimension at
-//! compile time, and kdtree splits space in halves, which ends in endless recursion for points that
-//! no half separates (two adjacent numbers, or numbers whose distance overflows). acap's k-d trees
-//! split at the median, so they are balanced for any input, and bounds are compared inclusively, so
-//! that no tie is lost. As its trees cannot grow in balance, new vectors wait in a short list, and
+//! The search is exact, so that the answer does not depend on the order of learning, and its dimension is
+//! known only at run time. Trees are split at the median, so that they are balanced for any input, numbers
+//! that no half separates among it. As they cannot grow in balance, new vectors wait in a short list, and
 //! trees of doubling size are rebuilt when it is full: the logarithmic method.
 //!
-//! Cost: 80 bytes for each vector, and its elements. Learning n vectors takes O(n log³ n) in
-//! all, a search O(log² n) in few dimensions; from about ten dimensions on it nears a scan, as
-//! for every exact tree.
+//! Learning n vectors takes O(n log³ n) in all, a search O(log² n) in few dimensions; from about ten
+//! dimensions on it nears a scan, as for every exact tree.
 
 mod account;
+mod tree;
 
 use std::collections::HashSet;
 
-use acap::coords::Coordinates;
-use acap::distance::{Distance as _, Proximity};
-use acap::euclid::{EuclideanDistance, euclidean_distance};
-use acap::kd::FlatKdTree;
-use acap::knn::{NearestNeighbors as _, Neighborhood};
 use kato_model::VectorName;
 
 pub use self::account::{Metric, ScoreDirection, VectorMatch, VectorSearch, VectorSource};
+use self::tree::{Nearest, Point, Tree};
 
 /// Most stored vectors that a search is asked for.
 pub(crate) const MOST_NEAREST: usize = 100;
@@ -31,57 +24,12 @@ pub(crate) const MOST_NEAREST: usize = 100;
 /// Number of vectors in the list at which they go into a tree.
 const TAIL: usize = 64;
 
-/// A named vector of finite elements.
-#[derive(Debug, Clone)]
-struct Point {
-    name: VectorName,
-    elements: Box<[f64]>,
-}
-
-impl Coordinates for Point {
-    type Value = f64;
-
-    fn dims(&self) -> usize {
-        self.elements.len()
-    }
-
-    fn coord(&self, i: usize) -> f64 {
-        self.elements[i]
-    }
-}
-
-/// The vector whose neighbours are searched for.
-#[derive(Debug, Clone, Copy)]
-struct Query<'a>(&'a [f64]);
-
-impl Coordinates for Query<'_> {
-    type Value = f64;
-
-    fn dims(&self) -> usize {
-        self.0.len()
-    }
-
-    fn coord(&self, i: usize) -> f64 {
-        self.0[i]
-    }
-}
-
-impl Proximity<Point> for Query<'_> {
-    type Distance = EuclideanDistance<f64>;
-
-    fn distance(&self, point: &Point) -> Self::Distance {
-        euclidean_distance(self.0, &*point.elements)
-    }
-}
-
 /// The vectors of one node, all of one dimension.
 #[derive(Debug, Default)]
 pub(crate) struct VectorIndex {
     names: HashSet<VectorName, foldhash::fast::RandomState>,
     /// Every tree holds at most half as many vectors as the one before it.
-    trees: Vec<FlatKdTree<Point>>,
-    /// Parallel to `trees`.
-    tree_sizes: Vec<usize>,
+    trees: Vec<Tree>,
     /// The list of vectors that are in no tree yet.
     tail: Vec<Point>,
     /// Elements of the first vector that was stored; all others have as many.
@@ -127,23 +75,15 @@ impl VectorIndex {
         {
             return Vec::new();
         }
-        let query = Query(elements);
-        let mut nearest = Nearest {
-            query: &query,
-            most,
-            found: Vec::new(),
-        };
+        let mut nearest = Nearest::new(elements, most);
         // What one tree found bounds the search in the next.
         for tree in &self.trees {
-            nearest = tree.search(nearest);
+            tree.search(&mut nearest);
         }
         for point in &self.tail {
             nearest.consider(point);
         }
-        let found = nearest.found.into_iter();
-        found
-            .map(|(distance, name)| (distance.value(), name))
-            .collect()
+        nearest.into_found()
     }
 
     /// Builds a tree of the list and of all trees that are not larger.
@@ -151,49 +91,10 @@ impl VectorIndex {
         let mut points = std::mem::take(&mut self.tail);
         // Sizes are powers of two times that of the list, so trees join like carried bits of a
         // binary number that is counted up: a vector moves once for each doubling.
-        while self
-            .tree_sizes
-            .last()
-            .is_some_and(|&size| size <= points.len())
-        {
-            self.tree_sizes.pop();
-            points.extend(self.trees.pop().into_iter().flatten());
+        while let Some(tree) = self.trees.pop_if(|tree| tree.len() <= points.len()) {
+            points.extend(tree.into_points());
         }
-        self.tree_sizes.push(points.len());
-        self.trees.push(FlatKdTree::balanced(points));
-    }
-}
-
-/// The nearest vectors so far, nearest first, ties by name.
-struct Nearest<'k> {
-    query: &'k Query<'k>,
-    most: usize,
-    found: Vec<(EuclideanDistance<f64>, VectorName)>,
-}
-
-impl<'k> Neighborhood<&'k Query<'k>, &Point> for Nearest<'k> {
-    fn target(&self) -> &'k Query<'k> {
-        self.query
-    }
-
-    fn contains<D: PartialOrd<EuclideanDistance<f64>>>(&self, distance: D) -> bool {
-        // Inclusive: an equally near vector may have a smaller name.
-        self.found
-            .get(self.most - 1)
-            .is_none_or(|(farthest, _)| distance <= *farthest)
-    }
-
-    fn consider(&mut self, point: &Point) -> EuclideanDistance<f64> {
-        let distance = self.query.distance(point);
-        if self.contains(distance) {
-            let is_before = |(other, name): &(EuclideanDistance<f64>, VectorName)| {
-                (other.squared_value(), *name) < (distance.squared_value(), point.name)
-            };
-            let place = self.found.partition_point(is_before);
-            self.found.insert(place, (distance, point.name));
-            self.found.truncate(self.most);
-        }
-        distance
+        self.trees.push(Tree::new(points));
     }
 }
 

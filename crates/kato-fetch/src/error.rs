@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 
 /// Cause reported by another library.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -338,18 +338,26 @@ impl FetchError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Silent { .. } => ErrorClass::TryAgain,
-            Self::Changed { .. } => ErrorClass::Conflict,
-            Self::Cancelled => ErrorClass::Interrupted,
-            Self::NotResumable { source, .. } => source.class(),
-            Self::Cache { source, .. } => ErrorClass::of_io(source.kind()),
+            Self::Silent { .. } => ErrorKind::Unavailable,
+            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::Unauthorized { .. } | Self::NoCredentials { .. } => ErrorKind::Denied,
+            Self::Changed { .. } => ErrorKind::Conflict,
+            Self::Cancelled => ErrorKind::Interrupted,
+            Self::NotResumable { source, .. } => source.kind(),
+            Self::Cache { source, .. } => ErrorKind::of_io(source.kind()),
             Self::InvalidLocation { .. }
             | Self::InvalidSetting { .. }
             | Self::UnknownConfig { .. }
-            | Self::UnknownSplit { .. } => ErrorClass::Usage,
-            error if error.is_transient() => ErrorClass::TryAgain,
-            _ => ErrorClass::Other,
+            | Self::UnknownSplit { .. } => ErrorKind::InvalidArgument,
+            error if error.is_transient() => ErrorKind::Unavailable,
+            _ => ErrorKind::Other,
         }
     }
 

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
 use url::Url;
 
 use crate::builder::FetcherBuilder;
@@ -248,13 +247,11 @@ impl Shared {
                 listing => return listing,
             }
         }
-        let glob = GlobBuilder::new(&key)
-            // `*` does not cross a `/`, as `Location` says.
-            .literal_separator(true)
-            .backslash_escape(false)
-            .build()
-            .map_err(|error| invalid(&format!("{bucket}/{key}"), error.to_string()))?
-            .compile_matcher();
+        // Backslashes, and a `!` in front, are characters like others in a key.
+        let negates = if key.starts_with('!') { "\\" } else { "" };
+        let glob = format!("{negates}{}", key.replace('\\', "\\\\"));
+        fast_glob::validate(&glob)
+            .map_err(|error| invalid(&format!("{bucket}/{key}"), error.to_string()))?;
         let literal = key.split(['*', '?', '[', '{']).next().unwrap_or_default();
         // Stores match prefixes by whole segments of a path, so that the last, unfinished one is
         // cut off.
@@ -278,13 +275,13 @@ impl Shared {
         &self,
         bucket: &str,
         folder: &str,
-        glob: Option<&GlobMatcher>,
+        glob: Option<&str>,
     ) -> Result<Listing, FetchError> {
         let found = self
             .client
             .repeat(|| self.stores.list(bucket, folder))
             .await?;
-        let is_wanted = |key: &str| glob.is_none_or(|glob| glob.is_match(key));
+        let is_wanted = |key: &str| glob.is_none_or(|glob| fast_glob::glob_match(glob, key));
         let mut listing = Listing::default();
         for object in found.objects {
             let path = object.location.as_ref();

@@ -1,5 +1,6 @@
 //! What can go wrong.
 
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_store::StoreError;
 use thiserror::Error;
 
@@ -59,4 +60,25 @@ pub enum HeadError {
         "the patterns hold more than 4 billion different symbols, which is more than a head can number"
     )]
     TooManySymbols,
+}
+
+impl HeadError {
+    /// Returns what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store { source, .. } => source.kind(),
+            Self::Option { .. } | Self::UnknownLevel { .. } | Self::LevelOrder { .. } => {
+                ErrorKind::InvalidArgument
+            }
+            Self::Damaged { .. } => ErrorKind::Corrupt,
+            Self::TooManyNgrams | Self::TooManySymbols => ErrorKind::Other,
+        }
+    }
 }

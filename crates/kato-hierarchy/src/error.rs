@@ -113,9 +113,12 @@ impl HierarchyError {
         match self {
             Self::Source { source, .. } => source.kind(),
             Self::Engine(error) => error.kind(),
-            Self::Head(kato_head::HeadError::Store { source, .. }) => source.kind(),
+            Self::Head(error) => error.kind(),
             Self::Transfer { source, .. } => source.kind(),
-            Self::UnknownLevel { .. } | Self::Option { .. } => ErrorKind::InvalidArgument,
+            Self::UnknownPattern { .. } => ErrorKind::NotFound,
+            Self::Nodes { .. } | Self::UnknownLevel { .. } | Self::Option { .. } => {
+                ErrorKind::InvalidArgument
+            }
             _ => ErrorKind::Other,
         }
     }

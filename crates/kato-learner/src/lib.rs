@@ -8,7 +8,7 @@
 //!
 //! The rules are the original's by default and can each be set: [`TextMode`], [`Segmentation`],
 //! [`ChunkSpan`], [`ChunkRule`], [`TokenLimit`], [`TailPolicy`]; together they are a
-//! [`LearnerConfig`]. What a rule leaves out is counted in [`Dropped`]. The rules can also be used
+//! [`LearnerConfig`], with the tokenizer [`LearningRules`]. What a rule leaves out is counted in [`Dropped`]. The rules can also be used
 //! alone: [`chunk_lengths`], [`name_chunks`], [`sentence_ranges`], [`Segmentation::sections`],
 //! [`Paragraphs`], [`Delimiter::segments`].
 //!
@@ -32,6 +32,7 @@ mod error;
 mod learner;
 mod node;
 pub mod plan;
+mod rules;
 pub mod segment;
 
 pub use builder::LearnerBuilder;
@@ -42,3 +43,4 @@ pub use error::LearnError;
 pub use learner::{HierarchicalConceptLearner, LearnScratch, TextDocument};
 pub use node::HierarchicalNode;
 pub use plan::DocumentPlan;
+pub use rules::LearningRules;

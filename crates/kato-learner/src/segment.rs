@@ -5,6 +5,7 @@
 //! caller can count it.
 
 mod delimiter;
+mod heading;
 mod limit;
 mod option;
 mod paragraph;

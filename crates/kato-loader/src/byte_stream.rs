@@ -1,6 +1,12 @@
 //! Reads the decompressed bytes of one file in large chunks, with an offset.
 
+#[cfg(feature = "compression")]
+mod decoders;
+#[cfg(not(feature = "compression"))]
+#[path = "byte_stream/no_decoders.rs"]
+mod decoders;
 mod decompress;
+#[cfg(feature = "compression")]
 mod gzip;
 mod utf16;
 
@@ -9,8 +15,9 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use self::decoders::is_window_too_large;
 pub(crate) use self::decompress::Decompression;
-use self::decompress::{decompress, is_window_too_large};
+use self::decompress::decompress;
 use self::utf16::Utf16Reader;
 use crate::bad_record::{BadReason, Fault};
 use crate::looks::{HEAD_BYTES, Looks, look, utf16_of};

@@ -177,8 +177,7 @@ fn of_fetch(cause: &(dyn std::error::Error + 'static)) -> ErrorKind {
         let within = || cause.downcast_ref().and_then(FetchError::within);
         cause.downcast_ref().or_else(within)
     });
-    let of_class = of_fetch.fold(ErrorClass::Other, |class, error| class.or(error.class()));
-    ErrorKind::of_class(of_class)
+    of_fetch.fold(ErrorKind::Other, |kind, error| kind.or(error.kind()))
 }
 
 /// Returns that nothing was fetched.

@@ -143,6 +143,12 @@ impl InputFile {
         self.compression == Some(compression)
     }
 
+    /// Returns whether the file is known to be compressed.
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.compression
+            .is_some_and(|kind| kind != Compression::None)
+    }
+
     /// Finds out what a file holds whose name does not say so, if it can be opened again. What it
     /// is not read as, or cannot be opened, is reported when its turn comes.
     pub(crate) fn settle(&mut self, selection: &CorpusOptions) {

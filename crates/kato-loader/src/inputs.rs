@@ -262,6 +262,12 @@ impl Listing {
         // What is neither told nor known by its name is looked at: now where that costs little,
         // since a file that can be sought in may be cut.
         file.settle(selection);
+        if cfg!(not(feature = "compression")) && file.is_compressed() {
+            return Err(LoadError::Unsupported {
+                name: file.name.to_string(),
+                reason: "this build reads no compressed files; enable the feature `compression`",
+            });
+        }
         if file.format() == Format::Parquet {
             let reason = if cfg!(not(feature = "parquet")) {
                 Some("this build does not read Parquet; enable the feature `parquet`")

@@ -26,6 +26,7 @@ mod chunk;
 mod cursor;
 mod dataset;
 mod document;
+#[cfg(feature = "stream")]
 mod document_stream;
 mod error;
 mod extent;
@@ -51,6 +52,7 @@ mod order;
 mod own_records;
 mod permutation;
 mod records;
+#[cfg(feature = "registry")]
 pub mod registry;
 #[cfg(feature = "remote")]
 mod remote;
@@ -66,6 +68,7 @@ pub use batch::{DocumentBatch, DocumentRef};
 pub use builder::{DEFAULT_PREFETCH_BYTES, StreamingDatasetLoaderBuilder};
 pub use cursor::{Counts, Cursor};
 pub use document::{Document, DocumentId};
+#[cfg(feature = "stream")]
 pub use document_stream::DocumentStream;
 pub use error::LoadError;
 pub use file_identity::FileIdentity;

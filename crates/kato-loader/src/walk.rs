@@ -5,8 +5,6 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use globset::GlobBuilder;
-
 use crate::error::LoadError;
 use crate::ignored::{IgnoredFile, IgnoredReason};
 
@@ -148,19 +146,18 @@ pub(crate) fn is_glob(path: &Path) -> bool {
 
 /// Returns the files that match a pattern, sorted. `*` stays within a directory, `**` crosses them.
 pub(crate) fn matching(pattern: &Path) -> Result<Found, LoadError> {
-    let invalid = |source: globset::Error| LoadError::InvalidGlob {
+    let (base, rest) = split(pattern);
+    // A `!` in front would turn its meaning round, and is a character like others here.
+    let glob = rest.to_string_lossy();
+    let escape = if glob.starts_with('!') { "\\" } else { "" };
+    let glob = format!("{escape}{glob}");
+    fast_glob::validate(&glob).map_err(|source| LoadError::InvalidGlob {
         pattern: pattern.display().to_string(),
         source: source.into(),
-    };
-    let (base, rest) = split(pattern);
-    let matcher = GlobBuilder::new(&rest.to_string_lossy())
-        .literal_separator(true)
-        .build()
-        .map_err(invalid)?
-        .compile_matcher();
+    })?;
     // Without `**` a match has no more components than the pattern: deeper directories need not be
     // listed.
-    let depth = match rest.to_string_lossy().contains("**") {
+    let depth = match glob.contains("**") {
         true => usize::MAX,
         false => rest.components().count(),
     };
@@ -174,7 +171,7 @@ pub(crate) fn matching(pattern: &Path) -> Result<Found, LoadError> {
     }
     files_that(start, depth, &|file| {
         file.strip_prefix(start)
-            .is_ok_and(|inner| matcher.is_match(inner))
+            .is_ok_and(|inner| fast_glob::glob_match(&glob, inner.as_os_str().as_encoded_bytes()))
     })
 }
 

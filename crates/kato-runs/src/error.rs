@@ -149,7 +149,7 @@ impl RunsError {
             Self::Io { source, .. } => ErrorKind::of_io(source.kind()),
             Self::Store { source, .. } | Self::Open(source) => source.kind(),
             Self::Train(error) => error.kind(),
-            Self::Exchange { source, .. } => ErrorKind::of_class(source.class()),
+            Self::Exchange { source, .. } => source.kind(),
             Self::Unknown { .. } | Self::NoPlace { .. } | Self::NoExport { .. } => {
                 ErrorKind::NotFound
             }

@@ -97,6 +97,7 @@ impl RunManifest {
     #[must_use]
     pub fn begin(name: RunName, configuration: &RunConfiguration, backend: RunBackend) -> Self {
         let nodes = configuration
+            .rules
             .learner
             .nodes
             .iter()
@@ -132,8 +133,8 @@ impl RunManifest {
             state: RunState::Interrupted,
             process: None,
             tokenizer: training.as_ref().map(|training| RunTokenizer {
-                name: training.tokenizer.clone(),
-                fingerprint: training.tokenizer_fingerprint.clone(),
+                name: training.rules.tokenizer.clone(),
+                fingerprint: training.rules.tokenizer_fingerprint.clone(),
             }),
             corpus: None,
             levels: RunLevel::all(&name, nodes, training.as_ref()),

@@ -1,6 +1,6 @@
 //! The configuration of a run, as its knowledge base keeps it.
 
-use kato_learner::{HierarchicalConceptLearner, LearnerConfig};
+use kato_learner::{HierarchicalConceptLearner, LearningRules};
 use kato_loader::Split;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,12 +11,9 @@ use crate::json::plain_json;
 /// compared on resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunConfiguration {
-    /// The tokenizer as it was asked for: `gpt2`, a path, a name.
-    pub tokenizer: String,
-    /// Digest of what decides its ids and token strings.
-    pub tokenizer_fingerprint: String,
-    /// The learner's settings.
-    pub learner: LearnerConfig,
+    /// What decides what a document teaches.
+    #[serde(flatten)]
+    pub rules: LearningRules,
     /// The side of a split that is learned; `None` when no document is held out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
@@ -27,9 +24,7 @@ impl RunConfiguration {
     #[must_use]
     pub fn from_learner(learner: &HierarchicalConceptLearner) -> Self {
         Self {
-            tokenizer: learner.tokenizer().name().to_owned(),
-            tokenizer_fingerprint: learner.tokenizer().fingerprint().to_owned(),
-            learner: learner.config().clone(),
+            rules: LearningRules::from_learner(learner),
             split: None,
         }
     }
@@ -63,14 +58,14 @@ impl RunConfiguration {
     pub fn diff(&self, other: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         // By the fingerprint alone: the same tokenizer may be asked for by a name or by a path.
-        if self.tokenizer_fingerprint != other.tokenizer_fingerprint {
+        let (was, now) = (&self.rules, &other.rules);
+        if was.tokenizer_fingerprint != now.tokenizer_fingerprint {
             differences.push(format!(
                 "tokenizer: it was {:?}, now it is {:?}",
-                self.tokenizer, other.tokenizer
+                was.tokenizer, now.tokenizer
             ));
         }
-        let was = plain_json(&self.learner);
-        let now = plain_json(&other.learner);
+        let (was, now) = (plain_json(&was.learner), plain_json(&now.learner));
         diff_values("", &was, &now, &mut differences);
         if self.split != other.split {
             let (was, now) = (describe_split(self.split), describe_split(other.split));

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_service::ServiceError;
 
 /// The reason why a server did not start or did not end well.
@@ -50,12 +50,18 @@ impl ServerError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Bind { source, .. } => ErrorClass::of_io(source.kind()),
-            Self::Close(error) => error.class(),
-            Self::Token { .. } | Self::Workers { .. } => ErrorClass::Usage,
+            Self::Bind { source, .. } => ErrorKind::of_io(source.kind()),
+            Self::Close(error) => error.kind(),
+            Self::Token { .. } | Self::Workers { .. } => ErrorKind::InvalidArgument,
             #[cfg(feature = "tls")]
-            Self::Tls { .. } => ErrorClass::Other,
+            Self::Tls { source, .. } => ErrorKind::of_causes(&**source),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_engine::EngineError;
 use kato_engine::config::ConfigError;
 use kato_head::HeadError;
@@ -329,30 +329,51 @@ impl ServiceError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NodeInterrupted { .. } | Self::Closed => ErrorClass::TryAgain,
+            Self::SessionNotFound { .. } | Self::UnknownNode { .. } => ErrorKind::NotFound,
+            Self::NodeInterrupted { .. } | Self::Closed => ErrorKind::Unavailable,
             Self::HeadMemoryFull { .. }
-            | Self::TooManySessions { .. }
-            | Self::TooManyNodes { .. }
             | Self::NodeMemoryFull { .. }
             | Self::KnowledgeMemoryFull { .. }
             | Self::MemoryFull { .. }
-            | Self::SessionMemoryFull { .. }
+            | Self::SessionMemoryFull { .. } => ErrorKind::OutOfMemory,
+            Self::TooManySessions { .. }
+            | Self::TooManyNodes { .. }
             | Self::TooManyRuns { .. }
-            | Self::NoRoom { .. } => ErrorClass::NoRoom,
-            Self::KeyReused { .. }
-            | Self::RunReplaced { .. }
-            | Self::InUse { .. }
-            | Self::Version { .. }
-            | Self::NotEmpty { .. } => ErrorClass::Conflict,
-            Self::Cancelled(_) => ErrorClass::Interrupted,
-            Self::Engine(error) | Self::Node { source: error, .. } => error.class(),
-            Self::Index { source } => source.class(),
-            Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
+            | Self::NoRoom { .. } => ErrorKind::Full,
+            Self::KeyReused { .. } | Self::RunReplaced { .. } => ErrorKind::Conflict,
+            Self::InUse { .. } => ErrorKind::Locked,
+            Self::Version { .. } => ErrorKind::OtherVersion,
+            Self::NotEmpty { .. } => ErrorKind::Exists,
+            Self::Cancelled(_) => ErrorKind::Interrupted,
+            Self::Head(error) => error.kind(),
+            Self::Engine(error) | Self::Node { source: error, .. } => error.kind(),
+            Self::Index { source } => source.kind(),
+            Self::Io { source, .. } => ErrorKind::of_io(source.kind()),
             Self::StorageFailed { source }
             | Self::OpenJournal { source, .. }
-            | Self::Journal { source, .. } => source.class(),
-            _ => ErrorClass::Other,
+            | Self::Journal { source, .. } => source.kind(),
+            Self::Lost { .. } => ErrorKind::Corrupt,
+            Self::Config(_)
+            | Self::EmptyStm
+            | Self::RepeatedNode { .. }
+            | Self::AskedTooMuch { .. }
+            | Self::TtlNegative { .. }
+            | Self::KeyInvalid
+            | Self::TooLarge { .. }
+            | Self::BatchTooLarge { .. }
+            | Self::EmptySequence { .. }
+            | Self::RunTooLarge { .. } => ErrorKind::InvalidArgument,
+            Self::SeveralNodes { .. }
+            | Self::InMemory
+            | Self::NotABackup { .. }
+            | Self::Unfinished { .. } => ErrorKind::Other,
         }
     }
 
@@ -440,10 +461,10 @@ impl StorageFailure {
 }
 
 impl StorageFailure {
-    /// Returns what a caller can do about it: what the operating system said of it.
+    /// Returns what has happened: what the operating system said of it.
     #[must_use]
-    pub fn class(&self) -> ErrorClass {
-        ErrorClass::of_causes(&*self.0)
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::of_causes(&*self.0)
     }
 
     /// Makes the error of a node that must be loaded again.

@@ -1,52 +1,58 @@
 //! What can go wrong between a text and an answer.
 
-use std::error::Error as _;
+use std::error::Error as Cause;
 
 use kato_advice::{ErrorClass, ErrorKind};
 use kato_engine::EngineError;
+use kato_head::HeadError;
 use kato_hierarchy::HierarchyError;
 use kato_learner::LearnError;
+#[cfg(feature = "train")]
 use kato_loader::LoadError;
 use kato_prediction::disk::IndexFileError;
+#[cfg(feature = "train")]
 use kato_runs::RunsError;
+#[cfg(feature = "train")]
 use kato_scheduler::TrainError;
 use kato_store::StoreError;
 
 /// Failure to train, to open or to ask.
+///
+/// Its text is one line, with the place, the reason and all causes: it has no [`source`](Cause::source), and
+/// what the library concerned says is in its variant. What a store says is [`Store`](Self::Store),
+/// whichever library met it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The settings of the hierarchy are impossible.
-    #[error(transparent)]
-    Settings(#[from] LearnError),
-    /// The corpus cannot be opened or read.
-    #[error(transparent)]
-    Source(#[from] LoadError),
+    #[error("{}", line(.0))]
+    Settings(LearnError),
+    /// The corpus cannot be opened or read. What was committed before is safe.
+    #[cfg(feature = "train")]
+    #[error("{}", line(.0))]
+    Source(LoadError),
     /// Training ended early. What was committed is safe, and the next call goes on from there.
-    #[error(transparent)]
-    Train(#[from] TrainError),
+    #[cfg(feature = "train")]
+    #[error("{}", line(.0))]
+    Train(TrainError),
     /// The knowledge base cannot be opened, read or written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    #[error("{}", line(.0))]
+    Store(StoreError),
     /// The description of a run cannot be read or written.
-    #[error(transparent)]
+    #[cfg(feature = "train")]
+    #[error("{}", line(.0))]
     Run(RunsError),
     /// The patterns of the knowledge base cannot be loaded or learned.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
+    #[error("{}", line(.0))]
+    Engine(EngineError),
     /// The index cannot be written that is required, or without which the knowledge base does not fit into
     /// memory.
-    #[error(
-        "write the index of a knowledge base that is required, or does not fit into memory without one"
-    )]
-    Index(#[from] IndexFileError),
+    #[error("write the index, which is required, or without which memory is too small: {}", line(.0))]
+    Index(IndexFileError),
     /// The knowledge base says nothing of how it was trained, so there is no tokenizer to ask it
     /// with.
-    #[error("the knowledge base does not record how it was trained: train it with this crate")]
-    NotTrained {
-        /// What is wrong with its record.
-        source: serde_json::Error,
-    },
+    #[error("the knowledge base does not record how it was trained: train it with this crate ({})", .0)]
+    NotTrained(serde_json::Error),
     /// An address leads to no knowledge base.
     #[error("open the knowledge base at a `{scheme}://` address: {reason}")]
     Address {
@@ -56,8 +62,8 @@ pub enum Error {
         reason: &'static str,
     },
     /// The tokenizer of the training is not at hand.
-    #[error(transparent)]
-    Tokenizer(#[from] kato_tokenizer::LoadError),
+    #[error("{}", line(.0))]
+    Tokenizer(kato_tokenizer::LoadError),
     /// Another tokenizer has the name of the one that the knowledge base was trained with.
     #[error("the tokenizer {name} is not the one of the training: put that one in its place")]
     OtherTokenizer {
@@ -65,18 +71,100 @@ pub enum Error {
         name: String,
     },
     /// The question cannot be answered.
-    #[error(transparent)]
-    Ask(#[from] HierarchyError),
+    #[error("{}", line(.0))]
+    Ask(HierarchyError),
 }
 
+impl From<LearnError> for Error {
+    fn from(error: LearnError) -> Self {
+        Self::Settings(error)
+    }
+}
+
+#[cfg(feature = "train")]
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        Self::Source(error)
+    }
+}
+
+#[cfg(feature = "train")]
+impl From<TrainError> for Error {
+    fn from(error: TrainError) -> Self {
+        match error {
+            TrainError::Load(error) => Self::Source(error),
+            TrainError::Store(error) => Self::Store(error),
+            error => Self::Train(error),
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+#[cfg(feature = "train")]
 impl From<RunsError> for Error {
     fn from(error: RunsError) -> Self {
         match error {
-            RunsError::Train(error) => Self::Train(error),
-            RunsError::Open(error) => Self::Store(error),
+            RunsError::Train(error) => error.into(),
+            RunsError::Open(error) | RunsError::Store { source: error, .. } => Self::Store(error),
             error => Self::Run(error),
         }
     }
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Store { source, .. } => Self::Store(source),
+            error => Self::Engine(error),
+        }
+    }
+}
+
+impl From<IndexFileError> for Error {
+    fn from(error: IndexFileError) -> Self {
+        match error {
+            IndexFileError::Store(error) => Self::Store(error),
+            error => Self::Index(error),
+        }
+    }
+}
+
+impl From<kato_tokenizer::LoadError> for Error {
+    fn from(error: kato_tokenizer::LoadError) -> Self {
+        Self::Tokenizer(error)
+    }
+}
+
+impl From<HierarchyError> for Error {
+    fn from(error: HierarchyError) -> Self {
+        match error {
+            HierarchyError::Engine(error) => error.into(),
+            HierarchyError::Source { source, .. }
+            | HierarchyError::Head(HeadError::Store { source, .. })
+            | HierarchyError::Transfer {
+                source: EngineError::Store { source, .. },
+                ..
+            } => Self::Store(source),
+            error => Self::Ask(error),
+        }
+    }
+}
+
+/// Returns the text of an error with those of all causes, each of which is told once.
+pub(crate) fn line(error: &(dyn Cause + 'static)) -> String {
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |&cause| cause.source()) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 impl Error {
@@ -108,16 +196,19 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
+            #[cfg(feature = "train")]
             Self::Source(error) => error.kind(),
+            #[cfg(feature = "train")]
             Self::Train(error) => error.kind(),
-            Self::Store(error) => error.kind(),
+            #[cfg(feature = "train")]
             Self::Run(error) => error.kind(),
+            Self::Store(error) => error.kind(),
             Self::Engine(error) => error.kind(),
-            Self::Index(error) => of_index(error),
+            Self::Index(error) => error.kind(),
             Self::Ask(error) => error.kind(),
             // It belongs to something else than what is here.
             Self::OtherTokenizer { .. } => ErrorKind::OtherSettings,
-            Self::NotTrained { .. } => ErrorKind::Conflict,
+            Self::NotTrained(_) => ErrorKind::Conflict,
             Self::Settings(_) | Self::Address { .. } => ErrorKind::InvalidArgument,
             Self::Tokenizer(error) => match ErrorKind::of_causes(error) {
                 kind if kind.class() == ErrorClass::Other => kind,
@@ -125,29 +216,5 @@ impl Error {
                 _ => ErrorKind::Other,
             },
         }
-    }
-
-    /// Returns the text with those of all causes, in one line: for a log.
-    #[must_use]
-    pub fn with_causes(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        text
-    }
-}
-
-/// Returns the kind of an error of an index on the disk.
-fn of_index(error: &IndexFileError) -> ErrorKind {
-    match error {
-        IndexFileError::Io { source, .. } => ErrorKind::of_io(source.kind()),
-        IndexFileError::Damaged { .. } => ErrorKind::Corrupt,
-        IndexFileError::Version { .. } => ErrorKind::OtherVersion,
-        IndexFileError::Locked { .. } => ErrorKind::Locked,
-        IndexFileError::Store(error) => error.kind(),
-        error => ErrorKind::of_class(error.class()),
     }
 }

@@ -22,6 +22,7 @@ mod index_policy;
 mod open;
 #[cfg(feature = "progress")]
 mod progress;
+#[cfg(feature = "train")]
 mod training;
 
 pub use kato_advice as advice;
@@ -39,6 +40,7 @@ pub use kato_hardware as hardware;
 pub use kato_head as head;
 pub use kato_hierarchy as hierarchy;
 pub use kato_learner as learner;
+#[cfg(feature = "train")]
 pub use kato_loader as loader;
 pub use kato_model as model;
 #[cfg(feature = "mongodb")]
@@ -50,7 +52,9 @@ pub use kato_probe as probe;
 pub use kato_profiler as profiler;
 #[cfg(feature = "client")]
 pub use kato_remote as remote;
+#[cfg(feature = "train")]
 pub use kato_runs as runs;
+#[cfg(feature = "train")]
 pub use kato_scheduler as scheduler;
 #[cfg(feature = "server")]
 pub use kato_server as server;
@@ -68,14 +72,18 @@ pub use kato_hierarchy::{
     HierarchyError, Learned, Strategy, TextHead,
 };
 pub use kato_learner::HierarchicalConceptLearner;
+#[cfg(feature = "train")]
 pub use kato_loader::{Document, Order, Records, Split, StreamingDatasetLoader};
 pub use kato_prediction::Prediction;
 pub use kato_prediction::disk::IndexPolicy;
+#[cfg(feature = "train")]
 pub use kato_runs::Destination;
+#[cfg(feature = "train")]
 pub use kato_scheduler::{
     SessionEnd, StopGuard, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
 };
 pub use open::{Access, OpenOptions, open, open_head, tokenizer_of};
+#[cfg(feature = "train")]
 pub use training::Training;
 
 /// What most programs use, for `use kato::prelude::*`.
@@ -87,12 +95,15 @@ pub mod prelude {
     };
     pub use crate::learner::HierarchicalConceptLearner;
     pub use crate::learner::config::Recording;
-    pub use crate::loader::{Order, Split, StreamingDatasetLoader};
     pub use crate::prediction::Prediction;
-    pub use crate::scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
     pub use crate::store::{EmbeddedStore, PatternStore};
     pub use crate::tokenizer::Tokenizer;
-    pub use crate::{Error, OpenOptions, Training};
+    pub use crate::{Error, OpenOptions};
+    #[cfg(feature = "train")]
+    pub use crate::{
+        Order, Split, StopSignal, StreamingDatasetLoader, Training, TrainingEvent, TrainingOptions,
+        TrainingReport,
+    };
 }
 
 /// The README of the repository, whose examples are compiled and run as tests.

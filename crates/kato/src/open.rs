@@ -8,13 +8,14 @@ use std::thread;
 use kato_engine::{Engine, EngineError, EngineOptions};
 use kato_head::{Expert, HeadOptions};
 use kato_hierarchy::{Hierarchy, TextHead};
-use kato_learner::HierarchicalConceptLearner;
+use kato_learner::{HierarchicalConceptLearner, LearningRules};
 use kato_prediction::disk::{IndexPolicy, StoreIndex};
+#[cfg(feature = "train")]
 use kato_runs::Knowledge;
-use kato_scheduler::RunConfiguration;
 use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{EmbeddedStore, PatternStore, StoreError};
 use kato_tokenizer::Tokenizer;
+use serde::Deserialize as _;
 
 use crate::address::Address;
 use crate::{Error, index_policy as index};
@@ -209,9 +210,9 @@ impl OpenOptions {
     ///
     /// As [`open`](Self::open).
     pub fn open_store(self, store: Arc<dyn PatternStore>) -> Result<Hierarchy, Error> {
-        let (run, tokenizer) = training_of(&*store)?;
+        let (rules, tokenizer) = training_of(&*store)?;
         let engine = Engine::open_with(store, self.engine_options())?;
-        Ok(Hierarchy::new(engine, tokenizer, run.learner)?)
+        Ok(Hierarchy::new(engine, tokenizer, rules.learner)?)
     }
 
     /// Opens the knowledge of an embedded store as that of its directory: over its index, if it has one.
@@ -221,9 +222,9 @@ impl OpenOptions {
     ///
     /// As [`open`](Self::open).
     pub fn open_embedded(self, store: Arc<EmbeddedStore>) -> Result<Hierarchy, Error> {
-        let (run, tokenizer) = training_of(&*store)?;
+        let (rules, tokenizer) = training_of(&*store)?;
         let engine = self.open_engine(store)?;
-        Ok(Hierarchy::new(engine, tokenizer, run.learner)?)
+        Ok(Hierarchy::new(engine, tokenizer, rules.learner)?)
     }
 
     /// Opens the nodes of an embedded store alone, which need no tokenizer: over its index if it has one
@@ -273,13 +274,13 @@ impl OpenOptions {
         store: Arc<EmbeddedStore>,
         options: HeadOptions,
     ) -> Result<TextHead, Error> {
-        let (run, tokenizer) = training_of(&*store)?;
+        let (rules, tokenizer) = training_of(&*store)?;
         let asks_outside = options.experts.contains(&Expert::Outside);
         let head = crate::counted_head::head_of(&store, &*tokenizer, options)?;
         if asks_outside {
             return Ok(self.open_embedded(store)?.with_head(head));
         }
-        Ok(TextHead::from_head(head, store, tokenizer, run.learner)?)
+        Ok(TextHead::from_head(head, store, tokenizer, rules.learner)?)
     }
 
     /// Creates a knowledge base in a directory that is new or empty, which has learned nothing yet, and
@@ -306,7 +307,8 @@ impl OpenOptions {
         kb: impl AsRef<Path>,
         learner: &HierarchicalConceptLearner,
     ) -> Result<Hierarchy, Error> {
-        let configuration = RunConfiguration::from_learner(learner).to_json();
+        // What a training that holds no document out records as well, so that one can go on in it.
+        let configuration = serde_json::json!(LearningRules::from_learner(learner));
         let names = learner.node_names();
         self.open_embedded(Arc::new(EmbeddedStore::create(
             kb.as_ref(),
@@ -316,6 +318,7 @@ impl OpenOptions {
     }
 
     /// Opens what a training has taught, with the tokenizer that it had.
+    #[cfg(feature = "train")]
     pub(crate) fn open_knowledge(
         self,
         knowledge: Knowledge,
@@ -365,23 +368,22 @@ impl OpenOptions {
 }
 
 /// Returns how a store was trained, before its patterns are loaded, which may take long.
-fn training_of(store: &dyn PatternStore) -> Result<(RunConfiguration, Arc<dyn Tokenizer>), Error> {
-    let run = RunConfiguration::from_json(store.configuration())
-        .map_err(|source| Error::NotTrained { source })?;
-    let tokenizer = tokenizer_of(&run)?;
-    Ok((run, tokenizer))
+fn training_of(store: &dyn PatternStore) -> Result<(LearningRules, Arc<dyn Tokenizer>), Error> {
+    let rules = LearningRules::deserialize(store.configuration()).map_err(Error::NotTrained)?;
+    let tokenizer = tokenizer_of(&rules)?;
+    Ok((rules, tokenizer))
 }
 
-/// Returns the tokenizer that a run used.
+/// Returns the tokenizer that a knowledge base was taught with.
 ///
 /// # Errors
 ///
 /// [`Error::Tokenizer`] when it is not at hand, [`Error::OtherTokenizer`] when another one has its
 /// name.
-pub fn tokenizer_of(run: &RunConfiguration) -> Result<Arc<dyn Tokenizer>, Error> {
-    let tokenizer = kato_tokenizer::load(&run.tokenizer)?;
-    if tokenizer.fingerprint() != run.tokenizer_fingerprint {
-        let name = run.tokenizer.clone();
+pub fn tokenizer_of(rules: &LearningRules) -> Result<Arc<dyn Tokenizer>, Error> {
+    let tokenizer = kato_tokenizer::load(&rules.tokenizer)?;
+    if tokenizer.fingerprint() != rules.tokenizer_fingerprint {
+        let name = rules.tokenizer.clone();
         return Err(Error::OtherTokenizer { name });
     }
     Ok(tokenizer)

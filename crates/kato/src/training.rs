@@ -1,7 +1,6 @@
 //! Training in a call: from a source into a directory, memory, any store or backend, the nodes of a server
 //! or a MongoDB, begun or gone on with.
 
-use std::error::Error as _;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,11 +15,12 @@ use kato_prediction::Cancel;
 use kato_prediction::disk::{BuildOptions, IndexFileError, IndexPolicy};
 use kato_runs::{Destination, RunsError, Start, TrainingRun};
 use kato_scheduler::{
-    Backend, RunConfiguration, StopSignal, TrainError, TrainingEvent, TrainingOptions,
-    TrainingReport, loader_at_checkpoint, train_parallel_with,
+    Backend, RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
+    loader_at_checkpoint, train_parallel_with,
 };
 use kato_tokenizer::Tokenizer;
 
+use crate::error::line;
 use crate::{Error, OpenOptions};
 
 /// A training run: what is learned, how, where to, and who hears of it.
@@ -86,8 +86,7 @@ impl<B: Backend> AnyBackend for &B {
         options: &TrainingOptions,
         on_event: &mut dyn FnMut(TrainingEvent),
     ) -> Result<TrainingReport, Error> {
-        let loader = loader_at_checkpoint(corpus, &self.checkpoint());
-        let mut loader = loader.map_err(of_loader)?;
+        let mut loader = loader_at_checkpoint(corpus, &self.checkpoint())?;
         Ok(train_parallel_with(
             &mut loader,
             learner,
@@ -95,14 +94,6 @@ impl<B: Backend> AnyBackend for &B {
             options,
             on_event,
         )?)
-    }
-}
-
-/// Tells a corpus that cannot be opened from a run that cannot go on.
-fn of_loader(error: TrainError) -> Error {
-    match error {
-        TrainError::Load(error) => Error::Source(error),
-        error => Error::Train(error),
     }
 }
 
@@ -356,7 +347,7 @@ impl<'a> Training<'a> {
             &learner,
             &configuration,
             Start::NewOrResume,
-            |position| position.loader(corpus).map_err(of_loader),
+            |position| Ok::<_, Error>(position.loader(corpus)?),
         )?;
         if let Some(recovery) = run.store().and_then(|store| store.recovered()) {
             let text = recovery.to_string();
@@ -372,9 +363,7 @@ impl<'a> Training<'a> {
                 Ok(_) | Err(IndexFileError::Cancelled(_)) => {}
                 // Everything learned is safe, and whoever opens it tries again.
                 Err(error) => {
-                    let source = error.source().map(|source| format!(": {source}"));
-                    let source = source.unwrap_or_default();
-                    let text = format!("the index was not written: {error}{source}");
+                    let text = format!("the index was not written: {}", line(&error));
                     on_event(TrainingEvent::Notice { text });
                 }
             }

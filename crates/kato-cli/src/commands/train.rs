@@ -360,7 +360,7 @@ fn facts(
             .map(|source| source.display().to_string())
             .collect(),
     };
-    let nodes = configuration.learner.nodes.iter();
+    let nodes = configuration.rules.learner.nodes.iter();
     RunFacts {
         chunk_sizes: nodes.map(|node| node.chunk_size as u64).collect(),
         backend: args.destination.kind(),

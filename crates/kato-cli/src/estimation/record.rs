@@ -32,7 +32,7 @@ pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
         "{} has learned nothing yet",
         kb.display()
     );
-    let hierarchy = EstimatedHierarchy::from_config(&run.learner)?;
+    let hierarchy = EstimatedHierarchy::from_config(&run.rules.learner)?;
     let mut record = RunRecord::new(hierarchy, checkpoint.counters.documents);
     for node in KnowledgeBase::all(&store) {
         let statistics = node.statistics()?;

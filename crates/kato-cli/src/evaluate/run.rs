@@ -40,9 +40,9 @@ impl TrainedRun {
         let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {
             bail!("nothing was trained into {} yet", kb.dir.display());
         };
-        let tokenizer = kato::tokenizer_of(&run)?;
+        let tokenizer = kato::tokenizer_of(&run.rules)?;
         let learner = HierarchicalConceptLearner::builder(tokenizer)
-            .with_config(run.learner.clone())
+            .with_config(run.rules.learner.clone())
             .build()?;
         Ok(Self {
             store,

@@ -27,10 +27,10 @@ impl Decoder {
                 problem: None,
             };
         };
-        match kato_tokenizer::load(&run.tokenizer) {
+        match kato_tokenizer::load(&run.rules.tokenizer) {
             // Another tokenizer of the same name would turn the symbols into a text that nobody
             // wrote.
-            Ok(tokenizer) if tokenizer.fingerprint() == run.tokenizer_fingerprint => Self {
+            Ok(tokenizer) if tokenizer.fingerprint() == run.rules.tokenizer_fingerprint => Self {
                 tokenizer: Some(tokenizer),
                 problem: None,
             },

@@ -112,7 +112,7 @@ impl Overview {
         for knowledge_base in KnowledgeBase::all(store) {
             reading(knowledge_base.name());
             let is_asked = asked.is_none_or(|asked| asked.node_idx() == knowledge_base.node_idx());
-            let learner = run.as_ref().map(|run| &run.learner);
+            let learner = run.as_ref().map(|run| &run.rules.learner);
             // The nodes of a store are in the order of the run's levels.
             let level = learner.and_then(|learner| learner.nodes.get(knowledge_base.node_idx()));
             nodes.push(NodeOverview {
@@ -137,10 +137,10 @@ impl Overview {
             disk_bytes,
             bytes_per_pattern: (patterns > 0).then(|| disk_bytes as f64 / patterns as f64),
             corpus: checkpoint.as_ref().map(CorpusOverview::of),
-            tokenizer: run.as_ref().map(|run| run.tokenizer.clone()),
+            tokenizer: run.as_ref().map(|run| run.rules.tokenizer.clone()),
             tokenizer_problem: decoder.problem().map(str::to_owned),
             changed_settings: run
-                .map(|run| settings::changed(&run.learner))
+                .map(|run| settings::changed(&run.rules.learner))
                 .unwrap_or_default(),
             nodes,
         })

@@ -124,7 +124,7 @@ impl Cluster {
             self.all_merges(&right).await?,
         );
         let mut levels = Vec::new();
-        let nodes = left.configuration.learner.nodes.iter();
+        let nodes = left.configuration.rules.learner.nodes.iter();
         for (node, (on_left, on_right)) in nodes.zip(markers.0.iter().zip(&markers.1)) {
             let mut patterns = SliceDifference::default();
             for pair in on_left.iter().zip(on_right) {

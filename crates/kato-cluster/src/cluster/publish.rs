@@ -146,7 +146,7 @@ impl Assembly {
             compare(&seal.segment, path)?;
         }
         let made = self.work.path().join("kb");
-        let nodes = &self.plan.configuration.learner.nodes;
+        let nodes = &self.plan.configuration.rules.learner.nodes;
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         let store = EmbeddedStore::create_from_segments(
             &made,

@@ -175,7 +175,7 @@ impl Cluster {
 
 /// Returns whether tasks record documents: else no marker needs to be read for them.
 fn records_documents(plan: &Plan) -> bool {
-    let recording = plan.configuration.learner.recording;
+    let recording = plan.configuration.rules.learner.recording;
     recording.provenance || recording.metadata
 }
 

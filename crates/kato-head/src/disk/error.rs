@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_columns::files::FileError;
 use kato_store::StoreError;
 
@@ -45,12 +45,21 @@ impl CountsError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::File(FileError::Io { source, .. }) => ErrorClass::of_io(source.kind()),
-            Self::File(FileError::Locked { .. }) | Self::Version { .. } => ErrorClass::Conflict,
-            Self::Cancelled => ErrorClass::Interrupted,
-            Self::Store(error) => error.class(),
-            Self::File(_) | Self::Head(_) => ErrorClass::Other,
+            Self::File(FileError::Io { source, .. }) => ErrorKind::of_io(source.kind()),
+            Self::File(FileError::Locked { .. }) => ErrorKind::Locked,
+            Self::File(FileError::Damaged { .. }) => ErrorKind::Corrupt,
+            Self::Version { .. } => ErrorKind::OtherVersion,
+            Self::Cancelled => ErrorKind::Interrupted,
+            Self::Store(error) => error.kind(),
+            Self::Head(error) => error.kind(),
+            Self::File(_) => ErrorKind::Other,
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Cancelled;
 use crate::frozen::LayoutError;
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_columns::files::FileError;
 use kato_store::StoreError;
 
@@ -70,12 +70,20 @@ impl IndexFileError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Io { source, .. } => ErrorClass::of_io(source.kind()),
-            Self::Version { .. } | Self::Locked { .. } => ErrorClass::Conflict,
-            Self::Cancelled(_) => ErrorClass::Interrupted,
-            Self::Store(error) => error.class(),
-            Self::Damaged { .. } | Self::TooLarge { .. } => ErrorClass::Other,
+            Self::Io { source, .. } => ErrorKind::of_io(source.kind()),
+            Self::Damaged { .. } => ErrorKind::Corrupt,
+            Self::Version { .. } => ErrorKind::OtherVersion,
+            Self::Locked { .. } => ErrorKind::Locked,
+            Self::Cancelled(_) => ErrorKind::Interrupted,
+            Self::Store(error) => error.kind(),
+            Self::TooLarge { .. } => ErrorKind::Other,
         }
     }
 

@@ -148,7 +148,8 @@ fn file_name(node: &str, node_idx: usize) -> String {
 /// Returns what the lines of an export do not carry, in words.
 fn left_out(store: &dyn PatternStore, dir: &Path) -> Result<Vec<String>, RunsError> {
     let mut left_out = Vec::new();
-    let recording = training(store.configuration()).map(|training| training.learner.recording);
+    let recording =
+        training(store.configuration()).map(|training| training.rules.learner.recording);
     if recording.is_some_and(|recording| recording.provenance) {
         left_out.push("where patterns were first seen, and the documents' ids".to_owned());
     }

@@ -157,7 +157,8 @@ impl RunLevel {
         nodes: &[String],
         configuration: Option<&RunConfiguration>,
     ) -> Vec<Self> {
-        let known = configuration.map_or(&[][..], |configuration| &configuration.learner.nodes);
+        let known =
+            configuration.map_or(&[][..], |configuration| &configuration.rules.learner.nodes);
         let level = |node: &String| {
             // By name: without a training configuration the nodes are all that is known.
             let known = known.iter().find(|known| known.name == *node);

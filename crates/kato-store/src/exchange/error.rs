@@ -2,7 +2,7 @@
 
 use std::io;
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_model::{PatternName, RecordError};
 
 use crate::StoreError;
@@ -76,12 +76,18 @@ impl ExchangeError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Store(error) => error.class(),
+            Self::Store(error) => error.kind(),
             Self::Write { source, .. } | Self::Read { source, .. } => {
-                ErrorClass::of_io(source.kind())
+                ErrorKind::of_io(source.kind())
             }
-            _ => ErrorClass::Other,
+            _ => ErrorKind::Other,
         }
     }
 }

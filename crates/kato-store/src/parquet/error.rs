@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use kato_advice::ErrorClass;
+use kato_advice::{ErrorClass, ErrorKind};
 use kato_model::PatternName;
 use kato_model::naming::ParsePatternNameError;
 
@@ -89,10 +89,16 @@ impl ParquetError {
     /// Returns what a caller can do about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// Returns what has happened, without its text.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Store(error) => error.class(),
-            Self::Version { .. } => ErrorClass::Conflict,
-            _ => ErrorClass::Other,
+            Self::Store(error) => error.kind(),
+            Self::Version { .. } => ErrorKind::OtherVersion,
+            _ => ErrorKind::Other,
         }
     }
 }

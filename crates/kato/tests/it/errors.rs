@@ -110,7 +110,7 @@ fn what_is_opened_or_trained_fails_with_a_kind() {
     ];
     assert!(second.is_err_and(|error| error.kind() == ErrorKind::Locked));
     for (error, kind) in cases {
-        assert_eq!(error.kind(), kind, "{}", error.with_causes());
+        assert_eq!(error.kind(), kind, "{error}");
         assert_eq!(error.class(), kind.class());
     }
     cut(&kb);
@@ -144,10 +144,7 @@ fn what_a_store_or_the_system_says_keeps_its_kind() {
                 .unwrap_err(),
             ErrorKind::OutOfMemory,
         ),
-        (
-            Error::Train(TrainError::Store(away)),
-            ErrorKind::Unavailable,
-        ),
+        (TrainError::Store(away).into(), ErrorKind::Unavailable),
         (
             Error::Source(kato::loader::LoadError::Interrupted),
             ErrorKind::Interrupted,
@@ -158,14 +155,14 @@ fn what_a_store_or_the_system_says_keeps_its_kind() {
         (of_io(io::ErrorKind::PermissionDenied), ErrorKind::Denied),
     ];
     for (error, kind) in cases {
-        assert_eq!(error.kind(), kind, "{}", error.with_causes());
+        assert_eq!(error.kind(), kind, "{error}");
         assert_eq!(error.class(), kind.class());
     }
 }
 
 #[test]
 fn a_line_has_the_place_the_reason_and_what_to_do() {
-    let text = of_io(io::ErrorKind::FileTooLarge).with_causes();
+    let text = of_io(io::ErrorKind::FileTooLarge).to_string();
     let all = [
         "kb/segments/1.seg",
         "limit on the size of files",
@@ -173,12 +170,12 @@ fn a_line_has_the_place_the_reason_and_what_to_do() {
     ];
     assert!(all.iter().all(|part| text.contains(part)), "{text}");
     assert!(!text.contains("free some space"), "{text}");
-    let text = of_io(io::ErrorKind::StorageFull).with_causes();
+    let text = of_io(io::ErrorKind::StorageFull).to_string();
     assert!(
         text.contains("no space left") && text.contains("free some space"),
         "{text}"
     );
-    let text = of_io(io::ErrorKind::PermissionDenied).with_causes();
+    let text = of_io(io::ErrorKind::PermissionDenied).to_string();
     assert!(
         text.contains("kb/segments/1.seg") && text.contains("permission denied"),
         "{text}"

@@ -297,11 +297,13 @@ fn if_published(is_published: bool) -> &'static str {
 /// Returns the learner of a plan.
 fn learner(plan: &Plan) -> Result<HierarchicalConceptLearner> {
     let configuration = plan.configuration();
-    let tokenizer = kato_tokenizer::load(&configuration.tokenizer);
-    let tokenizer =
-        tokenizer.with_context(|| format!("the plan's tokenizer {}", configuration.tokenizer))?;
+    let tokenizer = kato_tokenizer::load(&configuration.rules.tokenizer);
+    let tokenizer = tokenizer
+        .with_context(|| format!("the plan's tokenizer {}", configuration.rules.tokenizer))?;
     let builder = HierarchicalConceptLearner::builder(tokenizer);
-    Ok(builder.with_config(configuration.learner.clone()).build()?)
+    Ok(builder
+        .with_config(configuration.rules.learner.clone())
+        .build()?)
 }
 
 /// Returns the number of a piece of work: as it was named, or as a scheduler has given it to this
