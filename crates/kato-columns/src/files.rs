@@ -28,6 +28,7 @@
 mod directory;
 mod header;
 mod mapped;
+mod set;
 mod writer;
 
 use std::io;
@@ -36,6 +37,7 @@ use std::path::{Path, PathBuf};
 pub use self::directory::{BUILDING, LOCK, begin, lock, publish, remove, remove_stale, sync};
 pub use self::header::{read_sealed, write_sealed};
 pub use self::mapped::{MappedColumn, WatchedDirectories, map, watch};
+pub use self::set::{ColumnList, ColumnSet, ColumnSetWriter};
 pub use self::writer::{ColumnWriter, WrittenColumn};
 
 /// The error of columns on disk.

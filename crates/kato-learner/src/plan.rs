@@ -81,6 +81,23 @@ pub enum PlannedSymbols<'a> {
     Children(&'a [Child]),
 }
 
+impl PlannedSymbols<'_> {
+    /// Returns the number of symbols.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Tokens(tokens) => tokens.len(),
+            Self::Children(children) => children.len(),
+        }
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 impl DocumentPlan {
     /// Returns the number of levels.
     #[must_use]
@@ -92,6 +109,12 @@ impl DocumentPlan {
     #[must_use]
     pub fn n_tokens(&self) -> usize {
         self.tokens.len() + self.n_forgotten
+    }
+
+    /// Returns the tokens that are part of a planned pattern, in order.
+    #[must_use]
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
     }
 
     /// Returns what the rules left out.

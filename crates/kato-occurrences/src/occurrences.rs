@@ -1,0 +1,177 @@
+//! Asks all units of a knowledge base's occurrences.
+
+use std::path::Path;
+
+use crate::header::{Position, read_chain, units_dir};
+use crate::spans::{Span, spans};
+use crate::unit::{Rows, Unit};
+use crate::{DocumentRef, OccurrencesError, Shape, Written};
+
+/// The occurrences of a knowledge base.
+#[derive(Debug)]
+pub struct Occurrences {
+    pub(crate) units: Vec<Unit>,
+}
+
+/// A place of the documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Place {
+    /// The document.
+    pub document: DocumentRef,
+    /// The number, from 0, of the first token among the document's learned tokens.
+    pub token: u64,
+    /// The learn call of the lowest level that holds all of it, and the number of its first token; `None`
+    /// where it crosses a border of every level.
+    pub call: Option<(u64, Shape)>,
+}
+
+impl Occurrences {
+    /// Opens what is there; `None` if nothing is.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError`] when it cannot be used.
+    pub fn open(kb: &Path) -> Result<Option<Self>, OccurrencesError> {
+        let dir = units_dir(kb);
+        let (chain, error) = read_chain(&dir);
+        if let Some(error) = error {
+            return Err(error);
+        }
+        let open = |header: crate::header::Header| Unit::open(&dir.join(header.name()), header);
+        let units: Vec<Unit> = chain.into_iter().map(open).collect::<Result<_, _>>()?;
+        Ok((!units.is_empty()).then_some(Self { units }))
+    }
+
+    /// Returns the position behind the last document.
+    #[must_use]
+    pub fn end(&self) -> Option<&Position> {
+        self.units.last().map(|unit| &unit.header.to)
+    }
+
+    /// Returns what they are of, as their writer was told.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        self.units.first().map(|unit| &*unit.header.source)
+    }
+
+    /// Returns how many documents, tokens and learn calls they hold.
+    #[must_use]
+    pub fn written(&self) -> Written {
+        Written::of(self.units.iter().map(|unit| &unit.header))
+    }
+
+    /// Returns how often the documents hold a sequence of tokens, within one document each time; of none, how
+    /// many tokens they have.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::Damaged`].
+    pub fn count(&self, tokens: &[u32]) -> Result<u64, OccurrencesError> {
+        if tokens.is_empty() {
+            return Ok(self.written().tokens);
+        }
+        let mut sum = 0;
+        for unit in &self.units {
+            sum += unit.read(|| unit.find(tokens))?.map_or(0, Rows::len);
+        }
+        Ok(sum)
+    }
+
+    /// Returns the places that hold a sequence, without the first `after` of them and `limit` at most.
+    ///
+    /// They are in the order of the corpus in large (units of some million tokens), and within it in that of
+    /// what follows them, which costs nothing but what is listed.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::Damaged`].
+    pub fn places(
+        &self,
+        tokens: &[u32],
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Place>, OccurrencesError> {
+        let mut places = Vec::new();
+        let mut skip = after;
+        for unit in &self.units {
+            if places.len() >= limit {
+                break;
+            }
+            let wanted = (limit - places.len()) as u64;
+            let found = unit.read(|| {
+                let rows = unit.find(tokens).unwrap_or(Rows { start: 0, end: 0 });
+                let start = rows.start.saturating_add(skip).min(rows.end);
+                let end = start.saturating_add(wanted).min(rows.end);
+                let place = |row| place_at(unit, unit.place(row), tokens.len() as u64);
+                let found: Vec<Place> = (start..end).map(place).collect();
+                (found, rows.len())
+            })?;
+            skip = skip.saturating_sub(found.1);
+            places.extend(found.0);
+        }
+        Ok(places)
+    }
+
+    /// Returns how often the documents taught a pattern of this shape, and the places, without the first
+    /// `after` of them and `limit` at most. All places of its tokens are looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::Damaged`].
+    pub fn lessons(
+        &self,
+        shape: &Shape,
+        after: u64,
+        limit: usize,
+    ) -> Result<(u64, Vec<Place>), OccurrencesError> {
+        let (mut sum, mut places) = (0u64, Vec::new());
+        for unit in &self.units {
+            let found = unit.read(|| {
+                let rows = unit
+                    .find(&shape.tokens)
+                    .unwrap_or(Rows { start: 0, end: 0 });
+                let (mut n_found, mut found) = (0, Vec::new());
+                for place in (rows.start..rows.end).map(|row| unit.place(row)) {
+                    if !unit.is_lesson(place, shape) {
+                        continue;
+                    }
+                    if sum + n_found >= after && places.len() + found.len() < limit {
+                        let (idx, start, _) = unit.documents.at(place);
+                        found.push(Place {
+                            document: unit.documents.document(idx),
+                            token: place.saturating_sub(start),
+                            call: Some((place.saturating_sub(start), shape.clone())),
+                        });
+                    }
+                    n_found += 1;
+                }
+                (n_found, found)
+            })?;
+            sum += found.0;
+            places.extend(found.1);
+        }
+        Ok((sum, places))
+    }
+
+    /// Returns the spans of a text that the documents hold and that are part of no longer one, from its end to
+    /// its beginning turned into that of the text, each with how often they hold it.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::Damaged`].
+    pub fn spans(&self, tokens: &[u32]) -> Result<Vec<Span>, OccurrencesError> {
+        spans(&self.units, tokens)
+    }
+}
+
+/// Describes a place of a unit's text.
+fn place_at(unit: &Unit, place: u64, length: u64) -> Place {
+    let (idx, start, end) = unit.documents.at(place);
+    let call = unit.call_around(place, place.saturating_add(length), [start, end]);
+    Place {
+        document: unit.documents.document(idx),
+        token: place.saturating_sub(start),
+        call: call.map(|(first, shape)| (first.saturating_sub(start), shape)),
+    }
+}

@@ -1,0 +1,225 @@
+//! Writes the occurrences of documents beside the knowledge base that learned them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use kato_columns::files::{begin, lock, publish, remove_stale};
+use kato_learner::DocumentPlan;
+
+use crate::OccurrencesError;
+use crate::header::{HEADER, Header, Position, read_chain, units_dir};
+use crate::unit::Unit;
+use crate::unit_writer::UnitWriter;
+
+/// Places of the text after which a unit ends, by default.
+const UNIT: usize = 1 << 24;
+
+/// Most places of a unit; rows and places are numbers of 32 bits.
+const MOST: usize = 1 << 31;
+
+/// What the occurrences of a knowledge base are of.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Documents {
+    /// What the documents and the rules are: occurrences of something else are written anew.
+    pub source: String,
+    /// Levels of the hierarchy.
+    pub levels: usize,
+    /// Whether a single name goes up a level at a document's end
+    /// ([`TailPolicy::Promote`](kato_learner::TailPolicy::Promote)).
+    pub promotes: bool,
+    /// Where the documents that were learned end.
+    pub end: u64,
+    /// Places of the text after which a unit ends; sorting takes some 13 bytes of memory for each. The order
+    /// in which places are listed depends on it, and nothing else.
+    pub unit_places: usize,
+}
+
+impl Documents {
+    /// Creates the description of so many documents that were read, of a hierarchy of so many levels.
+    #[must_use]
+    pub fn new(source: impl Into<String>, levels: usize, end: u64) -> Self {
+        Self {
+            source: source.into(),
+            levels,
+            promotes: false,
+            end,
+            unit_places: UNIT,
+        }
+    }
+
+    /// Sets whether a single name goes up a level at a document's end.
+    #[must_use]
+    pub fn with_promotes(self, promotes: bool) -> Self {
+        Self { promotes, ..self }
+    }
+
+    /// Sets the places of the text after which a unit ends.
+    #[must_use]
+    pub fn with_unit_places(self, unit_places: usize) -> Self {
+        Self {
+            unit_places,
+            ..self
+        }
+    }
+}
+
+/// A writer of occurrences.
+///
+/// Documents come in the order of the corpus, from the [position](Self::position) on. Units become final one
+/// by one, so whoever is cut off goes on behind the last one that is whole.
+#[derive(Debug)]
+pub struct Writer {
+    dir: PathBuf,
+    documents: Documents,
+    chain: Vec<Header>,
+    from: Position,
+    unit: Option<UnitWriter>,
+    _lock: File,
+}
+
+impl Writer {
+    /// Begins, or goes on behind what is there and whole.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::File`] when they cannot be written, or are by somebody else.
+    pub fn new(kb: &Path, documents: Documents) -> Result<Self, OccurrencesError> {
+        let dir = units_dir(kb);
+        let lock = lock(&dir)?;
+        let (mut chain, _) = read_chain(&dir);
+        // What is behind a damaged unit is read again, as is what a store that went back has given up.
+        let is_whole = |header: &Header| {
+            let is_own = (&*header.source, header.levels, header.promotes)
+                == (&*documents.source, documents.levels, documents.promotes);
+            is_own && header.to.documents <= documents.end && Unit::check(&dir, header).is_ok()
+        };
+        let n_whole = chain.iter().take_while(|header| is_whole(header)).count();
+        chain.truncate(n_whole);
+        let end = |chain: &[Header]| chain.last().map_or(0, |last| last.to.documents);
+        // A unit that is not full is written again with what follows: units are the same in whatever parts
+        // the documents come.
+        if end(&chain) < documents.end
+            && chain
+                .last()
+                .is_some_and(|last| !is_full(last.places(), &documents))
+        {
+            chain.pop();
+        }
+        let from = chain.last().map(|last| last.to.clone());
+        Ok(Self {
+            dir,
+            documents,
+            chain,
+            from: from.unwrap_or_default(),
+            unit: None,
+            _lock: lock,
+        })
+    }
+
+    /// Returns whether all documents are there.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.unit.is_none() && self.from.documents == self.documents.end
+    }
+
+    /// Returns where the next document is read.
+    #[must_use]
+    pub const fn position(&self) -> &Position {
+        &self.from
+    }
+
+    /// Appends a document with its number, its name and the plan of its learn calls. A unit that was full ends
+    /// here, at the position in front of the document, which `before` tells.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::File`].
+    pub fn push(
+        &mut self,
+        number: u64,
+        id: &str,
+        plan: &DocumentPlan,
+        before: impl FnOnce() -> Position,
+    ) -> Result<(), OccurrencesError> {
+        let len = self.unit.as_ref().map_or(0, UnitWriter::len);
+        // One place more for what separates documents, and one for the end.
+        let is_beyond = len + plan.tokens().len() + 2 > MOST;
+        if is_full(len as u64, &self.documents) || len > 1 && is_beyond {
+            self.end_unit(before())?;
+        }
+        let mut unit = match self.unit.take() {
+            Some(unit) => unit,
+            None => UnitWriter::new(&begin(&self.dir)?, self.documents.levels)?,
+        };
+        unit.push(number, id, plan)?;
+        self.unit = Some(unit);
+        Ok(())
+    }
+
+    /// Ends at the position behind the last document.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::File`].
+    pub fn finish(mut self, end: Position) -> Result<Written, OccurrencesError> {
+        if end.documents > self.from.documents {
+            if self.unit.is_none() {
+                self.unit = Some(UnitWriter::new(&begin(&self.dir)?, self.documents.levels)?);
+            }
+            self.end_unit(end)?;
+        }
+        let names: Vec<String> = self.chain.iter().map(Header::name).collect();
+        let is_unit = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+        remove_stale(&self.dir, |name| {
+            is_unit(name) && !names.iter().any(|kept| kept == name)
+        });
+        Ok(Written::of(&self.chain))
+    }
+
+    fn end_unit(&mut self, to: Position) -> Result<(), OccurrencesError> {
+        let Some(unit) = self.unit.take() else {
+            return Ok(());
+        };
+        let documents = &self.documents;
+        let from = std::mem::replace(&mut self.from, to.clone());
+        let (dir, header) = unit.finish(&documents.source, documents.promotes, [from, to])?;
+        publish(&dir, &header.name(), HEADER)?;
+        self.chain.push(header);
+        Ok(())
+    }
+}
+
+fn is_full(places: u64, documents: &Documents) -> bool {
+    places >= documents.unit_places as u64
+}
+
+/// What occurrences are there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// Documents that were learned.
+    pub documents: u64,
+    /// Their tokens.
+    pub tokens: u64,
+    /// Learn calls of each level.
+    pub calls: Vec<u64>,
+    /// Bytes on the disk.
+    pub bytes: u64,
+}
+
+impl Written {
+    pub(crate) fn of<'a>(chain: impl IntoIterator<Item = &'a Header>) -> Self {
+        let mut written = Self::default();
+        for header in chain {
+            written.documents += header.documents;
+            written.tokens += header.tokens;
+            written.bytes += header.bytes();
+            written.calls.resize(header.levels, 0);
+            for (sum, calls) in written.calls.iter_mut().zip(&header.calls) {
+                *sum += calls;
+            }
+        }
+        written
+    }
+}

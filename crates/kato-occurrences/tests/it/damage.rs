@@ -1,0 +1,156 @@
+//! Whatever happens to a file of occurrences, an answer is the right one or an error.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kato_learner::{ChunkRule, TailPolicy};
+use kato_occurrences::{Occurrences, OccurrencesError, Place, Span, Writer};
+
+use crate::support::{Corpus, Rules, position};
+
+/// A corpus that fills several units and blocks.
+fn large() -> Corpus {
+    let rules = Rules {
+        sizes: vec![4, 3, 3],
+        tail: TailPolicy::Drop,
+        rule: ChunkRule::default(),
+    };
+    let word = |n: usize| [" a", " b", " c", " d", " the", " cat"][(n * n / 7 + n / 3) % 6];
+    let text = |n: usize| (0..90).map(|at| word(61 * n + at)).collect::<String>();
+    Corpus::new(&rules, (0..120).map(text).collect())
+}
+
+type Answers = (u64, Vec<Place>, Vec<Span>);
+
+fn ask(corpus: &Corpus) -> Result<Option<Answers>, OccurrencesError> {
+    let Some(occurrences) = Occurrences::open(&corpus.kb)? else {
+        return Ok(None);
+    };
+    let tokens = corpus
+        .learner
+        .tokenizer()
+        .encode(" a b the cat a d c")
+        .unwrap();
+    let mut places = occurrences.places(&tokens[..2], 0, 40)?;
+    places.extend(occurrences.places(&tokens[3..4], 1000, 40)?);
+    let answers = (
+        occurrences.count(&tokens[..1])?,
+        places,
+        occurrences.spans(&tokens)?,
+    );
+    // Fewer units than were written are what a caller finds by their end.
+    let is_whole = occurrences.end() == Some(&position(corpus.texts.len()));
+    Ok(is_whole.then_some(answers))
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(self::files(&path)),
+            false => files.push(path),
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn flips_and_truncations_are_noticed_or_harmless() {
+    let corpus = large();
+    corpus.write(120, 5000);
+    let expected = ask(&corpus).unwrap().unwrap();
+    let files = files(&corpus.kb.join("occurrences"));
+    let mut state = 7u64;
+    let mut draw = |n: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n.max(1)
+    };
+    let mut n_noticed = 0;
+    for round in 0..300 {
+        let path = &files[draw(files.len())];
+        let whole = fs::read(path).unwrap();
+        let mut damaged = whole.clone();
+        match round % 3 {
+            0 => damaged.truncate(draw(whole.len())),
+            _ if whole.is_empty() => damaged.push(1),
+            _ => {
+                let at = draw(whole.len());
+                damaged[at] ^= 1 << draw(8);
+            }
+        }
+        fs::write(path, &damaged).unwrap();
+        match ask(&corpus) {
+            Ok(Some(answers)) => assert_eq!(answers, expected, "{}", path.display()),
+            Ok(None) | Err(_) => n_noticed += 1,
+        }
+        fs::write(path, &whole).unwrap();
+    }
+    assert!(n_noticed > 100, "{n_noticed}");
+    assert_eq!(ask(&corpus).unwrap().unwrap(), expected);
+}
+
+#[test]
+fn what_is_damaged_is_written_again_and_the_rest_kept() {
+    let corpus = large();
+    corpus.write(120, 5000);
+    let expected = ask(&corpus).unwrap().unwrap();
+    let units = corpus.kb.join("occurrences");
+    let second = fs::read_dir(&units)
+        .unwrap()
+        .map(|unit| unit.unwrap().path());
+    let mut second: Vec<_> = second.filter(|path| path.is_dir()).collect();
+    second.sort();
+    let path = second[1].join("sequence");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[99] ^= 4;
+    fs::write(&path, &bytes).unwrap();
+    let mut writer = Writer::new(&corpus.kb, corpus.describe(120, 5000)).unwrap();
+    assert!(!writer.is_complete());
+    let first = writer.position().documents;
+    assert!(0 < first && first < 120, "{first}");
+    corpus.push(&mut writer, 120);
+    drop(writer.finish(position(120)).unwrap());
+    assert_eq!(ask(&corpus).unwrap().unwrap(), expected);
+    assert!(
+        Writer::new(&corpus.kb, corpus.describe(120, 5000))
+            .unwrap()
+            .is_complete()
+    );
+}
+
+#[test]
+fn a_writer_that_is_cut_off_leaves_whole_units_and_goes_on() {
+    let corpus = large();
+    let mut writer = Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap();
+    corpus.push(&mut writer, 80);
+    assert!(matches!(
+        Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap_err(),
+        OccurrencesError::File(kato_columns::files::FileError::Locked { .. })
+    ));
+    // As a kill leaves it: nothing of the unit that was being written counts.
+    drop(writer);
+    let part = Occurrences::open(&corpus.kb).unwrap().unwrap();
+    let end = part.end().unwrap().documents;
+    assert!(0 < end && end < 80, "{end}");
+    let mut writer = Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap();
+    assert_eq!(writer.position().documents, end);
+    corpus.push(&mut writer, 120);
+    writer.finish(position(120)).unwrap();
+    let found = ask(&corpus).unwrap().unwrap();
+    fs::remove_dir_all(corpus.kb.join("occurrences")).unwrap();
+    corpus.write(120, 3000);
+    assert_eq!(ask(&corpus).unwrap().unwrap(), found);
+}
+
+#[test]
+fn occurrences_of_other_documents_are_written_anew() {
+    let corpus = large();
+    corpus.write(120, 3000);
+    let other = kato_occurrences::Documents::new("another corpus", 3, 120);
+    let writer = Writer::new(&corpus.kb, other).unwrap();
+    assert_eq!(writer.position().documents, 0);
+}

@@ -1,0 +1,280 @@
+//! Answers are those of a scan over the documents.
+
+use std::collections::BTreeMap;
+
+use kato_learner::TextDocument;
+use kato_model::PatternName;
+use kato_occurrences::{Occurrences, Place, Shape};
+use kato_store::{KnowledgeBase, PatternStore};
+use proptest::prelude::*;
+
+use crate::support::{Corpus, Rules, rules, texts};
+
+/// Where a document is and a token of it.
+type At = (String, u64);
+
+fn scan(tokens: &[Vec<u32>], sought: &[u32]) -> Vec<At> {
+    let mut found = Vec::new();
+    for (number, tokens) in tokens.iter().enumerate() {
+        for at in 0..(tokens.len() + 1).saturating_sub(sought.len()) {
+            if &tokens[at..at + sought.len()] == sought {
+                found.push((Corpus::id(number), at as u64));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn at(places: &[Place]) -> Vec<At> {
+    let mut found: Vec<At> = places
+        .iter()
+        .map(|place| (place.document.id.clone(), place.token))
+        .collect();
+    found.sort();
+    found
+}
+
+/// Returns a text of the corpus's tokens: part of a document, or tokens that need not follow each other.
+fn sought(tokens: &[Vec<u32>], seed: usize, length: usize) -> Vec<u32> {
+    let all: Vec<u32> = tokens.concat();
+    if all.is_empty() {
+        return vec![7; length];
+    }
+    let step = 1 + seed / 7 % 2 * (seed % 5);
+    let token = |idx: usize| all[(seed + idx * step) % all.len()];
+    (0..length).map(token).collect()
+}
+
+fn check_count_and_places(
+    occurrences: &Occurrences,
+    tokens: &[Vec<u32>],
+    sought: &[u32],
+) -> Result<(), TestCaseError> {
+    let expected = scan(tokens, sought);
+    prop_assert_eq!(occurrences.count(sought).unwrap(), expected.len() as u64);
+    let places = occurrences.places(sought, 0, usize::MAX).unwrap();
+    prop_assert_eq!(at(&places), expected);
+    // Page by page the same.
+    let mut pages = Vec::new();
+    while pages.len() < places.len() {
+        pages.extend(occurrences.places(sought, pages.len() as u64, 2).unwrap());
+    }
+    prop_assert_eq!(&pages, &places);
+    prop_assert_eq!(
+        occurrences.places(sought, pages.len() as u64, 2).unwrap(),
+        []
+    );
+    Ok(())
+}
+
+/// Every longest span, by trying all.
+fn spans_of(tokens: &[Vec<u32>], text: &[u32]) -> Vec<(usize, usize, u64)> {
+    let count = |start: usize, end: usize| scan(tokens, &text[start..end]).len() as u64;
+    let mut spans = Vec::new();
+    for start in 0..text.len() {
+        let held = (start + 1..=text.len())
+            .rev()
+            .find(|&end| count(start, end) > 0);
+        if let Some(end) = held
+            && spans.last().is_none_or(|&(_, last, _)| end > last)
+        {
+            spans.push((start, end, count(start, end)));
+        }
+    }
+    spans
+}
+
+/// Every learn call with a name: by level and name, where.
+fn lessons(corpus: &Corpus) -> BTreeMap<(usize, PatternName), Vec<At>> {
+    let mut found: BTreeMap<_, Vec<At>> = BTreeMap::new();
+    let mut scratch = corpus.learner.new_scratch();
+    for (number, text) in corpus.texts.iter().enumerate() {
+        let plan = corpus
+            .learner
+            .plan(&TextDocument::from(&**text), &mut scratch);
+        let plan = plan.unwrap();
+        for level in 0..plan.n_nodes() {
+            for call in plan.calls(level) {
+                if let Some(name) = call.name {
+                    let at = (Corpus::id(number), u64::from(call.first_token));
+                    found.entry((level, name)).or_default().push(at);
+                }
+            }
+        }
+    }
+    found.values_mut().for_each(|places| places.sort());
+    found
+}
+
+fn check_lessons(corpus: &Corpus, occurrences: &Occurrences) -> Result<(), TestCaseError> {
+    let (store, lessons) = (corpus.store(), lessons(corpus));
+    let vocabulary = corpus.learner.tokenizer().vocabulary();
+    let token = |text: &str| vocabulary.id(text);
+    let text = |token: u32| vocabulary.get(token).unwrap();
+    for ((level, name), expected) in &lessons {
+        let node = KnowledgeBase::at(&store, *level).unwrap();
+        let trace = node.trace(name).unwrap().unwrap();
+        let shape = Shape::of(&trace, store.nodes(), token).unwrap();
+        prop_assert_eq!(shape.name(text), *name);
+        let (n, places) = occurrences.lessons(&shape, 0, usize::MAX).unwrap();
+        prop_assert_eq!(n, trace.pattern().frequency);
+        prop_assert_eq!(&at(&places), expected);
+        let page = occurrences.lessons(&shape, 1, 1).unwrap();
+        prop_assert_eq!(page, (n, places.into_iter().skip(1).take(1).collect()));
+    }
+    let calls = occurrences.written().calls;
+    for (level, calls) in calls.iter().enumerate() {
+        let of_level = lessons.iter().filter(|((of, _), _)| *of == level);
+        let n: usize = of_level.map(|(_, places)| places.len()).sum();
+        prop_assert_eq!(*calls, n as u64);
+    }
+    Ok(())
+}
+
+/// The learn call around each place of a sequence is the lowest one that holds it.
+fn check_calls(
+    corpus: &Corpus,
+    occurrences: &Occurrences,
+    sought: &[u32],
+) -> Result<(), TestCaseError> {
+    let mut scratch = corpus.learner.new_scratch();
+    let vocabulary = corpus.learner.tokenizer().vocabulary();
+    let text = |token: u32| vocabulary.get(token).unwrap();
+    for place in occurrences.places(sought, 0, usize::MAX).unwrap() {
+        let number = usize::try_from(place.document.number).unwrap();
+        let document = TextDocument::from(&*corpus.texts[number]);
+        let plan = corpus.learner.plan(&document, &mut scratch).unwrap();
+        let mut expected = None;
+        let mut ends: Vec<u32> = Vec::new();
+        for level in 0..plan.n_nodes() {
+            let mut n_symbols = 0;
+            let mut own = Vec::new();
+            for call in plan.calls(level) {
+                n_symbols += call.symbols.len();
+                let end = match level {
+                    0 => n_symbols as u32,
+                    // A name from further below is the last of the document.
+                    _ => ends
+                        .get(n_symbols - 1)
+                        .copied()
+                        .unwrap_or(plan.n_tokens() as u32),
+                };
+                own.push(end);
+                let first = u64::from(call.first_token);
+                let last = place.token + sought.len() as u64;
+                if let Some(name) = call.name
+                    && first <= place.token
+                    && last <= u64::from(end)
+                    && expected.is_none()
+                {
+                    expected = Some((level, first, name));
+                }
+            }
+            ends = own;
+        }
+        let found = place
+            .call
+            .map(|(first, shape)| (shape.level(), first, shape.name(text)));
+        prop_assert_eq!(found, expected);
+    }
+    Ok(())
+}
+
+/// Writing waits for the disk some forty times a unit.
+fn cases() -> u32 {
+    match std::env::var_os("KATO_THOROUGH_TESTS") {
+        Some(_) => 1000,
+        None => 24,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    #[test]
+    fn answers_are_those_of_a_scan(
+        rules in rules(),
+        texts in texts(14),
+        unit_places in prop_oneof![Just(1), 10usize..200, Just(1 << 20)],
+        seeds in prop::collection::vec((0usize..1000, 1usize..9), 8),
+    ) {
+        let corpus = Corpus::new(&rules, texts);
+        let n = corpus.texts.len();
+        let written = corpus.write(n, unit_places);
+        let occurrences = corpus.open();
+        prop_assert_eq!(&occurrences.written(), &written);
+        let tokens = corpus.tokens();
+        let sum: usize = tokens.iter().map(Vec::len).sum();
+        prop_assert_eq!((written.documents, written.tokens), (n as u64, sum as u64));
+        prop_assert_eq!(occurrences.count(&[]).unwrap(), sum as u64);
+        for (seed, length) in seeds {
+            let sought = sought(&tokens, seed, length);
+            check_count_and_places(&occurrences, &tokens, &sought)?;
+            check_calls(&corpus, &occurrences, &sought)?;
+            let text = self::sought(&tokens, seed, 3 * length);
+            let spans = occurrences.spans(&text).unwrap();
+            let spans: Vec<_> = spans
+                .iter()
+                .map(|span| (span.tokens.start, span.tokens.end, span.count))
+                .collect();
+            prop_assert_eq!(spans, spans_of(&tokens, &text));
+        }
+        check_lessons(&corpus, &occurrences)?;
+    }
+
+    #[test]
+    fn units_are_the_same_in_whatever_parts_they_are_written(
+        rules in rules(),
+        texts in texts(12),
+        unit_places in 20usize..120,
+        cuts in prop::collection::vec(0usize..12, 0..4),
+    ) {
+        let corpus = Corpus::new(&rules, texts);
+        let n = corpus.texts.len();
+        let whole = tempfile::tempdir().unwrap();
+        let written = corpus.write_to(whole.path(), n, unit_places);
+        let mut ends: Vec<usize> = cuts.into_iter().map(|cut| cut.min(n)).collect();
+        // Also back to fewer documents, as where a commit was given up.
+        ends.push(n);
+        for end in ends {
+            corpus.write(end, unit_places);
+        }
+        prop_assert_eq!(corpus.open().written(), written);
+        prop_assert_eq!(files(&corpus.kb), files(whole.path()));
+    }
+}
+
+fn files(kb: &std::path::Path) -> BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let units = kb.join("occurrences");
+    for unit in std::fs::read_dir(&units).unwrap() {
+        let unit = unit.unwrap().path();
+        if unit.is_dir() {
+            for file in std::fs::read_dir(&unit).unwrap() {
+                let path = file.unwrap().path();
+                let bytes = std::fs::read(&path).unwrap();
+                files.insert(path.strip_prefix(kb).unwrap().to_owned(), bytes);
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn a_token_that_no_document_holds_is_nowhere() {
+    let rules = Rules {
+        sizes: vec![3],
+        tail: kato_learner::TailPolicy::Drop,
+        rule: kato_learner::ChunkRule::default(),
+    };
+    let corpus = Corpus::new(&rules, vec![" a b a b".to_owned()]);
+    corpus.write(1, 100);
+    let occurrences = corpus.open();
+    for unknown in [50_000, u32::MAX, u32::MAX - 1] {
+        assert_eq!(occurrences.count(&[unknown]).unwrap(), 0);
+        assert_eq!(occurrences.places(&[unknown], 0, 9).unwrap(), []);
+        assert_eq!(occurrences.spans(&[unknown]).unwrap(), []);
+    }
+    assert_eq!(occurrences.spans(&[]).unwrap(), []);
+}
