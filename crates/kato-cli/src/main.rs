@@ -3,6 +3,7 @@
 mod advice;
 mod analysis;
 mod backend;
+mod batch;
 mod bench_workers;
 mod byte_size;
 mod commands;

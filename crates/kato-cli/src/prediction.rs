@@ -10,7 +10,7 @@ use kato_hierarchy::{ActivationOptions, Hierarchy};
 use kato_model::Event;
 use kato_prediction::prediction::FuturePotential;
 use kato_prediction::{Prediction, Predictions, last_symbols};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::exit::{as_usage, bail_as};
@@ -22,12 +22,30 @@ use crate::inspect::layout::{dim, heading, one_line, quoted, table};
 const MAX_TOKENS: usize = 256;
 
 /// The question that a node is asked.
-#[derive(Debug, Clone)]
-pub(crate) enum Question<'a> {
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Question {
     /// The state that a node is in after this text, cut as training cut it.
-    Text(&'a str),
-    /// This short-term memory, as JSON: a list of events, each a list of symbols.
-    Stm(&'a str),
+    Text(String),
+    /// This short-term memory: a list of events, each a list of symbols.
+    Stm(Vec<Vec<String>>),
+}
+
+impl Question {
+    /// What a question looks like as JSON.
+    pub(crate) const FORM: &str = r#"{"text": "The cat"} or {"stm": [["The"],["Ġcat"]]}"#;
+
+    /// Reads the value of `--stm`.
+    ///
+    /// # Errors
+    ///
+    /// When it is no short-term memory.
+    pub(crate) fn of_stm(json: &str) -> Result<Self> {
+        let stm = serde_json::from_str(json)
+            .context("--stm must be a list of events, such as [[\"a\"],[\"b\",\"c\"]]")
+            .map_err(|error| as_usage(&error))?;
+        Ok(Self::Stm(stm))
+    }
 }
 
 /// One node's answer. As JSON `predictions` and `future_potentials` are KATO's.
@@ -74,11 +92,11 @@ impl PredictionView {
     ///
     /// # Errors
     ///
-    /// When the text cannot be tokenized, the JSON is no short-term memory, or a node cannot be read.
+    /// When the text cannot be tokenized, or a node cannot be read.
     pub(crate) fn of(
         hierarchy: &Hierarchy,
         node: &Node,
-        question: &Question<'_>,
+        question: Question,
         (window, limit): (Option<usize>, usize),
         decodes: bool,
     ) -> Result<Self> {
@@ -86,11 +104,9 @@ impl PredictionView {
         let mut state = match question {
             Question::Text(text) => {
                 let substitutes = ActivationOptions::default().substitutes;
-                hierarchy.state(*text, level, substitutes)?
+                hierarchy.state(&text, level, substitutes)?
             }
-            Question::Stm(json) => serde_json::from_str::<Vec<Vec<String>>>(json)
-                .context("--stm must be a list of events, such as [[\"a\"],[\"b\",\"c\"]]")
-                .map_err(|error| as_usage(&error))?
+            Question::Stm(events) => events
                 .into_iter()
                 // KATO adds no event for an observation without symbols.
                 .filter(|symbols| !symbols.is_empty())

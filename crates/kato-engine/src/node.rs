@@ -7,9 +7,12 @@ mod retire;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kato_model::{EmotiveMap, Event, Metadata, Pattern, PatternName, PatternRecord, VectorName};
+use kato_parallel::in_order;
 use kato_prediction::{Cancel, IndexedSymbolCounts, PatternIndex, Predictions};
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +175,47 @@ impl Node {
         let predicted =
             self.read_snapshot(|index| index.predict_unless(stm, &prediction, cancel))?;
         Ok(predicted?)
+    }
+
+    /// Predicts from many states on so many threads, and hands the answers to `take` in the order of the
+    /// states, on the calling thread, until there are no more states or `take` breaks. Each is that of
+    /// [`predict`](Self::predict).
+    ///
+    /// States are drawn as they are needed: two a thread are in memory with their answers.
+    ///
+    /// ```
+    /// use std::num::NonZeroUsize;
+    /// use std::ops::ControlFlow;
+    ///
+    /// use kato_engine::{Engine, SessionConfig};
+    /// use kato_model::Event;
+    ///
+    /// let engine = Engine::in_memory(&["node0"]);
+    /// let node = engine.node("node0")?;
+    /// let states = (0..1000).map(|number| vec![Event::new([format!("s{number}")])]);
+    /// let mut answers = 0;
+    /// let threads = NonZeroUsize::new(2).unwrap();
+    /// let ended = node.predict_many(states, &SessionConfig::default(), threads, |answer| match answer {
+    ///     Ok(_) => {
+    ///         answers += 1;
+    ///         ControlFlow::Continue(())
+    ///     }
+    ///     Err(error) => ControlFlow::Break(error),
+    /// });
+    /// assert!(ended.is_continue());
+    /// assert_eq!(answers, 1000);
+    /// # Ok::<(), kato_engine::EngineError>(())
+    /// ```
+    pub fn predict_many<B>(
+        &self,
+        states: impl IntoIterator<Item = Vec<Event>, IntoIter: Send>,
+        config: &SessionConfig,
+        threads: NonZeroUsize,
+        take: impl FnMut(Result<Predictions, EngineError>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let mut states = states.into_iter();
+        let predict = |state: Vec<Event>| self.predict(&state, config);
+        in_order(threads, || states.next(), predict, take)
     }
 
     /// Reads the index of this moment without the node's lock, and again from the store where the

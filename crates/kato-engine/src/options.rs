@@ -60,8 +60,9 @@ pub struct EngineOptions {
     pub commit_after: Option<NonZeroU64>,
     /// The limits beyond which input is refused.
     pub limits: Limits,
-    /// Threads that one prediction may take over an index on the disk, see
-    /// [`open_indexed`](crate::Engine::open_indexed). Answers do not depend on it. Default 1.
+    /// Threads that predictions of a node may take over an index on the disk, see
+    /// [`open_indexed`](crate::Engine::open_indexed): one that is alone has all of them, several share them.
+    /// Answers do not depend on it. Default 1.
     pub prediction_threads: NonZeroUsize,
     /// Bytes of memory at most that the patterns and symbols may take that opening loads, those of all
     /// nodes together; more is [refused](crate::EngineError::LoadMemoryFull). Over [an

@@ -4,12 +4,15 @@
 mod score;
 mod write;
 
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use kato_engine::{Engine, Node, Session};
 use kato_head::{Head, HeadError, HeadOptions, History, Outside, Weights};
 use kato_learner::LearnerConfig;
 use kato_model::{Event, PatternName};
+use kato_parallel::in_order;
 use kato_prediction::Predictions;
 use kato_store::PatternStore;
 use kato_tokenizer::Tokenizer;
@@ -299,6 +302,23 @@ impl TextHead {
             };
             Ok(best.map(token).collect())
         })
+    }
+
+    /// Returns what comes next after each of many texts, on so many threads: hands it to `take` in the
+    /// order of the texts, on the calling thread, until there are no more or `take` breaks. Each answer is
+    /// that of [`next`](Self::next).
+    ///
+    /// Texts are drawn as they are needed: two a thread are in memory with their answers.
+    pub fn next_many<B>(
+        &self,
+        texts: impl IntoIterator<Item = String, IntoIter: Send>,
+        n: usize,
+        threads: NonZeroUsize,
+        take: impl FnMut(Result<Vec<NextToken>, HierarchyError>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let mut texts = texts.into_iter();
+        let next = |text: String| self.next(&text, n);
+        in_order(threads, || texts.next(), next, take)
     }
 
     /// Explains the probability of a token after a text, with the names of the patterns that were

@@ -8,6 +8,7 @@
 mod hidden;
 mod name_table;
 mod page_set;
+mod threads;
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
@@ -20,6 +21,7 @@ pub(crate) use self::hidden::Hidden;
 use self::name_table::{Key, NameTable};
 use self::page_set::{Move, OPEN_PATTERNS, PageSet};
 pub(crate) use self::page_set::{Pages, Place, Spot};
+use self::threads::{ThreadShare, Threads};
 use crate::collections::{HashMap, HashSet};
 use crate::frozen::FrozenIndex;
 use crate::page::PAGE_PATTERNS;
@@ -27,9 +29,6 @@ use crate::page_class::PageClass;
 use crate::predict::text_bytes;
 use crate::symbols::{SymbolSnapshot, Symbols};
 use crate::{DamagedIndex, IndexError, SymbolId};
-
-/// Threads of one prediction at most.
-const MAX_THREADS: usize = 1024;
 
 /// An index of one node's patterns in memory: learned one by one or loaded from a store, looked up
 /// by name, and searched.
@@ -81,8 +80,7 @@ pub struct PatternIndex {
 #[derive(Debug, Clone)]
 struct Base {
     frozen: Arc<FrozenIndex>,
-    /// Threads that one prediction may take.
-    n_threads: usize,
+    threads: Threads,
     /// Learns since, by rank.
     learns: HashMap<u32, u64>,
     /// Ranks of patterns that were purged: learns before count no more.
@@ -127,7 +125,7 @@ impl PatternIndex {
             symbols: Symbols::over(Arc::clone(&frozen)),
             base: Some(Base {
                 frozen,
-                n_threads: 1,
+                threads: Threads::default(),
                 learns: HashMap::default(),
                 purged: HashSet::default(),
                 near: Vec::new(),
@@ -136,22 +134,23 @@ impl PatternIndex {
         }
     }
 
-    /// Sets how many threads one prediction may take to search the index that this one
-    /// [lies above](Self::over); 1 until it is set.
+    /// Sets how many threads predictions may take to search the index that this one
+    /// [lies above](Self::over); 1 until it is set. Several predictions at a time share them.
     ///
     /// Answers do not depend on it; more than 1,024 are as many. A thread is worth some hundred thousand patterns; fewer are
     /// searched with fewer threads.
     #[must_use]
     pub fn with_threads(mut self, n_threads: NonZeroUsize) -> Self {
         if let Some(base) = &mut self.base {
-            base.n_threads = n_threads.get().min(MAX_THREADS);
+            base.threads = Threads::new(n_threads);
         }
         self
     }
 
-    /// Returns how many threads one prediction may take.
-    pub(crate) fn threads(&self) -> usize {
-        self.base.as_ref().map_or(1, |base| base.n_threads)
+    /// Takes the share of the threads that one more prediction may have, until it is dropped.
+    pub(crate) fn share_of_threads(&self) -> ThreadShare<'_> {
+        let base = self.base.as_ref();
+        base.map_or(ThreadShare::ALONE, |base| base.threads.share())
     }
 
     /// Reads, and again where the index that this one [lies above](Self::over) was changed on the disk

@@ -79,10 +79,11 @@ pub(crate) fn search(
     // The largest first, as it raises the bar the most.
     units.reverse();
     let ties = candidates.ties();
+    let threads = index.share_of_threads();
     for unit in units {
         let reader = unit.reader();
         let worst = top.raised();
-        let found = scan_frozen(&reader, state, candidates, limit, index.threads(), worst)?;
+        let found = scan_frozen(&reader, state, candidates, limit, threads.get(), worst)?;
         reader.will_read_found(found.iter().map(|found| ties.rank(found.key)));
         for found in found {
             let rank = ties.rank(found.key);

@@ -24,7 +24,6 @@ mod head;
 mod line;
 mod nearest;
 pub mod options;
-mod ordered;
 pub mod report;
 mod source;
 mod text;

@@ -1,7 +1,10 @@
 //! Reads a text of vectors: blocks are parsed in parallel and joined in order.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::Path;
+
+use kato_parallel::in_order;
 
 use crate::bad_line::{BadLine, BadReason};
 use crate::blocks::{Block, BlockError, Blocks};
@@ -11,7 +14,6 @@ use crate::error::EmbeddingsError;
 use crate::head::{Head, read_head};
 use crate::line::{Line, read_line};
 use crate::options::{OnBadLine, Options};
-use crate::ordered::{Next, in_order};
 use crate::words::{Inserted, Words};
 
 /// Bad lines that are listed at most; with more, the file is not one of vectors.
@@ -67,20 +69,22 @@ pub(crate) fn read_text<E: Number>(
         let drawn = next.take().or_else(|| blocks.next().transpose())?;
         Some((drawn, std::mem::take(&mut skipped)))
     };
-    let mut is_complete = true;
-    in_order(
+    let ended = in_order(
         workers,
         draw,
         |(block, skipped)| block.map(|block| parse(&block, skipped, head, options)),
         |parsed| {
-            let next = join.add(parsed.map_err(|error| broken(path, error))?)?;
-            is_complete = matches!(next, Next::Go);
-            Ok(next)
+            let parsed = parsed.map_err(|error| broken(path, error));
+            match parsed.and_then(|parsed| join.add(parsed)) {
+                Ok(wanted) => wanted.map_break(Ok),
+                Err(error) => ControlFlow::Break(Err(error)),
+            }
         },
-    )?;
-    // A header counts all words; a text that was left early has to have fewer.
-    if is_complete {
-        join.compare_with_header()?;
+    );
+    match ended {
+        // A header counts all words; a text that was left early has to have fewer.
+        ControlFlow::Continue(()) => join.compare_with_header()?,
+        ControlFlow::Break(ended) => ended?,
     }
     // A growing vector has up to twice the room that it needs.
     join.table.elements.shrink_to_fit();
@@ -182,7 +186,7 @@ struct Join<'a, E> {
 
 impl<E: Number> Join<'_, E> {
     /// Adds the next block.
-    fn add(&mut self, parsed: Parsed<E>) -> Result<Next, EmbeddingsError> {
+    fn add(&mut self, parsed: Parsed<E>) -> Result<ControlFlow<()>, EmbeddingsError> {
         let lines_before = self.table.lines;
         let mut bad = parsed.bad.into_iter().peekable();
         let mut start = 0;
@@ -211,7 +215,7 @@ impl<E: Number> Join<'_, E> {
                         // Blocks are read ahead; what follows this line in them must leave no trace
                         // in the report.
                         self.table.lines = lines_before + line + 1;
-                        return Ok(Next::Stop);
+                        return Ok(ControlFlow::Break(()));
                     }
                 }
             }
@@ -221,7 +225,7 @@ impl<E: Number> Join<'_, E> {
         }
         self.table.lines += parsed.n_lines;
         self.n_filled += parsed.n_lines - parsed.n_blank;
-        Ok(Next::Go)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Handles a bad line of a block, by its number in the file.

@@ -3,14 +3,19 @@
 //! ```text
 //! kato next --kb my-kb --text "The cat sat"
 //! kato next --kb my-kb --text "The cat sat" --explain
+//! kato next --kb my-kb --batch questions.jsonl
 //! ```
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::ArgGroup;
 use kato_hierarchy::HeadOptions;
 use kato_hierarchy::head::Expert;
+use serde::Deserialize;
 
+use crate::batch::Batch;
 use crate::exit::exit_code;
 use crate::head::NextView;
 use crate::inspect::show;
@@ -26,14 +31,20 @@ use crate::open::open_head;
 /// predict`; --with-kato makes them one of the experts.
 ///
 /// With --json one object on standard output: next (token, text and probability of each) and
-/// explanation.
+/// explanation. With --batch one for each question, in their order, with line, the number of its line;
+/// where there is no answer, line and error.
 #[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("question").required(true)))]
 pub(crate) struct Args {
     #[command(flatten)]
     kb: DirectoryArgs,
     /// The text.
-    #[arg(long, value_name = "TEXT")]
-    text: String,
+    #[arg(long, value_name = "TEXT", group = "question")]
+    text: Option<String>,
+    /// Ask every line of a file, on all cores: {"text": "The cat sat"}. - is standard input. Answers are
+    /// those of --json; the other options hold for all of them.
+    #[arg(long, value_name = "FILE", group = "question", conflicts_with_all = ["explain", "why"])]
+    batch: Option<PathBuf>,
     /// Tokens that are shown.
     #[arg(long = "limit", alias = "top", value_name = "N", default_value_t = 10)]
     top: usize,
@@ -52,6 +63,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// A question of a batch.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    text: String,
+}
+
 /// Runs `kato next` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args))
@@ -62,14 +80,26 @@ fn run(args: &Args) -> Result<()> {
     if args.with_kato {
         options = options.with_expert(Expert::Outside);
     }
+    // Opened first, as a wrong name should not wait for the knowledge base.
+    let batch = args.batch.as_deref().map(Batch::open).transpose()?;
     let head = open_head(&args.kb, options)?;
-    let next = head.next(args.text.as_str(), args.top.max(1))?;
+    let top = args.top.max(1);
+    if let Some(batch) = batch {
+        return batch.answer(r#"{"text": "The cat sat"}"#, |question: Question| {
+            let next = head.next(&question.text, top)?;
+            let explanation = None;
+            Ok(NextView { next, explanation })
+        });
+    }
+    // The parser takes exactly one of the two.
+    let text = args.text.as_deref().unwrap_or_default();
+    let next = head.next(text, top)?;
     let best = next.first().filter(|_| args.explain);
     let explained = args.why.as_deref().or(best.map(|best| best.token.as_str()));
     let explanation = match explained {
         None => None,
         Some(token) => {
-            let explanation = head.explain(args.text.as_str(), token)?;
+            let explanation = head.explain(text, token)?;
             let no_token = || format!("{token:?} is no token of the vocabulary");
             Some(explanation.with_context(no_token)?)
         }

@@ -3,14 +3,17 @@
 //!
 //! ```text
 //! kato predict --kb my-kb --text "The cat sat"
+//! kato predict --kb my-kb --batch questions.jsonl
 //! kato predict --kb my-kb --node node0 --stm '[["The"],["Ġcat"]]' --json
 //! ```
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ArgGroup;
 
+use crate::batch::Batch;
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::show;
@@ -26,7 +29,8 @@ use crate::prediction::{PredictionView, Question, configured};
 /// since the last full chunk. --stm asks for any state.
 ///
 /// With --json one object on standard output: node, patterns, state, milliseconds, and KATO's
-/// predictions and future_potentials.
+/// predictions and future_potentials. With --batch one for each question, in their order, with line, the
+/// number of its line; where there is no answer, line and error.
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("question").required(true)))]
 pub(crate) struct Args {
@@ -41,6 +45,10 @@ pub(crate) struct Args {
     /// The state itself: a JSON list of events, each a list of symbols.
     #[arg(long, value_name = "JSON", group = "question")]
     stm: Option<String>,
+    /// Ask every line of a file, on all cores: {"text": "The cat"} or {"stm": [["The"],["Ġcat"]]}. - is
+    /// standard input. Answers are those of --json; the other options hold for all of them.
+    #[arg(long, value_name = "FILE", group = "question")]
+    batch: Option<PathBuf>,
     /// Ask with the end of the state alone: its last events of at most this many symbols in all. A state
     /// several times as long as the patterns takes long, as it resembles most of them alike.
     #[arg(long = "max-symbols", alias = "window", value_name = "N")]
@@ -53,7 +61,7 @@ pub(crate) struct Args {
     /// less of it stays in memory.
     #[arg(long, value_name = "SIZE")]
     memory: Option<ByteSize>,
-    /// Show this many predictions and futures. Default: 10, and all with --json.
+    /// Show this many predictions and futures. Default: 10, and all with --json or --batch.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Print one JSON object to standard output.
@@ -68,6 +76,8 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 
 /// Asks the node and shows its answer.
 fn run(args: &Args) -> Result<()> {
+    // Opened first, as a wrong name should not wait for the knowledge base.
+    let batch = args.batch.as_deref().map(Batch::open).transpose()?;
     let mut hierarchy = open(&args.kb, args.memory)?;
     let node = hierarchy.engine().node(&args.node)?;
     if let Some(changes) = &args.config {
@@ -75,20 +85,18 @@ fn run(args: &Args) -> Result<()> {
         let base = hierarchy.config(level).cloned().unwrap_or_default();
         hierarchy = hierarchy.with_config(level, configured(&base, changes)?)?;
     }
-    // The parser takes exactly one of the two.
-    let question = match (&args.text, &args.stm) {
-        (_, Some(json)) => Question::Stm(json),
-        (text, None) => Question::Text(text.as_deref().unwrap_or_default()),
-    };
     // Programs get everything; people read a screen.
-    let default = if args.json { usize::MAX } else { 10 };
-    let limit = args.limit.unwrap_or(default);
-    let view = PredictionView::of(
-        &hierarchy,
-        &node,
-        &question,
-        (args.window, limit),
-        !args.json,
-    )?;
-    show(&view, args.json)
+    let for_people = !args.json && batch.is_none();
+    let default = if for_people { 10 } else { usize::MAX };
+    let cut = (args.window, args.limit.unwrap_or(default));
+    let view = |question| PredictionView::of(&hierarchy, &node, question, cut, for_people);
+    if let Some(batch) = batch {
+        return batch.answer(Question::FORM, view);
+    }
+    // The parser takes exactly one of the three.
+    let question = match &args.stm {
+        Some(json) => Question::of_stm(json)?,
+        None => Question::Text(args.text.clone().unwrap_or_default()),
+    };
+    show(&view(question)?, args.json)
 }

@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod batches;
 mod data;
 mod errors;
 mod evaluate;

@@ -2,9 +2,11 @@
 //! not show.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 
 use kato_engine::{Engine, Node, Observation, Sequence, SessionConfig};
-use kato_model::{PatternName, PatternRecord};
+use kato_model::{Event, PatternName, PatternRecord};
 use kato_prediction::Predictions;
 use proptest::prelude::*;
 use serde_json::json;
@@ -31,6 +33,39 @@ fn a_session_sees_what_another_learned_and_nothing_of_its_state() {
     alice.clear_all().unwrap();
     assert!(bob.predict().unwrap().predictions.is_empty());
     assert_eq!(bob.stm().len(), 2);
+}
+
+#[test]
+fn many_states_are_answered_like_one_after_the_other() {
+    let engine = Engine::in_memory(&[NODE]);
+    let node = engine.node(NODE).unwrap();
+    let config = SessionConfig::default();
+    let mut session = node.session(config.clone());
+    for lesson in [["a", "b", "c"], ["b", "c", "d"], ["c", "d", "a"]] {
+        learn(&mut session, &lesson);
+    }
+    let states = || {
+        let pairs =
+            ["a", "b", "c", "d"].map(|first| ["a", "b", "c", "d"].map(|next| [first, next]));
+        let states = pairs.into_iter().flatten();
+        states.map(|state| state.map(|symbol| Event::new([symbol])).to_vec())
+    };
+    let expected: Vec<_> = states()
+        .map(|state| node.predict(&state, &config).unwrap())
+        .collect();
+    for threads in [1, 2, 5] {
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let mut answers = Vec::new();
+        let ended = node.predict_many(states(), &config, threads, |answer| {
+            answers.push(answer.unwrap());
+            match answers.len() {
+                10 => ControlFlow::Break("enough"),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        assert_eq!(ended, ControlFlow::Break("enough"));
+        assert_eq!(answers, expected[..10]);
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The head of a hierarchy: next tokens, scores, text by probabilities, and their reasons.
 
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kato_engine::{Engine, Observation, Sequence, SessionConfig};
@@ -36,6 +38,26 @@ fn the_next_token_has_a_probability() {
     assert!((sum - 1.0).abs() < 1e-9);
     assert!(next.is_sorted_by(|one, other| one.probability >= other.probability));
     assert_eq!(head().next("a b c d e", 2).unwrap(), next[..2]);
+}
+
+#[test]
+fn many_texts_are_answered_like_one_after_the_other() {
+    let head = head();
+    let texts = || (0..50).map(|n| "a b c d e f".split_at(n % 11).0.to_owned());
+    let expected: Vec<_> = texts().map(|text| head.next(&text, 3).unwrap()).collect();
+    for threads in [1, 2, 5] {
+        let mut answers = Vec::new();
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let ended = head.next_many(texts(), 3, threads, |answer| match answer {
+            Ok(next) => {
+                answers.push(next);
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        });
+        assert!(ended.is_continue());
+        assert_eq!(answers, expected);
+    }
 }
 
 #[test]

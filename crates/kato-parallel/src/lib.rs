@@ -1,7 +1,12 @@
-//! Parallel work whose results arrive in order.
+#![doc = include_str!("../README.md")]
+//!
+//! # Overview
+//!
+//! There is one function, [`in_order`].
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
@@ -9,23 +14,18 @@ use std::thread;
 /// Pieces in flight for each worker: one that is worked on, and one that waits for its turn.
 const IN_FLIGHT: usize = 2;
 
-/// Decision whether more results are wanted.
-pub(crate) enum Next {
-    Go,
-    Stop,
-}
-
 /// Draws pieces one after the other with `draw`, works on them on `workers` threads, and gives the
 /// results to `take` in the order of drawing, on the calling thread.
 ///
 /// At most two pieces a worker are in memory. It ends when there are no more pieces, or when `take`
-/// wants no more or fails.
-pub(crate) fn in_order<P, R, E>(
+/// breaks, and returns what that broke with. A panic of `draw`, `work` or `take` ends it, too, and is
+/// passed on.
+pub fn in_order<P, R, B>(
     workers: NonZeroUsize,
     draw: impl FnMut() -> Option<P> + Send,
     work: impl Fn(P) -> R + Sync,
-    mut take: impl FnMut(R) -> Result<Next, E>,
-) -> Result<(), E>
+    mut take: impl FnMut(R) -> ControlFlow<B>,
+) -> ControlFlow<B>
 where
     R: Send,
 {
@@ -77,21 +77,17 @@ where
             while let Some(result) = waiting.remove(&n_taken) {
                 n_taken += 1;
                 let result = result.unwrap_or_else(|panic| resume_unwind(panic));
-                if let Next::Stop = take(result)? {
-                    return Ok(());
-                }
+                take(result)?;
                 // It fails when all workers are done; then nothing is missing.
                 let _ = permits.send(());
             }
         }
-        Ok(())
+        ControlFlow::Continue(())
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use super::*;
 
     fn workers(n: usize) -> NonZeroUsize {
@@ -103,16 +99,16 @@ mod tests {
         for n in [1, 2, 7] {
             let mut pieces = 0..1000;
             let mut taken = Vec::new();
-            let ended: Result<(), Infallible> = in_order(
+            let ended: ControlFlow<()> = in_order(
                 workers(n),
                 || pieces.next(),
                 |piece| piece * 2,
                 |result| {
                     taken.push(result);
-                    Ok(Next::Go)
+                    ControlFlow::Continue(())
                 },
             );
-            assert_eq!(ended, Ok(()));
+            assert!(ended.is_continue());
             assert!(taken.into_iter().eq((0..1000).map(|piece| piece * 2)));
         }
     }
@@ -121,22 +117,19 @@ mod tests {
     fn no_more_is_drawn_than_permitted() {
         for n in [1, 3] {
             let mut n_drawn = 0;
-            let ended: Result<(), &str> = in_order(
+            let ended = in_order(
                 workers(n),
                 || {
                     n_drawn += 1;
                     Some(n_drawn)
                 },
                 |piece| piece,
-                |piece| {
-                    if piece == 10 {
-                        Err("enough")
-                    } else {
-                        Ok(Next::Go)
-                    }
+                |piece| match piece {
+                    10 => ControlFlow::Break("enough"),
+                    _ => ControlFlow::Continue(()),
                 },
             );
-            assert_eq!(ended, Err("enough"));
+            assert_eq!(ended, ControlFlow::Break("enough"));
             assert!(n_drawn <= 9 + IN_FLIGHT * n, "{n_drawn} drawn");
         }
     }
@@ -145,26 +138,26 @@ mod tests {
     #[should_panic(expected = "piece 3")]
     fn a_panic_is_passed_on() {
         let mut pieces = 0..1000;
-        let _ = in_order::<_, (), Infallible>(
+        let _: ControlFlow<()> = in_order(
             workers(2),
             || pieces.next(),
             |piece| assert_ne!(piece, 3, "piece 3"),
-            |()| Ok(Next::Go),
+            |()| ControlFlow::Continue(()),
         );
     }
 
     #[test]
     fn stopping_ends_everything() {
         let mut n_taken = 0;
-        let ended: Result<(), Infallible> = in_order(
+        let ended = in_order(
             workers(4),
             || Some(()),
             |()| (),
             |()| {
                 n_taken += 1;
-                Ok(Next::Stop)
+                ControlFlow::Break(())
             },
         );
-        assert_eq!((ended, n_taken), (Ok(()), 1));
+        assert_eq!((ended, n_taken), (ControlFlow::Break(()), 1));
     }
 }
