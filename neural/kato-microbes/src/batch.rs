@@ -1,5 +1,8 @@
 //! Samples as numbers: each distinct sequence once, and which sample holds it.
 
+mod draw;
+mod part;
+
 use std::collections::BTreeMap;
 
 use kato_random::SplitMix64;
@@ -7,6 +10,9 @@ use kato_random::SplitMix64;
 use crate::community::Microbes;
 use crate::settings::{ModelOptions, Selection};
 use crate::tokens::MASK;
+
+pub use draw::BatchDraw;
+pub(crate) use draw::mixed;
 
 /// Sequences that go through the first stack together, padded to the longest.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,27 +52,6 @@ pub struct SampleBatch {
     pub places: Vec<i64>,
     /// How abundant each is, from 0 to 1 on a scale of logarithms, `samples × n_rows`.
     pub abundances: Vec<f32>,
-}
-
-/// What a batch is drawn by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BatchDraw {
-    /// Decides which sequences are read and which nucleotides are hidden.
-    pub seed: u64,
-    /// How many of a hundred thousand nucleotides are hidden; 0 for none.
-    pub masked: u32,
-}
-
-impl BatchDraw {
-    /// Draws by a seed, with a share of the nucleotides hidden.
-    #[must_use]
-    pub fn new(seed: u64, masked: f64) -> Self {
-        Self {
-            seed,
-            masked: (masked * 1e5).round() as u32,
-        }
-    }
 }
 
 impl SampleBatch {
@@ -134,6 +119,12 @@ impl SampleBatch {
     #[must_use]
     pub fn n_sequences(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.lengths.len()).sum()
+    }
+
+    /// Returns the number of copies with hidden nucleotides.
+    #[must_use]
+    pub fn n_guesses(&self) -> usize {
+        self.guesses.iter().map(|chunk| chunk.lengths.len()).sum()
     }
 
     /// Returns the number of hidden nucleotides.
@@ -237,9 +228,8 @@ fn chunk(microbes: &Microbes, features: &[usize], draw: Option<BatchDraw>) -> Ch
             chunk.tokens[at * n_steps + step] = token.into();
         }
         let Some(draw) = draw else { continue };
-        let mut random = SplitMix64::from_seed(mixed(!draw.seed, feature as u64));
-        for (step, &token) in row.iter().enumerate() {
-            let is_drawn = random.below(100_000) < draw.masked as usize;
+        let drawn = draw.places(feature, row.len());
+        for ((step, &token), is_drawn) in row.iter().enumerate().zip(drawn) {
             // START and what is not known cannot be guessed.
             if is_drawn && (1..=4).contains(&token) {
                 let place = at * n_steps + step;
@@ -250,11 +240,4 @@ fn chunk(microbes: &Microbes, features: &[usize], draw: Option<BatchDraw>) -> Ch
         }
     }
     chunk
-}
-
-/// Joins a seed and a number such that neighbours have nothing in common.
-pub(crate) fn mixed(seed: u64, number: u64) -> u64 {
-    let mut first = SplitMix64::from_seed(seed);
-    let mut second = SplitMix64::from_seed(first.next_u64() ^ number);
-    second.next_u64()
 }

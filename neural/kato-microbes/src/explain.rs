@@ -1,4 +1,6 @@
-//! Which sequences a sample's prediction rests on.
+//! Which sequences and branches a sample's prediction rests on.
+
+mod branch;
 
 use kato_neural::Pass;
 use kato_neural::burn::tensor::Device;
@@ -9,6 +11,8 @@ use crate::batch::{BatchDraw, SampleBatch};
 use crate::community::Microbes;
 use crate::model::values;
 use crate::trained::Trained;
+
+pub use branch::{Branch, Branches, branches};
 
 /// What a sample's prediction rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -49,29 +53,19 @@ pub fn explain(trained: &Trained, microbes: &Microbes, sample: usize, limit: usi
     let answer = trained.predict_samples(microbes, &[sample], 1).remove(0);
     let output = answer.class();
     let value = answer.outputs[output];
-    let total: f64 = microbes.table.sample(sample).map(|(_, count)| count).sum();
     let mut looked = attention(trained, microbes, sample);
     // Stable: equals stay in the order of their abundance.
     looked.sort_by(|a, b| b.1.total_cmp(&a.1));
     looked.truncate(limit);
-    let mut parts: Vec<Part> = looked
-        .into_iter()
-        .map(|(feature, attention)| {
-            let without = without(microbes, sample, feature);
-            // A sample of one sequence has no prediction without it.
-            let change = without.map_or(0.0, |without| {
-                trained.predict_samples(&without, &[0], 1)[0].outputs[output] - value
-            });
-            let count = microbes
-                .table
-                .sample(sample)
-                .find(|(other, _)| *other == feature);
-            Part {
-                feature: microbes.table.feature_ids()[feature].clone(),
-                share: count.map_or(0.0, |(_, count)| count / total),
-                attention,
-                change,
-            }
+    let left_out: Vec<Vec<usize>> = looked.iter().map(|(feature, _)| vec![*feature]).collect();
+    let changes = changes(trained, microbes, sample, &left_out, (output, value));
+    let parts = looked.into_iter().zip(changes);
+    let mut parts: Vec<Part> = parts
+        .map(|((feature, attention), change)| Part {
+            feature: microbes.table.feature_ids()[feature].clone(),
+            share: share(microbes, sample, &[feature]),
+            attention,
+            change,
         })
         .collect();
     parts.sort_by(|a, b| b.change.abs().total_cmp(&a.change.abs()));
@@ -102,20 +96,51 @@ fn attention(trained: &Trained, microbes: &Microbes, sample: usize) -> Vec<(usiz
         .collect()
 }
 
-/// Returns a sample alone, without a feature; `None` where nothing is left.
-fn without(microbes: &Microbes, sample: usize, feature: usize) -> Option<Microbes> {
-    let table = &microbes.table;
-    let held = table.sample(sample).filter(|(other, _)| *other != feature);
-    let entries: Vec<_> = held.map(|(feature, count)| (feature, 0, count)).collect();
-    if entries.is_empty() {
-        return None;
+/// Returns the share that features have of a sample's counts.
+fn share(microbes: &Microbes, sample: usize, features: &[usize]) -> f64 {
+    let (mut some, mut all) = (0.0, 0.0);
+    for (feature, count) in microbes.table.sample(sample) {
+        all += count;
+        if features.contains(&feature) {
+            some += count;
+        }
     }
-    let ids = vec![table.sample_ids()[sample].clone()];
+    some / all
+}
+
+/// Returns what an output of a sample would be without each of some sets of features, less its `value`;
+/// 0 where nothing would be left, as there is no prediction of nothing.
+fn changes(
+    trained: &Trained,
+    microbes: &Microbes,
+    sample: usize,
+    left_out: &[Vec<usize>],
+    (output, value): (usize, f64),
+) -> Vec<f64> {
+    let table = &microbes.table;
+    // Each as a sample of one table: what they have in common is computed once a batch.
+    let (mut entries, mut columns) = (Vec::new(), Vec::new());
+    for set in left_out {
+        let before = entries.len();
+        let held = table
+            .sample(sample)
+            .filter(|(other, _)| !set.contains(other));
+        entries.extend(held.map(|(feature, count)| (feature, columns.len(), count)));
+        columns.push(entries.len() > before);
+    }
+    let ids = (0..columns.len()).map(|at| at.to_string()).collect();
     let table = Table::from_entries(table.feature_ids().to_vec(), ids, entries);
-    Some(Microbes {
+    let without = Microbes {
         // The entries are those of a table, each once.
         table: table.unwrap_or_else(|error| unreachable!("{error}")),
         sequences: microbes.sequences.clone(),
         report: microbes.report.clone(),
-    })
+    };
+    let kept: Vec<usize> = (0..columns.len()).filter(|&at| columns[at]).collect();
+    let answers = trained.predict_samples(&without, &kept, 1);
+    let mut changes = vec![0.0; columns.len()];
+    for (at, answer) in kept.into_iter().zip(answers) {
+        changes[at] = answer.outputs[output] - value;
+    }
+    changes
 }

@@ -61,6 +61,19 @@ pub fn class_sum(scores: Tensor<2>, classes: &[i64], weights: &[f32]) -> Tensor<
         .neg()
 }
 
+/// Returns the sum over the sequences of all samples of the squared difference of predicted and true
+/// abundances, both `samples × rows`; a sample's rows behind its length are padding, and do not count.
+#[must_use]
+pub fn count_sum(predicted: Tensor<2>, abundances: &[f32], lengths: &[usize]) -> Tensor<1> {
+    let (shape, device) = (predicted.dims(), predicted.device());
+    let valid = lengths
+        .iter()
+        .flat_map(|&length| (0..shape[1]).map(move |row| f32::from(u8::from(row < length))));
+    let valid = tensor(valid.collect(), shape, &device);
+    let truth = tensor(abundances.to_vec(), shape, &device);
+    ((predicted - truth) * valid).square().sum()
+}
+
 /// Returns the sum over samples of the distance of predicted and true numbers, both scaled.
 #[must_use]
 pub fn number_sum(predicted: Tensor<2>, truth: &[f32], loss: TargetLoss) -> Tensor<1> {
@@ -73,6 +86,12 @@ pub fn number_sum(predicted: Tensor<2>, truth: &[f32], loss: TargetLoss) -> Tens
             let within = apart.clone().abs().clamp_max(1.0);
             let beyond = apart.abs() - within.clone();
             (within.square().mul_scalar(0.5) + beyond).sum()
+        }
+        TargetLoss::Asymmetric { expectile } => {
+            // Each side of zero apart: the other one's square has no slope there.
+            let too_low = apart.clone().clamp_min(0.0).square();
+            let too_high = apart.clamp_max(0.0).square();
+            (too_low.mul_scalar(expectile) + too_high.mul_scalar(1.0 - expectile)).sum()
         }
         TargetLoss::Pinball { quantile } => {
             let below = apart.clone().mul_scalar(quantile);
@@ -123,6 +142,15 @@ mod tests {
         near(
             numbers(TargetLoss::Pinball { quantile: 0.9 }),
             0.9 * 2.5 + 0.1 * 3.0,
+        );
+        near(
+            numbers(TargetLoss::Asymmetric { expectile: 0.9 }),
+            0.9 * (0.25 + 4.0) + 0.1 * 9.0,
+        );
+        let counts = tensor(vec![0.5, 9.0, 0.25, 0.0], [2, 2], &device);
+        near(
+            count_sum(counts, &[0.0, 0.0, 0.75, 1.0], &[1, 2]),
+            0.25 + 0.25 + 1.0,
         );
     }
 

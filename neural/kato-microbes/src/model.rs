@@ -11,8 +11,8 @@ use kato_neural::{Initializer, Pass};
 use crate::batch::SampleBatch;
 use crate::settings::ModelOptions;
 
-pub use encoder::{Encoded, Encoder};
-pub use predictor::Predictor;
+pub use encoder::{Encoded, EncodedSequences, Encoder};
+pub use predictor::{Predicted, Predictor};
 
 /// The whole model. Without a predictor it makes rows that stand for samples, whose distances are
 /// those of the samples.
@@ -25,8 +25,8 @@ pub struct Microformer {
 }
 
 impl Microformer {
-    /// Makes a model of fresh weights for sequences of up to `max_bp` nucleotides, with `n_outputs`
-    /// predicted numbers or none: a function of shape and seed.
+    /// Makes a model of fresh weights for sequences of up to `max_bp` nucleotides, with
+    /// a predictor or none: a function of shape and seed.
     ///
     /// # Panics
     ///
@@ -35,13 +35,14 @@ impl Microformer {
     pub fn new(
         options: &ModelOptions,
         max_bp: usize,
-        n_outputs: Option<usize>,
+        predicted: Option<Predicted>,
         seed: u64,
         device: &Device,
     ) -> Self {
         let mut initializer = Initializer::from_seed(seed);
         let encoder = Encoder::new(options, max_bp, &mut initializer, device);
-        let predictor = n_outputs.map(|n| Predictor::new(options, n, &mut initializer, device));
+        let predictor =
+            predicted.map(|predicted| Predictor::new(options, predicted, &mut initializer, device));
         Self { encoder, predictor }
     }
 
@@ -68,6 +69,19 @@ impl Microformer {
         let predictor = self.predictor.as_ref();
         let predictor = predictor.expect("a model that was made to predict");
         predictor.forward(encoded, &batch.lengths, pass)
+    }
+
+    /// Predicts the abundance of each sequence of a batch, `[samples, n_rows]`, on the scale of
+    /// [`SampleBatch::abundances`]; `None` where the model was not made to.
+    #[must_use]
+    pub fn counts(
+        &self,
+        encoded: Tensor<3>,
+        batch: &SampleBatch,
+        pass: &Pass,
+    ) -> Option<Tensor<2>> {
+        let predictor = self.predictor.as_ref()?;
+        predictor.counts(encoded, &batch.lengths, pass)
     }
 
     /// Says how much each sequence of a batch counts for the prediction, by the attention of the last

@@ -2,6 +2,7 @@
 
 mod ask;
 mod baseline;
+mod bench;
 mod check;
 mod cli;
 mod cli_training;
@@ -19,10 +20,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use kato_advice::ErrorClass;
 use kato_microbes::MicrobesError;
-use kato_neural::run::{INTERRUPTED, listen};
+use kato_neural::run::{BatchTrialError, INTERRUPTED, listen};
 use kato_unifrac::UnifracError;
 
-use cli::{Cli, Command};
+use cli::{BenchCommand, Cli, Command};
 
 /// Why a command ended without what was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,9 @@ pub(crate) enum Failure {
     /// The library cannot do it.
     #[error(transparent)]
     Microbes(#[from] MicrobesError),
+    /// No batch was found that fits.
+    #[error(transparent)]
+    Batch(#[from] BatchTrialError),
     /// Standard output cannot be written to.
     #[error("the output cannot be written")]
     Output(#[from] std::io::Error),
@@ -87,6 +91,7 @@ fn run(cli: Cli) -> Result<Ended, Failure> {
             Command::Resume(arguments) => return train::resume(&arguments, &stop),
             Command::Predict(arguments) => ask::predict(&arguments)?,
             Command::Explain(arguments) => ask::explain(&arguments)?,
+            Command::Bench(BenchCommand::Items(arguments)) => bench::items(&arguments)?,
         }
         Ok(Ended::Done)
     };
@@ -104,6 +109,7 @@ fn run(cli: Cli) -> Result<Ended, Failure> {
 fn class(failure: &Failure) -> ErrorClass {
     match failure {
         Failure::Microbes(error) => error.class(),
+        Failure::Batch(error) => error.class(),
         Failure::Output(error) => ErrorClass::of_io(error.kind()),
         Failure::Usage(_) => ErrorClass::Usage,
         Failure::Check => ErrorClass::Other,

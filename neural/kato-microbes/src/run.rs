@@ -1,23 +1,21 @@
 //! A run: a folder with settings, samples, truth, checkpoints and what came of it.
 
+mod fit;
 mod measure;
 mod observer;
 mod outcome;
+mod replicas;
 mod store;
 
 use std::path::{Path, PathBuf};
 
-use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
-use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints, latest};
-use kato_neural::run::{History, RunFolder, write_whole};
-use kato_neural::train::{Ending, FitOptions, Place, Trainer, TrainerOptions};
-use kato_neural::{AdamOptions, Decay, Group};
+use kato_neural::run::{RunFolder, write_whole};
 
 use crate::error::MicrobesError;
-use crate::model::Microformer;
+use crate::model::{Microformer, Predicted};
 use crate::settings::Settings;
-use crate::training::{Batches, Learning, Objective};
+use crate::training::Objective;
 use crate::work::{Parts, Work};
 
 pub use measure::{Measured, measure};
@@ -25,8 +23,6 @@ pub use observer::{EpochRecord, StepRecord, TrainingEvent};
 pub use outcome::{Outcome, RunEnding};
 
 pub(crate) use store::target_of;
-
-use observer::Watch;
 
 /// Whose runs they are.
 pub(crate) const PROGRAM: &str = "kato-microbes";
@@ -155,96 +151,12 @@ impl Run {
         Ok(self.batches()?.n_steps_an_epoch() * self.settings.training.epochs)
     }
 
-    /// Trains from where the run stands until it ends, or until `on_event` returns `false`; then it
-    /// is saved, and the next call goes on with the same bits as if it had never stopped.
-    ///
-    /// # Errors
-    ///
-    /// When a gradient is lost, or a file cannot be written. What was saved before is safe.
-    pub fn train(
-        &mut self,
-        on_event: &mut dyn FnMut(TrainingEvent<'_>) -> bool,
-    ) -> Result<Outcome, MicrobesError> {
-        let mut trainer = self.trainer()?;
-        let history = self.path(Files::HISTORY);
-        let history = History::open::<EpochRecord>(&history, trainer.progress().epoch)?;
-        let writer =
-            CheckpointWriter::new(self.path(Files::CHECKPOINTS), WriterOptions::default())?;
-        let n_steps = self.n_steps()?;
-        let schedule = self.settings.training.schedule(n_steps)?;
-        let mut batches = self.batches()?;
-        let steps = trainer.progress().step..n_steps;
-        let mut watch = Watch::new(self, history, steps, on_event);
-        // By optimiser steps: a schedule by batches would end too early where some are accumulated.
-        let rate = |place: &Place| schedule.rate(place.step as f64);
-        let options = self.fit_options();
-        let fitted = trainer.fit(&mut batches, &rate, &options, Some(&writer), &mut watch);
-        // What was handed over is written whatever happened.
-        let written = writer.finish();
-        let fitted = fitted?;
-        written?;
-        watch.take_error()?;
-        let ending = match fitted.ending {
-            Ending::Interrupted => RunEnding::Interrupted,
-            Ending::EarlyStop(_) => RunEnding::NoImprovement,
-            // Endings that a later version may add are ends all the same.
-            _ => RunEnding::Complete,
-        };
-        self.outcome(ending, fitted.n_steps)
-    }
-
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     pub(crate) fn objective(&self) -> Objective {
         Objective::new(&self.work, &self.parts, &self.settings.loss)
-    }
-
-    /// Returns the trainer where the run stands: at its newest whole checkpoint, or at the beginning.
-    fn trainer(&self) -> Result<Trainer<Learning>, MicrobesError> {
-        let device = Device::flex().autodiff();
-        let pretrained = self.path(Files::PRETRAINED);
-        let pretrained = pretrained.exists().then_some(pretrained);
-        let (task, model, options) = trained(
-            &self.settings,
-            &self.work,
-            self.objective(),
-            pretrained.as_deref(),
-            &device,
-        )?;
-        let folder = self.path(Files::CHECKPOINTS);
-        let is_step = |kind: Kind| kind == Kind::Step;
-        if !checkpoints(&folder)?
-            .iter()
-            .any(|place| is_step(place.kind))
-        {
-            return Ok(Trainer::new(task, model, options)?);
-        }
-        let latest = latest(&folder, Kind::Step)?;
-        Ok(Trainer::resume(task, model, options, &latest.checkpoint)?)
-    }
-
-    fn batches(&self) -> Result<Batches<'_>, MicrobesError> {
-        Batches::new(
-            &self.work,
-            &self.parts.train,
-            &self.settings,
-            self.objective(),
-        )
-    }
-
-    /// Returns how the trainer goes through the epochs.
-    fn fit_options(&self) -> FitOptions {
-        let training = &self.settings.training;
-        let stop = EarlyStopSettings::new(training.best.goal()).with_patience(training.patience);
-        let options = FitOptions::new(training.epochs)
-            .with_early_stop(stop)
-            .with_accumulated(training.accumulate);
-        match training.save_steps {
-            0 => options,
-            n_steps => options.with_save_every(n_steps),
-        }
     }
 }
 
@@ -259,36 +171,6 @@ fn check(settings: &Settings, work: &Work, is_pretrained: bool) -> Result<Parts,
     work.parts(&settings.split)
 }
 
-/// Returns what a trainer is made of, by the settings of a run.
-fn trained(
-    settings: &Settings,
-    work: &Work,
-    objective: Objective,
-    pretrained: Option<&Path>,
-    device: &Device,
-) -> Result<(Learning, Microformer, TrainerOptions), MicrobesError> {
-    let training = &settings.training;
-    let adam = AdamOptions::default()
-        .with_decay(Decay::Decoupled(training.weight_decay))
-        // Norms and biases are left alone, as they are where AdamW comes from.
-        .with_group(Group::without_decay("*norm*"))
-        .with_group(Group::without_decay("*bias"))
-        .with_max_norm(training.clip);
-    let options = TrainerOptions::new(training.seed)
-        .with_adam(adam)
-        .with_precision(training.precision);
-    let mut model = fresh_model(settings, work.n_outputs(), device);
-    if let Some(path) = pretrained {
-        let encoder = fresh_model(settings, None, device);
-        model = model.with_encoder_of(kato_neural::checkpoint::read_weights(encoder, path)?);
-    }
-    Ok((
-        Learning::new(objective, settings, device.clone()),
-        model,
-        options,
-    ))
-}
-
 /// Makes a model of fresh weights.
 pub(crate) fn fresh_model(
     settings: &Settings,
@@ -296,10 +178,12 @@ pub(crate) fn fresh_model(
     device: &Device,
 ) -> Microformer {
     let max_bp = settings.data.tokens.max_bp;
+    let has_counts = settings.loss.counts > 0.0;
+    let predicted = n_outputs.map(|n| Predicted::new(n).with_counts(has_counts));
     Microformer::new(
         &settings.model,
         max_bp,
-        n_outputs,
+        predicted,
         settings.training.seed,
         device,
     )

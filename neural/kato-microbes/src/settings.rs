@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::community::CommunityOptions;
 use crate::error::MicrobesError;
 
-pub use loss::{LossOptions, TargetLoss};
+pub use loss::{LossOptions, Masking, TargetLoss};
 pub use model::{Head, ModelOptions, Selection};
 pub use training::{BestBy, SplitOptions, TrainingOptions};
 
@@ -86,6 +86,12 @@ impl Settings {
         self.split.check()?;
         self.model.check()?;
         self.loss.check()?;
+        if self.loss.counts > 0.0 && self.model.abundance {
+            // It would only have to give back what it was told.
+            let expected = "0, or set `model.abundance=false`";
+            let counts = self.loss.counts;
+            return Err(MicrobesError::setting("loss.counts", &counts, expected));
+        }
         self.training.check()
     }
 }

@@ -1,10 +1,12 @@
 //! Between model and trainer: the task, its batches, its judgement.
 
 mod judging;
+mod objective;
 mod source;
 mod task;
 
 pub use judging::{Judgement, judge};
 pub(crate) use judging::{distance_pairs, judge_with, outputs};
-pub(crate) use source::Batches;
-pub(crate) use task::{Learning, Objective};
+pub(crate) use objective::Objective;
+pub(crate) use source::SampleBatches;
+pub(crate) use task::Learning;

@@ -15,7 +15,7 @@ use crate::names::Names;
 pub(crate) struct NamedTensor {
     pub(crate) name: String,
     /// As in the file.
-    shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
     /// Whether the file has rows for the module's columns.
     transposed: bool,
     values: Tensor<1>,
@@ -31,8 +31,13 @@ impl NamedTensor {
         }
     }
 
+    /// How many entries it has.
+    pub(crate) fn n_entries(&self) -> usize {
+        self.shape.iter().product()
+    }
+
     /// The entries in the file's order.
-    fn entries(&self) -> Vec<f32> {
+    pub(crate) fn entries(&self) -> Vec<f32> {
         // Read only when its turn comes to be written: one tensor at a time is copied.
         let values = self.values.to_data();
         let values: Vec<f32> = values.iter::<f32>().collect();
@@ -67,7 +72,7 @@ impl View for &NamedTensor {
     }
 
     fn data_len(&self) -> usize {
-        self.shape.iter().product::<usize>() * size_of::<f32>()
+        self.n_entries() * size_of::<f32>()
     }
 }
 

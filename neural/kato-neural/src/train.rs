@@ -5,11 +5,13 @@ mod fit;
 mod gather;
 mod options;
 mod parts;
+mod prefetch;
 mod task;
 mod trainer;
 
 pub use event::{Batches, Ending, Event, FitReport, Observer};
 pub use gather::{Encoded, Gather};
 pub use options::{FitOptions, Place, TrainerOptions};
+pub use prefetch::{BatchSource, Prefetched};
 pub use task::{Loss, Share, Task};
 pub use trainer::{StepReport, Trainer};

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use kato_advice::ErrorClass;
-use kato_neural::run::{INTERRUPTED, listen};
+use kato_neural::run::{BatchTrialError, INTERRUPTED, listen};
 use kato_poetry::PoetryError;
 
 use cli::{Cli, Command};
@@ -27,6 +27,9 @@ pub(crate) enum Failure {
     /// The library cannot do it.
     #[error(transparent)]
     Poetry(#[from] PoetryError),
+    /// No batch was found that fits.
+    #[error(transparent)]
+    Batch(#[from] BatchTrialError),
     /// Standard output cannot be written to.
     #[error("the output cannot be written")]
     Output(#[from] std::io::Error),
@@ -88,6 +91,7 @@ fn run(cli: Cli) -> Result<Ended, Failure> {
 fn class(failure: &Failure) -> ErrorClass {
     match failure {
         Failure::Poetry(error) => error.class(),
+        Failure::Batch(error) => error.class(),
         Failure::Output(error) => ErrorClass::of_io(error.kind()),
         Failure::Usage(_) => ErrorClass::Usage,
     }

@@ -19,13 +19,13 @@ use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints, latest};
 use kato_neural::run::{History, RunFolder, write_json, write_whole};
-use kato_neural::train::{Ending, FitOptions, FitReport, Place, Trainer};
+use kato_neural::train::{Ending, FitOptions, FitReport, Place, Prefetched, Trainer};
 
 use crate::artifacts::{has_chunks, write_chunks, write_words};
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
 use crate::settings::{Settings, Writing};
-use crate::training::{ChunkBatches, Prefetched, Reconstruction};
+use crate::training::{ChunkBatches, Reconstruction};
 
 pub(crate) use folder::{Files, check_mark};
 pub use history::EpochRecord;

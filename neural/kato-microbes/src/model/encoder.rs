@@ -38,6 +38,17 @@ pub struct Encoder {
     sample_pooling: AttentionPooling,
 }
 
+/// What an encoder makes of the sequences of a batch.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct EncodedSequences {
+    /// A row a distinct sequence, `[distinct, width]`.
+    pub rows: Tensor<2>,
+    /// For each hidden nucleotide, chunk after chunk, a score for each of the four, `[hidden, 4]`;
+    /// `None` where none is hidden.
+    pub letters: Option<Tensor<2>>,
+}
+
 /// What an encoder makes of a batch.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -87,9 +98,20 @@ impl Encoder {
     /// When a sequence is longer than the model was made for, or the batch holds no sequence.
     #[must_use]
     pub fn forward(&self, batch: &SampleBatch, device: &Device, pass: &Pass) -> Encoded {
-        let width = self.sequences.width();
-        // Padding is the first row, and all zeros.
-        let mut distinct = vec![Tensor::zeros([1, width], device)];
+        let EncodedSequences { rows, letters } = self.encode_sequences(batch, device, pass);
+        let rows = self.encode_samples(rows, batch, pass);
+        Encoded { rows, letters }
+    }
+
+    /// Encodes the sequences of a batch, or of a [part](SampleBatch::part) of one.
+    #[must_use]
+    pub fn encode_sequences(
+        &self,
+        batch: &SampleBatch,
+        device: &Device,
+        pass: &Pass,
+    ) -> EncodedSequences {
+        let mut distinct = vec![Tensor::zeros([0, self.sequences.width()], device)];
         let mut letters = Vec::new();
         let mut first_row = pass.first_row();
         for chunk in batch.chunks.iter().chain(&batch.guesses) {
@@ -104,26 +126,41 @@ impl Encoder {
                 letters.push(self.scores(rows, chunk, &pass));
             }
         }
+        // Behind those of the chunks may come guesses of which nothing is hidden by chance.
         distinct.truncate(batch.chunks.len() + 1);
+        EncodedSequences {
+            rows: Tensor::cat(distinct, 0),
+            letters: (!letters.is_empty()).then(|| Tensor::cat(letters, 0)),
+        }
+    }
+
+    /// Encodes the samples of a batch, whose distinct sequences are encoded: a row a sequence of
+    /// a sample, `[samples, n_rows, width]`.
+    #[must_use]
+    pub fn encode_samples(
+        &self,
+        sequences: Tensor<2>,
+        batch: &SampleBatch,
+        pass: &Pass,
+    ) -> Tensor<3> {
+        let (width, device) = (self.sequences.width(), sequences.device());
+        // Padding is the first row, and all zeros.
+        let distinct = vec![Tensor::zeros([1, width], &device), sequences];
         let shape = [batch.n_samples(), batch.n_rows, width];
         let n = batch.places.len();
         let places = TensorData::new(batch.places.clone(), [n]);
-        let places = Tensor::<1, Int>::from_data(places, device);
+        let places = Tensor::<1, Int>::from_data(places, &device);
         let rows = Tensor::cat(distinct, 0).select(0, places).reshape(shape);
         let rows = self.ranks.forward(rows);
         let rows = match &self.abundance {
             Some(direction) => {
-                let levels = tensor(batch.abundances.clone(), [shape[0], shape[1], 1], device);
+                let levels = tensor(batch.abundances.clone(), [shape[0], shape[1], 1], &device);
                 rows + levels * direction.val().reshape([1, 1, width])
             }
             None => rows,
         };
-        Encoded {
-            rows: self
-                .sequences
-                .forward(rows, Valid::Lengths(&batch.lengths), pass),
-            letters: (!letters.is_empty()).then(|| Tensor::cat(letters, 0)),
-        }
+        self.sequences
+            .forward(rows, Valid::Lengths(&batch.lengths), pass)
     }
 
     /// Makes one row of each sample's, `[samples, width]`: rows whose distances are those of the

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use kato_microbes::explain::explain as explained;
+use kato_microbes::explain::{Branches, Explanation, branches, explain as explained};
 use kato_microbes::{Answer, Microbes, MicrobesError, Trained};
-use kato_unifrac::UnifracError;
+use kato_unifrac::newick::NewickOptions;
+use kato_unifrac::{Tree, UnifracError};
+use serde::Serialize;
 
 use super::Failure;
 use super::cli_training::{AskArguments, ExplainArguments, PredictArguments};
@@ -101,7 +103,7 @@ fn table(trained: &Trained, ids: &[String], answers: &[Answer]) -> String {
     text
 }
 
-/// Says what a sample's prediction rests on.
+/// Says what a sample's prediction rests on: sequences, and with a tree also its branches.
 pub(crate) fn explain(arguments: &ExplainArguments) -> Result<(), Failure> {
     let trained = Trained::load(&arguments.ask.run)?;
     let microbes = microbes(&trained, &arguments.ask)?;
@@ -111,8 +113,17 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<(), Failure> {
         return Err(UnifracError::UnknownSample { sample }.into());
     };
     let found = explained(&trained, &microbes, sample, arguments.limit);
+    let tree = arguments
+        .tree
+        .as_ref()
+        .map(|path| Tree::read(path, NewickOptions::default()));
+    let tree = tree.transpose()?;
+    let below = tree.map(|tree| branches(&trained, &microbes, &tree, sample, arguments.limit));
     if arguments.ask.output.json {
-        return say_json(&found);
+        return say_json(&Explained {
+            explanation: &found,
+            branches: below.as_ref(),
+        });
     }
     let unit = trained.classes().get(found.output).map_or_else(
         || format!("`{}` is {:.4}", trained.column(), found.value),
@@ -123,11 +134,45 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<(), Failure> {
         arguments.sample
     ))?;
     for part in &found.parts {
-        let name: String = part.feature.chars().take(60).collect();
-        let (change, attention, share) = (part.change, part.attention, part.share);
-        say(format_args!(
-            "{change:>+10.4}  attention {attention:.4}  abundance {share:.4}  {name}"
-        ))?;
+        say_part((part.change, part.attention, part.share), &part.feature)?;
+    }
+    let Some(below) = below else { return Ok(()) };
+    if below.n_unplaced > 0 {
+        tell(format_args!(
+            "{} of the sample's features are no tips of the tree, and below none of its branches",
+            below.n_unplaced
+        ));
+    }
+    say("without all sequences below a branch it changes by")?;
+    for branch in &below.branches {
+        let (n, first) = (branch.features.len(), &branch.features[0]);
+        let name = format!("{}{n} sequences, such as {first}", labelled(&branch.label));
+        say_part((branch.change, branch.attention, branch.share), &name)?;
     }
     Ok(())
+}
+
+/// What `explain --json` prints: `branches` only where a tree was given.
+#[derive(Serialize)]
+struct Explained<'a> {
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+    #[serde(flatten)]
+    branches: Option<&'a Branches>,
+}
+
+/// Prints what a prediction is without something, and how much the model looks at it.
+fn say_part((change, attention, share): (f64, f64, f64), name: &str) -> Result<(), Failure> {
+    say(format_args!(
+        "{change:>+10.4}  attention {attention:.4}  abundance {share:.4}  {name}"
+    ))
+}
+
+/// Returns a branch's label as the beginning of a line, if it has one.
+fn labelled(label: &str) -> String {
+    if label.is_empty() {
+        String::new()
+    } else {
+        format!("`{label}`: ")
+    }
 }

@@ -49,8 +49,36 @@ pub(crate) enum Command {
     Resume(ResumeArguments),
     /// Predicts the samples of a table, with intervals
     Predict(PredictArguments),
-    /// Says which sequences a sample's prediction rests on
+    /// Says which sequences and branches a sample's prediction rests on
     Explain(ExplainArguments),
+    /// Measures
+    #[command(subcommand)]
+    Bench(BenchCommand),
+}
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Pre-trains a community that is made with each item of the plan switched alone; prints a table
+    Items(BenchItemsArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchItemsArguments {
+    /// Trainings of each item, with another seed each
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) rounds: u16,
+    /// Epochs of each training
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) epochs: u64,
+    /// Samples
+    #[arg(long, value_name = "N", default_value_t = 80)]
+    pub(crate) samples: usize,
+    /// Sequences
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) sequences: usize,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
 }
 
 /// What is done where table and tree do not fit; it is refused otherwise.

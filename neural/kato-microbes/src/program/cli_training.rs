@@ -11,7 +11,7 @@ use super::cli::{CacheArguments, MatchArguments, MetricName, OutputArguments, Ta
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// Folder of the run, which is made
-    #[arg(long, value_name = "RUN", required_unless_present = "dry_run")]
+    #[arg(long, value_name = "RUN", required_unless_present_any = ["dry_run", "find_batch"])]
     pub(crate) out: Option<PathBuf>,
     /// TOML file of settings; flags count more
     #[arg(long, value_name = "FILE")]
@@ -49,12 +49,27 @@ pub(crate) struct RunArguments {
     /// Number format of products: `f32` or `bf16`
     #[arg(long, value_name = "FORMAT")]
     pub(crate) precision: Option<String>,
+    /// Replicas of the model that share the sequences of each step, as threads
+    #[arg(long, value_name = "N")]
+    pub(crate) replicas: Option<usize>,
+    /// Divides the optimiser's state among the replicas
+    #[arg(long, requires = "replicas")]
+    pub(crate) sharded: bool,
+    /// Tokens of sequences that each replica encodes at once at most, padding included; the rest waits
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens_at_once: Option<usize>,
     /// Seed of the samples' draw, of weights, order and masks
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Measures three steps, prints what the run will take, and writes nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Searches for the largest batch that fits into the memory with room left, and writes nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) find_batch: bool,
+    /// Memory for `--find-batch`; what is free by default
+    #[arg(long, value_name = "MIB")]
+    pub(crate) memory_mib: Option<u64>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,
     #[command(flatten)]
@@ -145,7 +160,10 @@ pub(crate) struct ExplainArguments {
     /// Sample to explain
     #[arg(long, value_name = "ID")]
     pub(crate) sample: String,
-    /// Sequences that are shown at most; as many are left out one by one
+    /// Sequences, and branches, that are shown at most; as many are left out one by one
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
+    /// Tree in Newick whose branches are left out as well, each with all features below it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tree: Option<PathBuf>,
 }

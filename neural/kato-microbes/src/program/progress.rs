@@ -79,6 +79,7 @@ fn epoch_line(record: &EpochRecord) -> String {
         ("mae", validation.mae),
         ("accuracy", validation.accuracy),
         ("f1", validation.f1),
+        ("counts", validation.counts),
     ];
     let figures: String = figures
         .iter()

@@ -36,6 +36,15 @@ pub(crate) fn settings_of(arguments: &RunArguments, freeze: bool) -> Result<Sett
         ("training.rate", arguments.rate.map(Value::Float)),
         ("training.best", text(&arguments.best)),
         ("training.precision", text(&arguments.precision)),
+        ("training.replicas", number(arguments.replicas)),
+        (
+            "training.sharded",
+            arguments.sharded.then_some(Value::Boolean(true)),
+        ),
+        (
+            "training.max_tokens_at_once",
+            number(arguments.max_tokens_at_once),
+        ),
         ("training.seed", long(arguments.seed)),
         ("training.freeze", freeze.then_some(Value::Boolean(true))),
     ];

@@ -31,5 +31,10 @@ pub(crate) fn synth(arguments: &SynthArguments) -> Result<(), Failure> {
     say(format_args!(
         "{n_samples} samples of {n_features} sequences in {}; `deep` moves {n_clade} of them, `single` {n_single}",
         arguments.out.display()
+    ))?;
+    let folder = arguments.out.display();
+    say(format_args!(
+        "look at them with `kato-microbes check {folder}/table.biom --tree {folder}/tree.nwk --metadata {folder}/metadata.tsv --depth {}`",
+        arguments.depth
     ))
 }

@@ -10,6 +10,7 @@ use kato_microbes::distances::align;
 use kato_microbes::run::{Measured, Outcome, RunEnding, measure};
 use kato_microbes::work::Work;
 use kato_microbes::{Microbes, MicrobesError, Run, Settings};
+use kato_neural::run::find_batch;
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
 
@@ -71,6 +72,24 @@ pub(crate) fn train(arguments: &TrainArguments, stop: &AtomicBool) -> Result<End
 /// Goes on with a run.
 pub(crate) fn resume(arguments: &ResumeArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
     go(Run::open(&arguments.run)?, stop, arguments.output.json)
+}
+
+/// Samples of a batch at most that `--find-batch` tries.
+const MAX_BATCH: usize = 256;
+
+/// Searches for the largest batch that fits, of no more samples than are trained on.
+fn batch(settings: &Settings, work: &Work, arguments: &RunArguments) -> Result<Ended, Failure> {
+    let wanted = settings.training.batch;
+    let n_train = work.parts(&settings.split)?.train.len();
+    // The search is over even sizes.
+    let most = (n_train - n_train % 2).clamp(2, MAX_BATCH);
+    let found = find_batch(wanted, most, arguments.memory_mib, &mut |line| tell(line))?;
+    if arguments.output.json {
+        say_json(&found)?;
+    } else {
+        say(found.to_text("samples", wanted))?;
+    }
+    Ok(Ended::Done)
 }
 
 /// Reads a table and makes it ready.
@@ -142,6 +161,9 @@ fn begin(
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
     let is_json = arguments.output.json;
+    if arguments.find_batch {
+        return batch(&settings, &work, arguments);
+    }
     // A dry run needs no folder, and clap asks for one otherwise.
     let (false, Some(out)) = (arguments.dry_run, &arguments.out) else {
         let measured = measure(&settings, &work)?;

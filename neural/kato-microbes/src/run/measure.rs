@@ -1,17 +1,22 @@
 //! What a run will take, measured on its first steps before anything is written.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::Device;
+use kato_neural::collective::Collective;
 use kato_neural::run::peak_bytes;
-use kato_neural::train::{Batches as _, Trainer};
+use kato_neural::train::{BatchSource as _, Trainer};
 use serde::Serialize;
 
-use super::{check, trained};
+use super::check;
+use super::fit::trained;
+use super::replicas::{joined, together};
 use crate::error::MicrobesError;
+use crate::model::Microformer;
 use crate::settings::Settings;
-use crate::training::{Batches, Objective, judge_with};
+use crate::training::{Objective, SampleBatches, judge_with};
 use crate::work::Work;
 
 /// Steps that are measured after one that is not, in which buffers are made.
@@ -51,33 +56,21 @@ pub struct Measured {
 /// When settings are impossible, there are too few samples, or a step fails.
 pub fn measure(settings: &Settings, work: &Work) -> Result<Measured, MicrobesError> {
     let parts = check(settings, work, settings.training.freeze)?;
-    let device = Device::flex().autodiff();
     let objective = Objective::new(work, &parts, &settings.loss);
-    let (task, model, options) = trained(settings, work, objective.clone(), None, &device)?;
-    let n_parameters = model.num_params();
-    let mut trainer = Trainer::new(task, model, options)?;
-    let mut batches = Batches::new(work, &parts.train, settings, objective.clone())?;
-    let (n_batches, n_steps) = (batches.n_batches_an_epoch(), batches.n_steps_an_epoch());
-    let n_steps = n_steps * settings.training.epochs;
+    let source = SampleBatches::new(work, &parts.train, settings, objective.clone())?;
+    let n_steps = source.n_steps_an_epoch() * settings.training.epochs;
     let rate = settings.training.schedule(n_steps)?.rate(0.0);
-    let (mut seconds, mut n_tokens) = (0.0, 0);
-    for index in 0..=N_MEASURED {
-        let begun = Instant::now();
-        // A short epoch is begun again: it is its steps' size that counts.
-        let first = u64::from(index) % n_batches;
-        let batch = batches.batches(0, first).next().and_then(Result::ok);
-        let Some(batch) = batch else { continue };
-        let tokens = batch.samples.n_tokens() as u64;
-        trainer.step(rate, &[batch])?;
-        if index > 0 {
-            seconds += begun.elapsed().as_secs_f64();
-            n_tokens += tokens;
-        }
-    }
+    let take = |collective| steps(settings, work, &source, rate, collective);
+    let n_replicas = settings.training.replicas;
+    let found = together(n_replicas, take, |collective| {
+        take(Some(collective)).map(drop)
+    })?;
+    let (model, seconds, n_tokens) = found;
+    let n_parameters = model.num_params();
     let step_s = seconds / f64::from(N_MEASURED) * settings.training.accumulate as f64;
     let some = &parts.validation[..parts.validation.len().min(N_JUDGED)];
     let begun = Instant::now();
-    let _ = judge_with(&trainer.model().valid(), work, some, settings, &objective);
+    let _ = judge_with(&model, work, some, settings, &objective);
     let scale = parts.validation.len() as f64 / some.len().max(1) as f64;
     let judge_s = begun.elapsed().as_secs_f64() * scale;
     Ok(Measured {
@@ -91,4 +84,34 @@ pub fn measure(settings: &Settings, work: &Work) -> Result<Measured, MicrobesErr
         peak_bytes: peak_bytes(),
         checkpoint_bytes: 3 * 4 * n_parameters as u64,
     })
+}
+
+/// Takes the steps that are measured; returns the model, their seconds and tokens.
+fn steps(
+    settings: &Settings,
+    work: &Work,
+    source: &SampleBatches<'_>,
+    rate: f64,
+    collective: Option<Arc<dyn Collective>>,
+) -> Result<(Microformer, f64, u64), MicrobesError> {
+    let device = Device::flex().autodiff();
+    let (task, model, options) =
+        trained(settings, work, source.objective().clone(), None, &device)?;
+    let mut trainer = joined(Trainer::new(task, model, options)?, collective)?;
+    let plan = source.plan(0);
+    let (mut seconds, mut n_tokens) = (0.0, 0);
+    for index in 0..=N_MEASURED {
+        let begun = Instant::now();
+        // A short epoch is begun again: it is its steps' size that counts.
+        let index_in_epoch = u64::from(index) % source.n_batches();
+        let items = plan.batch(index_in_epoch as usize).unwrap_or_default();
+        let batch = source.batch(0, index_in_epoch, items);
+        let tokens = batch.samples.n_tokens() as u64;
+        trainer.step(rate, &[batch])?;
+        if index > 0 {
+            seconds += begun.elapsed().as_secs_f64();
+            n_tokens += tokens;
+        }
+    }
+    Ok((trainer.into_model().valid(), seconds, n_tokens))
 }

@@ -30,6 +30,9 @@ pub struct EpochRecord {
     pub rate: f64,
     /// Mean norm of all gradients together, before the clip.
     pub gradient_norm: f64,
+    /// Tokens of the distinct sequences of its batches, those with hidden nucleotides included.
+    #[serde(default)]
+    pub n_tokens: u64,
     /// Seconds that it trained.
     pub train_s: f64,
     /// Share of them that was spent waiting for batches.
@@ -76,6 +79,7 @@ struct Sums {
     n_steps: u64,
     norm: f64,
     rate: f64,
+    n_tokens: f64,
     waited: Duration,
     computed: Duration,
 }
@@ -130,6 +134,8 @@ impl<'a> Watch<'a> {
         self.epoch.n_steps += 1;
         self.epoch.norm += report.norm;
         self.epoch.rate = report.rate;
+        // The last of the weights, as the task has them.
+        self.epoch.n_tokens += report.weights.last().copied().unwrap_or(0.0);
         self.epoch.waited += times.0;
         self.epoch.computed += times.1;
         let n_left = self.n_steps.saturating_sub(self.step) as f64;
@@ -159,6 +165,7 @@ impl<'a> Watch<'a> {
             is_best,
             rate: sums.rate,
             gradient_norm: sums.norm / sums.n_steps.max(1) as f64,
+            n_tokens: sums.n_tokens as u64,
             train_s: trained,
             wait_share: sums.waited.as_secs_f64() / trained.max(1e-9),
             judge_s: judging.as_secs_f64(),
@@ -208,5 +215,18 @@ impl Observer<Learning> for Watch<'_> {
         );
         self.judged = Some((judgement, begun.elapsed()));
         Ok(Some(judgement.metric(settings.training.best)))
+    }
+}
+
+/// Goes along with the replica that watches.
+pub(super) struct Follower;
+
+impl Observer<Learning> for Follower {
+    fn on_event(&mut self, _: Event<'_>) -> bool {
+        true
+    }
+
+    fn judge(&mut self, _: &Trainer<Learning>, _: u64) -> Result<Option<f64>, BoxError> {
+        Ok(None)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{History, RunFolder, read_json, write_json};
+use kato_neural::run::{History, RunFolder, peak_bytes, processor_seconds, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
 use super::{EpochRecord, Files, LAYOUT, PROGRAM, Run};
@@ -52,6 +52,12 @@ pub struct Outcome {
     /// True and predicted distances of pairs of test samples, some thousands at most; empty unless
     /// pre-training.
     pub pairs: Vec<(f32, f32)>,
+    /// The most memory of the process that ended it; `None` where the system does not tell.
+    #[serde(default)]
+    pub peak_bytes: Option<u64>,
+    /// Seconds that processors worked for that process; `None` where the system does not tell.
+    #[serde(default)]
+    pub processor_s: Option<f64>,
 }
 
 /// Pairs that are kept for the picture at most.
@@ -94,6 +100,8 @@ impl Run {
             scale: self.objective().scale,
             conformal: None,
             pairs: Vec::new(),
+            peak_bytes: None,
+            processor_s: None,
         };
         if ending != RunEnding::Interrupted {
             let n_outputs = self.work.n_outputs();
@@ -104,6 +112,8 @@ impl Run {
                 Truth::Target { values, .. } => self.judge_target(&model, values, &mut outcome),
             }
         }
+        outcome.peak_bytes = peak_bytes();
+        outcome.processor_s = processor_seconds();
         write_json(&self.path(Files::OUTCOME), &outcome)?;
         Ok(outcome)
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch::BatchDraw;
 use crate::error::MicrobesError;
 
 /// The distance of a predicted number from the true one, both in standard deviations of the training
@@ -26,6 +27,26 @@ pub enum TargetLoss {
         /// The quantile, between 0 and 1.
         quantile: f64,
     },
+    /// The square, weighted so that an expectile is the best answer: above a half, what is predicted too
+    /// low costs more than what is predicted too high.
+    ///
+    /// Source: Newey and Powell, "Asymmetric least squares estimation and testing", 1987.
+    Asymmetric {
+        /// The expectile, between 0 and 1.
+        expectile: f64,
+    },
+}
+
+/// How hidden nucleotides lie.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Masking {
+    /// Each alone. The default.
+    #[default]
+    Letters,
+    /// Three to five side by side, so that neighbours give less away.
+    Spans,
 }
 
 /// What training makes small: a weighted sum. A weight of 0 leaves a part out, and its cost.
@@ -40,6 +61,11 @@ pub struct LossOptions {
     /// Share of the nucleotides that are hidden, in copies of every fourth sequence of a batch; 0.15 by
     /// default.
     pub masked: f64,
+    /// How they lie.
+    pub masking: Masking,
+    /// Weight of the abundances, which are predicted beside the target; 0, the default, for none. Only
+    /// where the model is not told them (`model.abundance = false`).
+    pub counts: f64,
     /// The distance of predicted numbers.
     pub target: TargetLoss,
     /// Whether rare classes count as much as frequent ones; they do by default.
@@ -52,6 +78,8 @@ impl Default for LossOptions {
             unifrac: 1.0,
             nucleotides: 1.0,
             masked: 0.15,
+            masking: Masking::default(),
+            counts: 0.0,
             target: TargetLoss::default(),
             class_weights: true,
         }
@@ -59,6 +87,16 @@ impl Default for LossOptions {
 }
 
 impl LossOptions {
+    /// Returns the draw of hidden nucleotides, of which there are none where they have no weight.
+    pub(crate) fn draw(&self, seed: u64) -> BatchDraw {
+        let masked = if self.nucleotides > 0.0 {
+            self.masked
+        } else {
+            0.0
+        };
+        BatchDraw::new(seed, masked).with_masking(self.masking)
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
@@ -68,6 +106,7 @@ impl LossOptions {
         for (name, weight) in [
             ("loss.unifrac", self.unifrac),
             ("loss.nucleotides", self.nucleotides),
+            ("loss.counts", self.counts),
         ] {
             if !(weight.is_finite() && weight >= 0.0) {
                 return Err(MicrobesError::setting(name, &weight, "0 or more"));
@@ -85,16 +124,14 @@ impl LossOptions {
                 expected,
             ));
         }
-        match self.target {
-            TargetLoss::Pinball { quantile } if !(quantile > 0.0 && quantile < 1.0) => {
-                let expected = "above 0 and below 1";
-                Err(MicrobesError::setting(
-                    "loss.target.quantile",
-                    &quantile,
-                    expected,
-                ))
-            }
-            _ => Ok(()),
+        let (name, place) = match self.target {
+            TargetLoss::Pinball { quantile } => ("loss.target.quantile", quantile),
+            TargetLoss::Asymmetric { expectile } => ("loss.target.expectile", expectile),
+            _ => return Ok(()),
+        };
+        if place > 0.0 && place < 1.0 {
+            return Ok(());
         }
+        Err(MicrobesError::setting(name, &place, "above 0 and below 1"))
     }
 }

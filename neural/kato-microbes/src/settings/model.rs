@@ -28,6 +28,8 @@ pub enum Head {
     Linear,
     /// Two, with a GELU between.
     Mlp,
+    /// Two, with a GELU between, whose result is added to the row, and a third over the sum.
+    Residual,
 }
 
 /// The shape of the model. The defaults are those of the original.
@@ -43,7 +45,7 @@ pub struct ModelOptions {
     pub nucleotide_layers: usize,
     /// Blocks of the stack over a sample's sequences; 4 by default.
     pub sample_layers: usize,
-    /// Blocks of the stack that predicts; 1 by default.
+    /// Blocks of each stack that predicts: of the target, and of abundances where they are; 1 by default.
     pub target_layers: usize,
     /// Probability of dropout; 0.1 by default.
     pub dropout: f64,

@@ -126,6 +126,26 @@ pub struct TrainingOptions {
     pub precision: Precision,
     /// Decides the first weights, the order of samples, and all draws; 42 by default.
     pub seed: u64,
+    /// Replicas of the model that take each step together, as threads; 1 by default. They share the
+    /// sequences of a step, and pairs of samples count whoever encodes them; a step is that of one, but
+    /// for the order in which numbers are added.
+    pub replicas: usize,
+    /// Whether replicas divide the optimiser's state, each keeping and updating its share of the
+    /// parameters; they do not by default. It changes no bit.
+    pub sharded: bool,
+    /// Tokens of sequences that are encoded at once at most, padding included; no bound unless set. What
+    /// does not fit is encoded part by part, with the same gradient and one forward pass more. With
+    /// several replicas, the bound is each one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens_at_once: Option<usize>,
+    /// Whether each block is one operation that keeps its inputs alone and computes the rest anew on the
+    /// way back; it is by default. Off, each of its operations is one of Burn's, and keeps its result.
+    pub fused: bool,
+    /// Threads that make batches while training goes on; 1 by default, 0 for none. The batches are the
+    /// same for any number.
+    pub workers: usize,
+    /// Batches that each of them keeps ready; 2 by default.
+    pub prefetch: usize,
     /// Steps between checkpoints inside an epoch, 0, the default, for none; one is written after every
     /// epoch.
     pub save_steps: u64,
@@ -146,6 +166,12 @@ impl Default for TrainingOptions {
             freeze: false,
             precision: Precision::F32,
             seed: 42,
+            replicas: 1,
+            sharded: false,
+            max_tokens_at_once: None,
+            fused: true,
+            workers: 1,
+            prefetch: 2,
             save_steps: 0,
         }
     }
@@ -171,6 +197,27 @@ impl TrainingOptions {
             ("training.patience", self.patience.into(), 1, "at least 1"),
         ] {
             if value < least {
+                return Err(MicrobesError::setting(name, &value, expected));
+            }
+        }
+        let at_once = self.max_tokens_at_once.unwrap_or(1);
+        for (name, value, range, expected) in [
+            ("training.replicas", self.replicas, 1..=64, "from 1 to 64"),
+            ("training.workers", self.workers, 0..=64, "from 0 to 64"),
+            (
+                "training.prefetch",
+                self.prefetch,
+                1..=1024,
+                "from 1 to 1,024",
+            ),
+            (
+                "training.max_tokens_at_once",
+                at_once,
+                1..=usize::MAX,
+                "at least 1",
+            ),
+        ] {
+            if !range.contains(&value) {
                 return Err(MicrobesError::setting(name, &value, expected));
             }
         }

@@ -5,12 +5,12 @@ use kato_neural::Pass;
 use kato_neural::burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::task::Objective;
+use super::objective::Objective;
 use crate::batch::{BatchDraw, SampleBatch};
 use crate::community::Microbes;
-use crate::losses::{class_sum, predicted_distances};
+use crate::losses::{class_sum, count_sum, predicted_distances};
 use crate::metadata::TargetValues;
-use crate::model::{Microformer, tensor, values};
+use crate::model::{Encoded, Microformer, tensor, values};
 use crate::settings::{BestBy, Settings};
 use crate::work::{Truth, Work};
 
@@ -32,6 +32,10 @@ pub struct Judgement {
     pub accuracy: Option<f64>,
     /// The F1 of classes, weighted by their sizes.
     pub f1: Option<f64>,
+    /// The root of the mean squared error of abundances, on the model's scale from 0 to 1, where they are
+    /// predicted. It is no part of the loss here.
+    #[serde(default)]
+    pub counts: Option<f64>,
 }
 
 impl Judgement {
@@ -63,13 +67,24 @@ pub(crate) fn judge_with(
         return judge_distances(model, work, places, settings, objective);
     };
     let device = Device::flex();
-    let found = outputs(
+    let (mut found, mut counts) = (Vec::new(), Mean::new());
+    let draw = BatchDraw::new(settings.training.seed, 0.0);
+    encode(
         model,
         &work.microbes,
         &samples,
         settings,
-        settings.training.seed,
+        draw,
+        |batch, encoded, pass| {
+            if let Some(predicted) = model.counts(encoded.rows.clone(), batch, pass) {
+                let sum = values(count_sum(predicted, &batch.abundances, &batch.lengths))[0];
+                let n = batch.lengths.iter().sum::<usize>() as f64;
+                counts.add_weighted(f64::from(sum) / n, n);
+            }
+            found.extend(values(model.predict(encoded.rows, batch, pass)));
+        },
     );
+    let counts = counts.value().map(f64::sqrt);
     let n_outputs = found.len() / places.len().max(1);
     let scores = tensor(found.clone(), [places.len(), n_outputs], &device);
     let batch_truth = objective.truth(work, places);
@@ -87,6 +102,7 @@ pub(crate) fn judge_with(
                 loss: sum / places.len() as f64,
                 r2: errors.r_squared(),
                 mae: errors.mean_absolute_error(),
+                counts,
                 ..Judgement::default()
             }
         }
@@ -104,6 +120,7 @@ pub(crate) fn judge_with(
                 loss: sum / weights,
                 accuracy: classes.accuracy(),
                 f1: classes.weighted().map(|scores| scores.f1),
+                counts,
                 ..Judgement::default()
             }
         }
@@ -136,15 +153,37 @@ pub(crate) fn outputs(
     settings: &Settings,
     seed: u64,
 ) -> Vec<f32> {
+    let mut found = Vec::new();
+    let draw = BatchDraw::new(seed, 0.0);
+    encode(
+        model,
+        microbes,
+        samples,
+        settings,
+        draw,
+        |batch, encoded, pass| {
+            found.extend(values(model.predict(encoded.rows, batch, pass)));
+        },
+    );
+    found
+}
+
+/// Encodes samples some at a time, without chance, and hands each batch over.
+fn encode(
+    model: &Microformer,
+    microbes: &Microbes,
+    samples: &[usize],
+    settings: &Settings,
+    draw: BatchDraw,
+    mut take: impl FnMut(&SampleBatch, Encoded, &Pass),
+) {
     let device = Device::flex();
     let pass = Pass::evaluation().with_precision(settings.training.precision);
-    let mut found = Vec::new();
     for part in samples.chunks(N_AT_ONCE) {
-        let batch = SampleBatch::new(microbes, part, &settings.model, BatchDraw::new(seed, 0.0));
+        let batch = SampleBatch::new(microbes, part, &settings.model, draw);
         let encoded = model.encoder().forward(&batch, &device, &pass);
-        found.extend(values(model.predict(encoded.rows, &batch, &pass)));
+        take(&batch, encoded, &pass);
     }
-    found
 }
 
 fn judge_distances(
@@ -154,40 +193,38 @@ fn judge_distances(
     settings: &Settings,
     objective: &Objective,
 ) -> Judgement {
-    let device = Device::flex();
-    let pass = Pass::evaluation().with_precision(settings.training.precision);
     let loss = objective.loss();
-    let masked = if loss.nucleotides > 0.0 {
-        loss.masked
-    } else {
-        0.0
-    };
+    let draw = loss.draw(settings.training.seed);
+    let samples: Vec<usize> = places.iter().map(|&place| work.samples[place]).collect();
     let (mut rows, mut letter_loss) = (Vec::new(), Mean::new());
     let (mut n_right, mut n_hidden) = (0_usize, 0_usize);
-    for part in places.chunks(N_AT_ONCE) {
-        let samples: Vec<usize> = part.iter().map(|&place| work.samples[place]).collect();
-        let draw = BatchDraw::new(settings.training.seed, masked);
-        let batch = SampleBatch::new(&work.microbes, &samples, &settings.model, draw);
-        let encoded = model.encoder().forward(&batch, &device, &pass);
-        rows.extend(values(model.encoder().pool(encoded.rows, &batch)));
-        let Some(scores) = encoded.letters else {
-            continue;
-        };
-        let letters = batch.letters();
-        let sum = values(class_sum(
-            scores.clone(),
-            &letters,
-            &vec![1.0; letters.len()],
-        ))[0];
-        letter_loss.add_weighted(f64::from(sum) / letters.len() as f64, letters.len() as f64);
-        let guesses = values(scores);
-        let guesses = guesses.chunks_exact(4).map(greatest);
-        n_right += guesses
-            .zip(&letters)
-            .filter(|(guess, truth)| *guess as i64 == **truth)
-            .count();
-        n_hidden += letters.len();
-    }
+    encode(
+        model,
+        &work.microbes,
+        &samples,
+        settings,
+        draw,
+        |batch, encoded, _| {
+            rows.extend(values(model.encoder().pool(encoded.rows, batch)));
+            let Some(scores) = encoded.letters else {
+                return;
+            };
+            let letters = batch.letters();
+            let sum = values(class_sum(
+                scores.clone(),
+                &letters,
+                &vec![1.0; letters.len()],
+            ))[0];
+            letter_loss.add_weighted(f64::from(sum) / letters.len() as f64, letters.len() as f64);
+            let guesses = values(scores);
+            let guesses = guesses.chunks_exact(4).map(greatest);
+            n_right += guesses
+                .zip(&letters)
+                .filter(|(guess, truth)| *guess as i64 == **truth)
+                .count();
+            n_hidden += letters.len();
+        },
+    );
     let (predicted, truth) = distances(&rows, work, places);
     let mut errors = Regression::new();
     for (predicted, truth) in predicted.iter().zip(&truth) {
@@ -199,7 +236,7 @@ fn judge_distances(
         r2: errors.r_squared(),
         mae: errors.mean_absolute_error(),
         accuracy: (n_hidden > 0).then(|| n_right as f64 / n_hidden as f64),
-        f1: None,
+        ..Judgement::default()
     }
 }
 
@@ -227,16 +264,19 @@ pub(crate) fn distance_pairs(
     places: &[usize],
     settings: &Settings,
 ) -> (Vec<f32>, Vec<f64>) {
-    let device = Device::flex();
-    let pass = Pass::evaluation().with_precision(settings.training.precision);
     let mut rows = Vec::new();
-    for part in places.chunks(N_AT_ONCE) {
-        let samples: Vec<usize> = part.iter().map(|&place| work.samples[place]).collect();
-        let draw = BatchDraw::new(settings.training.seed, 0.0);
-        let batch = SampleBatch::new(&work.microbes, &samples, &settings.model, draw);
-        let encoded = model.encoder().forward(&batch, &device, &pass);
-        rows.extend(values(model.encoder().pool(encoded.rows, &batch)));
-    }
+    let draw = BatchDraw::new(settings.training.seed, 0.0);
+    let samples: Vec<usize> = places.iter().map(|&place| work.samples[place]).collect();
+    encode(
+        model,
+        &work.microbes,
+        &samples,
+        settings,
+        draw,
+        |batch, encoded, _| {
+            rows.extend(values(model.encoder().pool(encoded.rows, batch)));
+        },
+    );
     distances(&rows, work, places)
 }
 

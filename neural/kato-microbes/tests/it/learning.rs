@@ -1,128 +1,28 @@
 //! Runs: trained, stopped, gone on with, and asked.
 
-use std::error::Error;
-use std::fs;
-use std::path::Path;
-
 use kato_microbes::batch::{BatchDraw, SampleBatch};
-use kato_microbes::distances::align;
-use kato_microbes::explain::explain;
-use kato_microbes::metadata::{Metadata, TargetKind};
-use kato_microbes::run::{EpochRecord, Outcome, RunEnding, TrainingEvent, measure};
-use kato_microbes::synth::{SynthOptions, Synthetic, synth};
-use kato_microbes::work::Work;
-use kato_microbes::{Microbes, Microformer, Run, Settings, Trained};
+use kato_microbes::explain::{branches, explain};
+use kato_microbes::run::{RunEnding, measure};
+use kato_microbes::{Microformer, Run, Trained};
 use kato_neural::Pass;
 use kato_neural::burn::tensor::Device;
-use kato_unifrac::{Community, ComputeOptions, MatchOptions, Metric, Tree};
+use kato_unifrac::{Table, Tree};
+use std::error::Error;
 
-type Done = Result<(), Box<dyn Error>>;
-
-/// The files of a checkpoint, and the epochs before it.
-type State = (Vec<Vec<u8>>, Vec<String>);
-
-/// A model of every part, as small as it can be, on batches of few samples.
-const SMALL: &str = "
-[data]
-depth = 60
-tokens = { max_bp = 20 }
-[model]
-width = 8
-heads = 2
-nucleotide_layers = 1
-sample_layers = 1
-max_sequences = 12
-chunk = 7
-[loss]
-masked = 0.3
-[training]
-epochs = 2
-batch = 4
-save_steps = 2
-schedule = { kind = 'constant', rate = 0.003 }
-";
-
-fn settings(more: &str) -> Result<Settings, Box<dyn Error>> {
-    Ok(Settings::from_toml(&format!("{SMALL}{more}"))?)
-}
-
-fn made() -> Result<Synthetic, Box<dyn Error>> {
-    let options = SynthOptions::default()
-        .with_size(60, 20)
-        .with_length(20)
-        .with_depth(60);
-    Ok(synth(&options)?)
-}
-
-fn microbes(settings: &Settings) -> Result<(Synthetic, Microbes), Box<dyn Error>> {
-    let made = made()?;
-    let microbes = Microbes::prepare(&made.table, &settings.data)?;
-    Ok((made, microbes))
-}
-
-fn distances(settings: &Settings) -> Result<Work, Box<dyn Error>> {
-    let (made, microbes) = microbes(settings)?;
-    let tree = Tree::from_newick(&made.newick)?;
-    let community = Community::new(&microbes.table, &tree, MatchOptions::default())?;
-    let matrix = community.distances(Metric::Unweighted, ComputeOptions::default())?;
-    let aligned = align(&matrix, microbes.table.sample_ids());
-    Ok(Work::from_distances(microbes, aligned)?)
-}
-
-fn target(settings: &Settings, column: &str) -> Result<Work, Box<dyn Error>> {
-    let (made, microbes) = microbes(settings)?;
-    let metadata = Metadata::from_text(&made.metadata).map_err(|(_, reason)| reason)?;
-    let target = metadata.target(column, TargetKind::Auto, microbes.table.sample_ids())?;
-    Ok(Work::from_target(microbes, target))
-}
-
-/// Trains until the end, or until so many steps were taken by this call.
-fn train(run: &mut Run, max_steps: u64) -> Result<Outcome, Box<dyn Error>> {
-    let mut n_steps = 0;
-    let outcome = run.train(&mut |event| {
-        n_steps += u64::from(matches!(event, TrainingEvent::Step(_)));
-        n_steps < max_steps
-    })?;
-    Ok(outcome)
-}
-
-/// Returns the bytes of the newest weights and moments, and what is no time of all epochs.
-fn state(folder: &Path) -> Result<State, Box<dyn Error>> {
-    let mut newest: Vec<_> = fs::read_dir(folder.join("checkpoints"))?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_, std::io::Error>>()?;
-    let is_step = |path: &std::path::PathBuf| {
-        path.file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with("step-"))
-    };
-    newest.retain(is_step);
-    newest.sort();
-    let newest = newest.last().ok_or("there is a checkpoint")?;
-    let bytes = ["weights.safetensors", "optimizer.safetensors"]
-        .map(|name| fs::read(newest.join(name)))
-        .into_iter()
-        .collect::<Result<_, _>>()?;
-    let timeless = |record: &EpochRecord| {
-        let EpochRecord {
-            epoch,
-            step,
-            train_loss,
-            validation,
-            is_best,
-            ..
-        } = record;
-        format!("{epoch} {step} {train_loss:?} {validation:?} {is_best}")
-    };
-    Ok((
-        bytes,
-        Run::read_history(folder)?.iter().map(timeless).collect(),
-    ))
-}
+use crate::support::{Done, distances, microbes, settings, state, target, train};
 
 #[test]
 fn a_run_that_was_stopped_anywhere_goes_on_bit_for_bit() -> Done {
-    let settings = settings("")?;
-    for work in [distances(&settings)?, target(&settings, "single_class")?] {
+    let one = settings("")?;
+    let mut two = one.clone();
+    two.training.replicas = 2;
+    two.training.sharded = true;
+    let works = [
+        distances(&one)?,
+        target(&one, "single_class")?,
+        distances(&two)?,
+    ];
+    for (work, settings) in works.into_iter().zip([&one, &one, &two]) {
         let folder = tempfile::tempdir()?;
         let whole = folder.path().join("whole");
         let mut run = Run::create(&whole, settings.clone(), work.clone(), None)?;
@@ -152,11 +52,13 @@ fn a_run_that_was_stopped_anywhere_goes_on_bit_for_bit() -> Done {
 }
 
 #[test]
-fn threads_change_no_bit() -> Done {
+fn threads_and_workers_change_no_bit() -> Done {
     let mut settings = settings("")?;
     settings.training.epochs = 1;
     let work = distances(&settings)?;
-    let with = |threads: usize| -> Result<_, Box<dyn Error>> {
+    let with = |threads: usize, workers: usize| -> Result<_, Box<dyn Error>> {
+        let mut settings = settings.clone();
+        settings.training.workers = workers;
         let folder = tempfile::tempdir()?;
         let at = folder.path().join("run");
         let pool = rayon::ThreadPoolBuilder::new()
@@ -174,7 +76,9 @@ fn threads_change_no_bit() -> Done {
         });
         Ok(result?)
     };
-    assert!(with(1)? == with(3)?, "3 threads give other bits");
+    let expected = with(1, 0)?;
+    assert!(with(3, 1)? == expected, "3 threads give other bits");
+    assert!(with(1, 3)? == expected, "3 workers give other bits");
     Ok(())
 }
 
@@ -268,6 +172,23 @@ fn training_lowers_the_loss_and_a_pretrained_part_can_stay_as_it_is() -> Done {
 }
 
 #[test]
+fn a_sample_alone_in_its_batch_has_no_pair_and_ends_no_run() -> Done {
+    let mut settings = settings("")?;
+    settings.training.epochs = 1;
+    settings.loss.nucleotides = 0.0;
+    let work = distances(&settings)?;
+    settings.training.batch = work.parts(&settings.split)?.train.len() - 1;
+    for max in [None, Some(50)] {
+        settings.training.max_tokens_at_once = max;
+        let folder = tempfile::tempdir()?;
+        let at = folder.path().join("run");
+        let mut run = Run::create(&at, settings.clone(), work.clone(), None)?;
+        assert_eq!(train(&mut run, u64::MAX)?.n_steps, 2);
+    }
+    Ok(())
+}
+
+#[test]
 fn a_trained_model_predicts_and_explains() -> Done {
     let folder = tempfile::tempdir()?;
     let mut settings = settings("")?;
@@ -311,6 +232,38 @@ fn a_trained_model_predicts_and_explains() -> Done {
             .all(|part| part.attention > 0.0 && part.share > 0.0)
     );
     assert!(found.parts[0].change.abs() >= found.parts[3].change.abs());
+
+    // A branch with half of the sample's features is worth what the sample without them is.
+    let table = &work.microbes.table;
+    let held: Vec<(usize, f64)> = table.sample(5).collect();
+    let ids = table.feature_ids();
+    let name = |&(feature, _): &(usize, f64)| format!("{}:1", ids[feature]);
+    let below: Vec<String> = held.iter().take(2).map(name).collect();
+    let rest: Vec<String> = held.iter().skip(3).map(name).collect();
+    let tree = Tree::from_newick(&format!(
+        "(({})pair:1,{});",
+        below.join(","),
+        rest.join(",")
+    ))?;
+    let total: f64 = held.iter().map(|entry| entry.1).sum();
+    let pair = held[0].1 + held[1].1;
+    let found = branches(&trained, &work.microbes, &tree, 5, 4);
+    assert_eq!(found.n_unplaced, 1, "the third is no tip");
+    let expected = usize::from(pair <= total / 2.0);
+    assert_eq!(found.branches.len(), expected, "the root holds nearly all");
+    let without: Vec<_> = held[2..]
+        .iter()
+        .map(|&(at, count)| (at, 0, count))
+        .collect();
+    let mut alone = work.microbes.clone();
+    alone.table = Table::from_entries(ids.to_vec(), vec!["x".to_owned()], without)?;
+    let whole = &answers[5].outputs;
+    let likeliest = answers[5].class();
+    let change = trained.predict(&alone, 1)[0].outputs[likeliest] - whole[likeliest];
+    let branch = found.branches.first().ok_or("the pair is rare enough")?;
+    assert!((branch.change - change).abs() < 1e-5, "{branch:?} {change}");
+    assert_eq!((branch.label.as_str(), branch.features.len()), ("pair", 2));
+    assert!((branch.share - pair / total).abs() < 1e-9);
     Ok(())
 }
 

@@ -5,4 +5,5 @@ mod data;
 mod learning;
 mod prediction;
 mod program;
+mod support;
 mod synth;

@@ -259,6 +259,66 @@ fn with_small<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+fn the_batch_that_is_found_leaves_room() -> Done {
+    let folder = made()?;
+    let at = folder.path();
+    let find = |mebibytes: &str| -> Result<Output, Box<dyn Error>> {
+        let pretrain = ["pretrain", "c/table.biom", "--tree", "c/tree.nwk"];
+        let memory = ["--find-batch", "--memory-mib", mebibytes, "--json"];
+        run(at, &[&with_small(&pretrain)[..], &memory].concat())
+    };
+    let found = json(&find("1000")?)?;
+    let number = |name: &str| found[name].as_u64().ok_or("a number");
+    assert!(number("peak_bytes")? * 5 <= number("limit_bytes")? * 4);
+    // All that are trained on, which is less than there could be.
+    assert_eq!((number("batch")?, number("accumulate")?), (12, 1));
+    // A process alone takes more than a mebibyte.
+    let none = find("1")?;
+    assert_eq!(none.status.code(), Some(2), "{}", stderr(&none));
+    assert!(stderr(&none).contains("fit"), "{}", stderr(&none));
+    Ok(())
+}
+
+#[test]
+fn every_item_of_the_plan_is_measured_and_those_that_change_no_bit_have_the_same_result() -> Done {
+    let folder = tempfile::tempdir()?;
+    let bench = [
+        "bench",
+        "items",
+        "--rounds",
+        "1",
+        "--epochs",
+        "1",
+        "--samples",
+        "24",
+        "--sequences",
+        "8",
+        "--json",
+    ];
+    let found = json(&run(folder.path(), &bench)?)?;
+    let items = found["items"].as_array().ok_or("a list")?;
+    let named = |name: &str| items.iter().find(|item| item["name"] == name);
+    let defaults = named("all defaults").ok_or("it is measured")?;
+    for name in ["no worker", "four workers", "no cache"] {
+        let item = named(name).ok_or("it is measured")?;
+        let of = |item: &Value| item["rounds"][0]["r2"].clone();
+        assert_eq!(of(item), of(defaults), "{name}");
+    }
+    for item in items {
+        let round = &item["rounds"][0];
+        for figure in [
+            "tokens_a_second",
+            "tokens_a_processor_second",
+            "peak_mib",
+            "other_s",
+        ] {
+            assert!(round[figure].as_f64() > Some(0.0), "{figure} of {item}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_model_is_pretrained_tuned_asked_and_explained() -> Done {
     let folder = made()?;
     let at = folder.path();
@@ -330,6 +390,11 @@ fn a_model_is_pretrained_tuned_asked_and_explained() -> Done {
     ];
     let found = json(&run(at, &explain)?)?;
     assert_eq!(found["parts"].as_array().map(Vec::len), Some(3));
+    assert!(found.get("branches").is_none(), "no tree was given");
+    let with_tree = [&explain[..], &["--tree", "c/tree.nwk"]].concat();
+    let found = json(&run(at, &with_tree)?)?;
+    assert!(found["branches"][0]["features"][1].is_string(), "{found}");
+    assert_eq!(found["n_unplaced"], 0);
 
     for (arguments, code, wanted) in [
         (&["resume", "c"][..], 2, "holds no run"),

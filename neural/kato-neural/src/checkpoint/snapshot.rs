@@ -1,10 +1,12 @@
 //! A run's whole state at one moment, shared with the run until either changes.
 
+use std::collections::BTreeMap;
+
 use burn::module::Module;
 
 use super::Progress;
 use crate::AdamOptions;
-use crate::optimizer::Adam;
+use crate::optimizer::{Adam, Moments};
 use crate::parameters::{NamedTensor, collect};
 
 /// Which series a checkpoint belongs to; each has its own policy of keeping.
@@ -36,23 +38,22 @@ impl Snapshot {
     /// Takes the state of a model and its optimiser at a position.
     #[must_use]
     pub fn new<M: Module>(model: &M, adam: &Adam, progress: Progress) -> Self {
-        // PyTorch's words for them, for whoever looks into the file.
-        let moments = adam.moments().iter().flat_map(|(name, moments)| {
-            [
-                NamedTensor::flat(format!("{name}.exp_avg"), moments.first.clone()),
-                NamedTensor::flat(format!("{name}.exp_avg_sq"), moments.second.clone()),
-            ]
-        });
         Self {
             kind: Kind::Step,
             progress,
             // Handles and no copies: the run's next step copies what it changes.
             weights: collect(model),
-            moments: moments.collect(),
+            moments: named(adam.moments()),
             adam: adam.options().clone(),
             adam_steps: adam.n_steps(),
             notes: serde_json::Value::Null,
         }
+    }
+
+    /// Replaces the optimiser's state, of which this process has a part alone.
+    pub(crate) fn with_moments(mut self, moments: &BTreeMap<String, Moments>) -> Self {
+        self.moments = named(moments);
+        self
     }
 
     /// Adds what the program wants back with the checkpoint: the model's settings, say.
@@ -74,4 +75,15 @@ impl Snapshot {
     pub const fn progress(&self) -> &Progress {
         &self.progress
     }
+}
+
+/// Names moments with PyTorch's words for them, for whoever looks into the file.
+fn named(moments: &BTreeMap<String, Moments>) -> Vec<NamedTensor> {
+    let named = moments.iter().flat_map(|(name, moments)| {
+        [
+            NamedTensor::flat(format!("{name}.exp_avg"), moments.first.clone()),
+            NamedTensor::flat(format!("{name}.exp_avg_sq"), moments.second.clone()),
+        ]
+    });
+    named.collect()
 }

@@ -1,6 +1,6 @@
 //! Adam over a whole model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::optim::GradientsParams;
@@ -44,6 +44,8 @@ pub struct Adam {
     options: AdamOptions,
     time: u64,
     moments: BTreeMap<String, Moments>,
+    /// The parameters that are updated; all of them where there is no such list.
+    owned: Option<BTreeSet<String>>,
 }
 
 /// What became of one step.
@@ -69,7 +71,15 @@ impl Adam {
             time: 0,
             // Made when a gradient first comes, as only the model knows the shapes.
             moments: BTreeMap::new(),
+            owned: None,
         }
+    }
+
+    /// Updates some parameters alone from now on, and keeps the state of these: others update the rest.
+    /// The norm of the clip stays that of all gradients.
+    pub(crate) fn own(&mut self, names: BTreeSet<String>) {
+        self.moments.retain(|name, _| names.contains(name));
+        self.owned = Some(names);
     }
 
     /// The settings.
@@ -163,6 +173,13 @@ impl ModuleMapper for StepMapper<'_> {
         // By name and not by Burn's id, which is drawn anew for each model.
         let name = self.names.current().text;
         let adam = &mut *self.adam;
+        if adam
+            .owned
+            .as_ref()
+            .is_some_and(|owned| !owned.contains(&name))
+        {
+            return param;
+        }
         let (decay, rate_factor) = adam.options.rule(&name);
         let rate = self.rate * rate_factor;
         let scalars = Scalars::new(&adam.options, decay, rate, adam.time, self.scale);

@@ -39,7 +39,7 @@ pub struct RunFolder {
     path: PathBuf,
     program: &'static str,
     /// Held, not read: the lock goes with it, also when the process is killed.
-    _lock: File,
+    lock: File,
 }
 
 impl RunFolder {
@@ -60,7 +60,7 @@ impl RunFolder {
         Ok(Self {
             path: path.to_owned(),
             program,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -84,7 +84,7 @@ impl RunFolder {
         Ok(Self {
             path: path.to_owned(),
             program,
-            _lock: lock(path)?,
+            lock: lock(path)?,
         })
     }
 
@@ -122,6 +122,15 @@ impl RunFolder {
     }
 }
 
+impl Drop for RunFolder {
+    /// Unlocks at once: a program that this process is just starting may hold a copy of the file for
+    /// a moment, and the lock with it.
+    fn drop(&mut self) {
+        // Closing the file does it as well, if later.
+        drop(self.lock.unlock());
+    }
+}
+
 fn lock(folder: &Path) -> Result<File, RunError> {
     let path = folder.join(LOCK);
     let file = File::create(&path).map_err(RunError::file("write", &path))?;
@@ -131,5 +140,24 @@ fn lock(folder: &Path) -> Result<File, RunError> {
             path: folder.to_owned(),
         }),
         Err(TryLockError::Error(error)) => Err(RunError::file("lock", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_lock_in_a_program_that_is_being_started_keeps_nobody_out() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = parent.path().join("run");
+        let folder = RunFolder::create(&at, "test").unwrap();
+        folder.mark(1).unwrap();
+        // As a child has it between its start and its own program.
+        let copy = folder.lock.try_clone().unwrap();
+        assert!(RunFolder::open(&at, "test", 1).is_err(), "it is in use");
+        drop(folder);
+        assert!(RunFolder::open(&at, "test", 1).is_ok());
+        drop(copy);
     }
 }

@@ -65,7 +65,7 @@ pub trait Observer<T: Task> {
     fn on_event(&mut self, event: Event<'_>) -> bool;
 
     /// Judges the model after an epoch, by the metric that the early stop and the best checkpoint go
-    /// by; `None` where there is nothing to judge by.
+    /// by; `None` where there is nothing to judge by. Of several replicas, the first one is asked for all.
     ///
     /// # Errors
     ///

@@ -152,12 +152,17 @@ impl<T: Task> Trainer<T> {
         let (epoch, batch) = (self.progress.epoch, self.progress.batch);
         let loss =
             f64::from_bits(self.progress.epoch_loss_bits) / self.progress.epoch_steps.max(1) as f64;
-        let judged = run.observer.judge(self, epoch);
+        // By one for all: the models are the same to the bit, and judging takes long.
+        let judged = match self.rank() {
+            0 => run.observer.judge(self, epoch),
+            _ => Ok(None),
+        };
         let metric = judged.map_err(|source| Error::Batch {
             epoch,
             batch,
             source,
         })?;
+        let metric = self.said_by_first(metric)?;
         // Moved on before saving: a run taken up from here begins the next epoch.
         self.progress.epoch += 1;
         self.progress.batch = 0;
@@ -186,11 +191,13 @@ impl<T: Task> Trainer<T> {
     }
 
     fn save<O: Observer<T>>(&self, run: &mut Run<'_, O>, best: bool) -> Result<(), Error> {
+        let begin = Instant::now();
+        // Asked on every replica: each has a share of it, and all of them save at the same places.
+        let moments = self.all_moments()?;
         let Some(writer) = run.writer else {
             return Ok(());
         };
-        let begin = Instant::now();
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot().with_moments(&moments);
         writer.save(if best { snapshot.as_best() } else { snapshot })?;
         let stalled = begin.elapsed();
         // Not asked whether to go on: the step or the judgement beside it is.

@@ -24,6 +24,9 @@ pub struct TrainerOptions {
     /// Whether a model with batch norm may be trained by parts or by several batches a step. Its
     /// statistics are then those of each part, which is not what one batch would have.
     pub batch_norm_by_part: bool,
+    /// Whether replicas divide the optimiser's state, each keeping and updating its share of the
+    /// parameters. The bits are those of replicas that do not; there is one exchange more a step.
+    pub sharded: bool,
 }
 
 impl TrainerOptions {
@@ -38,6 +41,7 @@ impl TrainerOptions {
             scaler: LossScalerSettings::default(),
             max_tokens_at_once: None,
             batch_norm_by_part: false,
+            sharded: false,
         }
     }
 
@@ -67,6 +71,13 @@ impl TrainerOptions {
     #[must_use]
     pub const fn with_max_tokens_at_once(mut self, n_tokens: usize) -> Self {
         self.max_tokens_at_once = Some(n_tokens);
+        self
+    }
+
+    /// Lets replicas divide the optimiser's state.
+    #[must_use]
+    pub const fn with_sharded(mut self, sharded: bool) -> Self {
+        self.sharded = sharded;
         self
     }
 

@@ -3,6 +3,7 @@
 mod cut;
 mod gradients;
 mod replicas;
+mod shards;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::checkpoint::{Checkpoint, Progress, Snapshot};
 use crate::collective::Collective;
 use crate::{Adam, Error, Precision};
 use gradients::Total;
+use shards::Shards;
 
 /// A task with its model, optimiser and place in the run.
 ///
@@ -33,6 +35,8 @@ pub struct Trainer<T: Task> {
     pub(crate) early_stop: Option<EarlyStopState>,
     /// The replicas that train together, if there are several.
     collective: Option<Arc<dyn Collective>>,
+    /// Who of them updates which parameters, if not each of them all.
+    shards: Option<Shards>,
 }
 
 /// What one optimiser step did.
@@ -84,6 +88,7 @@ impl<T: Task> Trainer<T> {
             progress,
             early_stop: None,
             collective: None,
+            shards: None,
         })
     }
 
@@ -161,7 +166,8 @@ impl<T: Task> Trainer<T> {
         scaler.map_or(0, |scaler| scaler.state().n_skipped)
     }
 
-    /// Takes the whole state, to be written while training goes on.
+    /// Takes the whole state, to be written while training goes on. Where replicas have divided the
+    /// optimiser's state, it is asked for by [`fit`](Self::fit) on all of them.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let mut progress = self.progress.clone();
@@ -206,6 +212,7 @@ impl<T: Task> Trainer<T> {
             .expect("only a panic in a step loses the model");
         let (model, taken) = self.adam.step(rate, model, gradients, scale);
         self.model = Some(model);
+        self.exchange_weights()?;
 
         // Told of good steps too, which let the scale grow.
         let verdict = self

@@ -17,6 +17,7 @@ mod oracle;
 mod recurrent;
 mod replicas;
 mod resume;
+mod shards;
 mod support;
 mod torch;
 mod training;

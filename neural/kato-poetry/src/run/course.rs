@@ -6,14 +6,14 @@ use std::path::Path;
 use kato_neural::Pass;
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::write_weights;
-use kato_neural::train::Trainer;
+use kato_neural::train::{BatchSource, Trainer};
 
 use super::{Run, corpus_of, fresh_model, trained};
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
 use crate::npy;
 use crate::settings::Settings;
-use crate::training::{BatchSource, COIN_STREAM, ChunkBatches};
+use crate::training::{COIN_STREAM, ChunkBatches};
 
 impl Run {
     /// Writes the course of a run into a folder, which is made: the weights that it begins with, and

@@ -5,14 +5,14 @@ use std::time::Instant;
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::Device;
 use kato_neural::run::peak_bytes;
-use kato_neural::train::Trainer;
+use kato_neural::train::{BatchSource, Trainer};
 use serde::Serialize;
 
 use super::trained;
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
 use crate::settings::Settings;
-use crate::training::{BatchSource, ChunkBatches, judge};
+use crate::training::{ChunkBatches, judge};
 
 /// Steps that are measured after one that is not, in which buffers are made.
 const N_MEASURED: u32 = 3;

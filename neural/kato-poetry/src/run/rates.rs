@@ -2,13 +2,13 @@
 
 use kato_gradient::finder::{RangeTest, RangeTestSettings, test_rates};
 use kato_neural::burn::tensor::Device;
-use kato_neural::train::Trainer;
+use kato_neural::train::{BatchSource, Trainer};
 
 use super::trained;
 use crate::corpus::Corpus;
 use crate::error::PoetryError;
 use crate::settings::Settings;
-use crate::training::{BatchSource, ChunkBatches};
+use crate::training::ChunkBatches;
 
 /// Trains a fresh model with rates that grow from step to step, and tells where the loss falls and
 /// where it diverges.

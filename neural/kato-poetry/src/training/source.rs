@@ -4,8 +4,8 @@ use kato_gradient::sampler::{
     Bucketed, EpochPlan, Sampler, SamplerSettings, Shuffled, TokenBudget,
 };
 use kato_neural::BoxError;
+use kato_neural::train::BatchSource;
 
-use super::prefetch::BatchSource;
 use super::task::TrainingBatch;
 use crate::batch::Batch;
 use crate::chunks::Chunk;

@@ -40,6 +40,10 @@ impl<M: Module> Sum<'_, M> {
 
     /// Goes back from a scaled loss, and adds the gradients.
     fn go_back(&mut self, value: &Tensor<1>) {
+        // Where all is frozen, or there is nothing to judge, no way leads back.
+        if !value.is_tracked() {
+            return;
+        }
         let gradients = GradientsParams::from_grads(value.backward(), self.model);
         self.accumulator.accumulate(self.model, gradients);
     }
@@ -176,6 +180,13 @@ impl<T: Task> Trainer<T> {
         // A leaf of a graph of its own: the way back ends here, and goes on in the parts.
         let codes = codes.require_grad();
         let loss = gather.loss(sum.model, group, codes.clone(), share, &self.pass(0));
+        if !loss.value.is_tracked() {
+            // No code is looked at, a row that is alone in a loss over pairs, say.
+            if self.rank() == 0 {
+                sum.scaled(loss);
+            }
+            return Ok(Tensor::zeros([n_rows, width], &device));
+        }
         if self.rank() > 0 {
             // Every replica has this loss; the first one counts it.
             let value = match sum.scale {
@@ -193,7 +204,7 @@ impl<T: Task> Trainer<T> {
     }
 
     /// Where the model is, with gradients.
-    fn device(&self) -> Device {
+    pub(super) fn device(&self) -> Device {
         let device = self
             .model()
             .devices()

@@ -8,6 +8,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::Trainer;
 use super::gradients::Total;
+use super::shards::Shards;
 use crate::Error;
 use crate::collective::{Collective, CollectiveError, gather_f64, sum_f32};
 use crate::parameters::collect;
@@ -18,8 +19,8 @@ impl<T: Task> Trainer<T> {
     /// their rows, and has the same weights afterwards, to the bit; a step is that over all rows. Rows of
     /// one batch are shared where the task can [cut](Task::part) it.
     ///
-    /// A run through the epochs ends where any replica's observer asks for it. Judgements have to be the
-    /// same everywhere, and one replica is to write checkpoints.
+    /// A run through the epochs ends where any replica's observer asks for it. The first replica judges
+    /// for all, and one is to write checkpoints.
     ///
     /// # Errors
     ///
@@ -34,13 +35,18 @@ impl<T: Task> Trainer<T> {
         }
         let found = hasher.finalize();
         let all = self.exchange(|collective| collective.gather(found.as_bytes()))?;
-        match all.iter().all(|other| other == found.as_bytes()) {
-            true => Ok(self),
-            false => Err(self.differs("weights or places in the run")),
+        if !all.iter().all(|other| other == found.as_bytes()) {
+            return Err(self.differs("weights or places in the run"));
         }
+        if self.options.sharded {
+            let shards = Shards::new(self.model(), self.n_ranks());
+            self.adam.own(shards.of(self.rank()).clone());
+            self.shards = Some(shards);
+        }
+        Ok(self)
     }
 
-    pub(super) fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         self.collective
             .as_ref()
             .map_or(0, |collective| collective.rank())
@@ -63,7 +69,7 @@ impl<T: Task> Trainer<T> {
     }
 
     /// Talks to the others; nobody answers where there are none.
-    fn exchange<R: Default>(
+    pub(super) fn exchange<R: Default>(
         &self,
         talk: impl FnOnce(&dyn Collective) -> Result<R, CollectiveError>,
     ) -> Result<R, Error> {
@@ -78,6 +84,16 @@ impl<T: Task> Trainer<T> {
         // One that ends alone would leave the others waiting in the next step.
         let votes = self.exchange(|collective| collective.gather(&[u8::from(go_on)]))?;
         Ok(go_on && votes.iter().all(|vote| vote == &[1]))
+    }
+
+    /// Returns what the first replica found, which alone has looked.
+    pub(crate) fn said_by_first(&self, found: Option<f64>) -> Result<Option<f64>, Error> {
+        if self.collective.is_none() {
+            return Ok(found);
+        }
+        let said: Vec<f64> = found.into_iter().collect();
+        let all = self.exchange(|collective| gather_f64(collective, &said))?;
+        Ok(all.first().and_then(|first| first.first().copied()))
     }
 
     /// Adds what all replicas have of a step.

@@ -8,11 +8,12 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::Scope;
 
 use kato_gradient::sampler::EpochPlan;
-use kato_neural::BoxError;
-use kato_neural::train::Batches;
+
+use super::Batches;
+use crate::BoxError;
 
 /// Where batches come from, one by one, by any thread.
-pub(crate) trait BatchSource: Sync {
+pub trait BatchSource: Sync {
     /// A batch.
     type Batch: Send;
 
@@ -23,10 +24,15 @@ pub(crate) trait BatchSource: Sync {
     fn plan(&self, epoch: u64) -> EpochPlan;
 
     /// Makes a batch of the given items: a function of its place.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it from being made; it takes the batch's place.
     fn make(&self, epoch: u64, index: u64, items: &[usize]) -> Result<Self::Batch, BoxError>;
 }
 
 /// A part of an epoch that a thread works through.
+#[derive(Debug)]
 struct Job<T> {
     epoch: u64,
     first: u64,
@@ -40,7 +46,8 @@ struct Job<T> {
 /// Of N threads, the k-th makes every N-th batch from the k-th on, and the consumer asks them in turn.
 /// So the batches and their order are those of one thread. An error takes the place of its batch, and
 /// a panic is an error.
-pub(crate) struct Prefetched<'a, S: BatchSource> {
+#[derive(Debug)]
+pub struct Prefetched<'a, S: BatchSource> {
     source: &'a S,
     workers: Vec<Sender<Job<S::Batch>>>,
     n_ahead: usize,
@@ -48,7 +55,8 @@ pub(crate) struct Prefetched<'a, S: BatchSource> {
 
 impl<'a, S: BatchSource> Prefetched<'a, S> {
     /// Starts the threads, each of which keeps up to `n_ahead` batches ready.
-    pub(crate) fn start<'scope>(
+    #[must_use]
+    pub fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         source: &'a S,
         n_workers: usize,

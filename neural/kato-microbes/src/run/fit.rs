@@ -1,0 +1,183 @@
+//! The way of a run through its epochs, alone or with replicas.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kato_gradient::stop::EarlyStopSettings;
+use kato_neural::burn::tensor::Device;
+use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints, latest};
+use kato_neural::collective::Collective;
+use kato_neural::run::History;
+use kato_neural::train::{
+    Ending, FitOptions, FitReport, Observer, Place, Prefetched, Trainer, TrainerOptions,
+};
+use kato_neural::{AdamOptions, Decay, Group};
+
+use super::observer::{EpochRecord, Follower, TrainingEvent, Watch};
+use super::outcome::{Outcome, RunEnding};
+use super::{Files, Run, fresh_model, replicas};
+use crate::error::MicrobesError;
+use crate::model::Microformer;
+use crate::settings::Settings;
+use crate::training::{Learning, Objective, SampleBatches};
+use crate::work::Work;
+
+impl Run {
+    /// Trains from where the run stands until it ends, or until `on_event` returns `false`; then it
+    /// is saved, and the next call goes on with the same bits as if it had never stopped.
+    ///
+    /// # Errors
+    ///
+    /// When a gradient is lost, or a file cannot be written. What was saved before is safe.
+    pub fn train(
+        &mut self,
+        on_event: &mut (dyn FnMut(TrainingEvent<'_>) -> bool + Send),
+    ) -> Result<Outcome, MicrobesError> {
+        let n_replicas = self.settings.training.replicas;
+        let run = &*self;
+        let fitted = replicas::together(
+            n_replicas,
+            |collective| run.lead(collective, on_event),
+            |collective| {
+                let mut trainer = run.trainer(Some(collective))?;
+                run.fit(&mut trainer, None, &mut Follower).map(drop)
+            },
+        )?;
+        let ending = match fitted.ending {
+            Ending::Interrupted => RunEnding::Interrupted,
+            Ending::EarlyStop(_) => RunEnding::NoImprovement,
+            // Endings that a later version may add are ends all the same.
+            _ => RunEnding::Complete,
+        };
+        self.outcome(ending, fitted.n_steps)
+    }
+
+    /// Trains as the replica that judges, writes and tells.
+    fn lead(
+        &self,
+        collective: Option<Arc<dyn Collective>>,
+        on_event: &mut dyn FnMut(TrainingEvent<'_>) -> bool,
+    ) -> Result<FitReport, MicrobesError> {
+        let mut trainer = self.trainer(collective)?;
+        let history = self.path(Files::HISTORY);
+        let history = History::open::<EpochRecord>(&history, trainer.progress().epoch)?;
+        let folder = self.path(Files::CHECKPOINTS);
+        let writer = CheckpointWriter::new(folder, WriterOptions::default())?;
+        let steps = trainer.progress().step..self.n_steps()?;
+        let mut watch = Watch::new(self, history, steps, on_event);
+        let fitted = self.fit(&mut trainer, Some(&writer), &mut watch);
+        // What was handed over is written whatever happened.
+        let written = writer.finish();
+        let fitted = fitted?;
+        written?;
+        watch.take_error()?;
+        Ok(fitted)
+    }
+
+    /// Goes through the epochs with the threads that the settings ask for.
+    fn fit(
+        &self,
+        trainer: &mut Trainer<Learning>,
+        writer: Option<&CheckpointWriter>,
+        observer: &mut impl Observer<Learning>,
+    ) -> Result<FitReport, MicrobesError> {
+        let training = &self.settings.training;
+        let schedule = training.schedule(self.n_steps()?)?;
+        // By optimiser steps: a schedule by batches would end too early where some are accumulated.
+        let rate = |place: &Place| schedule.rate(place.step as f64);
+        let options = self.fit_options();
+        let source = self.batches()?;
+        let fitted = std::thread::scope(|scope| {
+            let mut batches =
+                Prefetched::start(scope, &source, training.workers, training.prefetch);
+            trainer.fit(&mut batches, &rate, &options, writer, observer)
+        });
+        Ok(fitted?)
+    }
+
+    /// Returns the trainer where the run stands: at its newest whole checkpoint, or at the beginning.
+    fn trainer(
+        &self,
+        collective: Option<Arc<dyn Collective>>,
+    ) -> Result<Trainer<Learning>, MicrobesError> {
+        let device = Device::flex().autodiff();
+        let pretrained = self.path(Files::PRETRAINED);
+        let pretrained = pretrained.exists().then_some(pretrained);
+        let (task, model, options) = trained(
+            &self.settings,
+            &self.work,
+            self.objective(),
+            pretrained.as_deref(),
+            &device,
+        )?;
+        let folder = self.path(Files::CHECKPOINTS);
+        let is_step = |kind: Kind| kind == Kind::Step;
+        let is_begun = checkpoints(&folder)?
+            .iter()
+            .any(|place| is_step(place.kind));
+        let trainer = if is_begun {
+            let latest = latest(&folder, Kind::Step)?;
+            Trainer::resume(task, model, options, &latest.checkpoint)?
+        } else {
+            Trainer::new(task, model, options)?
+        };
+        replicas::joined(trainer, collective)
+    }
+
+    pub(super) fn batches(&self) -> Result<SampleBatches<'_>, MicrobesError> {
+        SampleBatches::new(
+            &self.work,
+            &self.parts.train,
+            &self.settings,
+            self.objective(),
+        )
+    }
+
+    /// Returns how the trainer goes through the epochs.
+    fn fit_options(&self) -> FitOptions {
+        let training = &self.settings.training;
+        let stop = EarlyStopSettings::new(training.best.goal()).with_patience(training.patience);
+        let options = FitOptions::new(training.epochs)
+            .with_early_stop(stop)
+            .with_accumulated(training.accumulate);
+        match training.save_steps {
+            0 => options,
+            n_steps => options.with_save_every(n_steps),
+        }
+    }
+}
+
+/// Returns what a trainer is made of, by the settings of a run.
+pub(super) fn trained(
+    settings: &Settings,
+    work: &Work,
+    objective: Objective,
+    pretrained: Option<&Path>,
+    device: &Device,
+) -> Result<(Learning, Microformer, TrainerOptions), MicrobesError> {
+    let training = &settings.training;
+    let adam = AdamOptions::default()
+        .with_decay(Decay::Decoupled(training.weight_decay))
+        // Norms and biases are left alone, as they are where AdamW comes from.
+        .with_group(Group::without_decay("*norm*"))
+        .with_group(Group::without_decay("*bias"))
+        .with_max_norm(training.clip);
+    let options = TrainerOptions::new(training.seed)
+        .with_adam(adam)
+        .with_precision(training.precision)
+        .with_sharded(training.sharded);
+    let options = match training.max_tokens_at_once {
+        Some(n_tokens) => options.with_max_tokens_at_once(n_tokens),
+        None => options,
+    };
+    let mut model = fresh_model(settings, work.n_outputs(), device);
+    if let Some(path) = pretrained {
+        let encoder = fresh_model(settings, None, device);
+        model = model.with_encoder_of(kato_neural::checkpoint::read_weights(encoder, path)?);
+    }
+    Ok((
+        Learning::new(objective, settings, device.clone()),
+        model,
+        options,
+    ))
+}
