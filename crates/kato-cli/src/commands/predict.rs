@@ -10,13 +10,15 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ArgGroup;
+use kato_model::KatoGeneration;
+use kato_prediction::config::DEFAULT_GENERATION;
 
 use crate::byte_size::ByteSize;
 use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::open::open;
-use crate::prediction::{PredictionView, Question, configured};
+use crate::prediction::{PredictionView, Question, configured, generation};
 
 /// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what
 /// would come next.
@@ -25,8 +27,8 @@ use crate::prediction::{PredictionView, Question, configured};
 /// the state it is in then: on level 0 the tokens of the last chunk, above it the names gathered
 /// since the last full chunk. --stm asks for any state.
 ///
-/// With --json one object on standard output: node, patterns, state, milliseconds, and KATO's
-/// predictions and future_potentials.
+/// With --json one object on standard output: node, patterns, generation, state, milliseconds, and
+/// KATO's predictions and future_potentials.
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("question").required(true)))]
 pub(crate) struct Args {
@@ -48,6 +50,9 @@ pub(crate) struct Args {
     /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
+    /// Generation of KATO whose predictions these are: 3.10, 5.2 or 6.3.
+    #[arg(long, value_name = "VERSION", default_value_t = DEFAULT_GENERATION, value_parser = generation)]
+    kato: KatoGeneration,
     /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
     /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
     /// less of it stays in memory.
@@ -68,12 +73,12 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 
 /// Asks the node and shows its answer.
 fn run(args: &Args) -> Result<()> {
-    let mut hierarchy = open(&args.kb, args.memory)?;
+    let mut hierarchy = open(&args.kb, args.memory, args.kato)?;
     let node = hierarchy.engine().node(&args.node)?;
     if let Some(changes) = &args.config {
         let level = node.node_idx();
         let base = hierarchy.config(level).cloned().unwrap_or_default();
-        hierarchy = hierarchy.with_config(level, configured(&base, changes)?)?;
+        hierarchy = hierarchy.with_config(level, configured(&base, changes, args.kato)?)?;
     }
     // The parser takes exactly one of the two.
     let question = match (&args.text, &args.stm) {
