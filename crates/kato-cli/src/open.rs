@@ -11,6 +11,7 @@ use indicatif::{HumanDuration, ProgressBar};
 use kato::{IndexPolicy, OpenOptions};
 use kato_engine::Node;
 use kato_hierarchy::{HeadOptions, Hierarchy, TextHead};
+use kato_model::KatoGeneration;
 use kato_store::EmbeddedStore;
 
 use crate::advice::told;
@@ -30,9 +31,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// When there is none, it cannot be read, its tokenizer is not at hand, or it fits into memory neither with
 /// an index nor without.
-pub(crate) fn open(kb: &DirectoryArgs, memory: Option<ByteSize>) -> Result<Hierarchy> {
-    // It is written here, where the user can be told.
-    let mut options = OpenOptions::new().with_index(IndexPolicy::Never);
+pub(crate) fn open(
+    kb: &DirectoryArgs,
+    memory: Option<ByteSize>,
+    generation: KatoGeneration,
+) -> Result<Hierarchy> {
+    // The index is written here, where the user can be told.
+    let mut options = OpenOptions::new()
+        .with_index(IndexPolicy::Never)
+        .with_generation(generation);
     // More than a process can address is as much as it can.
     options.max_memory = memory.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
     let store = kb.open(Access::Read)?;

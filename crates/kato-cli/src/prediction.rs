@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use indicatif::HumanCount;
-use kato_engine::{EngineOptions, Node, SessionConfig};
+use kato_engine::{Node, SessionConfig};
 use kato_hierarchy::unravel::Unraveller;
 use kato_hierarchy::{ActivationOptions, Hierarchy};
-use kato_model::Event;
+use kato_model::{Event, KatoGeneration};
 use kato_prediction::prediction::FuturePotential;
 use kato_prediction::{Prediction, Predictions, last_symbols};
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,8 @@ pub(crate) struct PredictionView {
     pub(crate) node: String,
     /// Patterns that the node knows.
     pub(crate) patterns: u64,
+    /// The generation of KATO that answers.
+    generation: String,
     /// The state that was asked.
     pub(crate) state: Vec<Event>,
     /// Milliseconds that the prediction took.
@@ -141,6 +143,7 @@ impl PredictionView {
         Ok(Self {
             node: node.name().to_owned(),
             patterns: node.totals().patterns,
+            generation: hierarchy.engine().options().generation.to_string(),
             state,
             milliseconds,
             predictions,
@@ -279,12 +282,16 @@ fn row(prediction: &Prediction) -> Vec<String> {
         .collect()
 }
 
-/// Returns a level's configuration with changes from a JSON object of KATO's settings.
+/// Returns a level's configuration with changes from a JSON object of the settings of a generation of KATO.
 ///
 /// # Errors
 ///
 /// When it is no object, or a value is out of range.
-pub(crate) fn configured(base: &SessionConfig, changes: &str) -> Result<SessionConfig> {
+pub(crate) fn configured(
+    base: &SessionConfig,
+    changes: &str,
+    generation: KatoGeneration,
+) -> Result<SessionConfig> {
     let value: Value = serde_json::from_str(changes)
         .context("--config must be JSON")
         .map_err(|error| as_usage(&error))?;
@@ -296,7 +303,19 @@ pub(crate) fn configured(base: &SessionConfig, changes: &str) -> Result<SessionC
     };
     let mut config = base.clone();
     config
-        .update(changes, EngineOptions::default().generation)
+        .update(changes, generation)
         .map_err(|error| as_usage(&error.into()))?;
     Ok(config)
+}
+
+/// Reads a generation whose answers are given.
+pub(crate) fn generation(text: &str) -> Result<KatoGeneration, String> {
+    match text.parse() {
+        Ok(KatoGeneration::October2025) => Err(
+            "what its API has is served beside all others, and its predictions were not recorded: take 3.10, the nearest"
+                .to_owned(),
+        ),
+        Ok(generation) => Ok(generation),
+        Err(error) => Err(error.to_string()),
+    }
 }

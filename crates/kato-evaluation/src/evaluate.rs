@@ -119,6 +119,7 @@ fn report(
         documents: survey.documents,
         failed: survey.failed,
         tokens: survey.tokens,
+        generation: engine.options().generation,
         levels: levels.collect(),
         code_length: bits.finish(baseline, options),
         head,

@@ -1,6 +1,7 @@
 //! The report of an evaluation.
 
-use serde::Serialize;
+use kato_model::KatoGeneration;
+use serde::{Serialize, Serializer};
 
 pub use crate::share::Share;
 
@@ -15,6 +16,9 @@ pub struct EvaluationReport {
     pub failed: u64,
     /// Tokens of these documents that are in a chunk of the lowest level.
     pub tokens: u64,
+    /// The generation of KATO whose predictions were judged; in JSON as `Display` writes it.
+    #[serde(serialize_with = "as_displayed")]
+    pub generation: KatoGeneration,
     /// The levels, from the bottom up.
     pub levels: Vec<LevelEvaluation>,
     /// The code length of a token, in bits.
@@ -22,6 +26,11 @@ pub struct EvaluationReport {
     /// The answers of the head at the same positions; `None` where none was asked for, or the
     /// engine has no store.
     pub head: Option<HeadEvaluation>,
+}
+
+/// Writes a generation as it is displayed.
+fn as_displayed<S: Serializer>(it: &KatoGeneration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(it)
 }
 
 /// One level of an [`EvaluationReport`].

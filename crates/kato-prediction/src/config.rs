@@ -3,8 +3,8 @@
 use kato_model::KatoGeneration;
 use serde::{Deserialize, Serialize};
 
-/// The generation of KATO whose answers are given where none is asked for.
-pub const DEFAULT_GENERATION: KatoGeneration = KatoGeneration::V3_10;
+/// The generation of KATO whose answers are given where none is asked for: the newest.
+pub const DEFAULT_GENERATION: KatoGeneration = KatoGeneration::V6;
 
 /// The metric that predictions are sorted by (`rank_sort_algo`), descending.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -42,14 +42,14 @@ pub(crate) fn preflight(options: &Options, method: &Method, headers: &HeaderMap)
     for (name, value) in fixed {
         reply = reply.with_header(name, HeaderValue::from_static(value));
     }
-    let credentials = !options.generation.refuses_credentials();
+    let credentials = allows_credentials(options);
     if credentials {
         let allow = HeaderValue::from_static("true");
         reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, allow);
     }
-    let allowed = match options.cors && !credentials {
-        true => HeaderValue::from_static("*"),
-        false => {
+    let allowed = match credentials {
+        false => HeaderValue::from_static("*"),
+        true => {
             reply = reply.with_header(header::VARY, HeaderValue::from_static("Origin"));
             origin.clone()
         }
@@ -62,12 +62,17 @@ pub(crate) fn preflight(options: &Options, method: &Method, headers: &HeaderMap)
     Some(reply)
 }
 
+/// Returns whether pages of allowed origins may send credentials: those that were named always may.
+fn allows_credentials(options: &Options) -> bool {
+    !(options.cors && options.generation.refuses_credentials())
+}
+
 /// Adds the headers that the answer to a cross-origin request carries.
 pub(crate) fn allow(options: &Options, request: &HeaderMap, answer: &mut HeaderMap) {
     let Some(origin) = allowed_origin(options, request) else {
         return;
     };
-    let credentials = !options.generation.refuses_credentials();
+    let credentials = allows_credentials(options);
     if credentials {
         answer.insert(
             header::ACCESS_CONTROL_ALLOW_CREDENTIALS,

@@ -221,6 +221,15 @@ impl ServerBuilder {
             });
         }
         let generation = self.service.options().generation();
+        let unreached = self.service.unreached_nodes();
+        if !unreached.is_empty() {
+            tracing::warn!(
+                n_nodes = unreached.len(),
+                example = unreached[0],
+                "nodes were named by another generation of KATO, and begin empty as KATO {generation}: that generation shows them \
+                 (`kato serve --kato`)"
+            );
+        }
         self.options.generation = generation;
         let routes: Vec<_> = routes::active(&self.options).collect();
         let document = move || openapi::document(&routes, generation).to_string().into();

@@ -115,6 +115,13 @@ impl Nodes {
         processor_id_in(self.generation, node_id, &self.service_name)
     }
 
+    /// Returns the ids of the nodes whose processor id is that of another generation.
+    pub(crate) fn unreached(&self) -> Vec<String> {
+        let nodes = self.all().into_iter();
+        let unreached = nodes.filter(|it| self.processor_id(it.node_id()) != it.processor_id());
+        unreached.map(|node| node.node_id().to_owned()).collect()
+    }
+
     /// Returns the node, which is known from now on, however many there are.
     pub(crate) fn enter(&self, node_id: &str, now: Micros) -> Arc<NodeEntry> {
         let ids = self.ids(node_id);

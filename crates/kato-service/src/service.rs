@@ -249,6 +249,14 @@ impl Service {
         }
     }
 
+    /// Returns the ids of nodes whose knowledge bases were named by another generation of KATO, or under
+    /// another name of the service. Their knowledge stays where it is, and nothing leads to it: under these
+    /// ids nodes begin empty, or are others that they meet.
+    #[must_use]
+    pub fn unreached_nodes(&self) -> Vec<String> {
+        self.shared.nodes.unreached()
+    }
+
     /// Returns what was found lost and is not mended: when the service was opened, or when it was
     /// met. Empty is how it should be.
     ///

@@ -9,6 +9,7 @@ use kato_engine::{Engine, EngineError, EngineOptions};
 use kato_head::{Expert, HeadOptions};
 use kato_hierarchy::{Hierarchy, TextHead};
 use kato_learner::{HierarchicalConceptLearner, LearningRules};
+use kato_model::KatoGeneration;
 use kato_prediction::disk::{IndexPolicy, StoreIndex};
 #[cfg(feature = "train")]
 use kato_runs::Knowledge;
@@ -75,7 +76,7 @@ pub enum Access {
     Write,
 }
 
-/// How a knowledge base is opened. Answers do not depend on it.
+/// How a knowledge base is opened. Answers do not depend on it, but for the generation.
 ///
 /// What is opened can be cloned and shared between threads: every handle sees the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -95,6 +96,8 @@ pub struct OpenOptions {
     /// without it. Where it cannot be written, as in a directory that is read-only, all is loaded, unless
     /// it is required.
     pub index: IndexPolicy,
+    /// The generation of KATO whose predictions are given. Default: the newest.
+    pub generation: KatoGeneration,
 }
 
 impl OpenOptions {
@@ -109,6 +112,23 @@ impl OpenOptions {
     #[must_use]
     pub fn for_writing(mut self) -> Self {
         self.access = Access::Write;
+        self
+    }
+
+    /// Sets the generation of KATO whose predictions are given.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+    /// # std::fs::write(&text, "It was the best of times, it was the worst of times.")?;
+    /// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+    /// let options = kato::OpenOptions::new().with_generation("3.10".parse()?);
+    /// assert_eq!(options.open(&kb)?.engine().options().generation.to_string(), "3.10");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn with_generation(mut self, generation: KatoGeneration) -> Self {
+        self.generation = generation;
         self
     }
 
@@ -363,6 +383,7 @@ impl OpenOptions {
         // One user asks, so one question may have all cores.
         options.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         options.max_load_bytes = self.max_memory;
+        options.generation = self.generation;
         options
     }
 }

@@ -13,6 +13,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use kato_hierarchy::head::{WriteOptions, WriteStrategy};
 use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
+use kato_prediction::config::DEFAULT_GENERATION;
 
 use crate::byte_size::ByteSize;
 use crate::exit::{bail_as, exit_code};
@@ -123,7 +124,7 @@ fn run(args: &Args) -> Result<()> {
     options.level = args.level;
     options.bridges = args.bridge;
     options.stop.clone_from(&args.stop);
-    let hierarchy = open(&args.kb, args.memory)?;
+    let hierarchy = open(&args.kb, args.memory, DEFAULT_GENERATION)?;
     let view = GenerationView::of(&hierarchy, &args.text, &options, args.explain)?;
     show(&view, args.json)
 }

@@ -12,6 +12,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ArgGroup;
+use kato_model::KatoGeneration;
+use kato_prediction::config::DEFAULT_GENERATION;
 
 use crate::batch::Batch;
 use crate::byte_size::ByteSize;
@@ -19,7 +21,7 @@ use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::open::open;
-use crate::prediction::{PredictionView, Question, configured};
+use crate::prediction::{PredictionView, Question, configured, generation};
 
 /// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what
 /// would come next.
@@ -28,9 +30,9 @@ use crate::prediction::{PredictionView, Question, configured};
 /// the state it is in then: on level 0 the tokens of the last chunk, above it the names gathered
 /// since the last full chunk. --stm asks for any state.
 ///
-/// With --json one object on standard output: node, patterns, state, milliseconds, and KATO's
-/// predictions and future_potentials. With --batch one for each question, in their order, with line, the
-/// number of its line; where there is no answer, line and error.
+/// With --json one object on standard output: node, patterns, generation, state, milliseconds, and
+/// KATO's predictions and future_potentials. With --batch one for each question, in their order, with
+/// line, the number of its line; where there is no answer, line and error.
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("question").required(true)))]
 pub(crate) struct Args {
@@ -56,6 +58,9 @@ pub(crate) struct Args {
     /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
+    /// Generation of KATO whose predictions these are: 3.10, 5.2 or 6.3.
+    #[arg(long, value_name = "VERSION", default_value_t = DEFAULT_GENERATION, value_parser = generation)]
+    kato: KatoGeneration,
     /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
     /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
     /// less of it stays in memory.
@@ -78,12 +83,12 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 fn run(args: &Args) -> Result<()> {
     // Opened first, as a wrong name should not wait for the knowledge base.
     let batch = args.batch.as_deref().map(Batch::open).transpose()?;
-    let mut hierarchy = open(&args.kb, args.memory)?;
+    let mut hierarchy = open(&args.kb, args.memory, args.kato)?;
     let node = hierarchy.engine().node(&args.node)?;
     if let Some(changes) = &args.config {
         let level = node.node_idx();
         let base = hierarchy.config(level).cloned().unwrap_or_default();
-        hierarchy = hierarchy.with_config(level, configured(&base, changes)?)?;
+        hierarchy = hierarchy.with_config(level, configured(&base, changes, args.kato)?)?;
     }
     // Programs get everything; people read a screen.
     let for_people = !args.json && batch.is_none();

@@ -12,9 +12,11 @@ use anyhow::Result;
 use kato_model::PatternName;
 use kato_store::{PatternStore, Tombstones};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::consent::agreed;
 use crate::exit::{bail_as, exit_code};
+use crate::indexing;
 use crate::inspect::{View, show};
 use crate::knowledge_base::{Access, KnowledgeBaseArgs};
 use crate::output::unless_reader_gone;
@@ -54,10 +56,11 @@ pub(crate) struct Args {
 ///
 /// First it shows what would go. Then it asks; where standard input is no terminal, it needs --yes.
 /// Patterns of the level above that refer to one keep its name as a symbol. Only a copy brings back what is
-/// gone. An index beside the knowledge base no longer covers it: `kato index` writes a new one.
+/// gone.
 ///
 /// With --json the result is one JSON object on standard output: kb, changed and unchanged, lists of node
-/// and name; unchanged are those that are not in the knowledge base.
+/// and name; unchanged are those that are not in the knowledge base; and index, where that of what is left
+/// was written, with patterns, bytes and seconds.
 ///
 /// It is done (exit code 0) also when nothing was to go or the answer was no.
 #[derive(Debug, clap::Args)]
@@ -84,6 +87,9 @@ struct Changes {
     kb: String,
     changed: Vec<Retirement>,
     unchanged: Vec<Retirement>,
+    /// The index of what is left, where one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<Value>,
     /// What became of those that changed.
     #[serde(skip)]
     verb: &'static str,
@@ -145,6 +151,7 @@ fn retire(args: &Args) -> Result<()> {
         kb: args.knowledge_base.to_string(),
         changed: Vec::new(),
         unchanged: Vec::new(),
+        index: None,
         verb,
         or_else,
     };
@@ -204,6 +211,7 @@ fn purge(args: &PurgeArgs) -> Result<()> {
         kb: args.knowledge_base.to_string(),
         changed: Vec::new(),
         unchanged: Vec::new(),
+        index: None,
         verb: "to be purged",
         or_else: "not in the knowledge base",
     };
@@ -235,8 +243,10 @@ fn purge(args: &PurgeArgs) -> Result<()> {
         store.bury(tombstones, &names, store.checkpoint())?;
         if !args.json {
             changes.verb = "purged";
-            return show(&changes, false);
+            unless_reader_gone(show(&changes, false))?;
         }
+        drop(store);
+        changes.index = args.knowledge_base.dir().and_then(indexing::after);
     }
     match args.json {
         true => show(&changes, true),

@@ -26,6 +26,7 @@ use crate::exit::failed;
 use crate::interrupt::{Told, on_interrupt};
 use crate::machine;
 use crate::memory_limit::memory_limit;
+use crate::prediction::generation;
 use crate::tokens::read_tokens;
 
 /// Bytes of memory that writing an index takes for sorting, at least and at most.
@@ -35,8 +36,8 @@ const MOST_SORT_MEMORY: usize = 256 << 20;
 /// Time for which requests are answered when the server stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Runs a server that speaks KATO's HTTP API (3.10 or another generation, and what the 2025-10
-/// generation has beyond it) over the engine.
+/// Runs a server that speaks KATO's HTTP API (of the newest generation or an older one, and what the
+/// 2025-10 generation has beyond it) over the engine.
 ///
 /// Any KATO client can be pointed at it. It says `listening on http://…` on standard output once it answers; logs go to
 /// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into
@@ -323,17 +324,6 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
             .fold(server, ServerBuilder::with_token);
     }
     Ok(server)
-}
-
-/// Reads a generation that can be served.
-fn generation(text: &str) -> Result<KatoGeneration, String> {
-    match text.parse() {
-        Ok(KatoGeneration::October2025) => {
-            Err("what that generation has is served beside all others: leave --kato out".to_owned())
-        }
-        Ok(generation) => Ok(generation),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 /// Returns the scheme of the server's address.

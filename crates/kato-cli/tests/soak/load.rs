@@ -226,7 +226,7 @@ impl<'a> Asker<'a> {
     /// Makes a session of the node with long patterns that resembles all of them a little.
     fn long_session(&mut self, figures: &mut Figures) -> String {
         let id = make_session(&mut self.client, LONG, figures);
-        let config = json!({"config": {"recall_threshold": 0.0, "max_predictions": 3}});
+        let config = json!({"config": {"recall_threshold": 1e-6, "max_predictions": 3}});
         let set = self
             .client
             .send(&format!("POST /sessions/{id}/config"), None, &config);

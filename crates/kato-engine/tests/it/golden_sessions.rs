@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use kato_engine::{Engine, EngineError, Observation, Sequence, Session, SessionConfig};
+use kato_engine::{
+    Engine, EngineError, EngineOptions, Observation, Sequence, Session, SessionConfig,
+};
 use kato_model::KatoGeneration;
 use serde_json::{Map, Value, json};
 
@@ -19,10 +21,11 @@ struct Replay {
 impl Replay {
     fn step(&mut self, row: &Value) {
         let node = row["node"].as_str().unwrap();
-        let engine = self
-            .engines
-            .entry(node.to_owned())
-            .or_insert_with(|| Engine::in_memory(&[node]));
+        let engine = self.engines.entry(node.to_owned()).or_insert_with(|| {
+            let mut options = EngineOptions::default();
+            options.generation = KatoGeneration::V3_10;
+            Engine::in_memory_with(&[node], options)
+        });
         let node = engine.node(node).unwrap();
         let expected = &row["expected"];
         let found = match row["op"].as_str().unwrap() {

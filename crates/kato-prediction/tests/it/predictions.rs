@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use kato_model::emotives::mean_emotives;
-use kato_model::{EmotiveMap, Event, PatternName};
+use kato_model::{EmotiveMap, Event, KatoGeneration, PatternName};
 use kato_prediction::{PatternIndex, Prediction, PredictionConfig};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -124,7 +124,10 @@ fn events(events: &Events) -> Vec<Event> {
 
 /// The settings of a row, which names only those that are not the default.
 fn config(settings: &Map<String, Value>) -> PredictionConfig {
-    let mut config = PredictionConfig::default();
+    let mut config = PredictionConfig {
+        generation: KatoGeneration::V3_10,
+        ..PredictionConfig::default()
+    };
     for (key, value) in settings {
         let value = value.clone();
         match key.as_str() {

@@ -1,6 +1,7 @@
 //! Pages of other origins, where they are allowed: as Starlette's middleware answers them, with
 //! credentials. Where they are not, see `access`.
 
+use kato_model::KatoGeneration;
 use kato_server::ServerBuilder;
 use kato_service::{Service, ServiceOptions};
 use serde_json::json;
@@ -9,10 +10,15 @@ use crate::support::{Answer, Request, Running};
 
 const ORIGIN: &str = "https://page.example";
 
+/// A service of the last generation that lets pages send credentials.
+fn service() -> Service {
+    let options = ServiceOptions::default().with_generation(KatoGeneration::V3_10);
+    Service::in_memory(options)
+}
+
 /// A server as open as KATO.
 async fn open() -> Running {
-    let service = Service::in_memory(ServiceOptions::default());
-    Running::of(service, |builder| builder.with_cors(true)).await
+    Running::of(service(), |builder| builder.with_cors(true)).await
 }
 
 fn preflight(method: &str) -> Request {

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use kato_model::KatoGeneration;
 use kato_service::{Service, ServiceOptions};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::time;
 
 use crate::support::{Connection, Request, Running};
+
+/// Messages of two clients of KATO 6.3.2 (`<` from the server, `>` to it), and the calls between them.
+const RECORDED_6: &str = include_str!("../data/websocket-6.jsonl");
 
 pub(crate) fn handshake(path: &str) -> Request {
     Request::new("GET", path)
@@ -30,6 +34,26 @@ async fn frame(connection: &mut Connection) -> Option<(u8, Vec<u8>)> {
     Some((head[0] & 0x0f, connection.take(length).await?))
 }
 
+/// Sends a masked frame, with a mask of zeros.
+async fn say(connection: &mut Connection, kind: u8, payload: &str) {
+    let head = [0x80 | kind, 0x80 | payload.len() as u8, 0, 0, 0, 0];
+    let frame = [&head[..], payload.as_bytes()].concat();
+    connection.stream.write_all(&frame).await.unwrap();
+}
+
+/// What two events have in common, whichever server sends them and when.
+fn form(event: &Value) -> Value {
+    let keys = |it: &Value| -> Vec<String> { it.as_object().unwrap().keys().cloned().collect() };
+    let has_offset = event["timestamp"].as_str().unwrap().ends_with("+00:00");
+    json!([
+        event["event_type"],
+        keys(event),
+        keys(&event["data"]),
+        has_offset,
+        event["data"]["reason"]
+    ])
+}
+
 async fn event(connection: &mut Connection) -> Value {
     let (kind, payload) = frame(connection).await.unwrap();
     assert_eq!(kind, 1);
@@ -46,12 +70,7 @@ async fn sessions_are_announced_before_their_makers_get_an_answer() {
     assert_eq!(snapshot["data"]["active_sessions"], 0);
     assert!(!snapshot["timestamp"].as_str().unwrap().contains('+'));
 
-    // "ping" as a masked text frame, with a mask of zeros.
-    stream
-        .stream
-        .write_all(b"\x81\x84\0\0\0\0ping")
-        .await
-        .unwrap();
+    say(&mut stream, 1, "ping").await;
     assert_eq!(frame(&mut stream).await.unwrap(), (1, b"pong".to_vec()));
 
     let id = server.session("node").await;
@@ -74,6 +93,70 @@ async fn sessions_are_announced_before_their_makers_get_an_answer() {
     assert_eq!((kind, &payload[..2]), (8, &1012_u16.to_be_bytes()[..]));
     drop(stream);
     assert!(stopped.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn recorded_messages_of_6_3_2_are_sent_and_no_others() {
+    let server = Running::memory_of(KatoGeneration::V6).await;
+    let mut streams = [server.connect().await, server.connect().await];
+    for stream in &mut streams {
+        assert_eq!(stream.send(&handshake("/ws/events")).await.status, 101);
+    }
+    let (mut session, mut is_silent_work_due) = (String::new(), false);
+    for row in RECORDED_6.lines() {
+        let row: Value = serde_json::from_str(row).unwrap();
+        let message = row["msg"].as_str().unwrap();
+        match row["dir"].as_str().unwrap() {
+            "http" if message.starts_with("DELETE") => {
+                let delete = Request::new("DELETE", &format!("/sessions/{session}"));
+                assert_eq!(server.send(delete).await.status, 200);
+            }
+            "http" => is_silent_work_due = message.starts_with("learn"),
+            "1 >" if message == "binary" => say(&mut streams[0], 2, message).await,
+            "1 >" => say(&mut streams[0], 1, message).await,
+            from => {
+                let is_first = from == "1 <";
+                let stream = &mut streams[usize::from(!is_first)];
+                if message == "pong" {
+                    assert_eq!(frame(stream).await.unwrap(), (1, b"pong".to_vec()));
+                    continue;
+                }
+                let recorded: Value = serde_json::from_str(message).unwrap();
+                let is_new = is_first && recorded["event_type"] == "session.created";
+                if is_new {
+                    session = server.session("node").await;
+                }
+                assert_eq!(form(&event(stream).await), form(&recorded), "{row}");
+                if is_new && std::mem::take(&mut is_silent_work_due) {
+                    learn_and_take_back(&server, &session).await;
+                }
+            }
+        }
+    }
+    // Nothing is left unread, and a binary message has no answer.
+    say(&mut streams[0], 1, "ping").await;
+    assert_eq!(frame(&mut streams[0]).await.unwrap(), (1, b"pong".to_vec()));
+}
+
+/// Does what no event tells: learns a pattern, retires and purges it, and clears the node.
+async fn learn_and_take_back(server: &Running, session: &str) {
+    let at = |path: &str| format!("/sessions/{session}/{path}");
+    for symbol in ["a", "b"] {
+        let observed = server
+            .post(&at("observe"), json!({"strings": [symbol]}))
+            .await;
+        assert_eq!(observed.status, 200);
+    }
+    let learned = server.post(&at("learn"), json!({})).await.json();
+    let ids = json!({"pattern_ids": [learned["pattern_name"]]});
+    for (path, body) in [
+        ("patterns/retire", &ids),
+        ("patterns/purge", &json!({})),
+        ("clear-all", &json!({})),
+    ] {
+        let done = server.post(&at(path), body.clone()).await;
+        assert_eq!(done.status, 200, "{path}: {}", done.text());
+    }
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ async fn requests_beyond_the_limit_are_told_to_come_back() {
         tokio::task::yield_now().await;
     };
     assert_eq!(refused.header("retry-after"), Some("1"));
-    assert!(refused.json()["detail"].is_string());
+    assert!(refused.json()["error"]["code"].is_string());
     first
         .stream
         .write_all(br#"{"strings":[""]}"#)

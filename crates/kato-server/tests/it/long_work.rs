@@ -110,9 +110,9 @@ async fn a_prediction_that_takes_too_long_is_ended_and_says_so() {
         let target = format!("/sessions/{slow}/{path}");
         let answer = time::timeout(SOON, server.get(&target)).await.unwrap();
         assert_eq!(answer.status, 504, "{path}");
-        let detail = answer.json()["detail"].clone();
+        let message = answer.json()["error"]["message"].clone();
         assert!(
-            detail
+            message
                 .as_str()
                 .unwrap()
                 .contains("longer than the server allows")

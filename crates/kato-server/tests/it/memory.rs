@@ -306,7 +306,7 @@ async fn what_patterns_become_as_texts_is_paid_for_before_they_are_made() {
             let body = json!({"strings": [symbol]});
             server.send(observe(&id).json(&body)).await;
         }
-        let config = json!({"config": {"recall_threshold": 0.0}});
+        let config = json!({"config": {"recall_threshold": 0.0001}});
         server.post(&format!("/sessions/{id}/config"), config).await;
         // As JSON it has a tenth of the memory that there is.
         let predictions = server.get(&format!("/sessions/{id}/predictions")).await;

@@ -100,7 +100,7 @@ async fn a_server_whose_storage_failed_refuses_writes_answers_reads_and_says_so(
             (503, Some("5"))
         );
         assert!(
-            refused.json()["detail"]
+            refused.json()["error"]["message"]
                 .as_str()
                 .unwrap()
                 .contains("storage has failed")
@@ -153,7 +153,10 @@ async fn a_knowledge_base_that_cannot_be_opened_is_an_error_that_names_the_node_
     ];
     for answer in answers {
         assert_eq!(answer.status, 500);
-        let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+        let detail = answer.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         assert!(
             detail.contains("\"broken\"") && detail.contains("damaged"),
             "{detail}"

@@ -61,7 +61,7 @@ fn genes_are_settings_of_sessions_that_have_no_own() {
 fn sessions_that_are_made_while_genes_are_set_have_them() {
     let service = Service::in_memory(ServiceOptions::default());
     // Settings that take a while to look through: genes are set in the middle of it.
-    let filters = object(json!({"filter_pipeline": vec!["zzz"; 1000]}));
+    let filters = object(json!({"filter_pipeline": vec!["bloom"; 1000]}));
     let make = || {
         let new = NewSession {
             config: Some(filters.clone()),

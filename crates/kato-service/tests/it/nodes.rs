@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use kato_model::KatoGeneration;
 use kato_service::{Service, ServiceError, ServiceOptions};
 use kato_store::EmbeddedStore;
 use serde_json::json;
@@ -36,14 +37,17 @@ fn an_unknown_node_answers_as_an_empty_one_and_leaves_nothing() {
 fn odd_node_ids_have_knowledge_bases() {
     let dir = tempfile::tempdir().unwrap();
     let ids = ["", "..", "a/b", "a\0b", "%00", "ü x", &"long".repeat(100)];
-    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    // From 5.x on some of them meet.
+    let options = || ServiceOptions::default().with_generation(KatoGeneration::V3_10);
+    let service = Service::open(dir.path(), options()).unwrap();
     for id in ids {
         let session = create(&service, id);
         teach(&service, &session, ["a", "b"]);
     }
     service.close().unwrap();
     drop(service);
-    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let service = Service::open(dir.path(), options()).unwrap();
+    assert!(service.unreached_nodes().is_empty());
     for id in ids {
         assert_eq!(service.symbols(id).unwrap().len(), 2, "{id:?}");
     }
@@ -51,6 +55,14 @@ fn odd_node_ids_have_knowledge_bases() {
         fs::read_dir(dir.path().join("nodes")).unwrap().count(),
         ids.len()
     );
+    drop(service);
+    // Another generation reaches those whose names it makes as well, and tells of the others.
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let mut unreached = service.unreached_nodes();
+    unreached.sort();
+    assert_eq!(unreached, ["%00", "a\0b", "ü x"]);
+    assert!(service.symbols("%00").unwrap().is_empty());
+    assert_eq!(service.symbols("a/b").unwrap().len(), 2);
 }
 
 #[test]

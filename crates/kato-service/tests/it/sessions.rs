@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kato_engine::Observation;
 use kato_engine::config::StmMode;
+use kato_model::KatoGeneration;
 use kato_service::answer::{ListedSession, NewSession, SessionPage};
 use kato_service::clock::SystemClock;
 use kato_service::{Service, ServiceError, ServiceOptions};
@@ -37,11 +38,18 @@ fn a_session_is_as_its_maker_said() {
     assert_eq!(made.metadata["who"], "me");
     assert_eq!(made.config.stm_mode, StmMode::Rolling);
     assert_eq!(service.session(&made.session_id).unwrap(), made);
-    let refused = NewSession {
+    let refused = || NewSession {
         config: Some(object(json!({"max_pattern_length": 3, "persistence": 0}))),
         ..NewSession::new("user-1")
     };
-    let made = service.create_session(refused).unwrap().wait().unwrap();
+    assert!(matches!(
+        service.create_session(refused()),
+        Err(ServiceError::Config(_))
+    ));
+    // Up to 5.x one wrong value makes all of them defaults.
+    let options = ServiceOptions::default().with_generation(KatoGeneration::V3_10);
+    let older = Service::in_memory(options);
+    let made = older.create_session(refused()).unwrap().wait().unwrap();
     assert_eq!(
         (made.config.max_pattern_length, made.ttl_seconds),
         (0, 3600)

@@ -12,6 +12,9 @@ use super::segment::{ForeignCursor, NodeCursor, Segment, SegmentWriter, WrittenS
 use super::vectors::MergedVectors;
 use crate::StoreError;
 
+/// Patterns that are read in order in the time in which one is looked up: a block of them.
+const PATTERNS_A_LOOK_UP: usize = 128;
+
 /// Returns whether a segment holds one of the names, which ascend in every node.
 pub(super) fn contains_any(
     segment: &Arc<Segment>,
@@ -21,6 +24,14 @@ pub(super) fn contains_any(
         let (Some(first), Some(last)) = (names.first(), names.last()) else {
             continue;
         };
+        if names.len() < segment.n_patterns(node_idx) / PATTERNS_A_LOOK_UP {
+            for name in names {
+                if segment.find(node_idx, name, |_| Ok(()))?.is_some() {
+                    return Ok(true);
+                }
+            }
+            continue;
+        }
         let mut sorted_names = SortedNames::new(names);
         // Nothing below the first name or above the last can match, so blocks outside are not read.
         let leading = first.leading_u64();

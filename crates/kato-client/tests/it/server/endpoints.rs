@@ -115,7 +115,7 @@ async fn asks_the_node(client: &KatoClient) {
 }
 
 async fn asks_the_server(client: &KatoClient) {
-    assert_eq!(client.root().await.unwrap().version, "3.10.1");
+    assert_eq!(client.root().await.unwrap().version, "6.3.2");
     client.health().await.unwrap();
     client.status().await.unwrap();
     client.metrics().await.unwrap();
@@ -145,7 +145,7 @@ async fn every_call_is_answered_with_and_without_extensions() {
         })
         .await;
         let client = server.builder(session()).build().unwrap();
-        assert_eq!(client.generation().await.unwrap(), KatoGeneration::V3_10);
+        assert_eq!(client.generation().await.unwrap(), KatoGeneration::V6);
         assert_eq!(client.extensions().await.unwrap().is_some(), extended);
         assert_eq!(client.base_url(), format!("http://{}/", server.addr));
         works_in_a_session(&client).await;
