@@ -6,6 +6,8 @@ use kato_learner::config::{ChunkSpan, Recording, TextMode};
 use kato_learner::segment::{Delimiter, Segmentation, TokenLimit};
 use kato_learner::{ChunkRule, HierarchicalConceptLearner, LearnerConfig, TailPolicy};
 
+use crate::exit::as_usage;
+
 /// What is recorded with patterns beside what they are.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RecordingArgs {
@@ -126,7 +128,8 @@ impl LearningArgs {
                 Tail::Promote => TailPolicy::Promote,
             })
             .with_recording(recording)
-            .build()?;
+            .build()
+            .map_err(|error| as_usage(&error.into()))?;
         Ok(learner)
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     kb: DirectoryArgs,
     /// Memory for sorting, such as 1GiB; 4 bytes for each pattern of the largest node come on top.
     /// The more, the faster.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
     memory: ByteSize,
     /// Print one JSON object to standard output.
     #[arg(long)]

@@ -72,7 +72,8 @@ pub(crate) struct Args {
         long,
         value_name = "SIZE,…",
         value_delimiter = ',',
-        default_value = "256MiB"
+        default_value = "256MiB",
+        value_parser = crate::byte_size::memory
     )]
     memory: Vec<ByteSize>,
     /// What counts, and how much: NAME=WEIGHT; can be given several times. Default: rate=1 and
