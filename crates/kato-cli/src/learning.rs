@@ -66,8 +66,8 @@ pub(crate) struct LearningArgs {
     /// or what --like says.
     #[arg(long, value_name = "N")]
     max_paragraph_tokens: Option<usize>,
-    /// What becomes of a pattern that is alone on its level when a document ends: one is too few
-    /// for a pattern above.
+    /// What happens to a pattern that is the only one left on its level at the end of a document. A
+    /// pattern of the level above needs at least two.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = Tail::Drop)]
     tail: Tail,
 }
