@@ -45,6 +45,25 @@ impl FromStr for ByteSize {
     }
 }
 
+/// Parses an amount of memory: as other sizes, but a small number needs its unit, as nobody means bytes.
+///
+/// # Errors
+///
+/// When the text is no size, or a number below a million without a unit.
+pub(crate) fn memory(text: &str) -> Result<ByteSize, String> {
+    let size: ByteSize = text
+        .parse()
+        .map_err(|error: ParseByteSizeError| error.to_string())?;
+    let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+    match has_unit || size.0 >= 1_000_000 {
+        true => Ok(size),
+        false => Err(format!(
+            "that is {} bytes: write the unit, as in {}MiB",
+            size.0, size.0
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +85,14 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(ByteSize(n_bytes)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_small_amount_of_memory_needs_its_unit() {
+        assert_eq!(memory("100B"), Ok(ByteSize(100)));
+        assert_eq!(memory("268435456"), Ok(ByteSize(268_435_456)));
+        let told = "that is 10 bytes: write the unit, as in 10MiB";
+        assert_eq!(memory("10"), Err(told.to_owned()));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::backend::{Backend, warn_of_recovery};
+use crate::exit::bail_as;
 
 /// The access that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +57,11 @@ impl DamageArgs {
     }
 }
 
+/// Returns the id of the server's node that a knowledge base is, if it is one.
+pub(crate) fn server_node(store: &EmbeddedStore) -> Option<&str> {
+    store.configuration().get("node_id")?.as_str()
+}
+
 /// The directory of a trained knowledge base.
 #[derive(Debug, Args)]
 pub(crate) struct DirectoryArgs {
@@ -74,6 +80,23 @@ impl DirectoryArgs {
     /// Those of [`DamageArgs::open`].
     pub(crate) fn open(&self, access: Access) -> Result<EmbeddedStore> {
         self.damage.open(&self.dir, access)
+    }
+
+    /// Opens it for questions, for which it has to be of a training.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is the node of a server.
+    pub(crate) fn open_trained(&self) -> Result<EmbeddedStore> {
+        let store = self.open(Access::Read)?;
+        if let Some(node) = server_node(&store) {
+            bail_as!(
+                Conflict,
+                "{} is node {node} of a server, which has symbols and no tokenizer: ask it in a session of `kato serve`, or see its patterns with `kato inspect`",
+                self.dir.display()
+            );
+        }
+        Ok(store)
     }
 }
 

@@ -6,6 +6,8 @@ use kato_learner::config::{ChunkSpan, Recording, TextMode};
 use kato_learner::segment::{Delimiter, Segmentation, TokenLimit};
 use kato_learner::{ChunkRule, HierarchicalConceptLearner, LearnerConfig, TailPolicy};
 
+use crate::exit::as_usage;
+
 /// What is recorded with patterns beside what they are.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RecordingArgs {
@@ -64,8 +66,8 @@ pub(crate) struct LearningArgs {
     /// or what --like says.
     #[arg(long, value_name = "N")]
     max_paragraph_tokens: Option<usize>,
-    /// What becomes of a pattern that is alone on its level when a document ends: one is too few
-    /// for a pattern above.
+    /// What happens to a pattern that is the only one left on its level at the end of a document. A
+    /// pattern of the level above needs at least two.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = Tail::Drop)]
     tail: Tail,
 }
@@ -126,7 +128,8 @@ impl LearningArgs {
                 Tail::Promote => TailPolicy::Promote,
             })
             .with_recording(recording)
-            .build()?;
+            .build()
+            .map_err(|error| as_usage(&error.into()))?;
         Ok(learner)
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
     }
     let number = text.parse().ok();
     let number = number.filter(|number: &NonZeroUsize| number.get() <= MAX_WORKERS);
-    number.ok_or_else(|| format!("use a number from 1 to {MAX_WORKERS}, or auto"))
+    number.ok_or_else(|| format!("use auto, or a number from 1 to {MAX_WORKERS}"))
 }
 
 /// Parses a number of threads, of which there may be none.

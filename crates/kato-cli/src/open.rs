@@ -17,7 +17,7 @@ use kato_store::EmbeddedStore;
 use crate::advice::told;
 use crate::byte_size::ByteSize;
 use crate::indexing;
-use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::knowledge_base::DirectoryArgs;
 
 /// Time that opening may take before standard error says that it goes on.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub(crate) fn open(
         .with_generation(generation);
     // More than a process can address is as much as it can.
     options.max_memory = memory.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
-    let store = kb.open(Access::Read)?;
+    let store = kb.open_trained()?;
     warn_of_index(&store);
     index_first(&store, options.max_memory);
     let kb_name = kb.dir.display();
@@ -75,7 +75,7 @@ pub(crate) fn index_first(store: &EmbeddedStore, max_memory: Option<usize>) {
 ///
 /// As [`open`].
 pub(crate) fn open_head(kb: &DirectoryArgs, options: HeadOptions) -> Result<TextHead> {
-    let store = kb.open(Access::Read)?;
+    let store = kb.open_trained()?;
     let line = format!(
         "counting the patterns of {}; where the counts can be kept beside it, it opens at once the next time",
         kb.dir.display()

@@ -15,6 +15,8 @@ use crate::commands::{
 };
 use crate::exit::{EXIT_CODES, failed};
 use crate::logging::LogArgs;
+#[cfg(feature = "cluster")]
+use crate::source;
 use crate::{interrupt, names, settings};
 
 /// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs,
@@ -133,7 +135,13 @@ impl Program {
 /// Returns the definition of the whole command line.
 pub(crate) fn command() -> clap::Command {
     // With what a command says there itself.
-    Program::command().mut_subcommands(|command| {
+    let program = Program::command();
+    #[cfg(feature = "cluster")]
+    let program = program.mut_subcommand("cluster", |cluster| {
+        let cluster = cluster.mut_subcommand("learn", source::hide_how_to_read);
+        cluster.mut_subcommand("extend", source::hide_how_to_read)
+    });
+    program.mut_subcommands(|command| {
         let own = command.get_after_long_help().map(ToString::to_string);
         let text = own.map_or_else(String::new, |own| format!("{own}\n\n"));
         command.after_long_help(text + EXIT_CODES)

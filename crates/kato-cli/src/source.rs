@@ -112,6 +112,20 @@ pub(crate) struct SourceArgs {
     cache_size: ByteSize,
 }
 
+/// Hides the options that say which records there are and what they hold, in the help of a command whose plan says it.
+#[cfg(feature = "cluster")]
+pub(crate) fn hide_how_to_read(command: Command) -> Command {
+    const TAKEN: [&str; 4] = ["loader_workers", "registry", "cache", "cache_size"];
+    let all = SourceArgs::augment_args(Command::new("source"));
+    let arguments = all
+        .get_arguments()
+        .map(|argument| argument.get_id().as_str());
+    let refused = arguments.filter(|id| !TAKEN.contains(id));
+    refused.fold(command, |command, id| {
+        command.mut_arg(id, |argument| argument.hide(true))
+    })
+}
+
 /// Sources that were recognised, with what is needed to read them.
 #[derive(Debug)]
 pub(crate) struct Sources {
@@ -465,6 +479,24 @@ mod tests {
         sources: Vec<PathBuf>,
         #[command(flatten)]
         args: SourceArgs,
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn help_of_a_command_that_follows_a_plan_has_only_what_it_takes() {
+        let program = crate::program::command();
+        let cluster = program.find_subcommand("cluster").unwrap();
+        for (name, reads) in [("plan", true), ("learn", false), ("extend", false)] {
+            let command = cluster.find_subcommand(name).unwrap();
+            let shown = command
+                .get_arguments()
+                .filter(|argument| !argument.is_hide_set());
+            let shown: Vec<&str> = shown.filter_map(clap::Arg::get_long).collect();
+            assert!(shown.contains(&"cache") && shown.contains(&"loader-workers"));
+            for flag in ["field", "format", "shuffle", "shard", "max-rows"] {
+                assert_eq!(shown.contains(&flag), reads, "{name} --{flag}");
+            }
+        }
     }
 
     #[cfg(feature = "remote")]

@@ -18,9 +18,7 @@ use kato_scheduler::{BackendError, BackendErrorKind, TrainError};
 #[non_exhaustive]
 pub enum RemoteError {
     /// The server does not answer at all.
-    #[error(
-        "failed to reach {place}: check the address and that the server runs, then start again or resume"
-    )]
+    #[error("failed to reach {place}; start again, or resume, once it answers")]
     Unreachable {
         /// The server, without credentials.
         place: String,

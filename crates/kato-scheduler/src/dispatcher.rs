@@ -95,6 +95,8 @@ pub(crate) struct Dispatcher<'a, 'scope, 'env, B: Backend> {
     large: LargeBatches,
     epochs: BTreeMap<u64, EpochInProgress<B::Part>>,
     bad_records: Vec<BadRecord>,
+    /// Records that could not be read in earlier sessions.
+    bad_before: u64,
     is_ended: bool,
     /// When work that was handed out is given up; set by a stop.
     give_up_at: Option<Instant>,
@@ -135,6 +137,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         // learns.
         let affordable = options.memory_budget / (4 * n_workers);
         Self {
+            bad_before: loader.counts().bad,
             loader,
             options,
             session,
@@ -413,10 +416,11 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.session.shared.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends the run when more documents have failed than the policy allows.
+    /// Ends the run when more documents and records have failed than the policy allows.
     fn check_failures(&self) -> Result<(), TrainError> {
         // The count runs ahead of commits: it bounds the session and is not part of the result.
-        let failures = self.session.shared.failed.load(Ordering::Relaxed);
+        let failed = self.session.shared.failed.load(Ordering::Relaxed);
+        let failures = failed + (self.loader.counts().bad - self.bad_before);
         match self.options.failures.most_failures {
             Some(most) if failures > most => Err(TrainError::TooManyFailures { failures, most }),
             _ => Ok(()),
@@ -437,6 +441,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.session.reading.turn();
         drop(busy);
         self.bad_records.append(&mut self.loader.take_bad_records());
+        self.check_failures()?;
         match loaded {
             Ok(Some(documents)) => {
                 // In front of handing out: a backend may have to remember what travels together

@@ -103,7 +103,7 @@ enum Command {
         workers: Workers,
         /// Memory for what is learned and not yet written; what does not fit is written in parts, which
         /// are merged in the end.
-        #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+        #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = crate::byte_size::memory)]
         memory: ByteSize,
         #[command(flatten)]
         source: Box<SourceArgs>,

@@ -86,7 +86,7 @@ pub(crate) struct Args {
     workers: Option<NonZeroUsize>,
     /// For embedded: the run's memory for what is not yet written. Default as that of `kato
     /// train`.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
     memory: ByteSize,
     /// For embedded: the size after its parts are merged into one, the least that it can be.
     #[arg(long)]

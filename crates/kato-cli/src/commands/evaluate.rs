@@ -52,9 +52,9 @@ pub(crate) struct Args {
     /// Ask no more than this many levels, from the lowest on.
     #[arg(long, value_name = "N")]
     max_levels: Option<NonZeroUsize>,
-    /// Ask each level about this many times what comes next, and about chunks by the same share;
-    /// what is more is sampled evenly. A question takes a millisecond or two of a core at a million
-    /// patterns.
+    /// Ask each level about this many tokens what comes next, and about the same share of its chunks.
+    /// Which ones is spread evenly over the documents. A question takes a millisecond or two of a core
+    /// at a million patterns.
     #[arg(long, value_name = "N", default_value_t = 50_000)]
     max_questions: u64,
     /// Predictions of an answer.

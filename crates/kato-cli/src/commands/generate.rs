@@ -77,7 +77,7 @@ pub(crate) struct Args {
     /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
     /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
     /// less of it stays in memory. Not with --head, which counts all patterns.
-    #[arg(long, value_name = "SIZE", conflicts_with = "head")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "head", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Tell of every span which patterns and documents it is from.
     #[arg(long)]

@@ -15,11 +15,12 @@ use kato_hardware::prediction::{Backend, Workload};
 use kato_hardware::step::StepEvent;
 use kato_hardware::{Cancellation, HardwareAnalyzer};
 
-use crate::exit::exit_code;
+use crate::exit::{bail_as, exit_code};
 use crate::hardware::{Analysis, show_step};
 use crate::inspect::show;
 use crate::interrupt::{is_interrupted, on_interrupt};
 use crate::meter::Meter;
+use crate::writable::check_directory;
 
 /// Finds out what this machine can do, and predicts the speed of a training and what bounds it.
 ///
@@ -98,6 +99,14 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 
 /// Measures the machine and shows its profile.
 fn run(args: &Args) -> Result<()> {
+    if !args.directory.is_dir() {
+        bail_as!(
+            Usage,
+            "--directory {}: there is no such directory to measure in",
+            args.directory.display()
+        );
+    }
+    check_directory("--directory", &args.directory)?;
     let cancellation = Cancellation::new();
     let cancelling = cancellation.clone();
     on_interrupt("stopping", "interrupted", move || cancelling.cancel());

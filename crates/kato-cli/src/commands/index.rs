@@ -28,7 +28,7 @@ use crate::knowledge_base::{Access, DirectoryArgs};
 /// `kato train` and the other commands that write a knowledge base leave one where there is much to ask,
 /// and `kato predict`, `kato generate` and `kato evaluate` write one that is missing: this writes it where
 /// there is little as well, and where it is damaged. They read only what they are asked for; their answers
-/// are the same without it. One that is there and whole is kept. All cores sort.
+/// are the same without it. An index that is whole is kept. All cores sort.
 ///
 /// The counts of the head are written as well, with which `kato next`, `kato score` and `kato generate
 /// --head` open at once.
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     kb: DirectoryArgs,
     /// Memory for sorting, such as 1GiB; 4 bytes for each pattern of the largest node come on top.
     /// The more, the faster.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
     memory: ByteSize,
     /// Print one JSON object to standard output.
     #[arg(long)]

@@ -31,7 +31,8 @@ use crate::program;
 /// its nodes, and their most frequent patterns as text. Reading works also while a training process
 /// writes, and shows its last commit; --import needs the knowledge base for itself.
 ///
-/// With --json every view is one JSON object on standard output. Overview: kb, complete, commits,
+/// With --json every view is one JSON object on standard output. Overview: kb, complete, server_node (of a
+/// server's directory), commits,
 /// disk_bytes, bytes_per_pattern, corpus, tokenizer, tokenizer_problem, changed_settings, and
 /// nodes, each with node, chunk_size, totals, statistics and top. Histogram: nodes, each with node
 /// and statistics, which holds the histogram. Pattern: document, name, node, frequency, text,

@@ -121,7 +121,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// The run's memory for what is learned and not yet written.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
     memory: ByteSize,
     /// Where the run's knowledge goes: embedded:DIR (default embedded:kato-kb), or mongodb:URI for
     /// KATO's database layout in a MongoDB (mongodb alone takes the URI from KATO_MONGODB_URI).

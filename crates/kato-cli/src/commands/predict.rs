@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
     /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
     /// less of it stays in memory.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Show this many predictions and futures. Default: 10, and all with --json or --batch.
     #[arg(long, value_name = "N")]

@@ -87,8 +87,8 @@ pub(crate) struct Args {
     /// Seconds that any session lives at most without a write, whatever its maker asks for.
     #[arg(long, value_name = "SECONDS", default_value_t = 30 * 24 * 60 * 60)]
     max_session_ttl: u64,
-    /// Sessions at most. When there are as many, a new one takes the place of the least recently
-    /// used one, if nobody used that for as long as --session-ttl.
+    /// Sessions at most. One more ends the session that was not used for longest, if that is longer
+    /// than --session-ttl; otherwise it is refused.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     max_sessions: usize,
     /// Nodes at most; beyond it no new one is made, and those that there are go on.
@@ -134,15 +134,16 @@ pub(crate) struct Args {
     /// Memory for the names and genes of all nodes; beyond it no node is made and no genes grow.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_node_memory: ByteSize,
-    /// Memory for what the nodes in memory have learned: beyond it those leave that were not used
-    /// for longest, and come back when they are used; one that takes three quarters learns no more.
+    /// Memory for what the nodes in memory have learned. Where there is more, the nodes that were not
+    /// used for longest leave memory, and are read again when they are used. A node that takes three
+    /// quarters of it learns no more.
     /// What lies in an index on the disk is not counted; a node that would take more is asked over its
     /// index, which is written first, and who asks waits for it.
     /// Default: half of the memory that this machine has, or its container.
     #[arg(long, visible_alias = "memory", value_name = "SIZE")]
     max_knowledge_memory: Option<ByteSize>,
-    /// New patterns of a node at which its index on the disk is written, with which a restarted server
-    /// answers at once; and not before there are a quarter as many as in the one before.
+    /// Write the index of a node on the disk when it has this many new patterns, and at least a quarter
+    /// as many as its last index holds. With it a server that starts again answers at once.
     #[arg(
         long,
         value_name = "N",
@@ -160,8 +161,8 @@ pub(crate) struct Args {
     /// Requests in flight at most; others are told to come back later.
     #[arg(long, value_name = "N", default_value_t = 4096)]
     max_requests: usize,
-    /// Answer those that ask for the server by this name, too, and not by an address or as
-    /// localhost alone; matters only without a token. Several times for several names.
+    /// Answer requests whose Host is this name, too. Without a token only those are answered otherwise
+    /// whose Host is an address or localhost. Can be given several times.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
     /// Let web pages of this origin (such as http://localhost:3000) use the server. Several times for several origins.
@@ -172,8 +173,8 @@ pub(crate) struct Args {
     /// nodes.
     #[arg(long, conflicts_with_all = ["allow_origin", "allow_host"])]
     allow_all_origins: bool,
-    /// Threads for the short requests of one node; half as many are for what takes long, and twice
-    /// as many for all nodes together. Default: twice the cores.
+    /// Threads for the short requests of one node. Long requests of a node have half as many threads;
+    /// all nodes together have twice as many. Default: twice the cores.
     #[arg(long, value_name = "N|auto", value_parser = machine::parse_threads)]
     workers: Option<NonZeroUsize>,
     /// Seconds that a thread works for one prediction; then it is ended and answered with status

@@ -107,14 +107,14 @@ pub(crate) struct Args {
     seed: u64,
     #[command(flatten)]
     errors: ErrorArgs,
-    /// Memory for what is learned and not yet written; the process takes about twice this,
-    /// 100 MB, up to 70 MB a worker, and what its largest document needs. Default: 256MiB, or a fifth
-    /// of the memory that the control group allows, where that is less.
-    #[arg(long, value_name = "SIZE")]
+    /// Memory for what is learned and not yet written. The process takes the sum of about twice this,
+    /// 100 MB, up to 70 MB for each worker, and what its largest document needs. Default: 256MiB, or a
+    /// fifth of the memory that the control group allows, where that is less.
+    #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory: Option<ByteSize>,
     /// Memory of the process above which the run slows down instead of growing. Default: three
     /// fifths of the memory that the control group allows, if it has a limit.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::byte_size::memory)]
     memory_ceiling: Option<ByteSize>,
     /// Seconds between commits at most: a crash costs no more work than this.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]

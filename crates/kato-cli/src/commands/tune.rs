@@ -35,9 +35,9 @@ use crate::{program, repository};
 /// --levels, every --try, and every depth of --depths with every chunk size of --chunks, each with
 /// every number of --workers and every --memory.
 ///
-/// Successive halving: in --rounds rounds, each with four times the text of the one before, the
-/// best quarter goes on, and with it all that cannot be told from its last by twice the standard
-/// error, but never more than a third. Trials of a round are made in a random order, once each, then
+/// Successive halving: there are --rounds rounds, each with four times the text of the one before. After
+/// each the best quarter stays, and all whose score is within two standard errors of the last of that
+/// quarter, but never more than a third. Trials of a round are made in a random order, once each, then
 /// all again. --rounds 1 tries everything with all.
 ///
 /// The score is the weighted geometric mean of what --weight names: rate (samples a second), bits
@@ -72,7 +72,8 @@ pub(crate) struct Args {
         long,
         value_name = "SIZE,…",
         value_delimiter = ',',
-        default_value = "256MiB"
+        default_value = "256MiB",
+        value_parser = crate::byte_size::memory
     )]
     memory: Vec<ByteSize>,
     /// What counts, and how much: NAME=WEIGHT; can be given several times. Default: rate=1 and

@@ -14,7 +14,7 @@ use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::exit::bail_as;
-use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::knowledge_base::DirectoryArgs;
 use crate::open::index_first;
 use crate::remote::{self, Fetcher, Location};
 
@@ -34,7 +34,7 @@ impl TrainedRun {
     ///
     /// When it cannot be read, nothing was trained into it, or its tokenizer has changed.
     pub(crate) fn open(kb: &DirectoryArgs) -> Result<Self> {
-        let store = Arc::new(kb.open(Access::Read)?);
+        let store = Arc::new(kb.open_trained()?);
         let run = RunConfiguration::from_json(store.configuration())
             .context("the knowledge base does not say how it was trained")?;
         let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::decode::{Decoder, short};
 use super::layout::{dim, heading, one_line, quoted, table};
 use super::{View, settings};
+use crate::knowledge_base::server_node;
 
 /// The contents of a knowledge base in a page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,6 +27,9 @@ pub(crate) struct Overview {
     /// Whether it was salvaged and lacks a part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) salvaged: bool,
+    /// Id of the server's node that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server_node: Option<String>,
     /// Commits so far.
     pub(crate) commits: u64,
     /// Bytes of all nodes on the disk.
@@ -133,6 +137,7 @@ impl Overview {
             kb: store.dir().display().to_string(),
             complete: checkpoint.as_ref().map(|checkpoint| checkpoint.complete),
             salvaged: is_salvaged(&store.checkpoint()),
+            server_node: server_node(store).map(str::to_owned),
             commits: store.n_commits(),
             disk_bytes,
             bytes_per_pattern: (patterns > 0).then(|| disk_bytes as f64 / patterns as f64),
@@ -148,8 +153,14 @@ impl Overview {
 
     /// Returns the lines about the run, each with its label.
     fn summary(&self) -> Vec<(&str, String)> {
+        let of_a_server = self.server_node.as_ref().map(|node| {
+            format!(
+                "node {node} of a server: ask it in a session of `kato serve`, which learns into it"
+            )
+        });
         let state = match self.complete {
             _ if self.salvaged => "salvaged: a part of what was learned is missing",
+            None if let Some(told) = &of_a_server => told,
             None => "nothing was trained into it yet",
             Some(true) => "complete",
             Some(false) => {

@@ -70,8 +70,8 @@ pub(crate) struct DestinationArgs {
     /// sent to a stock server than it learns in an eighth of this.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     timeout: Duration,
-    /// For kato: seconds for which a stock server must have been quiet before it is taken to be
-    /// done with requests that had no answer. Longer by itself where the server is slow.
+    /// For kato: after a request without an answer, wait until a stock server has changed nothing for
+    /// this many seconds. The run waits longer by itself where the server is slow.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     settle: Duration,
     /// For kato: teach nodes that know patterns of which this run knows nothing. On a stock server

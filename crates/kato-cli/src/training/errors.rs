@@ -18,7 +18,7 @@ pub(crate) struct ErrorArgs {
     /// there too.
     #[arg(long)]
     pub(crate) skip_errors: bool,
-    /// End the run when more than this many documents have failed in this session.
+    /// End the run when more than this many documents and records have failed in this session.
     #[arg(long, value_name = "N", requires = "skip_errors")]
     max_errors: Option<u64>,
     /// End with exit code 3 when documents failed, although the run is done.

@@ -36,6 +36,13 @@ fn a_quick_analysis_takes_less_than_ten_seconds_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_directory_that_is_not_there_is_refused_by_its_option() {
+    let place = Place::new(1);
+    let told = place.refusal("hardware", &["--directory", "nowhere", "--quiet"], 2);
+    assert!(told.starts_with("error: --directory nowhere: "), "{told}");
+}
+
+#[test]
 fn services_that_are_down_are_unknown_and_the_rest_is_measured() {
     let place = Place::new(1);
     let nobody = [

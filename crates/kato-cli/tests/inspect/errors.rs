@@ -53,6 +53,42 @@ fn what_is_not_there_is_an_error_that_says_what_is() {
 }
 
 #[test]
+fn a_node_of_a_server_says_what_it_is_and_how_it_is_asked() {
+    let place = Workplace::new();
+    let configuration = serde_json::json!({"node_id": "words"});
+    EmbeddedStore::create(&place.path("words_kato"), &["words"], configuration).unwrap();
+    let shown = place.inspect(&["--kb", "words_kato"]);
+    assert!(
+        shown.contains("node words of a server: ask it in a session of `kato serve`"),
+        "{shown}"
+    );
+    for command in ["predict", "next", "generate"] {
+        let arguments = ["--kb", "words_kato", "--text", "a"];
+        let output = place.command(command, &arguments).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(6), "{told}");
+        assert!(
+            told.starts_with("error: words_kato is node words of a server"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_setting_that_is_not_there_is_refused_with_those_that_are() {
+    let place = Workplace::trained();
+    let config = r#"{"recall": 0.5}"#;
+    let arguments = ["--kb", "kb", "--text", "a", "--config", config];
+    let output = place.command("predict", &arguments).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(
+        told.contains("no setting \"recall\"") && told.contains("recall_threshold"),
+        "{told}"
+    );
+}
+
+#[test]
 fn wrong_usage_is_told_apart_from_failure() {
     let place = Workplace::new();
     for arguments in [

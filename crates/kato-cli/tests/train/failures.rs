@@ -68,6 +68,22 @@ fn failures_are_listed_and_told_by_the_exit_code() {
 }
 
 #[test]
+fn a_record_that_cannot_be_read_is_a_failure_as_well() {
+    let place = Place::new();
+    let good = std::fs::read_to_string(place.path("corpus.jsonl")).unwrap();
+    std::fs::write(place.path("torn.jsonl"), format!("{{\n{{\n{good}")).unwrap();
+    let ends = |most| {
+        let arguments = ["--kb", most, "--skip-errors", "--max-errors", most];
+        let output = place.train("torn.jsonl", &arguments).output().unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    let (code, told) = ends("1");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("2 documents failed and 1 may"), "{told}");
+    assert_eq!(ends("2").0, Some(0));
+}
+
+#[test]
 fn too_many_failures_end_the_run_and_lose_nothing() {
     let place = Place::new().with_bad_records();
     let whole = ["--kb", "whole", "--skip-errors"];
@@ -83,7 +99,7 @@ fn too_many_failures_end_the_run_and_lose_nothing() {
     );
     assert_eq!(place.run("kato-kb")["manifest"]["state"], "interrupted");
 
-    let arguments = ["--skip-errors", "--max-errors", "3", "--resume"];
+    let arguments = ["--skip-errors", "--max-errors", "5", "--resume"];
     let output = place.train("bad.jsonl", &arguments).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(counters(&output), counters(&whole));

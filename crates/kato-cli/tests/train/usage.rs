@@ -105,6 +105,11 @@ fn values_that_are_none_are_refused() {
             "invalid value '0' for '--attempts <N>'",
         ),
         (&["--max-errors", "3"], "--skip-errors"),
+        (
+            &["--memory", "10"],
+            "that is 10 bytes: write the unit, as in 10MiB",
+        ),
+        (&["--levels", "0"], "a pattern needs at least 2 symbols"),
         (&["--fail-on-errors"], "--skip-errors"),
         (
             &["--stall-timeout", "soon"],

@@ -91,10 +91,39 @@ impl OperationError {
         // Text alone, because the driver's error as a source would show its own message, address
         // included.
         let text = match self {
-            Self::Driver(error) => error.to_string(),
+            Self::Driver(error) => without_servers(error.kind.to_string()),
             Self::Write { code, message } => format!("write error {code}: {message}"),
             Self::Store(error) => error.to_string(),
         };
         secrets.redacted(&text)
+    }
+}
+
+/// Returns what the driver says went wrong without all that it knows of the servers, which is for its makers.
+fn without_servers(text: String) -> String {
+    let Some((said, servers)) = text.split_once(" Topology: ") else {
+        return text;
+    };
+    // The first cause that one of them gives.
+    let cause = servers.split_once("Error: Kind: ").map(|(_, cause)| cause);
+    let cause = cause.and_then(|cause| cause.split_once(", labels: "));
+    match cause {
+        Some((cause, _)) => format!("{said} {cause}"),
+        None => said.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_cannot_be_reached_are_told_with_their_first_cause() {
+        let servers = "{ Type: Unknown, Servers: [ { Address: a:1, Type: Unknown, Error: Kind: I/O error: Connection refused (os error 111), labels: {\"RetryableError\"}, source: None } ] }";
+        assert_eq!(
+            without_servers(format!("No available servers. Topology: {servers}")),
+            "No available servers. I/O error: Connection refused (os error 111)"
+        );
+        assert_eq!(without_servers("not primary".to_owned()), "not primary");
     }
 }

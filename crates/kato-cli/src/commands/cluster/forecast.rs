@@ -32,10 +32,10 @@ pub(crate) struct ForecastArgs {
         default_value = "10,100,1000"
     )]
     workers: Vec<u64>,
-    /// Tasks. Default: with which the run is done first, of at most five billion tokens each.
+    /// Tasks. Default: the number with which the run ends first, of at most five billion tokens each.
     #[arg(long, value_name = "N")]
     tasks: Option<u64>,
-    /// Ranges of names. Default: with which the run is done first, of at most 2³¹ symbols each.
+    /// Ranges of names. Default: the number with which the run ends first, of at most 2³¹ symbols each.
     #[arg(long, value_name = "N")]
     ranges: Option<u64>,
     /// Number of levels.

@@ -146,7 +146,7 @@ pub(super) fn check_reading(source: &SourceArgs) -> Result<()> {
     if source.skips_bad() || source.says_how_to_read() {
         bail_as!(
             Usage,
-            "the plan says what is read and how: a task is all of its records, and one that cannot be read ends it"
+            "leave out options that say what is read and how: the plan says it; a task is all of its records, and one that cannot be read ends it"
         );
     }
     Ok(())
