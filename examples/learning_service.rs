@@ -4,24 +4,25 @@
 //! `curl -d 'the cat sleeps on the mat' localhost:8080/learn`, `curl -d 'the cat' localhost:8080/ask`
 
 use std::io::{self, Write};
-use std::time::Duration;
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::routing::{get, post};
+use axum::{Router, extract::State, http::StatusCode, routing};
 use kato::prelude::*;
 use kato::{ErrorKind, HierarchyError};
+use tokio::sync::Semaphore;
 
 type Done<T> = Result<T, HierarchyError>;
 type Answer<T> = Result<T, (StatusCode, String)>;
 
+/// Work that goes on at a time: more would take the processor from the heart, and wait for each other.
+static PLACES: Semaphore = Semaphore::const_new(2);
+
 /// Does what computes, or waits for a disk, on a thread that may block: the heart goes on beating.
-async fn beside<T: Send + 'static, F: FnOnce() -> Done<T> + Send + 'static>(do_it: F) -> Answer<T> {
+async fn beside<T: Send + 'static, F: FnOnce() -> Done<T> + Send + 'static>(work: F) -> Answer<T> {
+    let _place = PLACES.acquire().await;
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
     let failed = |text: String| (StatusCode::INTERNAL_SERVER_ERROR, text);
-    let done = tokio::task::spawn_blocking(do_it).await;
-    done.map_err(|panic| failed(panic.to_string()))?
-        .map_err(|error| failed(Error::from(error).to_string()))
+    done.map_err(|error| failed(Error::from(error).to_string()))
 }
 
 async fn learn(State(kb): State<Hierarchy>, text: String) -> Answer<String> {
@@ -40,40 +41,39 @@ async fn heart(State(kb): State<Hierarchy>) -> String {
     format!("{} patterns\n", kb.nodes()[0].totals().patterns)
 }
 
+async fn commit_every_second(kb: Hierarchy) {
+    loop {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        let kb = kb.clone();
+        if let Err((_, error)) = beside(move || kb.commit()).await {
+            drop(writeln!(io::stderr(), "not committed yet: {error}"));
+        }
+    }
+}
+
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let dir = arguments.get(1).map_or("kato-kb", String::as_str);
-    let addr = arguments.get(2).map_or("127.0.0.1:8080", String::as_str);
-    let kb = match OpenOptions::new().for_writing().open(dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let rules = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2());
-            OpenOptions::new().create(dir, &rules.build()?)?
-        }
+    let argument = |n, usual: &str| std::env::args().nth(n).unwrap_or_else(|| usual.to_owned());
+    let (dir, addr) = (argument(1, "kato-kb"), argument(2, "127.0.0.1:8080"));
+    let rules = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2()).build()?;
+    let create = || OpenOptions::new().create(&dir, &rules);
+    let kb = match OpenOptions::new().for_writing().open(&dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => create()?,
         opened => opened?,
     };
     let routes = Router::new()
-        .route("/learn", post(learn))
-        .route("/ask", post(ask));
-    let routes = routes.route("/heart", get(heart)).with_state(kb.clone());
+        .route("/learn", routing::post(learn))
+        .route("/ask", routing::post(ask))
+        .route("/heart", routing::get(heart));
     let listener = tokio::net::TcpListener::bind(addr).await?;
     let addr = listener.local_addr()?;
     writeln!(io::stdout(), "listening on http://{addr}")?;
-    let committed = kb.clone();
-    let commits = tokio::spawn(async move {
-        loop {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            let kb = committed.clone();
-            if let Err((_, error)) = beside(move || kb.commit()).await {
-                let told = writeln!(io::stderr(), "not committed yet: {error}");
-                drop(told);
-            }
-        }
-    });
     let stop = async { drop(tokio::signal::ctrl_c().await) };
-    let service = axum::serve(listener, routes);
-    service.with_graceful_shutdown(stop).await?;
-    commits.abort();
+    let service = axum::serve(listener, routes.with_state(kb.clone()));
+    tokio::select! {
+        served = service.with_graceful_shutdown(stop).into_future() => served?,
+        () = commit_every_second(kb.clone()) => {}
+    }
     // All answers are given by now; what they have learned is written down.
     tokio::task::spawn_blocking(move || kb.commit()).await??;
     Ok(writeln!(io::stdout(), "all is committed")?)

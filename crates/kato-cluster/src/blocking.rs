@@ -37,10 +37,14 @@ pub(crate) struct Scratch(Arc<ScratchDir>);
 
 impl Scratch {
     /// Makes a directory of its own in `parent`.
-    pub(crate) fn create_in(parent: &Path) -> Result<Self, ClusterError> {
-        ScratchDir::create_in(parent)
-            .map(|dir| Self(Arc::new(dir)))
-            .map_err(ClusterError::io("create a directory in", parent))
+    pub(crate) async fn create_in(parent: &Path) -> Result<Self, ClusterError> {
+        let parent = parent.to_owned();
+        run(move || {
+            let made = ScratchDir::create_in(&parent);
+            let made = made.map_err(ClusterError::io("create a directory in", parent))?;
+            Ok(Self(Arc::new(made)))
+        })
+        .await
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -18,7 +18,8 @@ use crate::inputs::Listing;
 use crate::options::CorpusOptions;
 use crate::order::Order;
 use crate::records::Sink;
-use crate::shard_parts::part_bytes;
+use crate::records::dealt::Deal;
+use crate::sharing::{Sharing, sharing};
 use crate::workers::Workers;
 
 /// Files, the options they are read with, and a position.
@@ -78,11 +79,19 @@ impl Dataset {
     ///
     /// [`LoadError::Unsupported`] and [`LoadError::Footer`] when shuffled order cannot be planned.
     pub(crate) fn new(
-        listing: Listing,
+        mut listing: Listing,
         mut selection: CorpusOptions,
         position: Position,
     ) -> Result<Self, LoadError> {
-        selection.extent_bytes = part_bytes(&listing.files, &selection);
+        match sharing(&listing.files, &selection) {
+            Sharing::Parts(bytes) => selection.extent_bytes = bytes,
+            Sharing::Records => {
+                for (number, file) in listing.files.iter_mut().enumerate() {
+                    let first = number as u64;
+                    file.deal = selection.shard.map(|shard| Deal { shard, first });
+                }
+            }
+        }
         let corpus = Corpus {
             files: listing.files.into_iter().map(Arc::new).collect(),
             selection: Arc::new(selection),
@@ -292,6 +301,17 @@ impl Corpus {
             expected_bytes,
             found_bytes: end.byte_offset,
         }))
+    }
+
+    /// Returns whether the shard reads all parts, and takes some records of each.
+    fn is_dealt(&self) -> bool {
+        self.files.first().is_some_and(|file| file.deal.is_some())
+    }
+
+    /// Returns whether the shard reads the part, or window, of a number.
+    fn shares_parts_with(&self, number: u64) -> bool {
+        let shard = self.selection.shard;
+        self.is_dealt() || shard.is_none_or(|shard| shard.contains(number))
     }
 
     /// Returns whether a file is the last of the input that it was found by.

@@ -136,9 +136,9 @@ pub enum LoadError {
         /// Records that could not be read.
         n_bad: u64,
     },
-    /// A shard of the corpus has no record: its files cannot be cut into as many parts as there are shards.
+    /// A shard of the corpus has no record: there are fewer records, or parts of files, than shards.
     #[error(
-        "shard {index} of {count}, counted from 0, has no record: the files cannot be cut into so many parts"
+        "shard {index} of {count}, counted from 0, has no record: the corpus has fewer of them, or fewer parts"
     )]
     EmptyShard {
         /// The shard.

@@ -16,6 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::looks::{HEAD_BYTES, Looks, utf16_of};
 use crate::options::{Compression, CorpusOptions, Format, TextUnit};
 use crate::own_records::Records;
+use crate::records::dealt::Deal;
 use crate::records::own::{self, Documents};
 use crate::records::parquet::ParquetFile;
 #[cfg(feature = "remote")]
@@ -37,6 +38,8 @@ pub(crate) struct InputFile {
     certainty: Certainty,
     /// Whether it is UTF-16, once that is known.
     is_utf16: OnceLock<bool>,
+    /// Which records are read, where shards share the corpus record by record.
+    pub(crate) deal: Option<Deal>,
     /// The footer of a Parquet file, once it was read.
     parquet: Mutex<Option<Arc<ParquetFile>>>,
 }
@@ -116,6 +119,7 @@ impl InputFile {
                 .or_else(|| (certainty != Certainty::Unknown).then_some(Compression::None)),
             certainty,
             is_utf16: OnceLock::new(),
+            deal: None,
             parquet: Mutex::default(),
         }
     }
@@ -286,7 +290,7 @@ impl InputFile {
         }
         let size = self.size.unwrap_or(0);
         let step = selection.extent_bytes;
-        let can_cut = cut_lines && self.has_cuttable_lines(selection);
+        let can_cut = cut_lines && self.has_cuttable_lines(selection) && self.deal.is_none();
         if !can_cut || size <= step || self.is_utf16() {
             return Ok(vec![Extent::whole(size)]);
         }

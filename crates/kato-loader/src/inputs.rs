@@ -18,6 +18,8 @@ use crate::own_records::Records;
 use crate::records::own::Documents;
 #[cfg(feature = "remote")]
 use crate::remote::{self, RemoteSource};
+#[cfg(feature = "stream")]
+use crate::stream_documents;
 use crate::walk;
 
 /// One thing the caller asked to read.
@@ -28,6 +30,15 @@ pub(crate) enum Input {
     Reader(String, Box<dyn Read + Send>),
     /// Documents with a name.
     Documents(String, Documents),
+    /// Documents of an async stream, with a name.
+    #[cfg(feature = "stream")]
+    Stream(String, stream_documents::Documents),
+    /// Rows of record batches, with a name.
+    #[cfg(feature = "arrow")]
+    Batches(
+        String,
+        Box<dyn Iterator<Item = arrow_array::RecordBatch> + Send>,
+    ),
     /// Records with a name.
     Records(String, Arc<dyn Records>),
     /// A remote file of a corpus that was listed before.
@@ -41,6 +52,10 @@ impl fmt::Debug for Input {
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Reader(name, _) => f.debug_tuple("Reader").field(name).finish(),
             Self::Documents(name, _) => f.debug_tuple("Documents").field(name).finish(),
+            #[cfg(feature = "stream")]
+            Self::Stream(name, _) => f.debug_tuple("Stream").field(name).finish(),
+            #[cfg(feature = "arrow")]
+            Self::Batches(name, _) => f.debug_tuple("Batches").field(name).finish(),
             Self::Records(name, _) => f.debug_tuple("Records").field(name).finish(),
             #[cfg(feature = "remote")]
             Self::Known(file) => f.debug_tuple("Known").field(file).finish(),
@@ -109,8 +124,21 @@ pub(crate) fn resolve(
             Input::Path(path) => listing.push_path(&path, selection)?,
             Input::Reader(name, reader) => listing.push_reader(&name, reader, selection)?,
             Input::Documents(name, documents) => {
-                let source = Source::Documents(Mutex::new(Some(documents)));
-                listing.push(name, source, None, Named::default(), selection)?;
+                listing.push_documents(name, documents, selection)?;
+            }
+            #[cfg(feature = "stream")]
+            Input::Stream(name, documents) => {
+                let interrupt = interrupt.clone();
+                let documents = stream_documents::Awaited {
+                    documents,
+                    interrupt,
+                };
+                listing.push_documents(name, Box::new(documents), selection)?;
+            }
+            #[cfg(feature = "arrow")]
+            Input::Batches(name, batches) => {
+                let documents = crate::record_batches::documents(batches, selection);
+                listing.push_documents(name, Box::new(documents), selection)?;
             }
             Input::Records(name, records) => {
                 // For a forecast of what is left, and for the windows of a shuffle.
@@ -142,6 +170,17 @@ impl Listing {
             Named::by_path(Path::new(name)),
             selection,
         )
+    }
+
+    /// Adds documents that come one after the other.
+    fn push_documents(
+        &mut self,
+        name: String,
+        documents: Documents,
+        selection: &CorpusOptions,
+    ) -> Result<(), LoadError> {
+        let source = Source::Documents(Mutex::new(Some(documents)));
+        self.push(name, source, None, Named::default(), selection)
     }
 
     /// Adds what a path stands for: a file, the files of a directory, or those that match a glob.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use kato_probe::State;
 
 /// How often the caller is asked whether to go on waiting.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Opens a file for reading, and gives up waiting for a pipe once it is stopped.
 ///
@@ -163,7 +163,7 @@ impl Interrupt {
     }
 
     /// Returns whether reading is to end, for whatever reason.
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed) || self.is_asked()
     }
 

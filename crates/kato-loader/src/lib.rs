@@ -5,18 +5,18 @@
 //! Start with [`StreamingDatasetLoader::builder`]; [`StreamingDatasetLoaderBuilder`] lists the
 //! options.
 //!
-//! - What is read: [`Format`], [`Compression`], [`TextUnit`]; datasets by name: [`Registry`].
+//! - What is read: [`Format`], [`Compression`], [`TextUnit`]; datasets by name: the module `registry`, a feature.
 //! - What is no file: [`Records`], a source of one's own; documents of an iterator
-//!   ([`with_documents`](StreamingDatasetLoaderBuilder::with_documents)).
+//!   ([`with_documents`](StreamingDatasetLoaderBuilder::with_documents)), a `Stream` (`with_stream`), Arrow record
+//!   batches (`with_record_batches`).
 //! - In which order: [`Order`], [`Shard`], [`Sample`], [`WhenExhausted`] for mixtures; one side of
 //!   a [`Split`].
-//! - What comes out: [`Document`], [`DocumentBatch`] for worker threads, [`DocumentStream`] for
-//!   async code.
+//! - What comes out: [`Document`], [`DocumentBatch`] for worker threads, with the feature `stream` a
+//!   `DocumentStream` for async code.
 //! - Stopping and resuming: [`Cursor`], [`LoaderState`], [`CorpusIdentity`].
 //! - What went wrong: [`LoadError`], [`OnBadRecord`], [`BadRecord`]; [`Counts`] of everything else.
 //!
 //! [`Compression`]: options::Compression
-//! [`Registry`]: registry::Registry
 
 pub mod bad_record;
 mod batch;
@@ -51,15 +51,19 @@ pub mod options;
 mod order;
 mod own_records;
 mod permutation;
+#[cfg(feature = "arrow")]
+mod record_batches;
 mod records;
 #[cfg(feature = "registry")]
 pub mod registry;
 #[cfg(feature = "remote")]
 mod remote;
 mod sample;
-mod shard_parts;
+mod sharing;
 mod split;
 mod state;
+#[cfg(feature = "stream")]
+mod stream_documents;
 mod walk;
 mod workers;
 

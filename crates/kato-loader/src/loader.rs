@@ -27,7 +27,7 @@ const BATCH_SLACK_BYTES: usize = 64 << 10;
 ///
 /// It has three forms: an iterator of [`Document`]s; [`next_batch`](Self::next_batch), which packs
 /// many small documents into one allocation for a worker thread; and
-/// [`into_stream`](Self::into_stream) for async code. All advance the same
+/// `into_stream`, with the feature `stream`, for async code. All advance the same
 /// [`cursor`](Self::cursor). Calls block; with [worker
 /// threads](crate::StreamingDatasetLoaderBuilder::with_workers), files are fetched and decoded
 /// ahead.

@@ -112,9 +112,9 @@ impl Order {
 /// Together, the shards of one order hold every record exactly once. In shuffled order a shard
 /// takes every n-th window, in sequential order every n-th block of a file (see [`Order`]): no
 /// machine reads what belongs to another. Where there would be fewer blocks than shards, files of lines
-/// and sources of one's own are cut into smaller ones, eight for each shard; what cannot be cut, such as a
-/// stream or a compressed file, is of one shard, and one that is left without a record is an
-/// [error](crate::LoadError::EmptyShard) unless it is
+/// and sources of one's own are cut into smaller ones, eight for each shard; with what cannot be cut among
+/// them, such as a stream or a compressed file, every shard reads all and takes every n-th record. One that
+/// is left without a record is an [error](crate::LoadError::EmptyShard) unless it is
 /// [allowed](crate::StreamingDatasetLoaderBuilder::allow_empty).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {

@@ -1,6 +1,7 @@
 //! What every format offers to the loader: the records of one file, one after the other.
 
 pub(crate) mod csv;
+pub(crate) mod dealt;
 mod json_object;
 pub(crate) mod jsonl;
 pub(crate) mod own;

@@ -168,6 +168,17 @@ impl<'a> Training<'a> {
         self
     }
 
+    /// Adds the documents of an async stream, under a name. The thread that trains waits for them, whichever
+    /// runtime feeds the stream; to go on with a run, give the same ones again.
+    #[cfg(feature = "stream")]
+    pub fn with_stream<S>(mut self, name: impl Into<String>, documents: S) -> Self
+    where
+        S: futures_core::Stream<Item: Into<Document>> + Send + 'static,
+    {
+        self.corpus = self.corpus.with_stream(name, documents);
+        self
+    }
+
     /// Adds a source of one's own, under a name, whose records are found by number: it is shuffled, cut into
     /// shards and gone on with like a file.
     pub fn with_records(

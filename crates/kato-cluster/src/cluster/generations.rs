@@ -148,7 +148,7 @@ impl Cluster {
         (left, right): (&MergeMarker, &MergeMarker),
         scratch: &Path,
     ) -> Result<SliceDifference, ClusterError> {
-        let dir = Scratch::create_in(scratch)?;
+        let dir = Scratch::create_in(scratch).await?;
         let mut sides = [Vec::new(), Vec::new()];
         for (side, (marker, paths)) in [left, right].into_iter().zip(&mut sides).enumerate() {
             let path = dir.path().join(side.to_string());

@@ -67,7 +67,7 @@ impl Cluster {
             return Err(ClusterError::OtherSettings { differences });
         }
         let attempt = attempt();
-        let dir = Scratch::create_in(scratch)?;
+        let dir = Scratch::create_in(scratch).await?;
         let work = TaskRun {
             plan: plan.clone(),
             task,

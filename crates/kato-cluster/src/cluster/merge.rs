@@ -85,7 +85,7 @@ impl Cluster {
     ) -> Result<Completed<MergeMarker>, ClusterError> {
         let tasks = self.all_tasks(plan).await?;
         let before = self.merged_before(plan, level, range).await?;
-        let dir = Scratch::create_in(scratch)?;
+        let dir = Scratch::create_in(scratch).await?;
         let inputs = self
             .inputs(&tasks, before.as_ref(), level, range, &dir)
             .await?;

@@ -48,12 +48,14 @@ impl Cluster {
             };
         }
         let parent = match dir.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
+            Some(parent) if parent != Path::new("") => parent.to_owned(),
+            _ => PathBuf::from("."),
         };
-        fs::create_dir_all(parent).map_err(ClusterError::io("create", parent))?;
+        let made = parent.clone();
+        blocking::run(move || fs::create_dir_all(&made).map_err(ClusterError::io("create", made)))
+            .await?;
         // On the same disk, so that the knowledge base can be moved to its place in one step.
-        let work = Scratch::create_in(parent)?;
+        let work = Scratch::create_in(&parent).await?;
         let mut segments = Vec::new();
         for seal in &seals {
             let path = work.path().join(format!("{}.seg", seal.range));
@@ -84,7 +86,7 @@ impl Cluster {
                 Completed::Before(there)
             }
         };
-        let (dir, parent) = (dir.to_owned(), parent.to_owned());
+        let dir = dir.to_owned();
         blocking::run(move || put_in_place(&made, work, &dir, &parent)).await?;
         Ok(done)
     }

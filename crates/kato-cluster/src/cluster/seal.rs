@@ -55,7 +55,7 @@ impl Cluster {
         scratch: &Path,
     ) -> Result<Completed<SealMarker>, ClusterError> {
         let merges = self.merges_of(plan, range).await?;
-        let dir = Scratch::create_in(scratch)?;
+        let dir = Scratch::create_in(scratch).await?;
         let mut levels = Vec::new();
         for merge in &merges {
             let path = dir.path().join(format!("{}.slice", merge.level));

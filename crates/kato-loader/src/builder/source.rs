@@ -13,6 +13,8 @@ use crate::options::{Compression, Format, Quoting, TextUnit};
 use crate::own_records::Records;
 #[cfg(feature = "remote")]
 use crate::remote;
+#[cfg(feature = "stream")]
+use crate::stream_documents;
 
 impl StreamingDatasetLoaderBuilder {
     /// Adds a file, a directory, a glob, `-` for standard input, or a remote location.
@@ -20,7 +22,7 @@ impl StreamingDatasetLoaderBuilder {
     /// With the feature `remote`: `hf://DATASET[/CONFIG][@REVISION][:SPLIT]` for a dataset of the
     /// Hugging Face Hub, `https://…` for one file, `s3://BUCKET/KEY`, `gs://…` and `az://…` for
     /// objects or, ending in `/` or as a glob, for all below a prefix. How they are reached is set
-    /// by [`with_fetcher`](Self::with_fetcher).
+    /// by `with_fetcher`.
     ///
     /// A directory stands for all files below it with a known [`Format`] extension (`.txt`,
     /// `.text`, `.md`, `.markdown`, `.rst`, `.tex`, `.log`, and those of the other formats, each
@@ -82,9 +84,44 @@ impl StreamingDatasetLoaderBuilder {
         I: IntoIterator<Item: Into<Document> + 'static>,
         I::IntoIter: Send + 'static,
     {
-        let documents = documents.into_iter().map(Into::into);
+        let documents = documents.into_iter().map(|document| Ok(document.into()));
         self.inputs
             .push(Input::Documents(name.into(), Box::new(documents)));
+        self
+    }
+
+    /// Adds the documents of an async stream, under a name, as [`with_documents`](Self::with_documents) does
+    /// those of an iterator.
+    ///
+    /// The thread that reads waits for the stream: any runtime may feed it, and none is needed. What the
+    /// stream itself needs a runtime for, such as a timer, is made where that runs.
+    #[cfg(feature = "stream")]
+    #[must_use]
+    pub fn with_stream<S>(mut self, name: impl Into<String>, documents: S) -> Self
+    where
+        S: futures_core::Stream<Item: Into<Document>> + Send + 'static,
+    {
+        let documents = stream_documents::IntoDocuments(Box::pin(documents));
+        self.inputs
+            .push(Input::Stream(name.into(), Box::pin(documents)));
+        self
+    }
+
+    /// Adds the rows of Arrow record batches, under a name, as [`with_documents`](Self::with_documents) does
+    /// the documents of an iterator. [`with_text_field`](Self::with_text_field) names the column of the
+    /// text, [`with_id_field`](Self::with_id_field) that of the name.
+    ///
+    /// A row whose text is null is passed over and counted. A batch without the column is a bad record,
+    /// and the last that is read.
+    #[cfg(feature = "arrow")]
+    #[must_use]
+    pub fn with_record_batches<I>(mut self, name: impl Into<String>, batches: I) -> Self
+    where
+        I: IntoIterator<Item = arrow_array::RecordBatch>,
+        I::IntoIter: Send + 'static,
+    {
+        self.inputs
+            .push(Input::Batches(name.into(), Box::new(batches.into_iter())));
         self
     }
 

@@ -513,8 +513,7 @@ fn has_text(step: &Step, text: &str) -> bool {
 /// Returns whether a part belongs to the shard.
 fn is_in_shard(corpus: &Corpus, file: usize, part: usize) -> bool {
     // The file's number is added, so that files of one part each are spread over the shards too.
-    let shard = corpus.selection.shard;
-    shard.is_none_or(|shard| shard.contains(file as u64 + part as u64))
+    corpus.shares_parts_with(file as u64 + part as u64)
 }
 
 /// Returns whether it is known how many records of the file come before a given one.

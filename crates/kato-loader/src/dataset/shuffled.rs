@@ -245,6 +245,9 @@ impl Shuffled {
             && window < self.n_windows()
             && self.current.is_none()
         {
+            if corpus.is_dealt() {
+                break;
+            }
             if is_in_shard(corpus, window) {
                 let counts = self.window(window).map(|block| block.extent.records);
                 // The sum is `None` as soon as one block, such as one of lines, has an unknown
@@ -573,10 +576,7 @@ fn cut_all(corpus: &Corpus) -> Vec<Result<Vec<Extent>, Fault>> {
 
 /// Returns whether a window belongs to the shard.
 pub(super) fn is_in_shard(corpus: &Corpus, window: u64) -> bool {
-    corpus
-        .selection
-        .shard
-        .is_none_or(|shard| shard.contains(window))
+    corpus.shares_parts_with(window)
 }
 
 /// Converts the number of a block or window into an index: there is a list of them in memory, so it

@@ -10,6 +10,7 @@ use crate::extent::Extent;
 use crate::options::{Compression, CorpusOptions, Format, TextUnit};
 use crate::records::RecordReader;
 use crate::records::csv::CsvReader;
+use crate::records::dealt::DealtReader;
 use crate::records::jsonl::JsonLinesReader;
 use crate::records::own::{IteratorReader, NumberedReader};
 use crate::records::text::TextReader;
@@ -20,6 +21,20 @@ impl InputFile {
     /// Records are counted from the beginning of the file where that is known, which is with a mark
     /// and in files that are not cut by bytes; from the beginning of the part elsewhere.
     pub(crate) fn records(
+        &self,
+        selection: &CorpusOptions,
+        extent: Extent,
+        mark: Option<Mark>,
+    ) -> Result<Box<dyn RecordReader>, Fault> {
+        let all = self.all_records(selection, extent, mark)?;
+        Ok(match self.deal {
+            None => all,
+            Some(deal) => Box::new(DealtReader::new(all, deal)),
+        })
+    }
+
+    /// Returns the records of a part, whichever shards they belong to.
+    fn all_records(
         &self,
         selection: &CorpusOptions,
         extent: Extent,

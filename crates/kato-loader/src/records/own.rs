@@ -15,7 +15,7 @@ use crate::own_records::Records;
 const PORTION_BYTES: u64 = 1 << 20;
 
 /// An iterator of documents, which can be taken once.
-pub(crate) type Documents = Box<dyn Iterator<Item = Document> + Send>;
+pub(crate) type Documents = Box<dyn Iterator<Item = io::Result<Document>> + Send>;
 
 /// Returns the parts of a source that are read on their own, of about so many bytes of text each.
 pub(crate) fn cut(records: &dyn Records, part_bytes: u64) -> Vec<Extent> {
@@ -124,8 +124,9 @@ impl IteratorReader {
         mark: Mark,
     ) -> Result<Self, Fault> {
         for _ in 0..mark.record {
-            if documents.next().is_none() {
-                return Err(Fault::for_file(BadReason::EndsBeforeCursor));
+            match documents.next() {
+                Some(document) => drop(document.map_err(Fault::unreadable)?),
+                None => return Err(Fault::for_file(BadReason::EndsBeforeCursor)),
             }
         }
         Ok(Self {
@@ -138,8 +139,10 @@ impl IteratorReader {
 
 impl RecordReader for IteratorReader {
     fn read(&mut self, sink: &mut Sink<'_>) -> Step {
-        let Some(document) = self.documents.next() else {
-            return Step::End;
+        let document = match self.documents.next() {
+            Some(Ok(document)) => document,
+            Some(Err(error)) => return Step::Broken(Fault::unreadable(error)),
+            None => return Step::End,
         };
         self.mark.record += 1;
         // One more than the text, so that a mark behind a record is never one at the beginning.

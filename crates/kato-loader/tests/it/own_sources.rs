@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use kato_loader::{
     Document, LoadError, OnBadRecord, Order, Records, Shard, StreamingDatasetLoader,
     StreamingDatasetLoaderBuilder,
@@ -222,4 +223,96 @@ fn documents_of_an_iterator_are_numbered_named_and_gone_on_with() {
         matches!(shuffled, Err(LoadError::Unsupported { .. })),
         "{shuffled:?}"
     );
+}
+
+#[test]
+fn an_async_stream_is_read_as_its_documents_are() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
+    let (sender, receiver) = async_channel::bounded::<(String, String)>(1);
+    // Fed by a runtime, one document at a time.
+    runtime.spawn(async move {
+        for number in 0..20 {
+            let document = (format!("row {number}"), text(number));
+            sender.send(document).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    });
+    let mut streamed = StreamingDatasetLoader::builder()
+        .with_stream("rows", receiver)
+        .build()
+        .unwrap();
+    let first: Vec<Document> = streamed.by_ref().take(7).map(Result::unwrap).collect();
+    let resumed = StreamingDatasetLoader::builder()
+        .with_stream(
+            "rows",
+            futures_util::stream::iter((0..20).map(|n| (format!("row {n}"), text(n)))),
+        )
+        .with_cursor(streamed.cursor())
+        .build()
+        .unwrap();
+    let rest: Vec<Document> = resumed.map(Result::unwrap).collect();
+    assert_eq!((first.len(), rest.len()), (7, 13));
+    let rows = (0..20).map(|n| (format!("row {n}"), text(n)));
+    let listed = StreamingDatasetLoader::builder()
+        .with_documents("rows", rows)
+        .build()
+        .unwrap();
+    assert_eq!(
+        [first, rest].concat(),
+        listed.map(Result::unwrap).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn waiting_for_an_async_stream_ends_with_the_reading() {
+    let stop = Arc::new(AtomicU64::new(0));
+    let asked = Arc::clone(&stop);
+    let mut loader = StreamingDatasetLoader::builder()
+        .with_stream("silence", futures_util::stream::pending::<String>())
+        .with_interrupt(move || asked.fetch_add(1, Ordering::Relaxed) > 0)
+        .build()
+        .unwrap();
+    assert!(matches!(loader.next(), Some(Err(LoadError::Interrupted))));
+}
+
+#[test]
+fn rows_of_record_batches_are_documents() {
+    let batch = |ids: Vec<i64>, texts: Vec<Option<&str>>| {
+        RecordBatch::try_from_iter([
+            ("id", Arc::new(Int64Array::from(ids)) as ArrayRef),
+            ("body", Arc::new(StringArray::from(texts))),
+        ])
+        .unwrap()
+    };
+    let open = |field: &str, batches: Vec<RecordBatch>| {
+        StreamingDatasetLoader::builder()
+            .with_record_batches("rows", batches)
+            .with_text_field(field)
+            .with_id_field("id")
+            .build()
+            .unwrap()
+    };
+    let batches = vec![
+        batch(vec![7, 8], vec![Some("one"), None]),
+        batch(vec![9], vec![Some("two")]),
+    ];
+    let mut loader = open("body", batches.clone());
+    let named = loader
+        .by_ref()
+        .map(|row| row.map(|row| (row.id.to_string(), row.text)));
+    let named: Result<Vec<_>, _> = named.collect();
+    let expected = [("7", "one"), ("9", "two")].map(|(id, text)| (id.to_owned(), text.to_owned()));
+    assert_eq!(named.unwrap(), expected);
+    assert_eq!(loader.counts().blank, 1);
+
+    for (field, reason) in [
+        ("text", "no column `text`; the columns are id, body"),
+        ("id", "holds Int64 and no text"),
+    ] {
+        let error = open(field, batches.clone()).next().unwrap().unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+    }
 }
