@@ -22,6 +22,7 @@ use crate::indexing;
 use crate::inspect::{Decoder, Histograms, Overview, PatternView, export, find, import, show};
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::occurrences::Lessons;
 use crate::program;
 
 /// Looks into a knowledge base: how often its patterns were learned, what they say, and what they
@@ -34,9 +35,11 @@ use crate::program;
 /// With --json every view is one JSON object on standard output. Overview: kb, complete, commits,
 /// disk_bytes, bytes_per_pattern, corpus, tokenizer, tokenizer_problem, changed_settings, and
 /// nodes, each with node, chunk_size, totals, statistics and top. Histogram: nodes, each with node
-/// and statistics, which holds the histogram. Pattern: document, name, node, frequency, text,
+/// and statistics, which holds the histogram. Pattern: document, lessons, name, node, frequency, text,
 /// first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this
-/// one, or {"unknown": name}. Export: node, exported, file. Import: node, imported, new_patterns,
+/// one, or {"unknown": name}. lessons, where the knowledge base keeps occurrences (else null), has count, how
+/// often its documents teach the pattern, places, as `kato trace` tells them, each with the pattern above, and
+/// problem, where they are not to be used. Export: node, exported, file. Import: node, imported, new_patterns,
 /// learns, and index, where one was written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -55,6 +58,13 @@ pub(crate) struct Args {
     /// begins with them.
     #[arg(long, value_name = "NAME", group = "mode")]
     pattern: Option<String>,
+    /// Places at which documents taught the pattern that are listed, where the knowledge base keeps
+    /// occurrences (`kato index --occurrences`).
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "pattern")]
+    limit: usize,
+    /// Pass over the first of these places.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "pattern")]
+    after: u64,
     /// Write the patterns of a node to FILE: as Parquet, sorted by name, if its name ends with
     /// .parquet, else as JSON Lines, `-` for standard output. FILE is replaced when all is written.
     #[arg(long, value_name = "FILE", group = "mode")]
@@ -114,7 +124,11 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
                 .ok()
                 .as_ref(),
         );
-        return show(&PatternView::of(&trace, &store, &decoder)?, args.json);
+        let lessons = Lessons::of(&args.kb, &trace, args.after, args.limit)?;
+        return show(
+            &PatternView::of(&trace, lessons, &store, &decoder)?,
+            args.json,
+        );
     }
     let spinner = ProgressBar::new_spinner();
     spinner.enable_steady_tick(Duration::from_millis(100));
