@@ -13,6 +13,7 @@ use kato_cluster::ClusterError;
 use kato_engine::EngineError;
 use kato_hierarchy::HierarchyError;
 use kato_loader::LoadError;
+use kato_occurrences::OccurrencesError;
 #[cfg(feature = "history")]
 use kato_planner::history::HistoryError;
 use kato_prediction::disk::IndexFileError;
@@ -128,6 +129,7 @@ const KNOWN: &[fn(Cause<'_>) -> Option<ErrorClass>] = &[
     |cause| cause.downcast_ref().map(EngineError::class),
     |cause| cause.downcast_ref().map(IndexFileError::class),
     |cause| cause.downcast_ref().map(CountsError::class),
+    |cause| cause.downcast_ref().map(OccurrencesError::class),
     |cause| cause.downcast_ref().map(RunsError::class),
     |cause| cause.downcast_ref().map(ExchangeError::class),
     #[cfg(feature = "parquet")]

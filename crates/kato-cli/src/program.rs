@@ -9,9 +9,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 #[cfg(feature = "cluster")]
 use crate::commands::cluster;
 use crate::commands::{
-    analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
-    history, index, inspect, man, next, plan, predict, retire, runs, salvage, score, serve, train,
-    tune,
+    analyze, bench, cleanup, completions, corpus, count, datasets, estimate, evaluate, generate,
+    hardware, history, index, inspect, man, next, plan, predict, retire, runs, salvage, score,
+    serve, trace, train, tune,
 };
 use crate::exit::{EXIT_CODES, failed};
 use crate::logging::LogArgs;
@@ -55,6 +55,8 @@ enum Command {
     Generate(generate::Args),
     Next(next::Args),
     Score(score::Args),
+    Count(count::Args),
+    Trace(trace::Args),
     Evaluate(evaluate::Args),
     Serve(Box<serve::Args>),
     #[cfg(feature = "cluster")]
@@ -109,6 +111,8 @@ impl Program {
             Command::Generate(args) => generate::main(&args),
             Command::Next(args) => next::main(&args),
             Command::Score(args) => score::main(&args),
+            Command::Count(args) => count::main(&args),
+            Command::Trace(args) => trace::main(&args),
             Command::Evaluate(args) => evaluate::main(&args),
             Command::Serve(args) => serve::main(&args),
             #[cfg(feature = "cluster")]

@@ -4,15 +4,17 @@ use crate::Shape;
 use crate::unit::Unit;
 
 impl Unit {
-    /// Returns the learn call of the lowest level that holds a span of a document whole, and where it begins.
+    /// Returns the learn call of the lowest level, from one on, that holds a span of a document whole, and
+    /// where it begins.
     pub(crate) fn call_around(
         &self,
+        lowest: usize,
         from: u64,
         to: u64,
         [start, end]: [u64; 2],
     ) -> Option<(u64, Shape)> {
         let mut first = from;
-        for level in 0..self.cuts.n_levels() {
+        for level in lowest..self.cuts.n_levels() {
             // The borders of a level are borders of those below, so the search goes on from there.
             while self.cuts.levels_at(first) <= level {
                 first = first.checked_sub(1).filter(|&first| first >= start)?;

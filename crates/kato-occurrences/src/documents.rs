@@ -22,7 +22,7 @@ pub struct DocumentRef {
 
 /// Writes the documents of a unit.
 #[derive(Debug)]
-pub(crate) struct DocumentsWriter {
+pub(crate) struct DocumentTableWriter {
     starts: ColumnWriter,
     names: ColumnWriter,
     blocks: ColumnWriter,
@@ -31,7 +31,7 @@ pub(crate) struct DocumentsWriter {
     last: DocumentRef,
 }
 
-impl DocumentsWriter {
+impl DocumentTableWriter {
     pub(crate) fn new(columns: &ColumnSetWriter) -> Result<Self, FileError> {
         Ok(Self {
             starts: columns.create(STARTS)?,
@@ -97,14 +97,14 @@ fn push_number(out: &mut Vec<u8>, mut number: u64) {
 
 /// The documents of a unit.
 #[derive(Debug)]
-pub(crate) struct Documents {
+pub(crate) struct DocumentTable {
     starts: CheckedBytes,
     names: CheckedBytes,
     blocks: CheckedBytes,
     n: u64,
 }
 
-impl Documents {
+impl DocumentTable {
     pub(crate) fn open(columns: &ColumnSet, n: u64) -> Result<Self, FileError> {
         Ok(Self {
             starts: columns.find(STARTS)?,

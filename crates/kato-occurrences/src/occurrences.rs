@@ -21,12 +21,18 @@ pub struct Place {
     pub document: DocumentRef,
     /// The number, from 0, of the first token among the document's learned tokens.
     pub token: u64,
-    /// The learn call of the lowest level that holds all of it, and the number of its first token; `None`
-    /// where it crosses a border of every level.
+    /// The learn call of the lowest level that holds all of it, and the number of its first token in the
+    /// document; `None` where it crosses a border of every level.
     pub call: Option<(u64, Shape)>,
 }
 
 impl Occurrences {
+    /// Returns whether any are there, whole or not.
+    #[must_use]
+    pub fn are_kept(kb: &Path) -> bool {
+        units_dir(kb).is_dir()
+    }
+
     /// Opens what is there; `None` if nothing is.
     ///
     /// # Errors
@@ -103,7 +109,7 @@ impl Occurrences {
                 let rows = unit.find(tokens).unwrap_or(Rows { start: 0, end: 0 });
                 let start = rows.start.saturating_add(skip).min(rows.end);
                 let end = start.saturating_add(wanted).min(rows.end);
-                let place = |row| place_at(unit, unit.place(row), tokens.len() as u64);
+                let place = |row| place_at(unit, unit.place(row), tokens.len() as u64, 0);
                 let found: Vec<Place> = (start..end).map(place).collect();
                 (found, rows.len())
             })?;
@@ -114,7 +120,8 @@ impl Occurrences {
     }
 
     /// Returns how often the documents taught a pattern of this shape, and the places, without the first
-    /// `after` of them and `limit` at most. All places of its tokens are looked at.
+    /// `after` of them and `limit` at most. The [call](Place::call) of a place is that of a parent, above the
+    /// pattern's own level. All places of its tokens are looked at.
     ///
     /// # Errors
     ///
@@ -137,12 +144,8 @@ impl Occurrences {
                         continue;
                     }
                     if sum + n_found >= after && places.len() + found.len() < limit {
-                        let (idx, start, _) = unit.documents.at(place);
-                        found.push(Place {
-                            document: unit.documents.document(idx),
-                            token: place.saturating_sub(start),
-                            call: Some((place.saturating_sub(start), shape.clone())),
-                        });
+                        let length = shape.tokens.len() as u64;
+                        found.push(place_at(unit, place, length, shape.level() + 1));
                     }
                     n_found += 1;
                 }
@@ -154,8 +157,8 @@ impl Occurrences {
         Ok((sum, places))
     }
 
-    /// Returns the spans of a text that the documents hold and that are part of no longer one, from its end to
-    /// its beginning turned into that of the text, each with how often they hold it.
+    /// Returns the spans of a text that the documents hold and that are part of no longer one, in the order of
+    /// the text.
     ///
     /// # Errors
     ///
@@ -165,10 +168,10 @@ impl Occurrences {
     }
 }
 
-/// Describes a place of a unit's text.
-fn place_at(unit: &Unit, place: u64, length: u64) -> Place {
+/// Describes a place of a unit's text, with the learn call around it of a level from the lowest asked for on.
+fn place_at(unit: &Unit, place: u64, length: u64, lowest: usize) -> Place {
     let (idx, start, end) = unit.documents.at(place);
-    let call = unit.call_around(place, place.saturating_add(length), [start, end]);
+    let call = unit.call_around(lowest, place, place.saturating_add(length), [start, end]);
     Place {
         document: unit.documents.document(idx),
         token: place.saturating_sub(start),

@@ -15,7 +15,7 @@ use crate::OccurrencesError;
 use crate::bits::Bits;
 use crate::code::Code;
 use crate::cuts::Cuts;
-use crate::documents::Documents;
+use crate::documents::DocumentTable;
 use crate::header::Header;
 use crate::sequence::Sequence;
 use crate::unit_writer::{BETWEEN, FIRST_TOKEN, MARKS, PLACES, ROWS, SEQUENCE, STEP, SYMBOLS};
@@ -37,7 +37,7 @@ impl Rows {
 #[derive(Debug)]
 pub(crate) struct Unit {
     pub(crate) header: Header,
-    pub(crate) documents: Documents,
+    pub(crate) documents: DocumentTable,
     pub(crate) cuts: Cuts,
     damage: Damage,
     sequence: Sequence,
@@ -79,7 +79,7 @@ impl Unit {
             return Err(FileError::damaged(dir, "its parts contradict each other").into());
         }
         Ok(Self {
-            documents: Documents::open(&columns, header.documents)?,
+            documents: DocumentTable::open(&columns, header.documents)?,
             cuts: Cuts::open(&columns, header.levels)?,
             sequence: Sequence::new(Code::new(&counts), columns.find(SEQUENCE)?),
             marks: Bits::new(columns.find(MARKS)?),

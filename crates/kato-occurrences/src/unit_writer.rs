@@ -9,7 +9,7 @@ use crate::OccurrencesError;
 use crate::bits::BitsWriter;
 use crate::code::Code;
 use crate::cuts::CutsWriter;
-use crate::documents::DocumentsWriter;
+use crate::documents::DocumentTableWriter;
 use crate::header::{Header, Position};
 use crate::sequence;
 use crate::suffix_array::suffix_array;
@@ -37,7 +37,7 @@ pub(crate) const ROWS: &str = "rows";
 pub(crate) struct UnitWriter {
     dir: PathBuf,
     columns: ColumnSetWriter,
-    documents: DocumentsWriter,
+    documents: DocumentTableWriter,
     cuts: CutsWriter,
     text: Vec<u32>,
 }
@@ -47,7 +47,7 @@ impl UnitWriter {
         let columns = ColumnSetWriter::new(dir);
         Ok(Self {
             dir: dir.to_owned(),
-            documents: DocumentsWriter::new(&columns)?,
+            documents: DocumentTableWriter::new(&columns)?,
             cuts: CutsWriter::new(&columns, n_levels)?,
             columns,
             text: vec![BETWEEN],

@@ -15,12 +15,13 @@ use anyhow::Result;
 use kato_evaluation::{EvaluationOptions, EvaluationReport, evaluate};
 use kato_scheduler::StopSignal;
 
-use crate::evaluate::{EvaluationReporter, TrainedRun};
+use crate::evaluate::EvaluationReporter;
 use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::DirectoryArgs;
 use crate::machine;
+use crate::trained_run::TrainedRun;
 
 /// Evaluates a knowledge base on documents that it has not seen: those that `kato train --hold-out`
 /// left out, or others.

@@ -3,8 +3,10 @@
 //! ```text
 //! kato index --kb my-kb
 //! kato index --kb my-kb --memory 1GiB --json
+//! kato index --kb my-kb --occurrences
 //! ```
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ use crate::exit::exit_code;
 use crate::inspect::{View, show};
 use crate::interrupt::cancel_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::occurrences::{self, Kept};
+use crate::trained_run::TrainedRun;
 
 /// Writes the index of a trained knowledge base beside it, with which it opens in milliseconds
 /// whatever its size.
@@ -33,12 +37,23 @@ use crate::knowledge_base::{Access, DirectoryArgs};
 /// The counts of the head are written as well, with which `kato next`, `kato score` and `kato generate
 /// --head` open at once.
 ///
+/// With --occurrences every place of the documents is kept as well, for `kato count` and `kato trace`: the
+/// corpus is read once more, from where the occurrences that are there end.
+///
 /// With --json one object on standard output: kb, content (the digest of what was indexed),
-/// patterns, bytes, seconds, was_there, and head with ngrams, bytes, seconds and was_there.
+/// patterns, bytes, seconds, was_there, head with ngrams, bytes, seconds and was_there, and with
+/// --occurrences also occurrences with documents, tokens, bytes, seconds, was_there and missing_lessons (how
+/// many learn calls the knowledge base has forgotten).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Where the training corpus lies now, if it was moved. Default: where it was.
+    #[arg(value_name = "INPUT", requires = "occurrences")]
+    inputs: Vec<PathBuf>,
     #[command(flatten)]
     kb: DirectoryArgs,
+    /// Keep every place of the documents as well, in some two bytes a token; sorting takes 230 MB of memory.
+    #[arg(long)]
+    occurrences: bool,
     /// Memory for sorting, such as 1GiB; 4 bytes for each pattern of the largest node come on top.
     /// The more, the faster.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = crate::byte_size::memory)]
@@ -69,11 +84,18 @@ fn run(args: &Args) -> Result<()> {
     let built = kato_prediction::disk::build(&store, &options);
     let head = built.map(|built| {
         spinner.set_message(format!("counting the n-grams of {}", args.kb.dir.display()));
-        (built, write_head(&store, sort_bytes, cancel))
+        (built, write_head(&store, sort_bytes, cancel.clone()))
+    });
+    let written = head.map_err(anyhow::Error::from).and_then(|(built, head)| {
+        let head = head?;
+        let occurrences = args.occurrences.then(|| {
+            let tell = |line: String| spinner.set_message(line);
+            occurrences::keep(&TrainedRun::of(store)?, &args.inputs, &cancel, tell)
+        });
+        Ok(Built::new(args, &built, &head, occurrences.transpose()?))
     });
     spinner.finish_and_clear();
-    let (built, head) = head?;
-    show(&Built::new(args, &built, &head?), args.json)
+    show(&written?, args.json)
 }
 
 /// Writes the counts of the head beside a store, if what is there is not whole.
@@ -107,10 +129,17 @@ struct Built {
     seconds: f64,
     was_there: bool,
     head: Head,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occurrences: Option<Kept>,
 }
 
 impl Built {
-    fn new(args: &Args, report: &BuildReport, head: &kato::head::disk::BuildReport) -> Self {
+    fn new(
+        args: &Args,
+        report: &BuildReport,
+        head: &kato::head::disk::BuildReport,
+        occurrences: Option<Kept>,
+    ) -> Self {
         Self {
             kb: args.kb.dir.display().to_string(),
             content: report.content.to_string(),
@@ -124,6 +153,7 @@ impl Built {
                 seconds: head.elapsed.as_secs_f64(),
                 was_there: head.was_there,
             },
+            occurrences,
         }
     }
 }
@@ -147,6 +177,7 @@ impl View for Built {
                 format!("counted {ngrams} n-grams in {took}, {bytes}\n")
             }
         };
-        index + &head
+        let occurrences = self.occurrences.as_ref().map(Kept::text);
+        index + &head + &occurrences.unwrap_or_default()
     }
 }

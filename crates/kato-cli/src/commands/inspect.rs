@@ -22,7 +22,14 @@ use crate::indexing;
 use crate::inspect::{Decoder, Histograms, Overview, PatternView, export, find, import, show};
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::{Access, DirectoryArgs};
+use crate::occurrences::Lessons;
 use crate::program;
+
+/// Patterns of each node that the overview lists.
+const MOST_FREQUENT: usize = 5;
+
+/// Places of a pattern that are listed.
+const PLACES: usize = 10;
 
 /// Looks into a knowledge base: how often its patterns were learned, what they say, and what they
 /// are made of.
@@ -32,12 +39,13 @@ use crate::program;
 /// writes, and shows its last commit; --import needs the knowledge base for itself.
 ///
 /// With --json every view is one JSON object on standard output. Overview: kb, complete, server_node (of a
-/// server's directory), commits,
-/// disk_bytes, bytes_per_pattern, corpus, tokenizer, tokenizer_problem, changed_settings, and
-/// nodes, each with node, chunk_size, totals, statistics and top. Histogram: nodes, each with node
-/// and statistics, which holds the histogram. Pattern: document, name, node, frequency, text,
+/// server's directory), commits, disk_bytes, bytes_per_pattern, corpus, tokenizer, tokenizer_problem,
+/// changed_settings, and nodes, each with node, chunk_size, totals, statistics and top. Histogram: nodes, each with node
+/// and statistics, which holds the histogram. Pattern: document, lessons, name, node, frequency, text,
 /// first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this
-/// one, or {"unknown": name}. Export: node, exported, file. Import: node, imported, new_patterns,
+/// one, or {"unknown": name}. lessons, where the knowledge base keeps occurrences (else null), has count, how
+/// often its documents teach the pattern, places, as `kato trace` tells them, each with the pattern above, and
+/// problem, where they are not to be used. Export: node, exported, file. Import: node, imported, new_patterns,
 /// learns, and index, where one was written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -46,15 +54,11 @@ pub(crate) struct Args {
     /// Node to look at, such as node0. Default: all; the lowest for --export and --import.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// How many of the most frequent patterns to list for each node.
-    #[arg(
-        long = "limit",
-        alias = "top",
-        value_name = "N",
-        default_value_t = 5,
-        conflicts_with = "mode"
-    )]
-    top: usize,
+    /// How many of the most frequent patterns to list for each node, 5 unless told; with --pattern, of the
+    /// places at which documents taught it, 10 unless told, where the knowledge base keeps occurrences
+    /// (`kato index --occurrences`).
+    #[arg(long, alias = "top", value_name = "N", conflicts_with_all = ["histogram", "export", "import"])]
+    limit: Option<usize>,
     /// Draw how many patterns were learned how often.
     #[arg(long, group = "mode")]
     histogram: bool,
@@ -62,6 +66,9 @@ pub(crate) struct Args {
     /// begins with them.
     #[arg(long, value_name = "NAME", group = "mode")]
     pattern: Option<String>,
+    /// Pass over the first of these places.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "pattern")]
+    after: u64,
     /// Write the patterns of a node to FILE: as Parquet, sorted by name, if its name ends with
     /// .parquet, else as JSON Lines, `-` for standard output. FILE is replaced when all is written.
     #[arg(long, value_name = "FILE", group = "mode")]
@@ -121,7 +128,11 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
                 .ok()
                 .as_ref(),
         );
-        return show(&PatternView::of(&trace, &store, &decoder)?, args.json);
+        let lessons = Lessons::of(&args.kb, &trace, args.after, args.limit.unwrap_or(PLACES))?;
+        return show(
+            &PatternView::of(&trace, lessons, &store, &decoder)?,
+            args.json,
+        );
     }
     let spinner = ProgressBar::new_spinner();
     spinner.enable_steady_tick(Duration::from_millis(100));
@@ -131,7 +142,12 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
         spinner.finish_and_clear();
         return show(&histograms, args.json);
     }
-    let overview = Overview::of(&store, args.node.as_deref(), args.top, reading)?;
+    let overview = Overview::of(
+        &store,
+        args.node.as_deref(),
+        args.limit.unwrap_or(MOST_FREQUENT),
+        reading,
+    )?;
     spinner.finish_and_clear();
     show(&overview, args.json)
 }

@@ -64,7 +64,8 @@ use crate::{program, repository};
 /// went: starved_share is the part of it that learning waited for documents; with --profile also
 /// what bounds the run, under the key profile; peak_memory_bytes of this process; forecast, where
 /// there was one, with value, low, high, error and covered; recorded, the id in the history; index,
-/// where one was written, with patterns, bytes and seconds.
+/// where one was written, with patterns, bytes and seconds; occurrences, where they were asked for, as
+/// `kato index` tells them.
 /// Progress goes to standard error.
 ///
 /// What was interrupted (exit code 130) is ready to be resumed. A stop takes 5 seconds at most: work
@@ -210,11 +211,12 @@ fn run(args: &Args) -> Result<ExitCode> {
     let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
     let (report, profile) = train(args, &mut run, &mut loader, &learner, &options, forecast)?;
     // Also of a part of the corpus, where no more was asked for.
-    let index = match is_interrupted() {
-        true => None,
+    let (index, occurrences) = match is_interrupted() {
+        true => (None, None),
         false => {
-            let options = index_options(args, &report, cancel_index);
-            args.destination.index(&run, options)?
+            let options = index_options(args, &report, cancel_index.clone());
+            let index = args.destination.index(&run, options)?;
+            (index, args.destination.occurrences(&run, &cancel_index)?)
         }
     };
     let note = args.history.note.as_deref().unwrap_or_default();
@@ -231,6 +233,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         forecast: forecast.filter(|_| is_whole),
         profile,
         index,
+        occurrences,
         recorded: recorded.zip(history),
     };
     let result = match args.json {

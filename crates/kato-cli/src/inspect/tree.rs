@@ -13,17 +13,19 @@ use super::View;
 use super::decode::{Decoder, short};
 use super::layout::{dim, heading, one_line, quoted};
 use super::overview::count;
+use crate::occurrences::Lessons;
 
 /// A traced pattern with the text of everything below it.
 ///
 /// As JSON it is an object with `name`, `node`, `frequency`, `text`, `first_seen` (`document_idx` and
 /// `token_idx`, or `null`), `metadata`, `emotives` and `events`; the uppermost has the `document`
-/// of `first_seen` as well. `events` holds a list of symbols for each event: a string for text,
+/// of `first_seen` and its `lessons` as well. `events` holds a list of symbols for each event: a string for text,
 /// such an object for a pattern, `{"unknown": name}` for a name that no node below holds.
 #[derive(Debug)]
 pub(crate) struct PatternView<'a> {
     trace: &'a Trace,
     document: Option<String>,
+    lessons: Option<Lessons>,
     decoder: &'a Decoder,
 }
 
@@ -35,6 +37,7 @@ impl<'a> PatternView<'a> {
     /// When the store cannot be read.
     pub(crate) fn of(
         trace: &'a Trace,
+        lessons: Option<Lessons>,
         store: &dyn PatternStore,
         decoder: &'a Decoder,
     ) -> Result<Self, StoreError> {
@@ -45,6 +48,7 @@ impl<'a> PatternView<'a> {
         Ok(Self {
             trace,
             document,
+            lessons,
             decoder,
         })
     }
@@ -54,6 +58,7 @@ impl Serialize for PatternView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("document", &self.document)?;
+        map.serialize_entry("lessons", &self.lessons)?;
         serialize_pattern::<S>(&mut map, self.trace, self.decoder)?;
         map.end()
     }
@@ -151,6 +156,7 @@ impl View for PatternView<'_> {
                 width.saturating_sub(14)
             )
         );
+        text += &self.lessons.as_ref().map(Lessons::text).unwrap_or_default();
         let mut tree = Tree {
             decoder: self.decoder,
             width,

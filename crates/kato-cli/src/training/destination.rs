@@ -13,6 +13,7 @@ use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
 use kato_mongodb::{MongoStore, MongoStoreBuilder};
+use kato_prediction::Cancel;
 use kato_prediction::disk::{BuildOptions, BuildReport, IndexFileError, IndexPolicy};
 use kato_probe::Probe;
 use kato_remote::{RemoteBackend, RemoteBackendBuilder, TornLearns};
@@ -24,6 +25,7 @@ use uuid::Uuid;
 
 use crate::backend::{Backend, warn_of_recovery};
 use crate::indexing;
+use crate::occurrences::{self, Kept};
 use crate::report;
 use crate::tokens::read_tokens;
 use crate::training::seconds::seconds;
@@ -48,6 +50,10 @@ pub(crate) struct DestinationArgs {
     /// For embedded: leave no index.
     #[arg(long, conflicts_with = "index")]
     no_index: bool,
+    /// For embedded: keep every place of the documents, as `kato index --occurrences` does, for `kato
+    /// count` and `kato trace`. The corpus is read once more for it.
+    #[arg(long)]
+    occurrences: bool,
     /// Name of the run, with which its node ids and databases begin. Default: a new name. Needed
     /// to resume. Not for embedded.
     #[arg(long, value_name = "NAME")]
@@ -145,6 +151,9 @@ impl DestinationArgs {
             Backend::Kato(_) | Backend::Mongodb(_) if self.index || self.no_index => wrong(
                 "--index and --no-index are for embedded: only a knowledge base in a directory has one",
             ),
+            Backend::Kato(_) | Backend::Mongodb(_) if self.occurrences => wrong(
+                "--occurrences is for embedded: only a knowledge base in a directory keeps them",
+            ),
             Backend::Kato(_) | Backend::Mongodb(_) if self.run.is_none() && resume => {
                 wrong("--resume needs the name of the run: --run NAME")
             }
@@ -240,6 +249,19 @@ impl DestinationArgs {
             }
             built => built.context("everything learned is safe; `kato index` writes the index"),
         }
+    }
+
+    /// Writes the occurrences of what was learned, where they were asked for.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written; what was learned is safe.
+    pub(crate) fn occurrences(&self, run: &TrainingRun, cancel: &Cancel) -> Result<Option<Kept>> {
+        let Some(store) = run.store().filter(|_| self.occurrences) else {
+            return Ok(None);
+        };
+        let kept = occurrences::keep_patiently(store.dir(), cancel);
+        kept.context("everything learned is safe; `kato index --occurrences` goes on")
     }
 
     /// Returns where the run goes.

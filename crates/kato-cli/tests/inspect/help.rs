@@ -3,10 +3,10 @@
 use crate::programs::Workplace;
 
 /// All of them but `runs`, whose subcommands have help of their own (target `runs`).
-const PROGRAMS: [&str; 21] = [
-    "analyze", "hardware", "bench", "cleanup", "datasets", "estimate", "evaluate", "generate",
-    "index", "inspect", "corpus", "next", "plan", "predict", "purge", "retire", "salvage", "score",
-    "serve", "train", "tune",
+const PROGRAMS: [&str; 23] = [
+    "analyze", "hardware", "bench", "cleanup", "count", "datasets", "estimate", "evaluate",
+    "generate", "index", "inspect", "corpus", "next", "plan", "predict", "purge", "retire",
+    "salvage", "score", "serve", "trace", "train", "tune",
 ];
 
 fn help(program: &str, argument: &str) -> String {

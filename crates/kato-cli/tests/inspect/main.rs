@@ -13,6 +13,7 @@ mod errors;
 mod evaluate;
 mod head;
 mod help;
+mod occurrences;
 #[path = "../support/program.rs"]
 mod program;
 mod programs;

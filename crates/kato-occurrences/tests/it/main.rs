@@ -7,4 +7,5 @@
 
 mod damage;
 mod exactness;
+mod format;
 mod support;

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::forecast::Forecast;
 use crate::indexing;
 use crate::machine;
+use crate::occurrences::Kept;
 use crate::training::destination;
 use crate::training::profile::Profile;
 use crate::training::summary::summary;
@@ -28,6 +29,7 @@ pub(super) struct Outcome<'a> {
     pub(super) forecast: Option<Forecast>,
     pub(super) profile: Option<Profile>,
     pub(super) index: Option<BuildReport>,
+    pub(super) occurrences: Option<Kept>,
     /// The id in the history, and the history.
     pub(super) recorded: Option<(String, &'a Path)>,
 }
@@ -54,6 +56,9 @@ impl Outcome<'_> {
         if let Some(index) = &self.index {
             value["index"] = indexing::to_json(index);
         }
+        if let Some(occurrences) = &self.occurrences {
+            value["occurrences"] = serde_json::to_value(occurrences)?;
+        }
         Ok(value)
     }
 
@@ -70,6 +75,9 @@ impl Outcome<'_> {
                 HumanBytes(index.bytes),
                 HumanDuration(index.elapsed)
             );
+        }
+        if let Some(occurrences) = &self.occurrences {
+            text += &occurrences.text();
         }
         if let Some(profile) = &self.profile {
             text += &profile.text();

@@ -1,4 +1,5 @@
-//! A training run as its knowledge base remembers it, with the documents that it held out.
+//! A training run as its knowledge base remembers it: its documents, those that it learned and those that
+//! it held out.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use kato_engine::Engine;
 use kato_evaluation::Corpora;
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{
-    CorpusIdentity, OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+    CorpusIdentity, Cursor, OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, PatternStore};
@@ -34,11 +35,20 @@ impl TrainedRun {
     ///
     /// When it cannot be read, nothing was trained into it, or its tokenizer has changed.
     pub(crate) fn open(kb: &DirectoryArgs) -> Result<Self> {
-        let store = Arc::new(kb.open_trained()?);
+        Self::of(kb.open_trained()?)
+    }
+
+    /// Reads what a store remembers.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was trained into it, or its tokenizer has changed.
+    pub(crate) fn of(store: EmbeddedStore) -> Result<Self> {
+        let store = Arc::new(store);
         let run = RunConfiguration::from_json(store.configuration())
             .context("the knowledge base does not say how it was trained")?;
         let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {
-            bail!("nothing was trained into {} yet", kb.dir.display());
+            bail!("nothing was trained into {} yet", store.dir().display());
         };
         let tokenizer = kato::tokenizer_of(&run.rules)?;
         let learner = HierarchicalConceptLearner::builder(tokenizer)
@@ -56,6 +66,62 @@ impl TrainedRun {
     #[must_use]
     pub(crate) fn learner(&self) -> &HierarchicalConceptLearner {
         &self.learner
+    }
+
+    /// Returns the knowledge base.
+    #[must_use]
+    pub(crate) fn store(&self) -> &EmbeddedStore {
+        &self.store
+    }
+
+    /// Returns how far the training came, and in which corpus.
+    #[must_use]
+    pub(crate) fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// Returns the documents that were learned, from a position on; `inputs` say where the corpus is now,
+    /// empty where it has not been moved.
+    ///
+    /// # Errors
+    ///
+    /// When the corpus cannot be read again or is another one.
+    pub(crate) fn learned(
+        &self,
+        inputs: &[PathBuf],
+        from: Option<Cursor>,
+    ) -> Result<StreamingDatasetLoader> {
+        let builder = self.sides(inputs)?(true);
+        let builder = match from {
+            Some(from) => builder.with_cursor(from),
+            None => builder,
+        };
+        Ok(builder.build()?)
+    }
+
+    /// Returns what reads the documents that were learned, and, given false, those that were held out. Both
+    /// end where the training stands: what comes after it was neither.
+    fn sides(
+        &self,
+        inputs: &[PathBuf],
+    ) -> Result<impl Fn(bool) -> StreamingDatasetLoaderBuilder + Clone + use<>> {
+        let corpus = self.corpus_now(inputs)?;
+        let trained = self.checkpoint.cursor.documents();
+        let split = self.run.split;
+        let fetcher = fetcher_for(&corpus)?;
+        Ok(move |is_training: bool| {
+            let mut builder = lenient(StreamingDatasetLoader::builder_of(&corpus));
+            if let Some(fetcher) = &fetcher {
+                builder = remote::with_fetcher(builder, fetcher);
+            }
+            let builder = builder.with_max_documents(trained);
+            match split {
+                Some(split) if is_training => builder.with_split(split),
+                // The complement in the same corpus: a document is on exactly one of the two sides.
+                Some(split) => builder.with_split(split.complement()),
+                None => builder,
+            }
+        })
     }
 
     /// Returns the nodes, ready to predict; an index that is missing is written first where that is worth
@@ -85,25 +151,8 @@ impl TrainedRun {
         inputs: &[PathBuf],
         unseen: &[PathBuf],
     ) -> Result<Corpora<'static>> {
-        let corpus = self.corpus_now(inputs)?;
-        let trained = self.checkpoint.cursor.documents();
         let split = self.run.split;
-        let fetcher = fetcher_for(&corpus)?;
-        let side = move |is_training: bool| {
-            let mut builder = lenient(StreamingDatasetLoader::builder_of(&corpus));
-            if let Some(fetcher) = &fetcher {
-                builder = remote::with_fetcher(builder, fetcher);
-            }
-            // Both sides end where the training stands: what comes after it was neither learned nor
-            // held out.
-            let builder = builder.with_max_documents(trained);
-            match split {
-                Some(split) if is_training => builder.with_split(split),
-                // The complement in the same corpus: a document is on exactly one of the two sides.
-                Some(split) => builder.with_split(split.complement()),
-                None => builder,
-            }
-        };
+        let side = self.sides(inputs)?;
         // Each side is opened by a function of its own, as documents may be read more than once.
         let held_out = side.clone();
         let training = move || side(true).build();

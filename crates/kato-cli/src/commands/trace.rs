@@ -1,0 +1,125 @@
+//! The command `kato trace`: which documents a text comes from.
+//!
+//! ```text
+//! kato trace "To be, or not to be" --kb my-kb
+//! kato trace " not to be" --kb my-kb --limit 20 --after 20 --json
+//! ```
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use indicatif::HumanCount;
+use kato_occurrences::Span;
+use serde::Serialize;
+
+use crate::exit::exit_code;
+use crate::inspect::layout::{heading, quoted};
+use crate::inspect::{View, show};
+use crate::knowledge_base::DirectoryArgs;
+use crate::occurrences::{Asked, PlaceView};
+
+/// Says which documents a text comes from: its longest spans that the learned documents hold, how often each
+/// is there, and the document, row, token and pattern of its places.
+///
+/// A span is a longest one if the documents hold it, and hold it nowhere with one token more of the text on
+/// either side. Counts are exact, and the places of a span are as many. A place names the pattern of the
+/// lowest level that was learned around it, with its frequency. More places of a span: give it as TEXT, with
+/// --limit and --after. They come in a fixed order: that of the corpus in parts of some million tokens, within
+/// a part by what follows them. `kato inspect --pattern` has all lessons of a pattern.
+///
+/// With --json one object on standard output: tokens (how many the text has) and spans, each with start and
+/// end (by tokens), text, count and places; a place has document (number, from 0, and id: its source and row),
+/// token (number, from 0, among the document's learned tokens) and pattern (node, name, frequency, and token,
+/// where it begins; null where the place crosses the borders of all patterns).
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The text.
+    #[arg(value_name = "TEXT")]
+    text: String,
+    #[command(flatten)]
+    kb: DirectoryArgs,
+    /// Places that are listed of each span.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    limit: usize,
+    /// Pass over the first places of each span.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    after: u64,
+    /// Leave out spans of fewer tokens.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    min_tokens: usize,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `kato trace` and returns its exit code.
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args))
+}
+
+fn run(args: &Args) -> Result<()> {
+    let asked = Asked::open(&args.kb)?;
+    let tokens = asked.tokens(&args.text)?;
+    let mut spans = asked.occurrences.spans(&tokens)?;
+    spans.retain(|span| span.tokens.len() >= args.min_tokens);
+    let view = |span: Span| {
+        let of_span = &tokens[span.tokens.clone()];
+        let places = asked.occurrences.places(of_span, args.after, args.limit)?;
+        let places = places.into_iter().map(|place| asked.place(place));
+        Ok(SpanView {
+            start: span.tokens.start,
+            end: span.tokens.end,
+            text: asked.text(of_span),
+            count: span.count,
+            places: places.collect::<Result<_>>()?,
+        })
+    };
+    let traced = Traced {
+        tokens: tokens.len(),
+        spans: spans.into_iter().map(view).collect::<Result<_>>()?,
+        after: args.after,
+    };
+    show(&traced, args.json)
+}
+
+/// Where a text comes from.
+#[derive(Debug, Serialize)]
+struct Traced {
+    tokens: usize,
+    spans: Vec<SpanView>,
+    #[serde(skip)]
+    after: u64,
+}
+
+/// A span of the text.
+#[derive(Debug, Serialize)]
+struct SpanView {
+    start: usize,
+    end: usize,
+    text: String,
+    count: u64,
+    places: Vec<PlaceView>,
+}
+
+impl View for Traced {
+    fn text(&self, width: usize) -> String {
+        if self.spans.is_empty() {
+            return "no document holds any of it\n".to_owned();
+        }
+        let mut text = String::new();
+        for span in &self.spans {
+            let facts = format!("{}..{} ×{}", span.start, span.end, HumanCount(span.count));
+            let room = width.saturating_sub(facts.len() + 2);
+            text += &heading(&format!("{facts}  {}", quoted(&span.text, room)));
+            for place in &span.places {
+                text += &format!("  {}\n", place.line());
+            }
+            let listed = self.after.saturating_add(span.places.len() as u64);
+            let rest = span.count.saturating_sub(listed);
+            if rest > 0 {
+                text += &format!("  … and {} more\n", HumanCount(rest));
+            }
+        }
+        text
+    }
+}

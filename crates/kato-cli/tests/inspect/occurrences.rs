@@ -1,0 +1,169 @@
+//! Which documents a text comes from: `index --occurrences`, `train --occurrences`, `count`, `trace` and
+//! `inspect --pattern`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::programs::Workplace;
+
+fn json_of(place: &Workplace, program: &str, arguments: &[&str]) -> Value {
+    let arguments: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+    serde_json::from_str(&place.succeeds(program, &arguments)).unwrap()
+}
+
+/// A knowledge base that keeps occurrences.
+fn kept() -> Workplace {
+    let place = Workplace::trained();
+    place.succeeds("index", &["--kb", "kb", "--occurrences"]);
+    place
+}
+
+/// How often the corpus holds a text within a paragraph; no text here overlaps with itself.
+fn in_corpus(place: &Workplace, text: &str) -> usize {
+    let corpus = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
+    let documents = corpus.lines().map(|line| {
+        let document: Value = serde_json::from_str(line).unwrap();
+        document["text"].as_str().unwrap().matches(text).count()
+    });
+    documents.sum()
+}
+
+#[test]
+fn counts_are_those_of_the_corpus() {
+    let place = kept();
+    for text in [" cat", " the mat", "A dog went home at night.", " zebra"] {
+        let counted = json_of(&place, "count", &[text, "--kb", "kb"]);
+        assert_eq!(counted["count"], in_corpus(&place, text), "{text:?}");
+    }
+    let text = place.succeeds("count", &[" the mat", "--kb", "kb"]);
+    assert_eq!(text, format!("{}\n", in_corpus(&place, " the mat")));
+}
+
+#[test]
+fn spans_have_all_their_places() {
+    let place = kept();
+    let trace = |more: &[&str]| {
+        let text = "A dog looked at the sea. My zebra went home at";
+        let arguments: Vec<&str> = [text, "--kb", "kb"].iter().chain(more).copied().collect();
+        json_of(&place, "trace", &arguments)
+    };
+    let whole = trace(&["--limit", "1000"]);
+    let spans = whole["spans"].as_array().unwrap();
+    assert!(spans.len() >= 2, "{spans:?}");
+    for span in spans {
+        let places = span["places"].as_array().unwrap();
+        assert_eq!(span["count"], places.len());
+    }
+    let first = &trace(&["--limit", "2", "--after", "1"])["spans"][0];
+    assert_eq!(
+        first["places"].as_array().unwrap()[..],
+        spans[0]["places"].as_array().unwrap()[1..3]
+    );
+    let of_place = &spans[0]["places"][0];
+    assert!(
+        of_place["document"]["id"]
+            .as_str()
+            .unwrap()
+            .starts_with('d')
+    );
+    let name = of_place["pattern"]["name"].as_str().unwrap();
+    let pattern = place.inspect_json(&["--kb", "kb", "--pattern", name]);
+    assert_eq!(pattern["frequency"], of_place["pattern"]["frequency"]);
+    let text = place.succeeds(
+        "trace",
+        &["A dog looked at the sea", "--kb", "kb", "--limit", "1"],
+    );
+    assert!(
+        text.contains("more\n") && text.contains(" token "),
+        "{text}"
+    );
+    let nothing = place.succeeds("trace", &["", "--kb", "kb"]);
+    assert_eq!(nothing, "no document holds any of it\n");
+}
+
+#[test]
+fn every_lesson_of_a_pattern_is_known() {
+    let place = kept();
+    for node in ["node0", "node1", "node2"] {
+        for pattern in place.exported(node).iter().step_by(7) {
+            let name = pattern["name"].as_str().unwrap();
+            let arguments = ["--kb", "kb", "--pattern", name, "--limit", "1000"];
+            let shown = place.inspect_json(&arguments);
+            let lessons = &shown["lessons"];
+            assert_eq!(lessons["count"], shown["frequency"]);
+            assert_eq!(
+                lessons["count"],
+                lessons["places"].as_array().unwrap().len()
+            );
+            assert!(lessons["problem"].is_null());
+            let (number, id) = (&shown["first_seen"]["document_idx"], &shown["document"]);
+            let is_first = |place: &Value| {
+                place["document"]["number"] == *number && place["document"]["id"] == *id
+            };
+            assert!(lessons["places"].as_array().unwrap().iter().any(is_first));
+        }
+    }
+    let top = &place.exported("node0")[0];
+    let text = place.inspect(&["--kb", "kb", "--pattern", top["name"].as_str().unwrap()]);
+    assert!(text.contains("taught "), "{text}");
+}
+
+#[test]
+fn without_occurrences_the_commands_say_what_to_do() {
+    let place = Workplace::trained();
+    for program in ["count", "trace"] {
+        let (code, error) = place.fails(program, &["cat", "--kb", "kb"]);
+        assert_eq!(code, 1);
+        assert!(
+            error.contains("`kato index --kb kb --occurrences`"),
+            "{error}"
+        );
+    }
+    let name = place.exported("node0")[0]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let pattern = place.inspect_json(&["--kb", "kb", "--pattern", &name]);
+    assert!(pattern["lessons"].is_null());
+}
+
+#[test]
+fn they_follow_the_training_and_are_written_once() {
+    let place = Workplace::new();
+    let train = |more: &[&str]| {
+        let fixed = [
+            "--kb",
+            "kb",
+            "--id-field",
+            "id",
+            "--quiet",
+            "--json",
+            "corpus.jsonl",
+        ];
+        let arguments: Vec<&str> = fixed.iter().chain(more).copied().collect();
+        serde_json::from_str::<Value>(&place.succeeds("train", &arguments)).unwrap()
+    };
+    let trained = train(&["--max-documents", "20", "--occurrences"]);
+    assert_eq!(trained["occurrences"]["documents"], 20);
+    assert_eq!(trained["occurrences"]["tokens"], trained["tokens"]);
+    train(&["--resume"]);
+    let (code, error) = place.fails("count", &["cat", "--kb", "kb"]);
+    assert_eq!(code, 6);
+    assert!(
+        error.contains("`kato index --kb kb --occurrences`"),
+        "{error}"
+    );
+    let index = || json_of(&place, "index", &["--kb", "kb", "--occurrences"]);
+    let kept = index();
+    assert_eq!(kept["occurrences"]["documents"], 60);
+    assert_eq!(kept["occurrences"]["missing_lessons"], 0);
+    assert_eq!(kept["occurrences"]["was_there"], false);
+    assert_eq!(index()["occurrences"]["was_there"], true);
+    let counted = json_of(&place, "count", &[" cat", "--kb", "kb"]);
+    assert_eq!(counted["count"], in_corpus(&place, " cat"));
+    // What was forgotten was taught all the same.
+    place.succeeds("cleanup", &["--kb", "kb", "--threshold", "2", "--yes"]);
+    assert_eq!(json_of(&place, "count", &[" cat", "--kb", "kb"]), counted);
+    assert!(index()["occurrences"]["missing_lessons"].as_u64() > Some(0));
+}
