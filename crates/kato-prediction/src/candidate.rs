@@ -11,10 +11,10 @@ use crate::filter::FilterChain;
 use crate::fuzzy::{FuzzyMatcher, FuzzySymbol};
 use crate::index::{Hidden, PatternIndex};
 use crate::matcher::{BlockSummary, Matcher};
-use crate::matching::{CharacterProfile, MatchingBlock, matching_blocks_unless, token_similarity};
+use crate::matching::{CharacterProfile, token_similarity};
 use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
 use crate::page::Page;
-use crate::refine::{Pair, ends_of, pairs_of, refine};
+use crate::refine::{Pair, ends_of, refine};
 use crate::search::{SearchWork, TieOrder};
 use crate::split::Split;
 use crate::state::{OverlapBounds, State};
@@ -44,6 +44,17 @@ pub(crate) struct Candidates<'a> {
     event_ends: Vec<usize>,
     /// What was done so far.
     pub(crate) work: SearchWork,
+}
+
+/// What a pattern and the state share.
+#[derive(Debug)]
+pub(crate) struct FullMatch<'a> {
+    pub(crate) similarity: f64,
+    pub(crate) summary: BlockSummary,
+    /// The matches of equal symbols, in order.
+    pub(crate) pairs: &'a [Pair],
+    /// Whether past, present and future are told by them, and no symbols counted.
+    pub(crate) is_by_position: bool,
 }
 
 impl<'a> Candidates<'a> {
@@ -279,18 +290,25 @@ impl<'a> Candidates<'a> {
         Ok(events.range_of(last).end - events.range_of(first).start)
     }
 
-    /// Returns the matches of a pattern by place and position; `None` where symbols are counted instead.
-    pub(crate) fn pairs_of(
-        &self,
+    /// Matches a pattern and the state in full.
+    pub(crate) fn full_match(
+        &mut self,
         pattern: EventSymbols<'_>,
-        blocks: &[MatchingBlock],
-    ) -> Result<Option<Vec<Pair>>, Cancelled> {
-        if !self.by_position() {
-            return Ok(None);
+    ) -> Result<FullMatch<'_>, Cancelled> {
+        self.matcher.set_pattern(pattern.symbols);
+        let summary = self.matcher.summarize_blocks(self.cancel)?;
+        self.matcher.read_pairs(&mut self.pairs);
+        let is_by_position = self.by_position();
+        if is_by_position {
+            let state = self.state.in_events();
+            refine(pattern, state, &mut self.pairs, self.cancel)?;
         }
-        let mut pairs: Vec<Pair> = pairs_of(blocks).collect();
-        refine(pattern, self.state.in_events(), &mut pairs, self.cancel)?;
-        Ok(Some(pairs))
+        Ok(FullMatch {
+            similarity: self.similarity_to(pattern.symbols)?,
+            summary,
+            pairs: &self.pairs,
+            is_by_position,
+        })
     }
 
     /// Returns whether the pattern that was scored last passes what is left: similarity of
@@ -304,17 +322,6 @@ impl<'a> Candidates<'a> {
         let fit = || Ok((self.similarity()?, self.summary.n_blocks));
         self.filters
             .passes(&self.symbols, self.state, self.table, fit, self.cancel)
-    }
-
-    /// Returns the similarity of a pattern and the state.
-    pub(crate) fn similarity_of(&mut self, pattern: &[SymbolId]) -> Result<f64, Cancelled> {
-        self.matcher.set_pattern(pattern);
-        self.similarity_to(pattern)
-    }
-
-    /// Returns the blocks that a pattern and the state share.
-    pub(crate) fn blocks_of(&self, pattern: &[SymbolId]) -> Result<Vec<MatchingBlock>, Cancelled> {
-        matching_blocks_unless(pattern, &self.state.ids, self.cancel)
     }
 
     /// Returns the symbols of the state that fuzzy matching accepts for a pattern, in state order;

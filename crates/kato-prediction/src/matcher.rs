@@ -132,8 +132,6 @@ impl<'a> Matcher<'a> {
     }
 
     /// Finds the matching blocks of the current pattern and summarises them.
-    ///
-    /// By words only for patterns that share a symbol with the state.
     #[inline]
     pub(crate) fn summarize_blocks(&mut self, cancel: &Cancel) -> Result<BlockSummary, Cancelled> {
         if let Some(pattern) = &self.pattern {
@@ -180,7 +178,10 @@ impl<'a> Matcher<'a> {
     fn find_blocks(&mut self) {
         self.blocks.clear();
         self.rectangles.clear();
-        // Not empty: callers ask only for patterns that share a symbol with the state.
+        // A part of no symbols has no column, and nothing to match.
+        if self.width == 0 {
+            return;
+        }
         self.rectangles.push(Rectangle {
             pattern: (0, self.rows.len()),
             state: (0, self.width),

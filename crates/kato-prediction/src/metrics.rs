@@ -38,6 +38,7 @@ pub use fit::{
     cohesion, confidence, evidence, fragmentation, potential, pre_potential, single_symbol_snr, snr,
 };
 pub use symbols::{confluence, cosine_distance, itfdf_similarity, tfidf_score};
+pub(crate) use symbols::{cosine_distance_of, mean_tfidf, rarity};
 
 /// Divides `numerator` by `denominator`; 0 where either is 0 (and never −0, which would print and
 /// sort as something else).
@@ -51,7 +52,7 @@ fn ratio_or_zero(numerator: f64, denominator: f64) -> f64 {
 
 /// Sums terms, independently of their order; 0 for none (and not −0, as the
 /// standard library has it).
-fn sum(terms: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn sum(terms: impl Iterator<Item = f64>) -> f64 {
     fold_ascending(terms, 0.0, |sum, term| sum + term)
 }
 

@@ -2,6 +2,7 @@
 
 mod ensemble;
 mod futures;
+mod known;
 mod single_symbol;
 mod survivor;
 mod texts;

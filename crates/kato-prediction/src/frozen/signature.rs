@@ -105,6 +105,19 @@ impl SignatureShape {
         (signature & ((1 << self.place_bits) - 1)) as usize
     }
 
+    /// Adds up a number for each of the other symbols, by its hash, of which there are
+    /// [`n_hashes`](Self::n_hashes).
+    #[inline]
+    pub(crate) fn sum_of_others(self, signature: u32, of_hash: &[u8]) -> u32 {
+        let (mut hashes, mut sum) = (signature >> self.place_bits, 0);
+        for _ in self.n_known..self.length {
+            let hash = hashes as usize & (self.n_hashes() - 1);
+            sum += of_hash.get(hash).map_or(0, |&number| u32::from(number));
+            hashes >>= self.hash_bits;
+        }
+        sum
+    }
+
     /// Returns the hash of the n-th of the other symbols; below [`n_hashes`](Self::n_hashes).
     #[inline]
     pub(crate) const fn other(self, signature: u32, n: usize) -> usize {
@@ -126,6 +139,10 @@ mod tests {
                 for place in 0..=length - n_known {
                     let signature = shape.sign(&symbols, place);
                     assert_eq!(shape.place(signature), place);
+                    let low_bits: Vec<u8> = (0..shape.n_hashes()).map(|hash| hash as u8).collect();
+                    let others = (0..length - n_known).map(|n| shape.other(signature, n) as u8);
+                    let expected: u32 = others.map(u32::from).sum();
+                    assert_eq!(shape.sum_of_others(signature, &low_bits), expected);
                     let others = (0..length).filter(|at| !(place..place + n_known).contains(at));
                     for (n, at) in others.enumerate() {
                         let hash = shape.hash(symbols[at]) as usize;

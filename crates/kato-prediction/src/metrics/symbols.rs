@@ -19,7 +19,12 @@ const LEAST_PROBABILITY: f64 = 1e-10;
 #[must_use]
 pub fn cosine_distance(components: impl IntoIterator<Item = (f64, f64)>) -> f64 {
     let components: Vec<(f64, f64)> = components.into_iter().collect();
-    let sum_of = |term: fn(&(f64, f64)) -> f64| sum(components.iter().map(term));
+    cosine_distance_of(&components.into_iter())
+}
+
+/// Computes [`cosine_distance`] of components that are gone through several times.
+pub(crate) fn cosine_distance_of(components: &(impl Iterator<Item = (f64, f64)> + Clone)) -> f64 {
+    let sum_of = |term: fn((f64, f64)) -> f64| sum(components.clone().map(term));
     let dot = sum_of(|(a, b)| a * b);
     let (a_squared, b_squared) = (sum_of(|(a, _)| a * a), sum_of(|(_, b)| b * b));
     // Roots before the product, as in the original: it decides the last bit of every potential.
@@ -60,15 +65,26 @@ pub fn tfidf_score(
     if n_patterns == 0 {
         return 0.0;
     }
-    let symbols: Vec<(usize, Option<f64>)> = symbols.into_iter().collect();
-    let total = sum(symbols.iter().map(|&(count, _)| count as f64));
+    let symbols = symbols.into_iter();
+    let symbols = symbols.map(|(count, probability)| (count, rarity(probability, n_patterns)));
+    let symbols: Vec<(usize, f64)> = symbols.collect();
+    mean_tfidf(symbols.into_iter())
+}
+
+/// Computes what one occurrence of a symbol adds to [`tfidf_score`] where it is the only one: log₂(U / w) + 1.
+pub(crate) fn rarity(probability: Option<f64>, n_patterns: usize) -> f64 {
     let n_patterns = n_patterns as f64;
-    let scores = symbols.iter().map(|&(count, probability)| {
-        // Not rounded: KATO truncates the product, and so loses a pattern where it is just below.
-        let containing = probability.map_or(1.0, |p| (p * n_patterns).trunc().max(1.0));
-        ratio_or_zero(count as f64, total) * ((n_patterns / containing).log2() + 1.0)
-    });
-    ratio_or_zero(sum(scores), symbols.len() as f64)
+    // Not rounded: KATO truncates the product, and so loses a pattern where it is just below.
+    let containing = probability.map_or(1.0, |p| (p * n_patterns).trunc().max(1.0));
+    (n_patterns / containing).log2() + 1.0
+}
+
+/// Computes [`tfidf_score`] from the count and the [`rarity`] of each distinct symbol.
+pub(crate) fn mean_tfidf(symbols: impl ExactSizeIterator<Item = (usize, f64)> + Clone) -> f64 {
+    let n_symbols = symbols.len();
+    let total = sum(symbols.clone().map(|(count, _)| count as f64));
+    let scores = symbols.map(|(count, rarity)| ratio_or_zero(count as f64, total) * rarity);
+    ratio_or_zero(sum(scores), n_symbols as f64)
 }
 
 /// Computes how much more often the pattern was learned than its present would come

@@ -1,11 +1,13 @@
 //! The metrics that relate the survivors of a search to each other and to the node's statistics.
 
+use std::iter::repeat_n;
+
 use super::best;
 use super::futures::Futures;
+use super::known::{CountedSymbol, Entropies, KnownSymbols};
 use super::survivor::Survivor;
 use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::Candidates;
-use crate::collections::HashSet;
 use crate::index::{Finalized, PatternIndex};
 use crate::prediction::{EnsembleMetrics, FuturePotential, WeightedMetrics};
 use crate::search::{Ranked, TieOrder};
@@ -20,11 +22,27 @@ pub(super) struct Ensemble<'a> {
     state: &'a State<'a>,
     config: &'a PredictionConfig,
     survivors: Vec<Survivor<'a>>,
-    /// Symbols that match or are missing in some survivor: as in KATO, only they
-    /// have a probability.
-    relevant: HashSet<SymbolId>,
+    known: KnownSymbols,
     /// Probabilities of the state's distinct symbols.
     state_shares: Vec<f64>,
+}
+
+/// Sums over an ensemble.
+#[derive(Debug, Clone, Copy)]
+struct Totals {
+    frequency: u64,
+    /// Likelihood times prior.
+    evidence: f64,
+}
+
+/// What is reused from survivor to survivor.
+#[derive(Debug)]
+struct Scratch {
+    /// The symbols of its present.
+    present: Vec<CountedSymbol>,
+    /// The symbols of its pattern.
+    whole: Vec<CountedSymbol>,
+    entropies: Entropies,
 }
 
 impl<'a> Ensemble<'a> {
@@ -41,27 +59,25 @@ impl<'a> Ensemble<'a> {
             .map(|ranked| Survivor::new(index, state, candidates, ranked))
             .collect::<Result<_, _>>()?;
         // What is missing is in the present, so matches and present hold all relevant symbols.
-        let relevant = survivors
-            .iter()
-            .flat_map(|survivor| {
-                let matched = survivor.matches.iter().map(|&at| state.ids[at]);
-                matched.chain(survivor.present().iter().copied())
-            })
-            .collect();
-        let mut ensemble = Self {
+        let relevant = survivors.iter().flat_map(|survivor| {
+            let matched = survivor.matches.iter().map(|&at| state.ids[at]);
+            matched.chain(survivor.present().iter().copied())
+        });
+        // Whole patterns are described where their present is not.
+        let is_whole = config.generation.describes_whole_patterns() || index.finalized().is_some();
+        let whole = survivors.iter().filter(|_| is_whole);
+        let others = whole.flat_map(|survivor| survivor.symbols.iter().copied());
+        let known = KnownSymbols::new(index, relevant, others);
+        let probability = |symbol: &StateSymbol| known.probability(symbol.id);
+        let state_shares = state.distinct.iter().map(probability).collect();
+        Ok(Self {
             index,
             state,
             config,
             survivors,
-            relevant,
-            state_shares: Vec::new(),
-        };
-        let share = |symbol: &StateSymbol| match ensemble.relevant.contains(&symbol.id) {
-            true => ensemble.share(symbol.id),
-            false => 0.0,
-        };
-        ensemble.state_shares = state.distinct.iter().map(share).collect();
-        Ok(ensemble)
+            known,
+            state_shares,
+        })
     }
 
     /// Ranks the survivors and returns the answer; `is_cut` says whether candidates were left out.
@@ -107,7 +123,10 @@ impl<'a> Ensemble<'a> {
             let prior = metrics::bayesian_prior(prediction.frequency, total_frequency);
             prediction.similarity * prior
         };
-        let evidence_total: f64 = self.survivors.iter().map(likelihood).sum();
+        let totals = Totals {
+            frequency: total_frequency,
+            evidence: self.survivors.iter().map(likelihood).sum(),
+        };
         let weights = self
             .config
             .affinity_emotive
@@ -115,14 +134,15 @@ impl<'a> Ensemble<'a> {
             .map(|emotive| AffinityWeights::from_state(self.index, self.state, emotive));
         // Taken out, so that the metrics can borrow the rest of the ensemble.
         let mut survivors = std::mem::take(&mut self.survivors);
+        let mut scratch = Scratch {
+            present: Vec::new(),
+            whole: Vec::new(),
+            entropies: Entropies::new(self.index.n_symbols()),
+        };
         for (idx, survivor) in survivors.iter_mut().enumerate() {
             cancel.check()?;
-            let ensemble = self.ensemble_metrics(
-                survivor,
-                futures.potential_of(idx),
-                total_frequency,
-                evidence_total,
-            );
+            let ensemble =
+                self.ensemble_metrics(survivor, futures.potential_of(idx), totals, &mut scratch);
             let weighted = weights
                 .as_ref()
                 .map(|weights| self.weighted(survivor, weights))
@@ -175,18 +195,23 @@ impl<'a> Ensemble<'a> {
 
     /// Computes the metrics of one survivor that depend on the ensemble or the node.
     ///
-    /// `aggregate_potential` is that of its future, `evidence_total` the sum of likelihood times
-    /// prior over the ensemble.
+    /// `aggregate_potential` is that of its future, `totals` those of the ensemble.
     fn ensemble_metrics(
         &self,
         survivor: &Survivor<'_>,
         aggregate_potential: Option<f64>,
-        total_frequency: u64,
-        evidence_total: f64,
+        totals: Totals,
+        scratch: &mut Scratch,
     ) -> EnsembleMetrics {
         let prediction = &survivor.prediction;
-        let n_patterns = self.index.n_patterns();
-        let present = counted(survivor.present());
+        let known = &self.known;
+        let n_patterns = known.n_patterns();
+        let Scratch {
+            present,
+            whole,
+            entropies,
+        } = scratch;
+        known.read_counted(survivor.present(), present);
         // After `finalize-training` KATO describes the patterns of that time by their whole content
         // and the statistics of that time; others, and all before, by their present, up to 5.x.
         let finalized = self
@@ -194,67 +219,66 @@ impl<'a> Ensemble<'a> {
             .finalized()
             .filter(|_| self.index.is_finalized_at(survivor.spot));
         let is_whole = finalized.is_some() || self.config.generation.describes_whole_patterns();
-        let whole = is_whole.then(|| counted(&survivor.symbols));
-        let described = whole.as_ref().unwrap_or(&present);
-        let n_symbols = finalized.map_or(self.index.n_symbols(), |finalized| finalized.n_symbols);
-        let counts = described.iter().map(|&(_, count)| count);
-        let probability = |symbol: SymbolId| match finalized {
-            None => self.share(symbol),
-            Some(finalized) => finalized_probability(finalized, symbol),
+        let described = match is_whole {
+            false => &*present,
+            true => {
+                known.read_counted(&survivor.symbols, whole);
+                &*whole
+            }
         };
-        // What the present holds is relevant; the rest of the pattern may have no probability, and TF-IDF
-        // then takes one of its own.
-        let has_share = |symbol: &SymbolId| !is_whole || self.relevant.contains(symbol);
-        let cached = |symbol: SymbolId| has_share(&symbol).then(|| self.share(symbol));
-        let (f, similarity) = (prediction.frequency, prediction.similarity);
-        let prior = metrics::bayesian_prior(f, total_frequency);
-        let strength = metrics::weighted_strength(similarity, f, total_frequency);
-        EnsembleMetrics {
-            entropy: metrics::entropy(counts.clone()),
-            normalized_entropy: metrics::normalized_entropy(counts, n_symbols),
-            global_normalized_entropy: metrics::global_normalized_entropy(
-                described.iter().map(|&(symbol, _)| probability(symbol)),
-                n_symbols,
-            ),
-            itfdf_similarity: metrics::itfdf_similarity(
-                self.distance(&present),
-                f,
-                total_frequency,
-            ),
-            tfidf_score: metrics::tfidf_score(
+        let (entropy, normalized_entropy, global_normalized_entropy) = match finalized {
+            None => {
+                let (entropy, normalized) = entropies.of(described);
+                let terms = described.iter().map(|symbol| symbol.known.entropy_term);
+                (entropy, normalized, metrics::sum(terms))
+            }
+            Some(finalized) => entropies_when_finalized(finalized, described),
+        };
+        let tfidf_score = match n_patterns {
+            0 => 0.0,
+            _ => metrics::mean_tfidf(
                 described
                     .iter()
-                    .map(|&(symbol, count)| (count, cached(symbol))),
-                n_patterns,
+                    .map(|symbol| (symbol.count, symbol.known.rarity)),
             ),
+        };
+        let (f, similarity) = (prediction.frequency, prediction.similarity);
+        let prior = metrics::bayesian_prior(f, totals.frequency);
+        let strength = metrics::weighted_strength(similarity, f, totals.frequency);
+        EnsembleMetrics {
+            entropy,
+            normalized_entropy,
+            global_normalized_entropy,
+            itfdf_similarity: metrics::itfdf_similarity(
+                self.distance(present),
+                f,
+                totals.frequency,
+            ),
+            tfidf_score,
             // KATO divides by the number of distinct patterns where that of all learns is meant.
             confluence: metrics::confluence(
                 f,
                 n_patterns,
-                survivor.present().iter().map(|&symbol| self.share(symbol)),
+                present
+                    .iter()
+                    .flat_map(|symbol| repeat_n(symbol.known.share, symbol.count)),
             ),
             predictive_information: metrics::predictive_information(strength, aggregate_potential),
-            pattern_probability: metrics::pattern_probability(f, total_frequency),
+            pattern_probability: metrics::pattern_probability(f, totals.frequency),
             weighted_strength: strength,
             bayesian_prior: prior,
             bayesian_likelihood: similarity,
-            bayesian_posterior: metrics::bayesian_posterior(similarity, prior, evidence_total),
+            bayesian_posterior: metrics::bayesian_posterior(similarity, prior, totals.evidence),
         }
     }
 
-    /// Returns the share of the patterns that hold the symbol.
-    fn share(&self, symbol: SymbolId) -> f64 {
-        let n_patterns = self.index.symbol_table().n_patterns(symbol);
-        f64::from(n_patterns) / self.index.n_patterns() as f64
-    }
-
-    /// Computes the cosine distance of the state and a present, which is given by distinct symbols,
-    /// ascending, with counts; symbols are weighted by their probabilities.
-    fn distance(&self, present: &[(SymbolId, usize)]) -> f64 {
+    /// Computes the cosine distance of the state and a present; symbols are weighted by their
+    /// probabilities.
+    fn distance(&self, present: &[CountedSymbol]) -> f64 {
         // Unknown symbols of the state are in no pattern: their probability is 0 and adds nothing.
-        let in_present = |symbol: SymbolId| {
-            let found = present.binary_search_by_key(&symbol, |&(symbol, _)| symbol);
-            found.map_or(0, |idx| present[idx].1)
+        let in_present = |id: SymbolId| {
+            let found = present.binary_search_by_key(&id, |symbol| symbol.id);
+            found.map_or(0, |idx| present[idx].count)
         };
         let state = self.state.distinct.iter().zip(&self.state_shares);
         let of_state = state.map(|(symbol, share)| {
@@ -263,9 +287,9 @@ impl<'a> Ensemble<'a> {
         });
         let elsewhere = present
             .iter()
-            .filter(|(symbol, _)| !self.state.holds(*symbol))
-            .map(|&(symbol, count)| (0.0, self.share(symbol) * count as f64));
-        metrics::cosine_distance(of_state.chain(elsewhere))
+            .filter(|symbol| !self.state.holds(symbol.id))
+            .map(|symbol| (0.0, symbol.known.share * symbol.count as f64));
+        metrics::cosine_distance_of(&of_state.chain(elsewhere))
     }
 
     /// Returns the distinct futures with their weights, heaviest first, ties in event order.
@@ -298,17 +322,17 @@ impl<'a> Ensemble<'a> {
     }
 }
 
-/// Returns the share of the patterns that held the symbol when the node was finalized.
-fn finalized_probability(finalized: &Finalized, symbol: SymbolId) -> f64 {
-    f64::from(finalized.symbols.n_patterns(symbol)) / finalized.n_patterns as f64
-}
-
-/// Returns the distinct symbols of a list with their counts, ascending.
-fn counted(symbols: &[SymbolId]) -> Vec<(SymbolId, usize)> {
-    let mut sorted = symbols.to_vec();
-    sorted.sort_unstable();
-    sorted
-        .chunk_by(|a, b| a == b)
-        .map(|group| (group[0], group.len()))
-        .collect()
+/// Computes the entropies of a pattern that was there when the node was finalized, by the statistics of
+/// that time.
+fn entropies_when_finalized(finalized: &Finalized, list: &[CountedSymbol]) -> (f64, f64, f64) {
+    let n_symbols = finalized.n_symbols;
+    let counts = list.iter().map(|symbol| symbol.count);
+    let probability = |symbol: &CountedSymbol| {
+        f64::from(finalized.symbols.n_patterns(symbol.id)) / finalized.n_patterns as f64
+    };
+    (
+        metrics::entropy(counts.clone()),
+        metrics::normalized_entropy(counts, n_symbols),
+        metrics::global_normalized_entropy(list.iter().map(probability), n_symbols),
+    )
 }

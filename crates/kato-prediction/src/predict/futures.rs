@@ -35,6 +35,7 @@ impl Futures {
     pub(super) fn new(survivors: &[Survivor<'_>], cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut futures = Self::default();
         let mut known: HashMap<Vec<u32>, usize> = HashMap::default();
+        let mut key = Vec::new();
         for (idx, survivor) in survivors.iter().enumerate() {
             cancel.check()?;
             // A completed pattern expects nothing, and KATO leaves it out.
@@ -42,14 +43,19 @@ impl Futures {
                 futures.of_survivors.push(None);
                 continue;
             }
-            let entry = *known.entry(key(survivor)).or_insert_with(|| {
-                futures.distinct.push(Future {
-                    first: idx,
-                    n_patterns: 0,
-                    weight: 0.0,
-                });
-                futures.distinct.len() - 1
-            });
+            read_key(survivor, &mut key);
+            let entry = match known.get(&key) {
+                Some(&entry) => entry,
+                None => {
+                    futures.distinct.push(Future {
+                        first: idx,
+                        n_patterns: 0,
+                        weight: 0.0,
+                    });
+                    known.insert(key.clone(), futures.distinct.len() - 1);
+                    futures.distinct.len() - 1
+                }
+            };
             let prediction = &survivor.prediction;
             let future = &mut futures.distinct[entry];
             future.n_patterns += 1;
@@ -72,14 +78,13 @@ impl Futures {
     }
 }
 
-/// Returns a key that is equal for equal futures: every event's length, then its sorted symbols.
-fn key(survivor: &Survivor<'_>) -> Vec<u32> {
-    let mut key = Vec::new();
+/// Replaces `key` by one that is equal for equal futures: every event's length, then its sorted symbols.
+fn read_key(survivor: &Survivor<'_>, key: &mut Vec<u32>) {
+    key.clear();
     for event in survivor.events(survivor.split.future.clone()) {
         key.push(event.len() as u32);
         let start = key.len();
         key.extend(event.iter().map(|symbol| symbol.0));
         key[start..].sort_unstable();
     }
-    key
 }

@@ -5,13 +5,12 @@ use std::borrow::Cow;
 use kato_model::KatoGeneration;
 
 use crate::cancel::Cancelled;
-use crate::candidate::Candidates;
+use crate::candidate::{Candidates, FullMatch};
 use crate::events::{EventBounds, EventSymbols, read_ends};
 use crate::fuzzy::FuzzySymbol;
 use crate::index::{PatternIndex, Spot};
-use crate::matcher::BlockSummary;
 use crate::metrics::{cohesion, confidence, evidence, fragmentation, pre_potential, snr};
-use crate::refine::{Pair, ends_of, pairs_of};
+use crate::refine::{Pair, ends_of};
 use crate::search::Ranked;
 use crate::split::Split;
 use crate::state::State;
@@ -82,27 +81,31 @@ impl<'a> Survivor<'a> {
         let mut ends = Vec::new();
         read_ends(event_lengths.as_deref().unwrap_or_default(), &mut ends);
         let events = EventBounds::new(event_lengths.as_ref().map(|_| &*ends));
-        let blocks = candidates.blocks_of(&symbols)?;
-        let summary = BlockSummary::from_blocks(&blocks);
         let pattern = EventSymbols {
             symbols: &symbols,
             events,
         };
-        let pairs = candidates.pairs_of(pattern, &blocks)?;
+        let (generation, ties) = (candidates.generation(), candidates.ties());
         // Fuzzy matching decides about matches and extras; blocks, and with them past, present and
         // future, stay those of equal symbols, as in KATO.
         let fuzzy = candidates.fuzzy_matches(&symbols)?;
-        let matches: Vec<usize> = match (&fuzzy, &pairs) {
-            (Some(accepted), _) => accepted.iter().map(|symbol| symbol.position).collect(),
-            (None, Some(pairs)) => pairs.iter().map(|pair| pair.position).collect(),
-            (None, None) => pairs_of(&blocks).map(|pair| pair.position).collect(),
+        let FullMatch {
+            similarity,
+            summary,
+            pairs,
+            is_by_position,
+        } = candidates.full_match(pattern)?;
+        let matches: Vec<usize> = match &fuzzy {
+            Some(accepted) => accepted.iter().map(|symbol| symbol.position).collect(),
+            None => pairs.iter().map(|pair| pair.position).collect(),
         };
+        let by_position = is_by_position.then_some(pairs);
         let first_match = matches.first().map(|&position| state.ids[position]);
         let (start, end) = match summary.n_blocks {
             0 => (0, symbols.len()),
             _ => (summary.start, summary.end),
         };
-        let split = match pairs.as_deref() {
+        let split = match by_position {
             Some(pairs @ [_, ..]) => {
                 let (first, last) = ends_of(pairs);
                 Split::of_matches(symbols.len(), events, first, last)
@@ -115,12 +118,11 @@ impl<'a> Survivor<'a> {
                 |place| first_match == Some(symbols[place]),
             ),
         };
-        let generation = candidates.generation();
-        let counting = Counting::new(generation, pairs.as_deref());
-        let name = candidates.ties().name(&ranked.key);
+        let counting = Counting::new(generation, by_position);
+        let name = ties.name(&ranked.key);
         let mut prediction = Prediction::new(name, index.frequency_at(ranked.spot));
         prediction.generation = generation;
-        prediction.similarity = candidates.similarity_of(&symbols)?;
+        prediction.similarity = similarity;
         prediction.evidence = evidence(matches.len(), symbols.len());
         prediction.confidence = confidence(matches.len(), split.present_symbols.len());
         prediction.snr = snr(matches.len(), state.len() - matches.len());

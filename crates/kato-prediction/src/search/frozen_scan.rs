@@ -20,35 +20,38 @@
 //! a rank, which falls as the rank rises ([`TieOrder`]).
 //!
 //! Signatures say of a pattern in a list which symbols and pairs of the state it may hold, and where
-//! ([`PlaceBounds`]). Two symbols may have one hash, so it may hold fewer, but no others: what cannot
-//! rank by its signature is passed over without being read.
+//! ([`PlaceBounds`]), and in which order: matches are in the order of both, so they are no more than
+//! the longest common subsequence. Two symbols may have one hash, so it may hold fewer, but no others: what
+//! cannot rank by its signature is passed over without being read.
 
 #![expect(
     clippy::cast_possible_truncation,
     reason = "ranks are below the number of patterns, which is below 2³²; a word has 64 bits"
 )]
 
-use std::cmp::{Ordering, Reverse};
-use std::ops::Range;
-use std::rc::Rc;
-use std::sync::{Mutex, PoisonError};
+mod bar;
+mod class_scan;
+mod lists;
+mod seen;
 
+use std::ops::Range;
+
+use self::bar::{FoundRank, SharedBar, bar_of, can_rank, higher};
+use self::class_scan::{ClassScan, Step};
+use self::lists::{Kind, Lists, Masks, is_in_enough};
+use self::seen::Seen;
 use super::{Ranked, TieOrder, TopK};
 use crate::SymbolId;
 use crate::bounds::{Bounds, PlaceBounds};
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
-use crate::frozen::{FrozenClass, ListCursor, RankList, Reader, SignatureShape};
+use crate::frozen::{ListCursor, Reader, SignatureShape};
 use crate::page_class::PageClass;
-use crate::state::{OverlapBounds, State, StatePair, WORD};
+use crate::state::{OverlapBounds, State, WORD};
 
 /// Number of patterns that are read together, so that the processor waits for memory once and not
 /// for each.
 const BATCH: usize = 64;
-
-/// Most steps of a class for one number of pairs. More end sooner among ties, but walk the same lists
-/// more often.
-const MAX_STEPS: usize = 24;
 
 /// Patterns that a thread is worth; few in builds for tests, so that tests see several threads.
 const LEAST_PART: u32 = if cfg!(debug_assertions) {
@@ -56,35 +59,6 @@ const LEAST_PART: u32 = if cfg!(debug_assertions) {
 } else {
     1 << 19
 };
-
-/// A pattern that the search found; better ones are less.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FoundRank {
-    pub(super) score: f64,
-    /// The key of its rank.
-    pub(super) key: u32,
-}
-
-impl Ord for FoundRank {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_score = other.score.total_cmp(&self.score);
-        by_score.then_with(|| self.key.cmp(&other.key))
-    }
-}
-
-impl PartialOrd for FoundRank {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for FoundRank {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for FoundRank {}
 
 /// The search for one state in one index.
 struct FrozenScan<'s, 'a, 'c> {
@@ -99,30 +73,6 @@ struct FrozenScan<'s, 'a, 'c> {
     /// The bar of those who search the other parts, and what it was when it was last looked at.
     shared: Option<&'s SharedBar>,
     seen_bar: Option<FoundRank>,
-}
-
-/// The highest bar of several searches, each of a part of the ranks.
-///
-/// Where one part alone has as many patterns as are wanted, the worst of them is a bar for all.
-#[derive(Debug, Default)]
-struct SharedBar(Mutex<Option<FoundRank>>);
-
-impl SharedBar {
-    /// Raises the bar to that of one search, if that is higher, and returns the higher one.
-    fn raise(&self, own: Option<FoundRank>) -> Option<FoundRank> {
-        // Valid whatever panicked, as it is replaced whole.
-        let mut bar = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *bar = higher(*bar, own);
-        *bar
-    }
-}
-
-/// Returns the higher of two bars: better patterns are less.
-fn higher(a: Option<FoundRank>, b: Option<FoundRank>) -> Option<FoundRank> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        _ => a.or(b),
-    }
 }
 
 /// Finds the `limit` best patterns of an index, best first, ties by the key of their rank.
@@ -142,7 +92,7 @@ pub(super) fn scan_frozen<'a>(
     let n_patterns = reader.n_patterns();
     let n_parts = (n_threads as u32).clamp(1, n_patterns.div_ceil(LEAST_PART).max(1));
     let bar = worst.map(|worst| bar_of(reader, candidates.ties(), worst));
-    let bar = SharedBar(Mutex::new(bar));
+    let bar = SharedBar::new(bar);
     if n_parts == 1 {
         let bar = Some(&bar);
         return FrozenScan::new(reader, state, candidates, limit, 0..n_patterns, bar).run();
@@ -182,82 +132,6 @@ pub(super) fn scan_frozen<'a>(
         Ok(())
     })?;
     Ok(top.into_sorted())
-}
-
-/// Returns the bar that a pattern of another index is: what is better here is less.
-fn bar_of(reader: &Reader<'_>, ties: TieOrder, worst: &Ranked) -> FoundRank {
-    // Ranks are in name order: those below this one have earlier names.
-    let n_before = reader.n_before(&ties.name(&worst.key));
-    let score = worst.score;
-    match (ties, n_before.checked_sub(1)) {
-        (TieOrder::Ascending, _) => FoundRank {
-            score,
-            key: n_before,
-        },
-        // The last of the earlier names is no better, and all later ones are.
-        (TieOrder::Descending, Some(last)) => FoundRank {
-            score,
-            key: ties.rank(last),
-        },
-        // All names are later, and better at the same score.
-        (TieOrder::Descending, None) => FoundRank {
-            score: score.next_down(),
-            key: 0,
-        },
-    }
-}
-
-/// The patterns of one class.
-struct ClassScan<'s> {
-    class: &'s FrozenClass,
-    bounds: Bounds,
-    /// `None` where signatures are of no use.
-    places: Option<PlaceBounds>,
-    symbols: Lists<'s>,
-    /// Looked up when first needed.
-    pairs: Option<Lists<'s>>,
-    /// The part of the ranks that the lists are cut to.
-    ranks: Range<u32>,
-}
-
-/// The lists of a class for the symbols of the state, or for its pairs.
-struct Lists<'s> {
-    /// The longest first.
-    lists: Vec<StateList<'s>>,
-    /// By place among the state's distinct symbols, the place in `lists`; unused for pairs.
-    by_symbol: Vec<Option<usize>>,
-    /// By hash of a symbol in signatures of a shape, the positions in the state of what has it.
-    masks: Option<(SignatureShape, Rc<[u64]>)>,
-}
-
-/// A list of the patterns that hold something of the state.
-#[derive(Debug, Clone, Copy)]
-struct StateList<'s> {
-    ranks: RankList<'s>,
-    /// Positions of the state that it stands for.
-    count: usize,
-    /// Of a pair: the positions of its second symbol in the state, as bits.
-    second: u64,
-    /// The positions in the state of the symbols that all of its patterns hold, as bits.
-    known: [u64; 2],
-}
-
-/// A kind of lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Symbols,
-    Pairs,
-}
-
-/// The patterns of a class that have a number of pairs and an overlap in a range, by the lists.
-#[derive(Debug, Clone, Copy)]
-struct Step {
-    /// `None` for the patterns of all classes that share nothing with the state.
-    class: Option<usize>,
-    /// The best score that the bounds allow them.
-    high: f64,
-    n_pairs: usize,
-    overlaps: (usize, usize),
 }
 
 /// The patterns that are read together.
@@ -506,12 +380,15 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
         scan: &mut ClassScan<'s>,
         of: (Step, Kind, usize),
         shape: SignatureShape,
-        masks: &[u64],
+        masks: &Masks,
         window: impl Iterator<Item = (&'w [u8; 4], &'w [u8; 4])>,
     ) -> Result<(), Cancelled> {
         let (step, kind, nth) = of;
         let known = scan.lists(kind).lists[nth].known;
-        let n_others = shape.length() - shape.n_known();
+        let n_known: u32 = known[..shape.n_known()]
+            .iter()
+            .map(|mask| mask.count_ones())
+            .sum();
         // The bound of patterns that share no more than the list says.
         let of_list = match &mut scan.places {
             Some(places) => places.upper((1 << shape.n_known()) - 1, shape.n_known() - 1),
@@ -525,23 +402,18 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             let (rank, signature) = (u32::from_le_bytes(rank), u32::from_le_bytes(signature));
             let key = ties.rank(rank);
             let passes_list = passes_list.get_or_insert_with(|| can_rank(bar, of_list, key));
-            if !*passes_list {
-                let others = (0..n_others).map(|n| masks[shape.other(signature, n)]);
-                if others.fold(0, |any, mask| any | mask) == 0 {
-                    continue;
-                }
+            let n_more = shape.sum_of_others(signature, &masks.counts);
+            // Most end here: a look at the places would take several times as long.
+            if n_known + n_more < step.overlaps.0 as u32 || (n_more == 0 && !*passes_list) {
+                continue;
             }
-            let seen = Seen::of_signature(shape, signature, known, masks);
+            let seen = Seen::of_signature(shape, signature, known, &masks.positions);
             if seen.held.count_ones() < step.overlaps.0 as u32
                 || seen.paired.count_ones() < step.n_pairs as u32
             {
                 continue;
             }
-            let upper = match &mut scan.places {
-                Some(places) => places.upper(seen.places, seen.n_pairs),
-                None => f64::INFINITY,
-            };
-            if can_rank(bar, upper, key) {
+            if can_rank(bar, scan.upper(seen, self.state), key) {
                 self.add_to_batch(scan, of, rank)?;
                 if self.batch.ranks.is_empty() {
                     bar = self.bar();
@@ -610,9 +482,8 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
             }
             let common = self.state.common(symbols.iter().copied());
             let mut upper = scan.bounds.upper(common.symbols, common.pairs);
-            if let Some(places) = &mut scan.places {
-                let seen = Seen::of_symbols(self.state, symbols);
-                upper = upper.min(places.upper(seen.places, seen.n_pairs));
+            if scan.places.is_some() {
+                upper = upper.min(scan.upper(Seen::of_symbols(self.state, symbols), self.state));
             }
             if can_rank(self.bar(), upper, self.ties.rank(rank)) {
                 offer(
@@ -682,12 +553,6 @@ impl<'s, 'a, 'c> FrozenScan<'s, 'a, 'c> {
     }
 }
 
-/// Returns whether a pattern with this bound may be among the best.
-#[inline]
-fn can_rank(bar: Option<FoundRank>, upper: f64, key: u32) -> bool {
-    bar.is_none_or(|bar| upper > bar.score || (upper == bar.score && key < bar.key))
-}
-
 /// Scores a pattern and keeps it if it is among the best.
 fn offer(
     reader: &Reader<'_>,
@@ -714,265 +579,6 @@ fn offer(
         top.push(FoundRank { score, key });
     }
     Ok(())
-}
-
-impl<'s> ClassScan<'s> {
-    fn lists(&self, kind: Kind) -> &Lists<'s> {
-        match (kind, &self.pairs) {
-            (Kind::Pairs, Some(pairs)) => pairs,
-            _ => &self.symbols,
-        }
-    }
-
-    /// Appends the steps of the class, whose place in the scans is given.
-    fn push_steps(&self, class: usize, uses_pairs: bool, steps: &mut Vec<Step>) {
-        let most_pairs = self.bounds.most_pairs();
-        let mut push = |n_pairs: usize, overlaps: (usize, usize)| {
-            steps.push(Step {
-                class: Some(class),
-                high: self.bounds.upper(overlaps.1, n_pairs),
-                n_pairs,
-                overlaps,
-            });
-        };
-        if uses_pairs {
-            // One step for all overlaps: their lists are the same, and a walk along them costs more
-            // than what it finds.
-            for n_pairs in 1..=most_pairs {
-                // The positions of g pairs are those of at least g + 1 symbols; of a symbol that the state
-                // repeats there may be more than the pattern has places.
-                let most = self.bounds.most();
-                let least = self.bounds.least_overlap(n_pairs, |_| true);
-                let least = least.map(|least| least.max((n_pairs + 1).min(most)));
-                if let Some(least) = least.filter(|&least| least <= most) {
-                    push(n_pairs, (least, most));
-                }
-            }
-        }
-        let n_pairs = if uses_pairs { 0 } else { most_pairs };
-        // Where no pattern can be a prediction, there is none.
-        let Some(least) = self.bounds.least_overlap(n_pairs, |_| true) else {
-            return;
-        };
-        let overlaps: Vec<usize> = (least.max(1)..=self.bounds.most()).collect();
-        let bound = |&overlap: &usize| self.bounds.upper(overlap, n_pairs);
-        let groups: Vec<&[usize]> = overlaps.chunk_by(|a, b| bound(a) == bound(b)).collect();
-        for groups in groups.chunks(groups.len().div_ceil(MAX_STEPS).max(1)) {
-            if let (Some(&[first, ..]), Some(&[.., last])) = (groups.first(), groups.last()) {
-                push(n_pairs, (*first, *last));
-            }
-        }
-    }
-}
-
-impl<'s> Lists<'s> {
-    fn of_symbols(
-        reader: &Reader<'s>,
-        state: &State<'_>,
-        class: &'s FrozenClass,
-        ranks: &Range<u32>,
-        ties: TieOrder,
-    ) -> Self {
-        let lists = state
-            .distinct
-            .iter()
-            .enumerate()
-            .filter_map(|(idx, symbol)| {
-                let list = StateList {
-                    ranks: part_of(reader, reader.held(class, symbol.id)?, ranks),
-                    count: symbol.count as usize,
-                    second: 0,
-                    known: [state.mask(symbol.id), 0],
-                };
-                Some((idx, list))
-            });
-        let mut lists: Vec<(usize, StateList<'s>)> = lists.collect();
-        lists.sort_by_key(|(_, list)| Reverse(list.ranks.len()));
-        let mut by_symbol = vec![None; state.distinct.len()];
-        for (place, &(idx, _)) in lists.iter().enumerate() {
-            by_symbol[idx] = Some(place);
-        }
-        let lists = lists.into_iter().map(|(_, list)| list).collect();
-        Self::new(lists, by_symbol, ties)
-    }
-
-    fn of_pairs(
-        reader: &Reader<'s>,
-        state: &State<'_>,
-        class: &'s FrozenClass,
-        ranks: &Range<u32>,
-        ties: TieOrder,
-    ) -> Self {
-        for pair in &state.pairs {
-            reader.will_look_up_pairs(class, state.distinct[pair.first].id);
-        }
-        let of_pair = |pair: &StatePair| {
-            let first = state.distinct[pair.first].id;
-            let known = [state.mask(first), state.mask(pair.second)];
-            Some(StateList {
-                ranks: part_of(reader, reader.pair(class, first, pair.second)?, ranks),
-                count: pair.count,
-                second: known[0] << 1 & known[1],
-                known,
-            })
-        };
-        let mut lists: Vec<StateList<'s>> = state.pairs.iter().filter_map(of_pair).collect();
-        lists.sort_by_key(|list| Reverse(list.ranks.len()));
-        Self::new(lists, Vec::new(), ties)
-    }
-
-    fn new(lists: Vec<StateList<'s>>, by_symbol: Vec<Option<usize>>, ties: TieOrder) -> Self {
-        // Most of them will be walked, and a disk brings all in the time of one.
-        for list in &lists {
-            list.ranks.will_walk(ties);
-        }
-        Self {
-            lists,
-            by_symbol,
-            masks: None,
-        }
-    }
-
-    /// Returns the place of the longest list that is left when the longest that together stand for
-    /// fewer than `least` positions are left out; `None` if all of them do.
-    fn first_needed(&self, least: usize) -> Option<usize> {
-        let mut count = 0;
-        self.lists.iter().position(|list| {
-            count += list.count;
-            count >= least
-        })
-    }
-
-    /// Returns whether a pattern is in a list, and in none that is walked before it. `paired` are the
-    /// positions whose pair with the one before it holds.
-    fn is_first(&self, state: &State<'_>, nth: usize, symbols: &[SymbolId], paired: u64) -> bool {
-        if self.by_symbol.is_empty() {
-            // In the list of a pair there may be patterns that do not have it.
-            let earlier = &self.lists[nth + 1..];
-            return paired & self.lists[nth].second != 0
-                && earlier.iter().all(|list| paired & list.second == 0);
-        }
-        let places = symbols
-            .iter()
-            .filter_map(|&symbol| self.by_symbol[state.place(symbol)?]);
-        places.max() == Some(nth)
-    }
-
-    /// Returns walks along all lists but one, the shortest first, with what each stands for.
-    fn others(&self, nth: usize) -> Vec<(ListCursor<'s>, usize)> {
-        let others = self.lists.iter().enumerate().rev();
-        others
-            .filter(|&(place, _)| place != nth)
-            .map(|(_, list)| (list.ranks.cursor(), list.count))
-            .collect()
-    }
-
-    /// Returns the positions in the state by hash, for signatures of the shape that those of this class
-    /// and kind have.
-    fn masks(
-        &mut self,
-        reader: &Reader<'_>,
-        state: &State<'_>,
-        shape: SignatureShape,
-    ) -> Rc<[u64]> {
-        // Lists that stand in for those of pairs have the shape of another kind.
-        if let Some(masks) = self.masks.as_ref().filter(|(of, _)| *of == shape) {
-            return Rc::clone(&masks.1);
-        }
-        let mut masks = vec![0; shape.n_hashes()];
-        for symbol in &state.distinct {
-            // What is above the index is in none of its patterns.
-            if let Some(number) = reader.number(symbol.id) {
-                masks[shape.hash(number) as usize] |= state.mask(symbol.id);
-            }
-        }
-        let masks: Rc<[u64]> = masks.into();
-        self.masks = Some((shape, Rc::clone(&masks)));
-        masks
-    }
-}
-
-/// Returns the part of a list whose ranks lie in a range.
-fn part_of<'s>(reader: &Reader<'_>, list: RankList<'s>, ranks: &Range<u32>) -> RankList<'s> {
-    // To see that all of it does, its end would be read, which nobody may need.
-    match ranks.start == 0 && ranks.end as usize == reader.n_patterns() as usize {
-        true => list,
-        false => list.within(ranks),
-    }
-}
-
-/// Returns whether the lists that hold a pattern stand for enough, given what one of them does.
-fn is_in_enough(
-    rank: u32,
-    mut count: usize,
-    least: usize,
-    others: &mut [(ListCursor<'_>, usize)],
-) -> bool {
-    for (cursor, of_list) in others {
-        if count >= least {
-            break;
-        }
-        cursor.seek(rank);
-        if cursor.current() == Some(rank) {
-            count += *of_list;
-        }
-    }
-    count >= least
-}
-
-/// The symbols and pairs of the state that a pattern holds, or may hold, and where.
-#[derive(Debug, Clone, Copy, Default)]
-struct Seen {
-    /// The places in the pattern, as bits.
-    places: usize,
-    /// Neighbours in the pattern that are neighbours in the state.
-    n_pairs: usize,
-    /// The positions in the state whose symbol the pattern holds, as bits.
-    held: u64,
-    /// Those whose pair with the one before it holds.
-    paired: u64,
-    /// The positions of the last symbol that was added.
-    before: u64,
-}
-
-impl Seen {
-    /// Adds the positions in the state of the symbol at the next place.
-    #[inline]
-    fn add(&mut self, place: usize, mask: u64) {
-        let both = self.before << 1 & mask;
-        self.places |= usize::from(mask != 0) << place;
-        self.n_pairs += usize::from(both != 0);
-        self.held |= mask;
-        self.paired |= both;
-        self.before = mask;
-    }
-
-    /// Reads a signature of a list whose patterns hold symbols with the `known` positions.
-    #[inline]
-    fn of_signature(shape: SignatureShape, signature: u32, known: [u64; 2], masks: &[u64]) -> Self {
-        let mut seen = Self::default();
-        let first = shape.place(signature);
-        let mut n_others = 0;
-        for place in 0..shape.length() {
-            let of_list = place.wrapping_sub(first);
-            if of_list < shape.n_known() {
-                seen.add(place, known[of_list]);
-            } else {
-                seen.add(place, masks[shape.other(signature, n_others)]);
-                n_others += 1;
-            }
-        }
-        seen
-    }
-
-    /// Looks at the symbols of a pattern, of which there are not more than signatures are of.
-    fn of_symbols(state: &State<'_>, symbols: &[SymbolId]) -> Self {
-        let mut seen = Self::default();
-        for (place, &symbol) in symbols.iter().enumerate() {
-            seen.add(place, state.mask(symbol));
-        }
-        seen
-    }
 }
 
 impl Batch {

@@ -1,0 +1,96 @@
+//! The patterns of one class, in steps of those that the bounds allow the same.
+
+use std::ops::Range;
+
+use super::lists::{Kind, Lists};
+use super::seen::Seen;
+use crate::bounds::{Bounds, PlaceBounds};
+use crate::frozen::FrozenClass;
+use crate::state::State;
+
+/// Most steps of a class for one number of pairs. More end sooner among ties, but walk the same lists
+/// more often.
+const MAX_STEPS: usize = 24;
+
+/// The patterns of one class.
+pub(super) struct ClassScan<'s> {
+    pub(super) class: &'s FrozenClass,
+    pub(super) bounds: Bounds,
+    /// `None` where signatures are of no use.
+    pub(super) places: Option<PlaceBounds>,
+    pub(super) symbols: Lists<'s>,
+    /// Looked up when first needed.
+    pub(super) pairs: Option<Lists<'s>>,
+    /// The part of the ranks that the lists are cut to.
+    pub(super) ranks: Range<u32>,
+}
+
+/// The patterns of a class that have a number of pairs and an overlap in a range, by the lists.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    /// `None` for the patterns of all classes that share nothing with the state.
+    pub(super) class: Option<usize>,
+    /// The best score that the bounds allow them.
+    pub(super) high: f64,
+    pub(super) n_pairs: usize,
+    pub(super) overlaps: (usize, usize),
+}
+
+impl<'s> ClassScan<'s> {
+    /// Returns the best score of a pattern that may hold what was seen of the state.
+    #[inline]
+    pub(super) fn upper(&mut self, seen: Seen, state: &State<'_>) -> f64 {
+        let in_order = self.bounds.upper(seen.lcs(state), seen.n_pairs);
+        match &mut self.places {
+            Some(places) => places.upper(seen.places, seen.n_pairs).min(in_order),
+            None => f64::INFINITY,
+        }
+    }
+
+    pub(super) fn lists(&self, kind: Kind) -> &Lists<'s> {
+        match (kind, &self.pairs) {
+            (Kind::Pairs, Some(pairs)) => pairs,
+            _ => &self.symbols,
+        }
+    }
+
+    /// Appends the steps of the class, whose place in the scans is given.
+    pub(super) fn push_steps(&self, class: usize, uses_pairs: bool, steps: &mut Vec<Step>) {
+        let most_pairs = self.bounds.most_pairs();
+        let mut push = |n_pairs: usize, overlaps: (usize, usize)| {
+            steps.push(Step {
+                class: Some(class),
+                high: self.bounds.upper(overlaps.1, n_pairs),
+                n_pairs,
+                overlaps,
+            });
+        };
+        if uses_pairs {
+            // One step for all overlaps: their lists are the same, and a walk along them costs more
+            // than what it finds.
+            for n_pairs in 1..=most_pairs {
+                // The positions of g pairs are those of at least g + 1 symbols; of a symbol that the state
+                // repeats there may be more than the pattern has places.
+                let most = self.bounds.most();
+                let least = self.bounds.least_overlap(n_pairs, |_| true);
+                let least = least.map(|least| least.max((n_pairs + 1).min(most)));
+                if let Some(least) = least.filter(|&least| least <= most) {
+                    push(n_pairs, (least, most));
+                }
+            }
+        }
+        let n_pairs = if uses_pairs { 0 } else { most_pairs };
+        // Where no pattern can be a prediction, there is none.
+        let Some(least) = self.bounds.least_overlap(n_pairs, |_| true) else {
+            return;
+        };
+        let overlaps: Vec<usize> = (least.max(1)..=self.bounds.most()).collect();
+        let bound = |&overlap: &usize| self.bounds.upper(overlap, n_pairs);
+        let groups: Vec<&[usize]> = overlaps.chunk_by(|a, b| bound(a) == bound(b)).collect();
+        for groups in groups.chunks(groups.len().div_ceil(MAX_STEPS).max(1)) {
+            if let (Some(&[first, ..]), Some(&[.., last])) = (groups.first(), groups.last()) {
+                push(n_pairs, (*first, *last));
+            }
+        }
+    }
+}
