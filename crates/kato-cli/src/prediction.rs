@@ -301,7 +301,6 @@ pub(crate) fn configured(
             "--config must be an object, such as {{\"recall_threshold\": 0.3}}"
         );
     };
-    let generation = EngineOptions::default().generation;
     let known = base.settings(generation);
     if let Some(name) = changes.keys().find(|name| !known.contains_key(*name)) {
         let known: Vec<&str> = known.keys().map(String::as_str).collect();
