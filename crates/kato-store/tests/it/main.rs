@@ -10,6 +10,7 @@ mod conformance;
 mod durability;
 mod exchange;
 mod file_format;
+mod forgetting;
 mod golden;
 #[cfg(feature = "parquet")]
 mod parquet;
