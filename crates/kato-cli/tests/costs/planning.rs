@@ -308,7 +308,7 @@ fn settings_are_ranked_and_a_file_of_trials_makes_none_again() {
         (&again["ranking"], &again["resumed"]),
         (&first["ranking"], &first["trials"])
     );
-    let told = place.refusal("tune", &["corpus.jsonl", "--try", "0"], 1);
+    let told = place.refusal("tune", &["corpus.jsonl", "--try", "0"], 2);
     assert!(told.contains("chunk size"), "{told}");
     let told = place.refusal("tune", &["corpus.jsonl", "--weight", "speed=1"], 2);
     assert!(told.contains("rate, bits"), "{told}");
