@@ -1,16 +1,21 @@
 //! Estimates of what a run will store, from a sample of the corpus or from finished runs.
 
+mod choices;
 mod record;
 mod sample;
 
+use indicatif::{HumanBytes, HumanCount};
+use kato_estimator::breakdown::Doubt;
 use kato_estimator::calibration::HeldOut;
-use kato_estimator::{Calibration, StorageBreakdown};
+use kato_estimator::repeats::Repeats;
+use kato_estimator::{Calibration, CorpusSample, StorageBreakdown};
 use serde::Serialize;
 
 use crate::inspect::View;
 
-pub(crate) use record::run_record;
-pub(crate) use sample::sample;
+pub(crate) use choices::{Engine, Law};
+pub(crate) use record::from_runs;
+pub(crate) use sample::{Look, sample};
 
 /// An estimate of what a run will store, with what it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,28 +36,54 @@ pub(crate) struct Observed {
     pub(crate) text_bytes: Option<u64>,
     /// Whether these documents are the whole corpus.
     pub(crate) whole_corpus: bool,
+    /// Repeats among these documents; `None` where only a run is known.
+    pub(crate) repeats: Option<Repeats>,
     /// Predictions of parts of these documents from the rest, with their errors.
     pub(crate) held_out: Vec<HeldOut>,
 }
 
+/// Upper over lower end from which on an interval is told to be wide.
+const WIDE: f64 = 1.5;
+
+/// Share of the text from which on repeats are told.
+const TOLD_SHARE: f64 = 0.01;
+
 impl Observed {
-    /// Returns what a calibration rests on.
+    /// Returns what an estimate from finished runs rests on.
     #[must_use]
-    pub(crate) fn of(calibration: &Calibration, whole_corpus: bool) -> Self {
+    pub(crate) fn of_runs(calibration: &Calibration) -> Self {
         Self {
             documents: calibration.samples,
             text_bytes: calibration.text_bytes,
-            whole_corpus,
+            whole_corpus: false,
+            repeats: None,
             held_out: calibration.held_out.clone(),
         }
     }
 
-    /// Describes in a sentence what was looked at, for people.
-    fn text(&self) -> String {
-        let mut text = format!("From {} documents", self.documents);
-        if self.whole_corpus {
-            text += ", the whole corpus";
+    /// Returns what an estimate from a sample rests on.
+    #[must_use]
+    pub(crate) fn of_sample(sample: &CorpusSample, whole_corpus: bool) -> Self {
+        Self {
+            documents: sample.documents,
+            text_bytes: Some(sample.text_bytes),
+            whole_corpus,
+            repeats: Some(sample.repeats.clone()),
+            // What is counted needs no proof.
+            held_out: match whole_corpus {
+                true => Vec::new(),
+                false => Calibration::from_sample(sample).held_out,
+            },
         }
+    }
+
+    /// Describes in sentences what was looked at, for people.
+    fn text(&self) -> String {
+        let documents = HumanCount(self.documents);
+        let mut text = match self.whole_corpus {
+            true => format!("Counted: all {documents} documents of the corpus"),
+            false => format!("From {documents} documents"),
+        };
         let errors = self.held_out.iter().map(|held_out| held_out.error().abs());
         if let Some(worst) = errors.reduce(f64::max) {
             text += &format!(
@@ -61,12 +92,64 @@ impl Observed {
                 100.0 * worst
             );
         }
-        text + ".\n"
+        text += ".\n";
+        if let Some(repeats) = &self.repeats {
+            text += &told(repeats);
+        }
+        text
     }
+}
+
+/// Describes why an interval is wide, and what would narrow it; nothing where it is not.
+fn doubt(breakdown: &StorageBreakdown) -> String {
+    let total = &breakdown.total_patterns;
+    if total.high < WIDE * total.low {
+        return String::new();
+    }
+    // The lowest level has most of the patterns, and those above follow it.
+    let lowest = breakdown.level_estimates.first();
+    let reason = match lowest.and_then(|level| level.doubt) {
+        Some(Doubt::Documents) => "documents differ much from each other",
+        Some(Doubt::Repeats) => "too few repeat to say how many of the others do",
+        Some(_) => "patterns may grow faster or slower beyond what was observed",
+        None => return String::new(),
+    };
+    format!(
+        "The interval is wide: {reason}. Read more of it with --for TIME or --max-documents N, or estimate from a longer run.\n"
+    )
+}
+
+/// Describes repeats in a sentence; nothing where there are hardly any.
+fn told(repeats: &Repeats) -> String {
+    let kinds = [
+        (&repeats.documents, "documents"),
+        (&repeats.paragraphs, "paragraphs"),
+        (&repeats.lines, "lines"),
+    ];
+    let told = kinds
+        .into_iter()
+        .filter(|(units, _)| units.share() >= TOLD_SHARE)
+        .map(|(units, kind)| format!("{:.0} % in {kind}", 100.0 * units.share()));
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    let saved = match repeats.documents.share() >= TOLD_SHARE {
+        true => format!(
+            "; without repeated documents it is {} less text",
+            HumanBytes(repeats.documents.repeated_bytes)
+        ),
+        false => String::new(),
+    };
+    format!(
+        "Share of the text that stands there already: {}{saved}. `kato datasets stats --repeats` lists them.\n",
+        told.join(", ")
+    )
 }
 
 impl View for Estimate {
     fn text(&self, _width: usize) -> String {
-        format!("{}\n{}", self.breakdown, self.observed.text())
+        let doubt = doubt(&self.breakdown);
+        format!("{}\n{}{doubt}", self.breakdown, self.observed.text())
     }
 }

@@ -167,6 +167,13 @@ impl SourceArgs {
         self.shuffle.get_or_insert(seed);
     }
 
+    /// Sets a random order as [`draw_by`](Self::draw_by), of windows that take little memory: where
+    /// mostly all is read, the order counts for little.
+    pub(crate) fn draw_in_little_memory(&mut self, seed: u64) {
+        self.draw_by(seed);
+        self.window.get_or_insert(ByteSize(16 << 20));
+    }
+
     /// Sets that records that cannot be read are skipped, unless the user said otherwise.
     pub(crate) fn skip_bad(&mut self) {
         self.on_bad.get_or_insert(OnBad::Skip);

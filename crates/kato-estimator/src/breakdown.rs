@@ -48,6 +48,8 @@ pub struct LevelEstimate {
     pub learns: Figure,
     /// Distinct patterns.
     pub distinct_patterns: Figure,
+    /// What the number of distinct patterns is least sure of; `None` where it was counted.
+    pub doubt: Option<Doubt>,
     /// Share of learn calls that repeat a pattern, 0 to 1.
     pub dedup_share: Figure,
     /// Bytes.
@@ -58,6 +60,19 @@ pub struct LevelEstimate {
     pub observed: FrequencyCounts,
     /// Distinct patterns from the first learn call to the last.
     pub growth: Vec<GrowthPoint>,
+}
+
+/// What an estimate of distinct patterns is least sure of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Doubt {
+    /// The documents that were observed: they differ, and others would have told something else.
+    Documents,
+    /// How many documents stand there more than once.
+    Repeats,
+    /// How patterns grow beyond what was observed.
+    Growth,
 }
 
 /// A point of a growth curve.

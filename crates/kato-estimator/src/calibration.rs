@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::growth::Growth;
 use crate::ratio::{Scaled, Sums, Target};
+use crate::repeats::Sighted;
 use crate::run_record::RunRecord;
-use crate::sample::Windows;
+use crate::sample::GrowthCounts;
 use crate::{CorpusSample, EstimateError, EstimatedHierarchy, FrequencyCounts, StorageEstimator};
 
 /// Version of the stored form.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Standard deviation of a document's learn calls over their mean, for a run, of which only their
 /// sum is known. Rows of encyclopedia text have 0.8.
@@ -44,7 +45,7 @@ const LOCAL_CALLS: f64 = 8_000.0;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// Version of this form, 1.
+    /// Version of this form, 2.
     pub schema: u32,
     /// Kind of observations that it was made from.
     pub source: CalibrationSource,
@@ -59,6 +60,10 @@ pub struct Calibration {
     pub held_out: Vec<HeldOut>,
     pub(crate) engine: Option<String>,
     pub(crate) tokens: Option<u64>,
+    /// How many different documents were seen how often; empty for a run.
+    pub(crate) sighted: Vec<Sighted>,
+    /// Parts of a store that took the text in turns; 1 where that is not known.
+    pub(crate) parts: u32,
     pub(crate) vocabulary: Option<FrequencyCounts>,
     pub(crate) levels: Vec<LevelEvidence>,
 }
@@ -104,7 +109,13 @@ pub(crate) struct LevelEvidence {
     pub(crate) frequencies: FrequencyCounts,
     pub(crate) symbols_per_pattern: f64,
     /// Counts that growth laws are fitted to.
-    pub(crate) growth: Windows,
+    pub(crate) growth: GrowthCounts,
+    /// Learn calls where every document counts once, however often it stands there.
+    pub(crate) learns_once: u64,
+    /// Mean number of those parts that hold a pattern.
+    pub(crate) mean_parts: f64,
+    /// Relative standard deviation of the distinct patterns that were observed.
+    pub(crate) slice_error: f64,
     /// Share of learn calls that are the first of their pattern in the document.
     pub(crate) first_in_document: f64,
     /// `None` for a run, whose documents are not known.
@@ -128,7 +139,10 @@ impl Calibration {
             learn_calls: level.learns,
             frequencies: level.frequencies.clone(),
             symbols_per_pattern: level.symbols_per_pattern,
-            growth: level.windows.clone(),
+            growth: level.growth.clone(),
+            learns_once: level.learns_once,
+            mean_parts: level.mean_parts,
+            slice_error: level.slice_error,
             first_in_document: level.first_in_document,
             spread: Some(Spread {
                 by_documents: level.by_documents,
@@ -146,6 +160,8 @@ impl Calibration {
             held_out: held_out_groups(sample),
             engine: None,
             tokens: Some(sample.tokens),
+            sighted: sample.sighted.clone(),
+            parts: sample.parts,
             vocabulary: Some(sample.vocabulary.clone()),
             levels: levels.collect(),
         }
@@ -197,7 +213,10 @@ impl Calibration {
                 } else {
                     not_local.observations() as f64 / calls as f64
                 },
-                growth: Windows {
+                learns_once: calls,
+                mean_parts: 1.0,
+                slice_error: 0.0,
+                growth: GrowthCounts {
                     all: level.frequencies.clone(),
                     once_a_document: not_local,
                     // No groups: the error is taken from the number of repeats.
@@ -218,6 +237,8 @@ impl Calibration {
             held_out: Vec::new(),
             engine: run.engine.clone(),
             tokens: None,
+            sighted: Vec::new(),
+            parts: 1,
             vocabulary: None,
             levels: levels.collect(),
         })
@@ -386,28 +407,28 @@ fn without_local_repeats(frequencies: &FrequencyCounts) -> FrequencyCounts {
     parts.collect()
 }
 
-/// Predicts the distinct windows of the whole sample from all groups of documents but one, for each
+/// Predicts the distinct patterns that growth is fitted to of the whole sample from all groups of documents but one, for each
 /// group.
 fn held_out_groups(sample: &CorpusSample) -> Vec<HeldOut> {
     let n_groups = sample
         .levels
         .first()
-        .map_or(0, |level| level.windows.without.len());
+        .map_or(0, |level| level.growth.without.len());
     let held = (0..n_groups).filter_map(|group| {
         let mut sum = HeldOut {
             predicted: 0.0,
             actual: 0.0,
         };
         for level in &sample.levels {
-            let known = level.windows.without.get(group)?;
+            let known = &level.growth.without.get(group)?.counts;
             // Groups without a window at this level hold nothing out.
-            if known.observations() == level.windows.all.observations() || known.observations() == 0
+            if known.observations() == level.growth.all.observations() || known.observations() == 0
             {
                 continue;
             }
             sum.predicted +=
-                Growth::fit(known, None).distinct(level.windows.all.observations() as f64);
-            sum.actual += level.windows.all.distinct() as f64;
+                Growth::fit(known, None).distinct(level.growth.all.observations() as f64);
+            sum.actual += level.growth.all.distinct() as f64;
         }
         (sum.actual > 0.0).then_some(sum)
     });

@@ -8,6 +8,7 @@ mod observation;
 pub use self::builder::StorageEstimatorBuilder;
 use self::observation::Observation;
 use crate::breakdown::StorageBreakdown;
+use crate::document_growth::DocumentGrowth;
 use crate::{Calibration, EstimateError, EstimatedHierarchy, GrowthLaw, StorageEngine, Target};
 
 /// Largest size, as a multiple of the observed corpus, that is estimated by default. Up to 100
@@ -76,7 +77,8 @@ impl StorageEstimator {
                 limit: self.max_extrapolation,
             });
         }
-        Ok(Observation::new(self, &self.calibration, self.law).estimate(target, factor))
+        let documents = DocumentGrowth::fit(&self.calibration.sighted, factor);
+        Ok(Observation::new(self, &documents, factor).estimate(target))
     }
 
     /// Returns the hierarchy that estimates are for.

@@ -13,6 +13,8 @@ const MAX_SPREAD: f64 = 14.0;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Method {
+    /// Counted: what was observed is all that is asked for.
+    Counted,
     /// Counted in the sample or the run, and scaled by a ratio of sums or a regression.
     Ratio,
     /// A law of growth, or the ensemble of them, from the repeats that were observed.

@@ -1,8 +1,11 @@
 //! Distinct patterns of a level as a function of its learn calls, with the error of the estimate.
 
 use crate::GrowthLaw;
+use crate::breakdown::Doubt;
 use crate::calibration::LevelEvidence;
+use crate::document_growth::DocumentGrowth;
 use crate::growth::Growth;
+use crate::sample::Without;
 
 /// Error of the logarithm of a prediction, as a multiple of (log10 of the extrapolation)², that the
 /// sample cannot show: the documents of a larger corpus are less alike than those of a small one.
@@ -15,9 +18,16 @@ const CLUSTERING: f64 = 1.5;
 /// Standard deviation of the share of repeats that is taken as local, where only a run is known.
 const LOCALITY: f64 = 0.08;
 
+/// Repeats of the cut at which what they differ from those of windows counts by half.
+const FEW_REPEATS: f64 = 300.0;
+
+/// Most that the difference counts: what a few documents repeat by themselves is no rule.
+const MOST_MORE: f64 = 1.15;
+
 /// The fitted laws of a level.
 pub(crate) struct LevelModel<'a> {
     evidence: &'a LevelEvidence,
+    documents: &'a DocumentGrowth,
     /// Fitted to every window, or every learn call of a run: as if repeats within a document
     /// became more frequent with the number of documents.
     all: Growth<'a>,
@@ -25,7 +35,7 @@ pub(crate) struct LevelModel<'a> {
     /// pattern could repeat both in many documents and often within each.
     once: Growth<'a>,
     /// As `all`, without one group of documents after the other.
-    without: Vec<Growth<'a>>,
+    without: Vec<(Growth<'a>, &'a Without)>,
 }
 
 /// An estimate of distinct patterns with the standard deviation of its logarithm.
@@ -33,6 +43,8 @@ pub(crate) struct LevelModel<'a> {
 pub(crate) struct Distinct {
     pub(crate) value: f64,
     pub(crate) relative_sd: f64,
+    /// What contributes most to it; `None` where all is known.
+    pub(crate) doubt: Option<Doubt>,
 }
 
 /// Returns the relative error of extrapolating by a factor; 0 up to 1.
@@ -42,17 +54,24 @@ pub(crate) fn drift(factor: f64) -> f64 {
 
 impl<'a> LevelModel<'a> {
     /// Fits a law, or the ensemble for `None`, to what is known of a level.
-    pub(crate) fn fit(evidence: &'a LevelEvidence, law: Option<GrowthLaw>) -> Self {
+    pub(crate) fn fit(
+        evidence: &'a LevelEvidence,
+        documents: &'a DocumentGrowth,
+        law: Option<GrowthLaw>,
+    ) -> Self {
         let all = &evidence.growth.all;
         let groups = evidence.growth.without.iter();
         // Groups without a window, and such that hold all of them, leave nothing to compare.
-        let groups = groups
-            .filter(|part| part.observations() < all.observations() && part.observations() > 0);
+        let groups =
+            groups.filter(|part| (1..all.observations()).contains(&part.counts.observations()));
         Self {
             evidence,
+            documents,
             all: Growth::fit(all, law),
             once: Growth::fit(&evidence.growth.once_a_document, law),
-            without: groups.map(|part| Growth::fit(part, law)).collect(),
+            without: groups
+                .map(|part| (Growth::fit(&part.counts, law), part))
+                .collect(),
         }
     }
 
@@ -92,9 +111,27 @@ impl<'a> LevelModel<'a> {
         if calls <= n {
             return frequencies.rarefied(calls / n).min(calls);
         }
+        // Documents that stand there already add nothing.
+        let once = self.evidence.learns_once as f64;
+        let calls_once = once * self.documents.at(calls / n);
+        let (from, to) = (once * share, calls_once * share);
+        // Windows repeat about as often as the learn calls of the cut: where paragraphs are short or
+        // begin alike, a little less. What the sample shows of that holds beyond it, as odds, which
+        // leave neither repeats nor patterns out.
+        let odds =
+            |repeats: f64, distinct: f64| (repeats.max(0.0) + FEW_REPEATS) / distinct.max(1.0);
+        let observed = frequencies.distinct() as f64;
+        let of_law = growth.distinct(from);
+        let more = odds(from - observed, observed) / odds(from - of_law, of_law);
+        let more = more.clamp(1.0 / MOST_MORE, MOST_MORE);
+        let corrected = |calls: f64| {
+            let distinct = growth.distinct(calls).max(1e-9);
+            calls / (1.0 + more * (calls / distinct - 1.0).max(0.0))
+        };
         // Only the growth comes from the law. A learn call adds at most one pattern.
-        let added = growth.distinct(calls * share) - growth.distinct(n * share);
-        (frequencies.distinct() as f64 + added.clamp(0.0, calls - n)).min(calls)
+        let added = corrected(to) - corrected(from);
+        let added = added.clamp(0.0, (calls_once - once).min(calls - n));
+        (frequencies.distinct() as f64 + added).min(calls)
     }
 
     /// Returns the distinct patterns with their error, for a known number of learn calls.
@@ -107,12 +144,14 @@ impl<'a> LevelModel<'a> {
         if calls <= n {
             // A random part of what was observed: the number of its repeats varies, with the finite
             // population correction.
+            let of_part = (calls - value).max(0.0).sqrt() / value * (1.0 - calls / n).sqrt();
             return Distinct {
                 value,
-                relative_sd: (calls - value).max(0.0).sqrt() / value * (1.0 - calls / n).sqrt(),
+                relative_sd: of_part.hypot(self.evidence.slice_error),
+                doubt: None,
             };
         }
-        // What was observed has no error, and is this much of the corpus.
+        // What was observed has hardly an error, and is this much of the corpus.
         let unknown = 1.0 - n / calls;
         let document_error = if self.without.len() >= 2 {
             self.jackknife(calls)
@@ -120,28 +159,39 @@ impl<'a> LevelModel<'a> {
             self.repeat_error(calls, value)
         };
         let [all, once] = self.estimates(calls);
+        // Of what is added, as the documents at hand are known.
+        let added = 1.0 - self.evidence.frequencies.distinct() as f64 / value;
+        let documents = self.documents.relative_sd * added.clamp(0.0, 1.0);
         let between_counts = (all - once).abs() / value / 2.0;
         // Errors of different sources add up as squares; a distance between two estimates counts by
         // its half.
-        let squares = document_error.powi(2)
-            + self.all.disagreement(calls).powi(2)
+        let of_documents = document_error.powi(2) + (self.unseen(calls) / 2.0).powi(2);
+        let of_repeats = documents.powi(2);
+        let of_growth = self.all.disagreement(calls).powi(2)
             + between_counts.powi(2)
             + self.mismatch().powi(2)
             + self.locality(calls).powi(2)
-            + drift(calls / n).powi(2)
-            + (self.unseen(calls) / 2.0).powi(2);
+            + drift(calls / n).powi(2);
+        let doubts = [
+            (of_documents, Doubt::Documents),
+            (of_repeats, Doubt::Repeats),
+            (of_growth, Doubt::Growth),
+        ];
+        let squares: f64 = doubts.iter().map(|(squares, _)| squares).sum();
+        let doubt = doubts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
         Distinct {
             value,
-            relative_sd: (squares * unknown).sqrt(),
+            relative_sd: (squares * unknown).sqrt().hypot(self.evidence.slice_error),
+            doubt: doubt.map(|(_, doubt)| doubt),
         }
     }
 
     /// Returns by how much the cut and the windows of the sample differ in distinct patterns: where
     /// paragraphs begin alike, the place of the cut is not chance.
     fn mismatch(&self) -> f64 {
-        let windows = self.all.distinct(self.evidence.learn_calls as f64);
+        let windows = self.all.distinct(self.evidence.learns_once as f64);
         if self.is_sample() && windows > 0.0 {
-            (self.evidence.frequencies.distinct() as f64 / windows - 1.0).abs()
+            (self.evidence.frequencies.distinct() as f64 / windows - 1.0).abs() / 2.0
         } else {
             0.0
         }
@@ -165,7 +215,12 @@ impl<'a> LevelModel<'a> {
         let values: Vec<f64> = self
             .without
             .iter()
-            .map(|growth| self.distinct_by_law(growth, 1.0, calls).max(1e-9).ln())
+            .map(|(growth, known)| {
+                // As if the group had never been drawn: the rest reaches further.
+                let factor = calls / known.learns.max(1) as f64;
+                let once = known.learns_once as f64 * self.documents.at(factor);
+                growth.distinct(once).max(1e-9).ln()
+            })
             .collect();
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;

@@ -21,11 +21,13 @@
 pub mod breakdown;
 pub mod bytes;
 pub mod calibration;
+mod document_growth;
 mod error;
 mod estimator;
 mod figure;
 mod frequency;
 mod growth;
+mod hash;
 mod hierarchy;
 mod interval;
 mod level_model;
@@ -36,10 +38,11 @@ mod plots;
 pub mod power_law;
 mod random;
 mod ratio;
+pub mod repeats;
 pub mod run_record;
 pub mod sample;
 mod sketch;
-mod text_sampler;
+pub mod text_sampler;
 
 pub use breakdown::StorageBreakdown;
 pub use bytes::StorageEngine;

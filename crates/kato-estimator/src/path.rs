@@ -2,6 +2,7 @@
 //! make.
 
 use crate::EstimatedHierarchy;
+use crate::hash::{NAMES, finish, hash_names, hash_tokens, mix};
 
 /// Computes what a document teaches, as hashes of content. Its buffers are reused between
 /// documents.
@@ -129,47 +130,6 @@ impl Paths {
     }
 }
 
-/// Starts of hashes, digits of π: a run of tokens and a run of names never begin alike.
-const TOKENS: u64 = 0x243F_6A88_85A3_08D3;
-const NAMES: u64 = 0x1319_8A2E_0370_7344;
-
-/// Returns the hash of a pattern of tokens.
-fn hash_tokens(tokens: &[u32]) -> u64 {
-    let hash = tokens
-        .iter()
-        .fold(TOKENS, |hash, &token| mix(hash, u64::from(token)));
-    finish(hash, tokens.len())
-}
-
-/// Returns the hash of a pattern of names.
-fn hash_names(names: &[u64]) -> u64 {
-    let hash = names.iter().fold(NAMES, |hash, &name| mix(hash, name));
-    finish(hash, names.len())
-}
-
-/// Returns the hash of one token.
-pub(crate) fn hash_token(token: u32) -> u64 {
-    finish(mix(TOKENS, u64::from(token)), 1)
-}
-
-/// Adds a value to a hash.
-fn mix(hash: u64, value: u64) -> u64 {
-    // Both halves of the product are used, so that every bit of the input reaches every bit of the
-    // hash; the rotated hash keeps a product of 0 from erasing what came before.
-    let product = u128::from(hash ^ value.wrapping_mul(0x9E37_79B9_7F4A_7C15))
-        * u128::from(0xD6E8_FEB8_6659_FD93_u64 ^ value.rotate_left(32));
-    (product as u64) ^ ((product >> 64) as u64) ^ hash.rotate_left(23)
-}
-
-/// Ends a hash by SplitMix64's last step.
-fn finish(hash: u64, len: usize) -> u64 {
-    // The sketch selects patterns by the lowest bits, which have to be as random as the others.
-    let mut bits = hash ^ len as u64;
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^ (bits >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -192,18 +152,5 @@ mod tests {
                 prop_assert!(windows.contains(&call), "{:?}", call);
             }
         }
-    }
-
-    #[test]
-    fn equal_content_has_one_hash_and_other_content_another() {
-        assert_eq!(hash_tokens(&[1, 2, 3]), hash_tokens(&[1, 2, 3]));
-        let mut all: Vec<u64> = (0..40u32)
-            .flat_map(|a| {
-                (0..40).flat_map(move |b| [hash_tokens(&[a, b]), hash_tokens(&[a, b, 0])])
-            })
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 3_200);
     }
 }

@@ -1,8 +1,7 @@
 //! Counting of the sightings of every pattern, in bounded memory.
 
-use std::collections::HashMap;
-
 use crate::FrequencyCounts;
+use crate::hash::HashTable;
 
 /// Frequencies of the patterns whose hash is in a slice of all hashes, separate for `G` groups of
 /// documents.
@@ -12,15 +11,12 @@ use crate::FrequencyCounts;
 /// has its exact frequency.
 #[derive(Debug, Clone)]
 pub(crate) struct TypeSketch<const G: usize> {
-    types: HashMap<u64, Seen<G>>,
+    types: HashTable<Seen<G>>,
     max_types: usize,
     /// The slice is one in 2^shift.
     shift: u32,
-
-    /// Sightings within the slice of their time, and those of them that are the first in their
-    /// document.
-    sightings: u64,
-    first_sightings: u64,
+    /// The part of the store that holds what is added.
+    part: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -30,53 +26,80 @@ struct Seen<const G: usize> {
     /// Documents that hold it, and the last of them.
     documents: u32,
     last_document: u64,
+    /// A bit for each part of the store that holds it.
+    parts: u64,
+}
+
+/// Returns whether a slice of one in 2^`shift` of all hashes holds this one.
+pub(crate) fn is_in_slice(hash: u64, shift: u32) -> bool {
+    // The low bits of the hash are random, so the slice is a random part of all patterns.
+    hash.trailing_zeros() >= shift
 }
 
 impl<const G: usize> TypeSketch<G> {
     /// Creates an empty sketch that holds at most `max_types` patterns, at least 1.
     pub(crate) fn new(max_types: usize) -> Self {
         Self {
-            types: HashMap::new(),
+            types: HashTable::default(),
             max_types: max_types.max(1),
             shift: 0,
-
-            sightings: 0,
-            first_sightings: 0,
+            part: 0,
         }
+    }
+
+    /// Sets the part of the store, below 64, that holds what is added from now on.
+    pub(crate) fn set_part(&mut self, part: u32) {
+        self.part = part;
+    }
+
+    /// Returns the mean number of parts that hold a pattern; 1 without patterns.
+    pub(crate) fn mean_parts(&self) -> f64 {
+        let parts = self.types.values().map(|seen| seen.parts.count_ones());
+        let sum: u64 = parts.map(u64::from).sum();
+        sum.max(1) as f64 / self.types.len().max(1) as f64
     }
 
     /// Returns the share of sightings that are the first of their pattern in the document; 1
     /// without sightings.
     pub(crate) fn first_share(&self) -> f64 {
-        if self.sightings == 0 {
+        let (first, all) = self.types.values().fold((0, 0), |(first, all), seen| {
+            (first + u64::from(seen.documents), all + seen.times())
+        });
+        if all == 0 {
             1.0
         } else {
-            self.first_sightings as f64 / self.sightings as f64
+            first as f64 / all as f64
         }
     }
 
-    /// Adds one sighting in a document, numbered from 1 in the order in which they come; `group`
-    /// below `G`.
-    pub(crate) fn add(&mut self, hash: u64, document: u64, group: usize, n_symbols: usize) {
-        // The low bits of the hash are random, so the slice is a random part of all patterns.
-        if hash.trailing_zeros() < self.shift {
+    /// Adds sightings in a document, numbered from 1 in the order in which they come; `group` below
+    /// `G`.
+    pub(crate) fn add(
+        &mut self,
+        hash: u64,
+        times: u32,
+        document: u64,
+        group: usize,
+        n_symbols: u32,
+    ) {
+        if !is_in_slice(hash, self.shift) {
             return;
         }
         let seen = self.types.entry(hash).or_insert(Seen {
             counts: [0; G],
-            n_symbols: u32::try_from(n_symbols).unwrap_or(u32::MAX),
+            n_symbols,
             documents: 0,
             last_document: 0,
+            parts: 0,
         });
+        seen.parts |= 1 << (self.part % u64::BITS);
         // Documents come one after the other, so the last one is all that has to be kept. 0 is
         // none.
         let is_first = seen.last_document != document;
         seen.last_document = document;
-        self.sightings += 1;
-        self.first_sightings += u64::from(is_first);
         seen.documents = seen.documents.saturating_add(u32::from(is_first));
         if let Some(count) = seen.counts.get_mut(group) {
-            *count = count.saturating_add(1);
+            *count = count.saturating_add(times);
         }
         // A slice is part of every slice before it. A pattern that is in it was therefore counted
         // from its first sighting, and one that is dropped never comes back with a part of its
@@ -84,13 +107,21 @@ impl<const G: usize> TypeSketch<G> {
         while self.types.len() > self.max_types && self.shift < 63 {
             self.shift += 1;
             let shift = self.shift;
-            self.types.retain(|hash, _| hash.trailing_zeros() >= shift);
+            self.types.retain(|&hash, _| is_in_slice(hash, shift));
         }
     }
 
-    /// Returns whether every pattern is counted.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.shift == 0
+    /// Returns the slice that is counted, as one in 2^shift.
+    pub(crate) fn shift(&self) -> u32 {
+        self.shift
+    }
+
+    /// Returns the relative standard deviation of the distinct patterns; 0 where the slice is
+    /// everything.
+    pub(crate) fn relative_error(&self) -> f64 {
+        // Each pattern is in the slice by itself, with probability 1 in 2^shift.
+        let left_out = 1.0 - (-f64::from(self.shift)).exp2();
+        (left_out / self.types.len().max(1) as f64).sqrt()
     }
 
     /// Returns the mean symbols of a distinct pattern; 0 without patterns.
@@ -133,6 +164,13 @@ impl<const G: usize> TypeSketch<G> {
     }
 }
 
+impl<const G: usize> Seen<G> {
+    /// Returns the sightings in all groups.
+    fn times(&self) -> u64 {
+        self.counts.iter().map(|&count| u64::from(count)).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use kato_random::SplitMix64;
@@ -143,9 +181,9 @@ mod tests {
     fn frequencies_can_leave_a_group_out() {
         let mut sketch = TypeSketch::<2>::new(100);
         for (document, (hash, group)) in [(1, 0), (1, 1), (2, 0), (3, 1)].into_iter().enumerate() {
-            sketch.add(hash, document as u64 + 1, group, 4);
+            sketch.add(hash, 1, document as u64 + 1, group, 4);
         }
-        assert!(sketch.is_exact());
+        assert!(sketch.shift() == 0);
         assert_eq!(
             sketch.frequencies(None),
             [(1, 2), (2, 1)].into_iter().collect()
@@ -158,7 +196,7 @@ mod tests {
     fn repeats_within_a_document_can_be_left_out() {
         let mut sketch = TypeSketch::<1>::new(100);
         for (hash, document) in [(1, 1), (1, 1), (2, 1), (1, 2)] {
-            sketch.add(hash, document, 0, 4);
+            sketch.add(hash, 1, document, 0, 4);
         }
         assert_eq!(
             sketch.once_a_document(),
@@ -173,9 +211,9 @@ mod tests {
         let mut random = SplitMix64::from_seed(1);
         let hashes: Vec<u64> = (0..20_000).map(|_| random.next_u64()).collect();
         for &hash in hashes.iter().chain(&hashes) {
-            sketch.add(hash, 1, 0, 2);
+            sketch.add(hash, 1, 1, 0, 2);
         }
-        assert!(!sketch.is_exact() && sketch.types.len() <= 1_000);
+        assert!(sketch.shift() > 0 && sketch.types.len() <= 1_000);
         let frequencies = sketch.frequencies(None);
         let distinct = frequencies.distinct() as f64;
         assert!((distinct / 20_000.0 - 1.0).abs() < 0.15, "{distinct}");

@@ -2,6 +2,7 @@
 
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch};
 
+use crate::sample::{CountedDocuments, DocumentCounter};
 use crate::{CorpusSample, EstimateError, EstimatedHierarchy, SampleBuilder};
 
 /// Counts what a learner would learn of a sample of texts, which it takes one document at a time.
@@ -26,9 +27,7 @@ use crate::{CorpusSample, EstimateError, EstimatedHierarchy, SampleBuilder};
 /// ```
 #[derive(Debug)]
 pub struct TextSampler<'a> {
-    learner: &'a HierarchicalConceptLearner,
-    scratch: LearnScratch,
-    runs: Vec<Vec<u32>>,
+    counter: TextCounter<'a>,
     sample: SampleBuilder,
 }
 
@@ -40,12 +39,34 @@ impl<'a> TextSampler<'a> {
     /// As [`EstimatedHierarchy::from_config`], for settings of which nothing can be estimated.
     pub fn new(learner: &'a HierarchicalConceptLearner) -> Result<Self, EstimateError> {
         let hierarchy = EstimatedHierarchy::from_config(learner.config())?;
-        Ok(Self {
-            learner,
-            scratch: learner.new_scratch(),
-            runs: Vec::new(),
-            sample: SampleBuilder::new(hierarchy),
-        })
+        Ok(Self::of(learner, SampleBuilder::new(hierarchy)))
+    }
+
+    /// Sets whether laws of growth are fitted to the patterns of cuts from every token, and starts
+    /// the sample afresh; as [`SampleBuilder::with_windows`].
+    #[must_use]
+    pub fn with_windows(self, has_windows: bool) -> Self {
+        Self::of(self.counter.learner, self.sample.with_windows(has_windows))
+    }
+
+    /// Sets the number of parts, up to 64, into which the run's store puts the text in turns, as its
+    /// threads do: what is [added](Self::add_counted) at once comes into one. Where documents are
+    /// added in the order of the run, the bytes of all that was counted follow from that.
+    #[must_use]
+    pub fn with_parts(self, parts: u32) -> Self {
+        Self::of(self.counter.learner, self.sample.with_parts(parts))
+    }
+
+    fn of(learner: &'a HierarchicalConceptLearner, sample: SampleBuilder) -> Self {
+        Self {
+            counter: TextCounter {
+                learner,
+                scratch: learner.new_scratch(),
+                runs: Vec::new(),
+                counter: sample.counter(),
+            },
+            sample,
+        }
     }
 
     /// Adds a document by its text.
@@ -54,12 +75,26 @@ impl<'a> TextSampler<'a> {
     ///
     /// When the text cannot be tokenized; then the sample is as before.
     pub fn add(&mut self, text: &str) -> Result<(), LearnError> {
-        self.runs.clear();
-        let runs = &mut self.runs;
-        self.learner
-            .token_runs(text, &mut self.scratch, |run| runs.push(run.to_vec()))?;
-        self.sample.add(&self.runs, text.len() as u64);
+        self.counter.count(text)?;
+        self.sample.take_in(self.counter.take());
         Ok(())
+    }
+
+    /// Returns a counter of documents for this sample, for another thread.
+    #[must_use]
+    pub fn counter(&self) -> TextCounter<'a> {
+        TextCounter {
+            learner: self.counter.learner,
+            scratch: self.counter.learner.new_scratch(),
+            runs: Vec::new(),
+            counter: self.sample.counter(),
+        }
+    }
+
+    /// Adds documents that a [`counter`](Self::counter) of this sample has counted. The result
+    /// depends on the order in which they are added, and on nothing else.
+    pub fn add_counted(&mut self, counted: CountedDocuments) {
+        self.sample.take_in(counted);
     }
 
     /// Ends the sample and returns what was counted.
@@ -69,5 +104,53 @@ impl<'a> TextSampler<'a> {
     /// [`EstimateError::EmptySample`] when no document taught anything.
     pub fn finish(self) -> Result<CorpusSample, EstimateError> {
         self.sample.finish()
+    }
+}
+
+/// Counts documents for a [`TextSampler`], one of as many as there are threads.
+///
+/// ```
+/// use kato_estimator::TextSampler;
+/// use kato_learner::HierarchicalConceptLearner;
+/// use kato_tokenizer::Whitespace;
+///
+/// let words = Whitespace::from_texts(["one two three"]);
+/// let learner = HierarchicalConceptLearner::builder(words).with_chunk_sizes([3, 2]).build()?;
+/// let mut sample = TextSampler::new(&learner)?.with_windows(false);
+/// let mut counter = sample.counter();
+/// let counted = std::thread::scope(|scope| {
+///     let thread = scope.spawn(move || counter.count("one two three").map(|()| counter.take()));
+///     thread.join().expect("counting does not panic")
+/// })?;
+/// sample.add_counted(counted);
+/// assert_eq!(sample.finish()?.levels[0].learns, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct TextCounter<'a> {
+    learner: &'a HierarchicalConceptLearner,
+    scratch: LearnScratch,
+    runs: Vec<Vec<u32>>,
+    counter: DocumentCounter,
+}
+
+impl TextCounter<'_> {
+    /// Counts a document by its text.
+    ///
+    /// # Errors
+    ///
+    /// When the text cannot be tokenized; then nothing of it is counted.
+    pub fn count(&mut self, text: &str) -> Result<(), LearnError> {
+        self.runs.clear();
+        let runs = &mut self.runs;
+        self.learner
+            .token_runs(text, &mut self.scratch, |run| runs.push(run.to_vec()))?;
+        self.counter.count_text(&self.runs, text);
+        Ok(())
+    }
+
+    /// Returns what was counted since the last time.
+    pub fn take(&mut self) -> CountedDocuments {
+        self.counter.take()
     }
 }

@@ -105,6 +105,10 @@ struct SampleArgs {
 struct StatsArgs {
     #[command(flatten)]
     from: FromArgs,
+    /// Also tell which documents, paragraphs and lines stand there more than once, and how much
+    /// text goes without them.
+    #[arg(long)]
+    repeats: bool,
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
@@ -192,13 +196,17 @@ fn run(command: &Command, stop: &StopSignal) -> Result<()> {
         }
         Command::Head(HeadArgs { from, shown }) => documents(from, shown),
         Command::Sample(SampleArgs { from, shown, .. }) => documents(from, shown),
-        Command::Stats(StatsArgs { from, quiet }) => {
+        Command::Stats(StatsArgs {
+            from,
+            repeats,
+            quiet,
+        }) => {
             stop_on_interrupt(stop.clone());
             let sources = from.args.resolve(&from.sources)?;
             let mut meter = Meter::new(*quiet);
             // The outcome is looked at after the bar is gone, so that an error stands on a line of
             // its own.
-            let stats = DatasetStats::read(&sources, stop, &mut meter);
+            let stats = DatasetStats::read(&sources, *repeats, stop, &mut meter);
             meter.finish();
             show(&stats?, from.json)?;
             // After the statistics of what was read: an interrupted run says what it has found.

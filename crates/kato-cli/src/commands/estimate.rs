@@ -1,6 +1,7 @@
 //! The command `kato estimate`: estimates what a run will store before it is started.
 //!
 //! ```text
+//! kato estimate corpus.jsonl                           # all of it, counted where that takes no 10 s
 //! kato estimate corpus.jsonl --documents 1000000
 //! kato estimate wikitext --documents 1800000 --levels 8,8,8 --plot plots
 //! kato estimate --from-run my-kb --documents 1000000     # a finished run instead of a sample
@@ -9,19 +10,17 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
-use kato_estimator::{
-    Calibration, EstimateError, GrowthLaw, StorageEngine, StorageEstimator, Target,
-};
+use anyhow::{Result, bail};
+use kato_estimator::{Calibration, CorpusSample, EstimateError, StorageEstimator, Target};
 use kato_learner::HierarchicalConceptLearner;
 use kato_learner::config::Recording;
 use kato_loader::StreamingDatasetLoader;
 use kato_scheduler::StopSignal;
 
 use crate::byte_size::ByteSize;
-use crate::estimation::{Estimate, Observed, run_record, sample};
+use crate::estimation::{Engine, Estimate, Law, Look, Observed, from_runs, sample};
 use crate::exit::{bail_as, exit_code};
 use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
@@ -35,39 +34,36 @@ use crate::{program, repository};
 /// Estimates what a run will store before it is started: learn calls, distinct patterns and bytes
 /// of every level, with intervals.
 ///
-/// Looks at documents of the corpus, drawn at random, and counts what they teach by the rules of
-/// training. Learn calls follow from that; distinct patterns from laws of growth that are fitted to
-/// it; bytes from what each store takes for a pattern. The intervals hold the truth in 90 of 100
-/// cases. A target that is too many times the sample is refused: look at more documents, or --force
-/// it.
+/// Reads the corpus in random order for as long as --for says, and counts what it teaches by the
+/// rules of training. A corpus that is read to its end is counted, whatever its size, in bounded
+/// memory. Otherwise documents that were not read are inferred: learn calls by their text; distinct
+/// patterns from laws of growth, and from how often documents stand there more than once; bytes from
+/// what each store takes for a pattern. The intervals hold the truth in 90 of 100 cases. A target
+/// that is too many times the sample is refused: look at more documents, or --force it.
 ///
-/// With --json the result is one JSON object on standard output: observed (what was looked at),
-/// level_estimates, total_patterns, bytes; each figure with value, low, high and method.
+/// Time ends the reading at another document each time: give --max-documents for the same answer always.
+///
+/// With --json the result is one JSON object on standard output: observed (what was looked at, and
+/// its repeats), level_estimates, total_patterns, bytes; each figure with value, low, high and
+/// method.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SOURCE_HELP)]
 pub(crate) struct Args {
     /// The corpus; see below. Default: this repository's README and docs.
     #[arg(value_name = "SOURCE", conflicts_with = "from_run")]
     sources: Vec<PathBuf>,
-    /// Documents of the run.
-    #[arg(
-        long = "documents",
-        alias = "samples",
-        value_name = "N",
-        required_unless_present = "text_size"
-    )]
+    /// Documents of the run. Default: all of the corpus.
+    #[arg(long = "documents", alias = "samples", value_name = "N")]
     samples: Option<NonZeroU64>,
     /// Size of the run's text: closer than a number of documents, as these differ in length.
     #[arg(long, value_name = "SIZE", conflicts_with = "from_run")]
     text_size: Option<ByteSize>,
-    /// Look at so many documents of the corpus at most.
-    #[arg(
-        long = "max-documents",
-        alias = "look-at",
-        value_name = "N",
-        default_value = "20000"
-    )]
-    look_at: NonZeroU64,
+    /// Read so long at most. What is read in a second or two is read to its end.
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    time: Duration,
+    /// Look at so many documents of the corpus at most, however long that takes.
+    #[arg(long = "max-documents", alias = "look-at", value_name = "N")]
+    look_at: Option<NonZeroU64>,
     /// Decides which documents those are. From standard input they are the first.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -113,43 +109,9 @@ pub(crate) struct Args {
     source: SourceArgs,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Engine {
-    /// A directory, as `kato train` makes by default.
-    Embedded,
-    /// A MongoDB, as `kato train --backend mongodb:` fills it; data and indexes, before
-    /// compression.
-    Mongodb,
-    /// A stock KATO's MongoDB; data before compression, without indexes.
-    StockKato,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Law {
-    /// Several laws of growth together.
-    Ensemble,
-    /// Pitman and Yor's process, by maximum likelihood.
-    PitmanYor,
-    /// By the share of patterns that were learned once.
-    Slope,
-    /// Heaps' law, from the growth within the sample.
-    Heaps,
-    /// No further repeats: an upper bound.
-    Linear,
-}
-
-impl Law {
-    /// Returns the single law that this names; `None` for several together.
-    fn growth_law(self) -> Option<GrowthLaw> {
-        match self {
-            Self::PitmanYor => Some(GrowthLaw::PitmanYor),
-            Self::Slope => Some(GrowthLaw::Slope),
-            Self::Heaps => Some(GrowthLaw::Heaps),
-            Self::Linear => Some(GrowthLaw::Linear),
-            Self::Ensemble => None,
-        }
-    }
-}
+/// Bytes of files for each core that are read in a second or two: always to their end, and in the
+/// order of the run, on which the bytes of its store depend.
+const SMALL: u64 = 16 << 20;
 
 /// Runs `kato estimate` and returns its exit code.
 pub(crate) fn main(args: &mut Args) -> ExitCode {
@@ -167,39 +129,41 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         check_directory("--plot", dir)?;
     }
     let is_sampled = args.from_run.is_empty();
-    let (calibration, whole_corpus) = match is_sampled {
+    let asked = asked(args);
+    let (calibration, observed, corpus) = match is_sampled {
         true => from_sample(args, &learner, stop)?,
-        false => (from_runs(&args.from_run)?, false),
+        false => {
+            let calibration = from_runs(&args.from_run)?;
+            let observed = Observed::of_runs(&calibration);
+            (calibration, observed, None)
+        }
     };
-    let observed = Observed::of(&calibration, whole_corpus);
+    let Some(target) = asked.or(corpus) else {
+        match is_sampled {
+            true => bail_as!(
+                Usage,
+                "{} does not tell how large it is, and was not read to its end: read longer with --for TIME, or say how large the run is with --documents N or --text-size SIZE",
+                named(&args.sources)
+            ),
+            false => bail_as!(Usage, "say how large the run is: --documents N"),
+        }
+    };
     let mut builder = StorageEstimator::builder().with_calibration(calibration);
     if let Some(law) = args.model.growth_law() {
         builder = builder.with_law(law);
     }
     let estimator = builder
-        .with_engine(match args.engine {
-            // After a merge there is one part, however many workers and commits the run has had.
-            Engine::Embedded if args.compact => StorageEngine::embedded(),
-            Engine::Embedded => {
-                let workers = args.workers.unwrap_or_else(threads).get() as u64;
-                StorageEngine::embedded_of_run(workers, args.memory.0)
-            }
-            Engine::Mongodb => StorageEngine::mongodb(),
-            Engine::StockKato => StorageEngine::stock_kato(),
-        })
+        .with_engine(
+            args.engine
+                .storage(args.compact, workers(args), args.memory.0),
+        )
         .with_confidence(args.confidence)
         .with_force(args.force)
         .build()?;
-    let target = match (args.samples, args.text_size) {
-        (None, None) => bail_as!(Usage, "say how large the run is: --documents N"),
-        (Some(samples), None) => Target::samples(samples.get()),
-        (None, Some(size)) => Target::text_bytes(size.0),
-        (Some(samples), Some(size)) => Target::samples(samples.get()).with_text_bytes(size.0),
-    };
     let breakdown = estimator.estimate(target).map_err(|error| match &error {
         // What helps depends on where the figures come from, which the library does not know.
         EstimateError::TooFar { .. } if is_sampled => anyhow::Error::from(error).context(
-            "look at more documents with --max-documents N, or estimate all the same with --force",
+            "read more of it with --for TIME or --max-documents N, or estimate all the same with --force",
         ),
         EstimateError::TooFar { .. } => anyhow::Error::from(error)
             .context("take a longer run, or estimate all the same with --force"),
@@ -215,12 +179,38 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     show(&estimate, args.json)
 }
 
-/// Looks at documents, and also says whether these are all.
+/// Returns the size of the run that was asked for; `None` for all of the corpus.
+fn asked(args: &Args) -> Option<Target> {
+    match (args.samples, args.text_size) {
+        (None, None) => None,
+        (Some(samples), None) => Some(Target::samples(samples.get())),
+        (None, Some(size)) => Some(Target::text_bytes(size.0)),
+        (Some(samples), Some(size)) => Some(Target::samples(samples.get()).with_text_bytes(size.0)),
+    }
+}
+
+/// Returns the learning threads of the run.
+fn workers(args: &Args) -> u64 {
+    args.workers.unwrap_or_else(threads).get() as u64
+}
+
+/// Returns the sources as a person named them.
+fn named(sources: &[PathBuf]) -> String {
+    let names = sources
+        .iter()
+        .map(|source| match source.as_os_str() == "-" {
+            true => "standard input".to_owned(),
+            false => source.display().to_string(),
+        });
+    names.collect::<Vec<_>>().join(" ")
+}
+
+/// Looks at documents, and also returns the size of the whole corpus as far as it is known.
 fn from_sample(
     args: &mut Args,
     learner: &HierarchicalConceptLearner,
     stop: &StopSignal,
-) -> Result<(Calibration, bool)> {
+) -> Result<(Calibration, Observed, Option<Target>)> {
     let sources = match args.sources.is_empty() {
         false => args.sources.clone(),
         true => repository::own_text(),
@@ -230,16 +220,49 @@ fn from_sample(
     }
     // Standard input can be read once and in its own order only, so it is not shuffled.
     let is_stdin = sources.iter().any(|source| source.as_os_str() == "-");
-    if !is_stdin {
-        args.source.draw_by(args.seed);
-    }
     let mut loader = args.source.resolve(&sources)?.builder().build()?;
+    let is_all_asked_for = asked(args).is_none() && args.look_at.is_none();
+    let small = SMALL * threads().get() as u64;
+    let is_small = loader.total_bytes().is_some_and(|bytes| bytes <= small);
+    let is_in_order = is_all_asked_for && is_small;
+    if !is_stdin && !is_in_order {
+        args.source.draw_in_little_memory(args.seed);
+        loader = args.source.resolve(&sources)?.builder().build()?;
+    }
+    let look = Look {
+        documents: args.look_at,
+        time: (args.look_at.is_none() && !is_in_order).then_some(args.time),
+        // A corpus that tells its size is mostly or wholly read, and far faster without.
+        has_windows: !is_all_asked_for || loader.total_bytes().is_none(),
+        parts: match is_in_order {
+            true => u32::try_from(workers(args)).unwrap_or(u32::MAX),
+            false => 1,
+        },
+        threads: threads(),
+    };
     let mut meter = Meter::new(args.quiet);
-    let sample = sample(&mut loader, learner, args.look_at, stop, &mut meter)?;
+    let sample = sample(&mut loader, learner, look, stop, &mut meter)?;
     // The last batch may hold documents that were not looked at any more.
     let all_looked_at = sample.documents == loader.counts().documents;
-    let whole_corpus = all_looked_at && (loader.is_exhausted() || !is_stdin && ends(&mut loader));
-    Ok((Calibration::from_sample(&sample), whole_corpus))
+    let is_at_end = loader.is_exhausted() || !is_stdin && ends(&mut loader);
+    let whole_corpus = all_looked_at && is_at_end;
+    let observed = Observed::of_sample(&sample, whole_corpus);
+    let corpus = match whole_corpus {
+        true => Some(Target::samples(sample.documents).with_text_bytes(sample.text_bytes)),
+        // Where a part of the files is asked for, the rest of them says nothing of its size.
+        false if args.source.reads_a_part() => None,
+        false => rest(&loader, &sample),
+    };
+    Ok((Calibration::from_sample(&sample), observed, corpus))
+}
+
+/// Returns the size of a corpus of which a part was looked at, by the bytes of its files.
+fn rest(loader: &StreamingDatasetLoader, sample: &CorpusSample) -> Option<Target> {
+    let (all, read) = (loader.total_bytes()? as f64, loader.bytes_read() as f64);
+    // Of the last batch, documents may have been taken from the loader and not looked at any more.
+    let taken = loader.counts().documents as f64 / sample.documents as f64;
+    let bytes = sample.text_bytes as f64 * taken * all / read.max(1.0);
+    Some(Target::text_bytes(bytes.round() as u64))
 }
 
 /// Returns whether no document follows: after the last one, a loader has not found the end yet.
@@ -247,34 +270,4 @@ fn ends(loader: &mut StreamingDatasetLoader) -> bool {
     // What cannot be read follows all the same. It is not waited for on standard input, where more
     // may come at any time.
     matches!(loader.next_batch(1), Ok(None)) && loader.is_exhausted()
-}
-
-/// Calibrates from finished runs; of several, the largest counts and the others show the error.
-fn from_runs(dirs: &[PathBuf]) -> Result<Calibration> {
-    let records = dirs
-        .iter()
-        .map(|dir| run_record(dir))
-        .collect::<Result<Vec<_>>>()?;
-    Ok(match records.as_slice() {
-        [record] => Calibration::from_run(record)?,
-        records => {
-            let first = records.first().context("name a run")?;
-            if let Some(at) = records
-                .iter()
-                // Runs with other levels or rules learn other patterns: their errors would say
-                // nothing of this one.
-                .position(|record| record.hierarchy != first.hierarchy)
-            {
-                bail_as!(
-                    Usage,
-                    "{} and {} have other levels or rules: estimate from one of them",
-                    // Records are in the order of the directories, of which there are at least two
-                    // here.
-                    dirs[0].display(),
-                    dirs[at].display()
-                );
-            }
-            Calibration::from_history(records, &first.hierarchy)?
-        }
-    })
 }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use kato_estimator::repeats::{RepeatCounter, Repeats};
 use kato_loader::{BadRecord, Counts, StreamingDatasetLoader};
 use kato_scheduler::StopSignal;
 use serde::Serialize;
@@ -37,6 +38,9 @@ pub(crate) struct DatasetStats {
     pub(crate) characters: u64,
     /// Lengths of the documents; `None` when there are none.
     pub(crate) lengths: Option<Lengths>,
+    /// Repeats of documents, paragraphs and lines; `None` where they were not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) repeats: Option<Repeats>,
     /// Bytes of the files that were read.
     pub(crate) bytes_read: u64,
     /// Wall-clock seconds.
@@ -55,11 +59,19 @@ impl DatasetStats {
     /// # Errors
     ///
     /// When it cannot be opened, and when a record is bad and bad records are not to be skipped.
-    pub(crate) fn read(sources: &Sources, stop: &StopSignal, meter: &mut Meter) -> Result<Self> {
+    pub(crate) fn read(
+        sources: &Sources,
+        with_repeats: bool,
+        stop: &StopSignal,
+        meter: &mut Meter,
+    ) -> Result<Self> {
         let start = Instant::now();
         // Within the measured time: listing a remote source is part of reading it.
         let mut loader = sources.builder().build()?;
-        let mut reading = Reading::default();
+        let mut reading = Reading {
+            repeats: with_repeats.then(RepeatCounter::default),
+            ..Reading::default()
+        };
         while !stop.is_stopped() && reading.next(&mut loader)? {
             let elapsed = start.elapsed();
             let (done, total) = match sources.max_rows() {
@@ -78,6 +90,7 @@ impl DatasetStats {
             text_bytes: reading.text_bytes,
             characters: reading.characters,
             lengths: reading.lengths.lengths(),
+            repeats: reading.repeats.map(|counter| counter.repeats()),
             bytes_read: loader.bytes_read(),
             seconds,
             // A small source may take no time that the clock can measure.
@@ -94,6 +107,7 @@ struct Reading {
     text_bytes: u64,
     characters: u64,
     lengths: LengthCounts,
+    repeats: Option<RepeatCounter>,
     bad_records: Vec<BadRecord>,
 }
 
@@ -114,6 +128,9 @@ impl Reading {
             let characters = document.text.chars().count() as u64;
             self.characters += characters;
             self.lengths.add(characters);
+            if let Some(repeats) = &mut self.repeats {
+                repeats.add(document.text);
+            }
         }
         self.text_bytes += batch.text_bytes() as u64;
         Ok(true)
@@ -152,6 +169,41 @@ fn facts(
     facts
 }
 
+/// Returns the lines about repeats for people: a table, and what repeats the most.
+fn repeats_in_lines(repeats: &Repeats, width: usize) -> String {
+    let kinds = [
+        ("documents", &repeats.documents),
+        ("paragraphs", &repeats.paragraphs),
+        ("lines", &repeats.lines),
+    ];
+    let mut text = format!(
+        "{:<12}{:>14}{:>14}  repeated text\n",
+        "", "all", "different"
+    );
+    for (kind, units) in kinds {
+        // `HumanCount` takes no width.
+        let [all, distinct] = [units.units, units.distinct].map(|n| HumanCount(n).to_string());
+        let about = if units.is_exact { "" } else { ", about" };
+        text += &format!(
+            "{kind:<12}{all:>14}{distinct:>14}  {:.1} %{about}, {} of {}\n",
+            100.0 * units.share(),
+            HumanBytes(units.repeated_bytes),
+            HumanBytes(units.bytes),
+        );
+    }
+    for (kind, units) in kinds {
+        if !units.most.is_empty() {
+            text += &format!("{kind} that take the most text by repeating:\n");
+        }
+        for unit in &units.most {
+            let times = HumanCount(unit.times);
+            let line = format!("  {times} times {}  {}", HumanBytes(unit.bytes), unit.text);
+            text += &format!("{}\n", one_line(&line, width));
+        }
+    }
+    text
+}
+
 impl View for DatasetStats {
     fn text(&self, width: usize) -> String {
         let counts = &self.counts;
@@ -183,6 +235,9 @@ impl View for DatasetStats {
         );
         if let Some(lengths) = &self.lengths {
             text += &lengths.in_lines(counts.documents, width);
+        }
+        if let Some(repeats) = &self.repeats {
+            text += &repeats_in_lines(repeats, width);
         }
         text += &format!(
             "{} of files read in {:.1} s: {:.1} MB of text/s\n",

@@ -96,6 +96,72 @@ fn what_was_seen_whole_is_exact_for_every_rule_of_cutting() {
 }
 
 #[test]
+fn all_of_a_corpus_is_counted_where_no_size_is_asked_for() {
+    let place = Place::new(N_DOCUMENTS);
+    let estimate = place.json_of("estimate", &["corpus.jsonl", "--json", "--quiet"]);
+    assert_eq!(estimate["observed"]["whole_corpus"], true);
+    assert_eq!(estimate["target"]["samples"], N_DOCUMENTS);
+    let total = &estimate["level_estimates"][0]["distinct_patterns"];
+    assert_eq!(total["method"], "counted");
+    assert_eq!(total["low"], total["high"]);
+    // Of a part, the rest is inferred by the size of the file.
+    let part = [
+        "corpus.jsonl",
+        "--max-documents",
+        "200",
+        "--json",
+        "--quiet",
+    ];
+    let part = place.json_of("estimate", &part);
+    let [all, inferred] = [&estimate, &part].map(|e| e["target"]["text_bytes"].as_f64().unwrap());
+    assert!((inferred / all - 1.0).abs() < 0.1, "{inferred} for {all}");
+    let figure = &part["level_estimates"][0]["distinct_patterns"];
+    assert_eq!(figure["method"], "growth");
+}
+
+#[test]
+fn documents_that_stand_there_twice_are_told_and_add_nothing() {
+    let place = Place::new(N_DOCUMENTS);
+    let once = place.read("corpus.jsonl");
+    std::fs::write(place.path().join("twice.jsonl"), once.repeat(2)).unwrap();
+    let ask = |source| place.json_of("estimate", &[source, "--json", "--quiet"]);
+    let [single, double] = ["corpus.jsonl", "twice.jsonl"].map(ask);
+    let patterns = |estimate: &Value| {
+        estimate["total_patterns"]["value"]
+            .as_f64()
+            .unwrap()
+            .round()
+    };
+    assert_eq!(patterns(&single), patterns(&double));
+    let documents = &double["observed"]["repeats"]["documents"];
+    assert_eq!(
+        documents["units"],
+        2 * documents["distinct"].as_u64().unwrap()
+    );
+    let bytes = documents["bytes"].as_u64().unwrap();
+    assert_eq!(2 * documents["repeated_bytes"].as_u64().unwrap(), bytes);
+    let told = place.run("estimate", &["twice.jsonl", "--quiet"]);
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.contains("50 % in documents"), "{told}");
+    // From a part of the documents, too.
+    let sampled = ["twice.jsonl", "--max-documents", "400", "--json", "--quiet"];
+    let sampled = &place.json_of("estimate", &sampled)["total_patterns"];
+    let truth = patterns(&double);
+    let end = |end| sampled[end].as_f64().unwrap();
+    assert!(
+        end("low") < truth && truth < end("high"),
+        "{truth}: {sampled}"
+    );
+    assert!(
+        (end("value") / truth - 1.0).abs() < 0.15,
+        "{truth}: {sampled}"
+    );
+    let stats = ["stats", "twice.jsonl", "--repeats", "--json", "--quiet"];
+    let stats = place.json_of("datasets", &stats);
+    assert_eq!(stats["repeats"]["documents"]["most"][0]["times"], 2);
+}
+
+#[test]
 fn a_finished_run_predicts_a_larger_one() {
     let place = Place::new(N_DOCUMENTS);
     for (kb, samples) in [("small", "400"), ("tiny", "200")] {
@@ -208,8 +274,12 @@ fn plots_are_pictures() {
 #[test]
 fn wrong_usage_and_missing_things_are_told() {
     let place = Place::new(3);
-    let told = place.refusal("estimate", &["corpus.jsonl"], 2);
-    assert!(told.contains("--documents"), "{told}");
+    let shard = ["corpus.jsonl", "--shard", "0/2", "--max-documents", "1"];
+    let told = place.refusal("estimate", &shard, 2);
+    assert!(
+        told.contains("--documents") && told.contains("--for"),
+        "{told}"
+    );
     let told = place.refusal("estimate", &["nowhere.jsonl", "--documents", "5"], 1);
     assert!(told.contains("nowhere.jsonl"), "{told}");
     let told = place.refusal(

@@ -60,9 +60,6 @@ const SYMBOL_MEMORY: f64 = 4.5;
 /// The number of equal segments that stand for a store's segments of many sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Segments {
-    /// Number as if no pattern were learned in two commits, because documents that repeat each
-    /// other are neighbours.
-    pub(crate) low: u64,
     /// Number as if documents were in random order.
     pub(crate) likely: u64,
     /// Number in random order, right before segments are merged.
@@ -75,7 +72,6 @@ pub(crate) struct Segments {
 impl Segments {
     /// A single segment.
     pub(crate) const ONE: Self = Self {
-        low: 1,
         likely: 1,
         high: 1,
         peak_before_merge: None,
@@ -117,7 +113,6 @@ impl EmbeddedLayout {
         let is_one_commit = self.commit_tokens.is_some_and(|each| tokens <= each);
         if parts > standing && is_one_commit {
             return Segments {
-                low: workers,
                 likely: parts,
                 high: parts,
                 peak_before_merge: None,
@@ -126,7 +121,6 @@ impl EmbeddedLayout {
         // No merge yet.
         if parts <= standing {
             return Segments {
-                low: workers.min(parts),
                 likely: parts.min(counted),
                 high: parts,
                 peak_before_merge: None,
@@ -139,7 +133,6 @@ impl EmbeddedLayout {
         // The number grows with the corpus only once segments are too large to be merged further.
         let likely = smallest_satisfying(MERGED.max(workers), is_mergeable);
         Segments {
-            low: workers,
             likely,
             high: likely.max(standing),
             peak_before_merge: Some(match self.commit_tokens.map(|each| each / tokens) {
@@ -255,9 +248,8 @@ mod tests {
         })
     }
 
-    fn standing(low: u64, likely: u64) -> Segments {
+    fn standing(likely: u64) -> Segments {
         Segments {
-            low,
             likely,
             high: likely,
             peak_before_merge: None,
@@ -268,14 +260,14 @@ mod tests {
     fn segments_follow_from_workers_commits_and_memory() {
         assert_eq!(segments(&EmbeddedLayout::default(), 1e9), Segments::ONE);
         let run = EmbeddedLayout::of_run(2, 1 << 40);
-        assert_eq!(segments(&run, 1e6), standing(2, 2));
-        assert_eq!(segments(&run, 24e6 * 1.5), standing(2, 3), "half a commit");
+        assert_eq!(segments(&run, 1e6), standing(2));
+        assert_eq!(segments(&run, 24e6 * 1.5), standing(3), "half a commit");
         let many = EmbeddedLayout::of_run(80, 1 << 40);
-        assert_eq!(segments(&many, 1e6), standing(80, 80));
+        assert_eq!(segments(&many, 1e6), standing(80));
         let little = EmbeddedLayout::of_run(2, 256 << 20);
         assert_eq!(
             segments(&little, 10e6),
-            standing(2, 7),
+            standing(7),
             "128 MiB hold 1.55 million"
         );
     }
@@ -284,7 +276,7 @@ mod tests {
     fn what_many_workers_write_before_the_first_commit_stands() {
         let run = EmbeddedLayout::of_run(16, 256 << 20);
         // 16 MiB hold 0.194 million, and a commit 192 million.
-        assert_eq!(segments(&run, 20e6), standing(16, 104));
+        assert_eq!(segments(&run, 20e6), standing(104));
         let merged = segments(&run, 200e6);
         assert_eq!(merged.likely, 16, "the first merge is over");
         let (segments_then, share) = merged.peak_before_merge.unwrap();
@@ -296,7 +288,7 @@ mod tests {
     fn more_segments_than_stand_are_merged_as_far_as_they_may_grow() {
         let run = EmbeddedLayout::of_run(2, 1 << 40);
         let merged = segments(&run, 12e6 * 128.0);
-        assert_eq!((merged.low, merged.likely, merged.high), (2, 64, 64));
+        assert_eq!((merged.likely, merged.high), (64, 64));
         let (segments_then, share) = merged.peak_before_merge.unwrap();
         assert_eq!(segments_then, 40);
         assert!((share - 0.5).abs() < 1e-9);

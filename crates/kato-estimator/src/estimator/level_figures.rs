@@ -1,5 +1,6 @@
 //! Figures of a level: learn calls, distinct patterns and repeats, each with its interval.
 
+use crate::breakdown::Doubt;
 use crate::figure::{Figure, Method};
 use crate::level_model::LevelModel;
 use crate::ratio::Scaled;
@@ -9,6 +10,7 @@ pub(super) struct LevelFigures {
     pub(super) calls: Figure,
     pub(super) distinct: Figure,
     pub(super) dedup: Figure,
+    pub(super) doubt: Option<Doubt>,
 }
 
 impl LevelFigures {
@@ -22,7 +24,12 @@ impl LevelFigures {
         confidence: f64,
     ) -> Self {
         let (calls, calls_sd) = (scaled.value, scaled.relative_sd);
-        let calls_figure = Figure::with_spread(calls, width * calls_sd, confidence, Method::Ratio);
+        let is_counted = calls_sd == 0.0 && (calls - observed as f64).abs() < 0.5;
+        let [calls_method, method] = match is_counted {
+            true => [Method::Counted; 2],
+            false => [Method::Ratio, Method::Growth],
+        };
+        let calls_figure = Figure::with_spread(calls, width * calls_sd, confidence, calls_method);
         let distinct = model.estimate(calls);
         // The exponent with which patterns grow with learn calls, by a difference of 2 %: it says
         // how much of the error of the learn calls reaches the patterns.
@@ -33,13 +40,13 @@ impl LevelFigures {
             0.0
         };
         let spread = width * distinct.relative_sd.hypot(elasticity * calls_sd);
-        // A corpus at least as large as what was observed contains it.
-        let least = if calls >= observed as f64 {
+        // A corpus larger than what was observed contains it.
+        let least = if calls > observed as f64 && !is_counted {
             model.distinct(observed as f64)
         } else {
             0.0
         };
-        let figure = Figure::with_spread(distinct.value, spread, confidence, Method::Growth);
+        let figure = Figure::with_spread(distinct.value, spread, confidence, method);
         // A learn call makes at most one pattern.
         let figure = figure.within(least.min(distinct.value), calls_figure.high);
         let alone = width * distinct.relative_sd;
@@ -62,6 +69,7 @@ impl LevelFigures {
             calls: calls_figure,
             distinct: figure,
             dedup,
+            doubt: distinct.doubt,
         }
     }
 }

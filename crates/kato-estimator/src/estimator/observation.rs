@@ -7,10 +7,11 @@ use super::contents::contents_at;
 use super::level_figures::LevelFigures;
 use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
 use crate::bytes::{LevelContents, Segments};
+use crate::document_growth::DocumentGrowth;
 use crate::figure::{Figure, Method};
 use crate::level_model::{LevelModel, drift};
 use crate::sample::GROUPS;
-use crate::{Calibration, GrowthLaw, StorageEngine, Target};
+use crate::{Calibration, StorageEngine, Target};
 
 /// Points of a growth curve.
 const CURVE_POINTS: i32 = 40;
@@ -19,6 +20,7 @@ const CURVE_POINTS: i32 = 40;
 pub(super) struct Observation<'a> {
     calibration: &'a Calibration,
     models: Vec<LevelModel<'a>>,
+    factor: f64,
     engine: &'a StorageEngine,
     confidence: f64,
     /// Half width of intervals, in standard deviations.
@@ -26,13 +28,15 @@ pub(super) struct Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
-    /// Fits a growth model to each observed level.
+    /// Fits a growth model to each observed level, for a corpus of `factor` times what was
+    /// observed, whose documents grow so.
     pub(super) fn new(
         estimator: &'a StorageEstimator,
-        calibration: &'a Calibration,
-        law: Option<GrowthLaw>,
+        documents: &'a DocumentGrowth,
+        factor: f64,
     ) -> Self {
-        let fit = |level| LevelModel::fit(level, law);
+        let calibration = &estimator.calibration;
+        let fit = |level| LevelModel::fit(level, documents, estimator.law);
         // Student's t with seven degrees of freedom, because the errors come from eight groups of
         // documents. Its parameters are valid; 2 is about its usual value.
         let share = (1.0 + estimator.confidence) / 2.0;
@@ -40,14 +44,16 @@ impl<'a> Observation<'a> {
         Self {
             calibration,
             models: calibration.levels.iter().map(fit).collect(),
+            factor,
             engine: &estimator.engine,
             confidence: estimator.confidence,
             width: t.map_or(2.0, |t| t.inverse_cdf(share)),
         }
     }
 
-    /// Estimates what a corpus of this size, `factor` times the observed one, will store.
-    pub(super) fn estimate(&self, target: Target, factor: f64) -> StorageBreakdown {
+    /// Estimates what a corpus of this size will store.
+    pub(super) fn estimate(&self, target: Target) -> StorageBreakdown {
+        let factor = self.factor;
         let figures = self.figures(&target, factor);
         let at =
             |which: fn(&LevelFigures) -> f64| -> Vec<f64> { figures.iter().map(which).collect() };
@@ -71,8 +77,14 @@ impl<'a> Observation<'a> {
                 *size = size.max(before);
             }
         }
-        // The ends combine the ends of both unknowns: distinct patterns and segments.
-        let low = sizes(&calls, Some(&low), segments.low);
+        // The ends combine the ends of both unknowns: distinct patterns and segments. Where documents
+        // that repeat each other are neighbours, no pattern is learned in two segments, unless that
+        // was counted.
+        let fewest = match self.is_counted_in(segments.likely) {
+            true => segments.likely,
+            false => 1,
+        };
+        let low = sizes(&calls, Some(&low), fewest);
         let high = sizes(&calls, Some(&high), segments.high);
         let contents = self.contents(&calls);
         let mut level_estimates = Vec::with_capacity(figures.len());
@@ -85,6 +97,7 @@ impl<'a> Observation<'a> {
                 chunk_size: self.calibration.hierarchy.chunk_size(level),
                 learns: figure.calls,
                 distinct_patterns: figure.distinct,
+                doubt: figure.doubt,
                 dedup_share: figure.dedup,
                 bytes: self.bytes(of(&size), of(&low), of(&high)),
                 contents: contents.get(level).copied().unwrap_or_default(),
@@ -159,6 +172,15 @@ impl<'a> Observation<'a> {
         // A pattern is stored in every segment that has learned it, so the contents are those of
         // one segment, and their bytes count once for each.
         let mut contents = self.contents(&scaled(calls, 1.0 / segments as f64));
+        if self.is_counted_in(segments) {
+            let levels = contents.iter_mut().zip(&self.calibration.levels);
+            for (contents, evidence) in levels {
+                let held = evidence.frequencies.distinct() as f64 * evidence.mean_parts;
+                let share = held / segments as f64 / contents.patterns.max(1e-9);
+                contents.patterns *= share;
+                contents.symbols *= share;
+            }
+        }
         if let Some(distinct) = distinct {
             let levels = contents.iter_mut().zip(&self.models);
             for ((contents, model), (&calls, &distinct)) in levels.zip(calls.iter().zip(distinct)) {
@@ -169,6 +191,11 @@ impl<'a> Observation<'a> {
         }
         let bytes = self.engine.level_bytes(&contents);
         bytes.iter().map(|bytes| bytes * segments as f64).collect()
+    }
+
+    /// Returns whether it was counted which of so many segments holds which pattern.
+    fn is_counted_in(&self, segments: u64) -> bool {
+        segments > 1 && segments == u64::from(self.calibration.parts) && self.factor == 1.0
     }
 
     /// Returns the measured bytes of each level of a finished run over the predicted ones; 1 where

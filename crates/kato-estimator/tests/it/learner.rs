@@ -146,3 +146,36 @@ fn real_text_makes_the_learn_calls_of_the_learner() {
         assert_equal(&corpus::sample(&hierarchy, documents), &learned);
     }
 }
+
+#[test]
+fn any_number_of_threads_counts_the_same() {
+    let learner = HierarchicalConceptLearner::builder(gpt2())
+        .with_chunk_sizes([5, 3])
+        .build()
+        .unwrap();
+    // More patterns than are counted one by one, and documents that repeat.
+    let text = |number: usize| {
+        let numbers = (0..800).map(|n| (number % 900 * 801 + n).to_string());
+        numbers.collect::<Vec<_>>().join(" ")
+    };
+    for has_windows in [false, true] {
+        let begin = || {
+            TextSampler::new(&learner)
+                .unwrap()
+                .with_windows(has_windows)
+        };
+        let mut alone = begin();
+        (0..1_000).for_each(|number| alone.add(&text(number)).unwrap());
+        let mut together = begin();
+        let mut counters = [together.counter(), together.counter(), together.counter()];
+        for first in (0..1_000).step_by(10) {
+            let counter = &mut counters[first / 10 % 3];
+            (first..first + 10).for_each(|number| counter.count(&text(number)).unwrap());
+            together.add_counted(counter.take());
+        }
+        let (alone, together) = (alone.finish().unwrap(), together.finish().unwrap());
+        assert!(!alone.levels[0].is_exact);
+        assert_eq!(alone, together);
+        assert_eq!(alone.repeats.documents.distinct, 900);
+    }
+}

@@ -14,3 +14,4 @@ mod original;
 mod range;
 mod real_text;
 mod recorded_runs;
+mod trials;

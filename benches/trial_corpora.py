@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Makes corpora that nobody tuned an estimate to, of Debian packages and of what is installed here.
+
+    mkdir debs && cd debs && apt-get download fortunes-de manpages-es manpages-pl dict-jargon wordnet-base git-doc rust-doc; cd ..
+    for deb in debs/*.deb; do dpkg-deb -x "$deb" unpacked; done
+    python3 benches/trial_corpora.py unpacked corpora
+
+Writes one JSON Lines file a corpus; docs/costs.md says what is measured on them.
+"""
+
+import gzip
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+TAG = re.compile(r"<(script|style).*?</\1>|<[^>]*>", re.DOTALL)
+
+
+def read(path):
+    data = path.read_bytes()
+    if path.suffix in (".gz", ".dz"):
+        data = gzip.decompress(data)
+    return data.decode("utf-8", "replace")
+
+
+def below(folder, pattern):
+    paths = (path for path in sorted(folder.glob(pattern)) if path.is_file() and not path.is_symlink())
+    return (read(path) for path in paths)
+
+
+def pieces(texts, border):
+    return (piece for text in texts for piece in re.split(border, text))
+
+
+def package_list():
+    """Returns the stanzas of the packages that apt knows."""
+    return subprocess.run(["apt-cache", "dumpavail"], capture_output=True, check=True, text=True).stdout.split("\n\n")
+
+
+def corpora(root):
+    share = root / "usr/share"
+    fortunes = [path for path in sorted((share / "games/fortunes").rglob("*")) if path.is_file()]
+    fortunes = [path for path in fortunes if path.suffix != ".dat"]
+    yield "sayings", pieces(map(read, fortunes), r"(?m)^%\s*$")
+    yield "manual-es", below(share / "man/es", "*/*.gz")
+    yield "manual-pl", below(share / "man/pl", "*/*.gz")
+    yield "jargon", pieces(below(share / "dictd", "jargon.dict.dz"), r"\n\s*\n")
+    glosses = (line.split("| ", 1) for text in below(share / "wordnet", "data.*") for line in text.splitlines())
+    yield "glosses", (gloss[1] for gloss in glosses if len(gloss) == 2)
+    yield "git", below(share / "doc/git-doc", "**/*.txt")
+    yield "rust", (TAG.sub(" ", page) for page in list(below(share / "doc/rust-doc", "**/*.html"))[:3000])
+    system = pathlib.Path("/usr")
+    yield "licences", below(system / "share/doc", "*/copyright")
+    yield "headers", list(below(system / "include", "**/*.h"))[:6000]
+    yield "packages", package_list()[:30000]
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    root, out = map(pathlib.Path, sys.argv[1:])
+    out.mkdir(parents=True, exist_ok=True)
+    for name, texts in corpora(root):
+        documents = [text for text in texts if text.strip()]
+        with (out / f"{name}.jsonl").open("w") as file:
+            file.writelines(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in documents)
+        print(f"{name}: {len(documents):,} documents, {len(set(documents)):,} distinct, {sum(map(len, documents)):,} characters")
+
+
+if __name__ == "__main__":
+    main()

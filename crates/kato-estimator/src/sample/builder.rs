@@ -1,0 +1,285 @@
+//! The builder of a sample, which takes one document at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::counted::Slices;
+use super::{
+    CorpusSample, CountedDocuments, DocumentCounter, GROUPS, GrowthCounts, LevelSample, Without,
+};
+use crate::ratio::Sums;
+use crate::repeats::RepeatCounter;
+use crate::sketch::TypeSketch;
+use crate::{EstimateError, EstimatedHierarchy};
+
+/// Default number of patterns of a level that are counted one by one. Of more, a share chosen by
+/// hash stands for all.
+pub const DEFAULT_MAX_PATTERNS: usize = 1 << 18;
+
+/// Builder of a sample of a corpus, which takes one document at a time.
+///
+/// The documents should be drawn at random: the first ones of a corpus are often not like the rest.
+/// Memory is bounded: about 200 bytes for each of [`with_max_patterns`](Self::with_max_patterns)
+/// patterns and level, whatever the size of the sample.
+///
+/// ```
+/// use kato_estimator::{EstimatedHierarchy, SampleBuilder};
+///
+/// let mut sample = SampleBuilder::new(EstimatedHierarchy::new([3, 2])?);
+/// let paragraphs = [vec![1, 2, 3, 4, 5, 6], vec![1, 2, 3]];
+/// sample.add(&paragraphs, 40);
+/// let sample = sample.finish()?;
+/// assert_eq!(sample.levels[0].learns, 3);
+/// assert_eq!(sample.levels[0].frequencies.distinct(), 2);
+/// assert_eq!(sample.levels[1].learns, 1);
+/// # Ok::<(), kato_estimator::EstimateError>(())
+/// ```
+#[derive(Debug)]
+pub struct SampleBuilder {
+    counter: DocumentCounter,
+    max_patterns: usize,
+    documents: u64,
+    text_bytes: u64,
+    tokens: u64,
+    levels: Vec<LevelBuilder>,
+    vocabulary: TypeSketch<1>,
+    repeats: RepeatCounter,
+    /// Parts of the store that take the text in turns.
+    parts: u32,
+    taken_in: u32,
+}
+
+#[derive(Debug, Clone)]
+struct LevelBuilder {
+    /// Learn calls of each group of documents, and those where every document counts once.
+    learns: [u64; GROUPS],
+    learns_once: [u64; GROUPS],
+    calls: TypeSketch<1>,
+    growth: TypeSketch<GROUPS>,
+    by_documents: Sums,
+    by_text_bytes: Sums,
+    by_tokens: Sums,
+}
+
+impl SampleBuilder {
+    /// Starts a sample for a hierarchy.
+    #[must_use]
+    pub fn new(hierarchy: EstimatedHierarchy) -> Self {
+        let slices = Arc::new(Slices::new(hierarchy.n_levels()));
+        // Levels and vocabulary are made by `with_max_patterns`, which needs the bound for them.
+        let builder = Self {
+            counter: DocumentCounter::new(hierarchy, true, slices),
+            max_patterns: 0,
+            documents: 0,
+            text_bytes: 0,
+            tokens: 0,
+            levels: Vec::new(),
+            vocabulary: TypeSketch::new(usize::MAX),
+            repeats: RepeatCounter::default(),
+            parts: 1,
+            taken_in: 0,
+        };
+        builder.with_max_patterns(DEFAULT_MAX_PATTERNS)
+    }
+
+    /// Sets the number of patterns of a level that are counted one by one, at least 1,000, and
+    /// starts the sample afresh. Default [`DEFAULT_MAX_PATTERNS`].
+    #[must_use]
+    pub fn with_max_patterns(mut self, max_patterns: usize) -> Self {
+        self.max_patterns = max_patterns.max(1_000);
+        let level = LevelBuilder {
+            learns: [0; GROUPS],
+            learns_once: [0; GROUPS],
+            calls: TypeSketch::new(self.max_patterns),
+            growth: TypeSketch::new(self.max_patterns),
+            by_documents: Sums::default(),
+            by_text_bytes: Sums::default(),
+            by_tokens: Sums::default(),
+        };
+        let DocumentCounter {
+            hierarchy,
+            has_windows,
+            ..
+        } = &self.counter;
+        let slices = Arc::new(Slices::new(hierarchy.n_levels()));
+        self.levels = vec![level; hierarchy.n_levels()];
+        self.counter = DocumentCounter::new(hierarchy.clone(), *has_windows, slices);
+        (self.documents, self.text_bytes, self.tokens) = (0, 0, 0);
+        self.vocabulary = TypeSketch::new(self.max_patterns);
+        self.repeats = RepeatCounter::default();
+        self.taken_in = 0;
+        self
+    }
+
+    /// Sets the number of parts, up to 64, into which a store puts in turns what is taken in at
+    /// once: where documents that repeat each other are neighbours, few patterns are in several.
+    /// Default 1.
+    #[must_use]
+    pub(crate) fn with_parts(mut self, parts: u32) -> Self {
+        self.parts = parts.clamp(1, u64::BITS);
+        self
+    }
+
+    /// Sets whether laws of growth are fitted to the patterns of cuts from every token, and starts
+    /// the sample afresh. Default: they are.
+    ///
+    /// Counting takes several times as long with them. Without, a small sample tells less of what
+    /// lies beyond it; of a corpus that is counted whole nothing does.
+    #[must_use]
+    pub fn with_windows(mut self, has_windows: bool) -> Self {
+        self.counter.has_windows = has_windows;
+        let max_patterns = self.max_patterns;
+        self.with_max_patterns(max_patterns)
+    }
+
+    /// Adds a document: the token ids of its paragraphs, without what the learner drops, and the
+    /// bytes of its text.
+    ///
+    /// Level 0 cuts every paragraph by the hierarchy's rule. Text that is cut otherwise, into
+    /// sentences say, is given as one paragraph for each piece, with a hierarchy of the learner's
+    /// settings, or a chunk size at level 0 that no piece exceeds.
+    /// [`TextSampler`](crate::TextSampler) does all that.
+    pub fn add<P: AsRef<[u32]>>(&mut self, paragraphs: &[P], text_bytes: u64) {
+        self.counter.count_tokens(paragraphs, text_bytes);
+        let counted = self.counter.take();
+        self.take_in(counted);
+    }
+
+    /// Returns what counts documents for this sample, on another thread if it is wanted.
+    pub(crate) fn counter(&self) -> DocumentCounter {
+        self.counter.clone()
+    }
+
+    /// Takes in documents that were counted for this sample.
+    pub(crate) fn take_in(&mut self, counted: CountedDocuments) {
+        let part = self.taken_in % self.parts;
+        self.taken_in = self.taken_in.wrapping_add(1);
+        self.levels
+            .iter_mut()
+            .for_each(|level| level.calls.set_part(part));
+        let (mut calls, mut windows) = (0, 0);
+        let learned = counted.learned.chunks(self.levels.len().max(1));
+        for (document, learned) in counted.documents.iter().zip(learned) {
+            // From 1, as 0 is no document in a sketch.
+            let number = self.documents + 1;
+            // By the content, so that a document and its repeats are in one group. The low bits
+            // decide the slices.
+            let group = (document.hash >> 32) as usize % GROUPS;
+            let repeats = &mut self.repeats.documents;
+            let is_new = repeats.add(document.hash, document.text_bytes, None);
+            for seen in &counted.calls[calls..document.calls_end] {
+                if let Some(level) = self.levels.get_mut(seen.level as usize) {
+                    let n_symbols = seen.n_symbols;
+                    // One group: the jackknife goes over what growth is fitted to.
+                    level.calls.add(seen.name, 1, number, 0, n_symbols);
+                    if is_new && !self.counter.has_windows {
+                        level.growth.add(seen.name, 1, number, group, n_symbols);
+                    }
+                }
+            }
+            for seen in &counted.windows[windows..document.windows_end] {
+                if let (true, Some(level)) = (is_new, self.levels.get_mut(seen.level as usize)) {
+                    let n_symbols = seen.n_symbols;
+                    level.growth.add(seen.name, 1, number, group, n_symbols);
+                }
+            }
+            (calls, windows) = (document.calls_end, document.windows_end);
+            let (bytes, tokens) = (document.text_bytes as f64, document.tokens as f64);
+            for (builder, &learned) in self.levels.iter_mut().zip(learned) {
+                // Below the number of groups, as a remainder by it.
+                builder.learns[group] += learned;
+                builder.learns_once[group] += if is_new { learned } else { 0 };
+                // All three, because the unit of the target is known only when an estimate is asked
+                // for.
+                builder.by_documents.add(1.0, learned as f64);
+                builder.by_text_bytes.add(bytes, learned as f64);
+                builder.by_tokens.add(tokens, learned as f64);
+            }
+            self.documents += 1;
+            self.text_bytes = self.text_bytes.saturating_add(document.text_bytes);
+            self.tokens += document.tokens;
+        }
+        for (&token, &times) in &counted.vocabulary {
+            self.vocabulary.add(token, times, self.documents, 0, 1);
+        }
+        for (hash, bytes) in counted.paragraphs {
+            self.repeats.paragraphs.add(hash, bytes, None);
+        }
+        for (hash, bytes) in counted.lines {
+            self.repeats.lines.add(hash, bytes, None);
+        }
+        self.publish_slices();
+    }
+
+    /// Tells those that count what they may leave out.
+    fn publish_slices(&self) {
+        let slices = &self.counter.slices;
+        let told = slices.calls.iter().zip(&slices.windows);
+        for (level, (calls, windows)) in self.levels.iter().zip(told) {
+            let growth = level.growth.shift();
+            let kept = match self.counter.has_windows {
+                true => level.calls.shift(),
+                false => level.calls.shift().min(growth),
+            };
+            calls.store(kept, Ordering::Relaxed);
+            windows.store(growth, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the sample and returns what was counted.
+    ///
+    /// # Errors
+    ///
+    /// [`EstimateError::EmptySample`] when no document taught anything.
+    pub fn finish(self) -> Result<CorpusSample, EstimateError> {
+        if self
+            .levels
+            .first()
+            .is_none_or(|level| level.learns == [0; GROUPS])
+        {
+            return Err(EstimateError::EmptySample);
+        }
+        let levels = self.levels.iter().map(LevelBuilder::finish);
+        Ok(CorpusSample {
+            parts: self.parts,
+            documents: self.documents,
+            text_bytes: self.text_bytes,
+            tokens: self.tokens,
+            levels: levels.collect(),
+            vocabulary: self.vocabulary.frequencies(None),
+            repeats: self.repeats.repeats(),
+            sighted: self.repeats.documents.sighted(),
+            hierarchy: self.counter.hierarchy,
+        })
+    }
+}
+
+impl LevelBuilder {
+    /// Returns the sums of the level.
+    fn finish(&self) -> LevelSample {
+        LevelSample {
+            learns: self.learns.iter().sum(),
+            frequencies: self.calls.frequencies(None),
+            is_exact: self.calls.shift() == 0,
+            symbols_per_pattern: self.calls.mean_symbols(),
+            first_in_document: self.calls.first_share(),
+            learns_once: self.learns_once.iter().sum(),
+            mean_parts: self.calls.mean_parts(),
+            slice_error: self.calls.relative_error(),
+            growth: GrowthCounts {
+                all: self.growth.frequencies(None),
+                once_a_document: self.growth.once_a_document(),
+                without: (0..GROUPS)
+                    .map(|group| Without {
+                        counts: self.growth.frequencies(Some(group)),
+                        learns: self.learns.iter().sum::<u64>() - self.learns[group],
+                        learns_once: self.learns_once.iter().sum::<u64>() - self.learns_once[group],
+                    })
+                    .collect(),
+            },
+            by_documents: self.by_documents,
+            by_text_bytes: self.by_text_bytes,
+            by_tokens: self.by_tokens,
+        }
+    }
+}
