@@ -5,7 +5,7 @@ mod knowledge;
 
 use std::collections::BTreeSet;
 
-use kato_model::{Event, PatternName};
+use kato_model::{Event, KatoGeneration, PatternName};
 use kato_prediction::config::{Filter, FilterSettings, RankMetric};
 use kato_prediction::{PatternIndex, Prediction, PredictionConfig, Predictions};
 
@@ -60,6 +60,7 @@ fn config(input: &mut Input<'_>) -> PredictionConfig {
         use_token_matching: !input.is_one_in(4),
         single_symbol_token_matching: !input.is_one_in(4),
         rank_sort_algo: input.choose(&RankMetric::ALL),
+        generation: input.choose(&[KatoGeneration::V3_10, KatoGeneration::V6]),
         ..PredictionConfig::default()
     };
     if input.is_one_in(4) {
@@ -105,25 +106,32 @@ fn filters(input: &mut Input<'_>) -> FilterSettings {
 /// Checks an answer against what predictions promise.
 fn check(index: &PatternIndex, state: &[Event], config: &PredictionConfig, answer: &Predictions) {
     let n_state = n_symbols(state);
+    let generation = config.generation;
+    // Up to 5.x a state of one symbol has answers of its own form.
+    let is_flat = n_state == 1 && !generation.single_symbols_are_ordinary();
     let predictions = &answer.predictions;
     assert!(predictions.len() <= config.max_predictions);
     let names: BTreeSet<PatternName> = predictions.iter().map(|p| p.name).collect();
     assert_eq!(names.len(), predictions.len());
     for prediction in predictions {
-        check_one(index, n_state, prediction);
+        check_one(index, n_state, is_flat, prediction);
         // Nothing reaches a threshold of NaN, so that none may be predicted with it. A state of one
         // symbol has no threshold.
         let reaches = prediction.similarity >= config.recall_threshold;
         assert!(n_state == 1 || reaches, "{prediction:?}");
     }
-    // A state of one symbol is ranked by potential, whatever the settings say, as in KATO.
-    let metric = match n_state {
-        1 => RankMetric::Potential,
-        _ => config.rank_sort_algo,
+    // Such a state is ranked by potential, whatever the settings say, as in KATO.
+    let metric = match is_flat {
+        true => RankMetric::Potential,
+        false => config.rank_sort_algo,
     };
     let value = |p: &Prediction| p.metric(metric).unwrap_or(f64::NEG_INFINITY);
     // Strictly: ties go by name, so that there is only one right order.
-    assert!(predictions.is_sorted_by(|a, b| (value(b), a.name) < (value(a), b.name)));
+    let in_order = |a: &Prediction, b: &Prediction| match generation.ties_descend() {
+        true => (value(a), a.name) > (value(b), b.name),
+        false => (value(b), a.name) < (value(a), b.name),
+    };
+    assert!(predictions.is_sorted_by(in_order));
     let futures = &answer.future_potentials;
     assert!(futures.is_sorted_by(|a, b| a.aggregate_potential >= b.aggregate_potential));
     let total: f64 = futures
@@ -134,14 +142,14 @@ fn check(index: &PatternIndex, state: &[Event], config: &PredictionConfig, answe
 }
 
 /// Checks a prediction against the index.
-fn check_one(index: &PatternIndex, n_state: usize, prediction: &Prediction) {
+fn check_one(index: &PatternIndex, n_state: usize, is_flat: bool, prediction: &Prediction) {
     let p = prediction;
     assert_eq!(index.events(&p.name).as_ref(), Some(&p.sequence));
     assert_eq!(PatternName::of_events(&p.sequence), p.name);
     assert_eq!(index.frequency(&p.name), p.frequency);
     assert!(p.matches.len() <= n_state);
-    assert_eq!(p.ensemble.is_some(), n_state > 1);
-    if n_state > 1 {
+    assert_eq!(p.ensemble.is_some(), !is_flat);
+    if !is_flat {
         assert_eq!([&p.past[..], &p.present, &p.future].concat(), p.sequence);
     }
     for metric in RankMetric::ALL {
