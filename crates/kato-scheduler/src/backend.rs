@@ -14,7 +14,7 @@ use crate::workers::ConnectionBudget;
 
 /// A destination of training, which keeps what is learned together with the position of the run.
 ///
-/// [`train_parallel`](crate::train_parallel) trains a [`PatternStore`]. Other destinations, such as
+/// [`train_parallel`](crate::train_parallel) trains a [`PatternStore`](kato_store::PatternStore). Other destinations, such as
 /// the nodes of a server, implement this contract:
 ///
 /// * Every worker learns through a [`Teacher`] of its own. What a teacher did becomes final with a
