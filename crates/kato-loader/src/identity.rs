@@ -364,8 +364,9 @@ impl CorpusIdentity {
         differences
     }
 
-    /// Compares the options, one by one.
-    fn diff_options(&self, other: &Self) -> Vec<String> {
+    /// Returns what is different in the options of `other`, one sentence each.
+    #[must_use]
+    pub fn diff_options(&self, other: &Self) -> Vec<String> {
         let pairs = self
             .options
             .described()

@@ -327,6 +327,21 @@ impl Position<'_> {
             } => kato_scheduler::loader_at_position(corpus, of, position),
         }
     }
+
+    /// Builds the loader of a corpus that is added behind that of a run which was read to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`loader_behind`](kato_scheduler::loader_behind), also where there is no run yet.
+    pub fn loader_behind(
+        self,
+        added: kato_loader::StreamingDatasetLoaderBuilder,
+    ) -> Result<StreamingDatasetLoader, TrainError> {
+        match self {
+            Self::Beginning => kato_scheduler::loader_behind(added, &Value::Null),
+            Self::After { position, .. } => kato_scheduler::loader_behind(added, position),
+        }
+    }
 }
 
 /// Why a directory was not opened: its store, or the loader for it.

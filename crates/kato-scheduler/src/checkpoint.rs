@@ -146,3 +146,48 @@ pub fn loader_at_position(
         error => TrainError::Load(error),
     })
 }
+
+/// Builds a loader that reads more behind the corpus of a run that was read to its end: the files of
+/// `builder`, which has the options that the run was begun with.
+///
+/// Training goes on with them as if they had been there from the beginning, and commits the corpus of
+/// both before it learns. What is cut off then is resumed as any other run.
+///
+/// # Errors
+///
+/// [`TrainError::NotExtendable`] where the corpus has no end to go on from, was not read to it, is not at
+/// hand, or holds one of the files already; [`TrainError::OtherCorpus`] for other options;
+/// [`TrainError::Checkpoint`] when the position cannot be read, [`TrainError::Load`] when the corpus cannot
+/// be opened.
+pub fn loader_behind(
+    builder: StreamingDatasetLoaderBuilder,
+    checkpoint: &Value,
+) -> Result<StreamingDatasetLoader, TrainError> {
+    let refused = |reason| Err(TrainError::NotExtendable { reason });
+    let Some(was) = Checkpoint::from_json(checkpoint)? else {
+        return refused("nothing was trained into it yet");
+    };
+    if !was.complete {
+        return refused("its own corpus was not read to its end");
+    }
+    if was.corpus.is_shuffled() || was.corpus.is_mixture() || was.corpus.is_shard() {
+        return refused("its corpus is shuffled, mixed or a shard, and has no end to go on from");
+    }
+    let builder = builder.behind(&was.corpus).with_cursor(was.cursor);
+    let loader = match builder.build() {
+        // Nothing is learned twice unasked: a command that is given again would do just that.
+        Err(LoadError::DuplicateFile { .. }) => {
+            return refused("a file that is to be added is in its corpus already");
+        }
+        built => built.map_err(TrainError::Load)?,
+    };
+    let corpus = loader.identity();
+    let differences = was.corpus.diff_options(&corpus);
+    if !differences.is_empty() {
+        return Err(TrainError::OtherCorpus { differences });
+    }
+    if !corpus.extends(&was.corpus) {
+        return refused("the files of its own corpus are not there as they were");
+    }
+    Ok(loader)
+}

@@ -27,6 +27,12 @@ pub enum TrainError {
         /// The differences, in words.
         differences: Vec<String>,
     },
+    /// No more can be learned behind the corpus of the run.
+    #[error("nothing can be added to what this knowledge base was trained on: {reason}")]
+    NotExtendable {
+        /// Why not.
+        reason: &'static str,
+    },
     /// The loader does not start where the checkpoint ends.
     #[error(
         "the documents start at number {found} and the knowledge base ends at {expected}: build the loader with the checkpoint's cursor"
@@ -171,6 +177,10 @@ impl TrainError {
                 &["use the same settings", "train into another directory"]
             }
             Self::OtherCorpus { .. } => &["give the same input", "train into another directory"],
+            Self::NotExtendable { .. } => &[
+                "resume a run that has not come to its end",
+                "train all of it into another directory",
+            ],
             Self::Learn { .. } | Self::Refused { .. } => &[
                 "skip and list such documents with `OnFailure::Skip`",
                 "mend the document",
@@ -222,7 +232,10 @@ impl TrainError {
             Self::OtherConfiguration { .. } => ErrorKind::OtherSettings,
             Self::OtherCorpus { .. } | Self::Position { .. } => ErrorKind::OtherCorpus,
             Self::Checkpoint { .. } => ErrorKind::OtherVersion,
-            Self::Salvaged | Self::LedgerCut { .. } | Self::Retired(_) => ErrorKind::Conflict,
+            Self::NotExtendable { .. }
+            | Self::Salvaged
+            | Self::LedgerCut { .. }
+            | Self::Retired(_) => ErrorKind::Conflict,
             Self::Stalled { .. } => ErrorKind::Unavailable,
             Self::Load(error) => error.kind(),
             Self::Store(error) => error.kind(),

@@ -54,7 +54,9 @@ pub mod workers;
 
 pub use backend::{Backend, Teacher};
 pub use backend_error::{BackendError, BackendErrorKind};
-pub use checkpoint::{Checkpoint, Counters, loader_at_checkpoint, loader_at_position};
+pub use checkpoint::{
+    Checkpoint, Counters, loader_at_checkpoint, loader_at_position, loader_behind,
+};
 pub use distribution::{Distribution, UnknownDistribution};
 pub use error::TrainError;
 pub use event::TrainingEvent;

@@ -407,9 +407,15 @@ pub(crate) fn check_resumable(
         return Err(TrainError::OtherConfiguration { differences });
     }
     let corpus = loader.identity();
-    let committed = Checkpoint::from_json(&backend.checkpoint())?;
-    let is_new = committed.is_none();
-    if let Some(committed) = &committed {
+    let mut committed = Checkpoint::from_json(&backend.checkpoint())?;
+    let mut is_new = committed.is_none();
+    if let Some(committed) = &mut committed {
+        // More files behind those that were read to the end are what such a run goes on with.
+        if committed.complete && corpus.extends(&committed.corpus) && !corpus.is_shuffled() {
+            committed.corpus = corpus.clone();
+            committed.complete = false;
+            is_new = true;
+        }
         let differences = committed.corpus.diff(&corpus);
         if !differences.is_empty() {
             return Err(TrainError::OtherCorpus { differences });

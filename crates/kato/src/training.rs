@@ -15,10 +15,11 @@ use kato_prediction::Cancel;
 use kato_prediction::disk::{BuildOptions, IndexFileError, IndexPolicy};
 use kato_runs::{Destination, RunsError, Start, TrainingRun};
 use kato_scheduler::{
-    Backend, RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
-    loader_at_checkpoint, train_parallel_with,
+    Backend, RunConfiguration, StopSignal, TrainError, TrainingEvent, TrainingOptions,
+    TrainingReport, loader_at_checkpoint, loader_behind, train_parallel_with,
 };
 use kato_tokenizer::Tokenizer;
+use serde_json::Value;
 
 use crate::error::line;
 use crate::{Error, OpenOptions};
@@ -55,6 +56,7 @@ pub struct Training<'a> {
     recording: Recording,
     learner: Option<HierarchicalConceptLearner>,
     split: Option<Split>,
+    adds: bool,
     options: TrainingOptions,
     index: IndexPolicy,
     listeners: Vec<Box<dyn FnMut(TrainingEvent) + Send + 'a>>,
@@ -68,32 +70,32 @@ enum Goal<'a> {
 
 /// A [`Backend`], whatever its parts are.
 trait AnyBackend: Send {
-    /// Trains it from its last commit on.
+    /// Returns its last commit.
+    fn checkpoint(&self) -> Value;
+
+    /// Trains it from the loader's position on.
     fn train(
         &self,
-        corpus: StreamingDatasetLoaderBuilder,
+        loader: &mut StreamingDatasetLoader,
         learner: &HierarchicalConceptLearner,
         options: &TrainingOptions,
         on_event: &mut dyn FnMut(TrainingEvent),
-    ) -> Result<TrainingReport, Error>;
+    ) -> Result<TrainingReport, TrainError>;
 }
 
 impl<B: Backend> AnyBackend for &B {
+    fn checkpoint(&self) -> Value {
+        Backend::checkpoint(*self)
+    }
+
     fn train(
         &self,
-        corpus: StreamingDatasetLoaderBuilder,
+        loader: &mut StreamingDatasetLoader,
         learner: &HierarchicalConceptLearner,
         options: &TrainingOptions,
         on_event: &mut dyn FnMut(TrainingEvent),
-    ) -> Result<TrainingReport, Error> {
-        let mut loader = loader_at_checkpoint(corpus, &self.checkpoint())?;
-        Ok(train_parallel_with(
-            &mut loader,
-            learner,
-            *self,
-            options,
-            on_event,
-        )?)
+    ) -> Result<TrainingReport, TrainError> {
+        train_parallel_with(loader, learner, *self, options, on_event)
     }
 }
 
@@ -140,6 +142,7 @@ impl<'a> Training<'a> {
             recording: Recording::default(),
             learner: None,
             split: None,
+            adds: false,
             options: TrainingOptions::default(),
             index: IndexPolicy::default(),
             listeners: Vec::new(),
@@ -194,6 +197,26 @@ impl<'a> Training<'a> {
     /// far.
     pub fn with_corpus(mut self, corpus: StreamingDatasetLoaderBuilder) -> Self {
         self.corpus = corpus;
+        self
+    }
+
+    /// Learns the corpus behind the one that the run has read to its end, with the same options: the result is
+    /// that of both from the beginning. What is cut off then goes on with the files of both, without this.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let at = |name: &str| folder.path().join(name);
+    /// # std::fs::write(at("first.txt"), "It was the best of times, it was the worst of times.")?;
+    /// # std::fs::write(at("second.txt"), "It was the age of wisdom, it was the age of foolishness.")?;
+    /// use kato::Training;
+    ///
+    /// let first = Training::new(at("kb")).with_source(at("first.txt")).run()?;
+    /// let both = Training::new(at("kb")).with_source(at("second.txt")).as_addition().run()?;
+    /// assert_eq!((first.documents_processed, both.documents_processed), (1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn as_addition(mut self) -> Self {
+        self.adds = true;
         self
     }
 
@@ -348,7 +371,12 @@ impl<'a> Training<'a> {
         let destination = match self.goal {
             Goal::Destination(destination) => destination,
             Goal::Backend(backend) => {
-                let report = backend.train(corpus, &learner, &self.options, &mut on_event)?;
+                let checkpoint = backend.checkpoint();
+                let mut loader = match self.adds {
+                    true => loader_behind(corpus, &checkpoint)?,
+                    false => loader_at_checkpoint(corpus, &checkpoint)?,
+                };
+                let report = backend.train(&mut loader, &learner, &self.options, &mut on_event)?;
                 return Ok((None, learner, report));
             }
         };
@@ -358,7 +386,12 @@ impl<'a> Training<'a> {
             &learner,
             &configuration,
             Start::NewOrResume,
-            |position| Ok::<_, Error>(position.loader(corpus)?),
+            |position| {
+                Ok::<_, Error>(match self.adds {
+                    true => position.loader_behind(corpus)?,
+                    false => position.loader(corpus)?,
+                })
+            },
         )?;
         if let Some(recovery) = run.store().and_then(|store| store.recovered()) {
             let text = recovery.to_string();

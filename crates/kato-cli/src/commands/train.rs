@@ -5,6 +5,7 @@
 //! kato train                                  # this repository's own text
 //! kato train corpus.jsonl --kb my-kb       # your own
 //! kato train corpus.jsonl --kb my-kb --resume
+//! kato train more.jsonl --kb my-kb --add
 //! kato train hf://Salesforce/wikitext/wikitext-103-raw-v1 --shuffle 1 --max-rows 100000
 //! kato train 0.7*openwebtext 0.3*wikitext   # a mixture of datasets by their keys
 //! kato train corpus.jsonl --backend kato:http://127.0.0.1:8000 --run wikitext
@@ -43,6 +44,7 @@ use crate::interrupt::{INTERRUPTED, is_interrupted, on_interrupt};
 use crate::learning::{LearningArgs, RecordingArgs, leaves_out};
 use crate::memory_limit::{default_budget, default_ceiling};
 use crate::output::{stdout, unless_reader_gone};
+use crate::remote;
 use crate::source::{SOURCE_HELP, SourceArgs, Sources};
 use crate::training::destination::DestinationArgs;
 use crate::training::errors::ErrorArgs;
@@ -87,6 +89,10 @@ pub(crate) struct Args {
     /// learned again, where the commit before it is whole and the corpus is at hand.
     #[arg(long)]
     resume: bool,
+    /// Learn SOURCE behind what the run has read to its end, with the same options: the result is that of
+    /// training both. What is cut off then goes on with --resume and no SOURCE.
+    #[arg(long, requires = "sources", conflicts_with_all = ["resume", "reteach"])]
+    add: bool,
     /// Learning threads: a number, or auto: in this process one per core, over a network as many
     /// as pay, found out while the run goes on. The result is the same for any number.
     #[arg(long, value_name = "N|auto", default_value = "auto")]
@@ -167,7 +173,7 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     args.source
         .check(&mut program::subcommand("train"))
         .unwrap_or_else(|error| error.exit());
-    let checked = args.destination.check(args.resume);
+    let checked = args.destination.check(args.resume || args.add);
     checked.unwrap_or_else(|error| error.format(&mut program::subcommand("train")).exit());
     match run(args) {
         Ok(code) => code,
@@ -196,7 +202,7 @@ fn run(args: &Args) -> Result<ExitCode> {
         destination,
         &learner,
         &configuration,
-        args.resume,
+        args.resume || args.add,
         |position| loader_at(args, position, &options),
     )?;
     // Until here Ctrl-C ends the process at once: what was made so far can be resumed.
@@ -273,13 +279,20 @@ fn loader_at(
         // Without sources the run's own files are read again, at the revisions that they had.
         // With sources the corpus is opened again, and the checkpoint refuses another one.
         Some(run) if args.sources.is_empty() => limited(args, args.source.again(&run.corpus)?),
+        Some(run) if args.add => match args.source.fetcher_for(&run.corpus)? {
+            Some(fetcher) => remote::with_fetcher(loader(args)?, &fetcher),
+            None => loader(args)?,
+        },
         _ => loader(args)?,
     };
     let stop = options.stop.clone();
     let builder = builder
         .with_interrupt(move || stop.is_stopped())
         .with_probe(options.probe.clone());
-    Ok(position.loader(builder)?)
+    Ok(match args.add {
+        true => position.loader_behind(builder)?,
+        false => position.loader(builder)?,
+    })
 }
 
 /// Trains, shows progress, and takes the profile if one is asked for.

@@ -155,7 +155,7 @@ impl DestinationArgs {
                 "--occurrences is for embedded: only a knowledge base in a directory keeps them",
             ),
             Backend::Kato(_) | Backend::Mongodb(_) if self.run.is_none() && resume => {
-                wrong("--resume needs the name of the run: --run NAME")
+                wrong("--resume and --add need the name of the run: --run NAME")
             }
             Backend::Kato(_) | Backend::Mongodb(_) => {
                 let unique = || RunName::from_random(Uuid::new_v4().as_u64_pair().0);

@@ -7,6 +7,7 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod adding;
 mod backends;
 mod bench;
 mod damage;

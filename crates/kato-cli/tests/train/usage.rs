@@ -58,11 +58,11 @@ fn destinations_that_do_not_go_together_are_refused() {
         ),
         (
             &["--backend", server, "--resume"],
-            "--resume needs the name of the run: --run NAME",
+            "--resume and --add need the name of the run: --run NAME",
         ),
         (
             &["--backend", database, "--resume"],
-            "--resume needs the name of the run: --run NAME",
+            "--resume and --add need the name of the run: --run NAME",
         ),
         (
             &["--backend", server, "--run", "a-b"],

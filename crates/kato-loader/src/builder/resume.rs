@@ -4,6 +4,7 @@ use super::StreamingDatasetLoaderBuilder;
 use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::identity::CorpusIdentity;
+use crate::inputs::Input;
 use crate::mixture::Mixture;
 use crate::state::LoaderState;
 
@@ -30,6 +31,15 @@ impl StreamingDatasetLoaderBuilder {
     #[must_use]
     pub fn with_identity(mut self, identity: CorpusIdentity) -> Self {
         self.expected = Some(identity);
+        self
+    }
+
+    /// Reads the files of a corpus first, and those of this builder behind them. Options are this builder's:
+    /// where they are those of the corpus, what is read then [extends](CorpusIdentity::extends) it.
+    #[must_use]
+    pub fn behind(mut self, corpus: &CorpusIdentity) -> Self {
+        let files = corpus.files();
+        self.inputs.splice(0..0, files.into_iter().map(Input::from));
         self
     }
 

@@ -1,0 +1,107 @@
+//! A corpus that is added behind another: the knowledge base is that of a training of both.
+
+use std::fs;
+
+use crate::place::Place;
+use crate::report::stderr;
+
+/// A folder with the corpus in three parts, `a.jsonl` to `c.jsonl`, and `whole` trained on all of them.
+fn place() -> (Place, [String; 2]) {
+    let place = Place::new();
+    let corpus = fs::read_to_string(place.path("corpus.jsonl")).unwrap();
+    let lines: Vec<&str> = corpus.split_inclusive('\n').collect();
+    for (name, part) in ["a.jsonl", "b.jsonl", "c.jsonl"]
+        .iter()
+        .zip(lines.chunks(20))
+    {
+        fs::write(place.path(name), part.concat()).unwrap();
+    }
+    let all = ["b.jsonl", "c.jsonl", "--kb", "whole", "--provenance"];
+    place.trained("a.jsonl", &all);
+    let expected = place.exported("whole");
+    (place, expected)
+}
+
+const ADD: [&str; 4] = ["--kb", "kb", "--provenance", "--add"];
+
+/// What a training that is refused says, and its exit code.
+fn refusal(place: &Place, input: &str, more: &[&str]) -> (Option<i32>, String) {
+    let output = place.train(input, &[&["--quiet"], more].concat()).output();
+    let output = output.unwrap();
+    (output.status.code(), stderr(&output))
+}
+
+#[test]
+fn what_is_added_is_learned_as_if_it_had_been_there() {
+    let (place, expected) = place();
+    place.trained("a.jsonl", &["--kb", "kb", "--provenance", "--workers", "1"]);
+    let report = place.trained("b.jsonl", &ADD);
+    assert_eq!(
+        (&report["samples_processed"], &report["complete"]),
+        (&40.into(), &true.into())
+    );
+    place.trained("c.jsonl", &ADD);
+    assert_eq!(place.exported("kb"), expected);
+    // The run is one of all three files now.
+    let all = [
+        "b.jsonl",
+        "c.jsonl",
+        "--kb",
+        "kb",
+        "--provenance",
+        "--resume",
+    ];
+    let again = place.trained("a.jsonl", &all);
+    assert_eq!(again["samples_processed"], 60);
+    assert_eq!(place.exported("kb"), expected);
+}
+
+#[test]
+fn an_addition_that_is_cut_off_goes_on_as_a_run() {
+    let (place, expected) = place();
+    place.trained("a.jsonl", &["--kb", "kb", "--provenance"]);
+    let cut = ["c.jsonl", "--max-documents", "27"];
+    place.trained("b.jsonl", &[&cut[..], &ADD].concat());
+    let (code, told) = refusal(&place, "c.jsonl", &ADD);
+    assert_eq!(code, Some(6), "{told}");
+    assert!(told.contains("was not read to its end"), "{told}");
+    let all = [
+        "b.jsonl",
+        "c.jsonl",
+        "--kb",
+        "kb",
+        "--provenance",
+        "--resume",
+    ];
+    place.trained("a.jsonl", &all);
+    assert_eq!(place.exported("kb"), expected);
+}
+
+#[test]
+fn what_has_no_end_or_is_there_already_is_refused_and_changes_nothing() {
+    let (place, expected) = place();
+    let whole = ["--kb", "whole", "--provenance", "--add"];
+    let (code, told) = refusal(&place, "b.jsonl", &whole);
+    assert_eq!(code, Some(6), "{told}");
+    assert!(told.contains("in its corpus already"), "{told}");
+    let (code, told) = refusal(
+        &place,
+        "corpus.jsonl",
+        &[&whole[..], &["--min-chars", "3"]].concat(),
+    );
+    assert_eq!(code, Some(6), "{told}");
+    assert!(told.contains("minimum"), "{told}");
+    let (code, told) = refusal(&place, "corpus.jsonl", &["--kb", "nothing", "--add"]);
+    assert_eq!(code, Some(6), "{told}");
+    assert!(told.contains("nothing was trained"), "{told}");
+    assert!(!place.path("nothing").exists());
+    place.trained("a.jsonl", &["--kb", "shuffled", "--shuffle", "1"]);
+    let (code, told) = refusal(
+        &place,
+        "b.jsonl",
+        &["--kb", "shuffled", "--shuffle", "1", "--add"],
+    );
+    assert_eq!(code, Some(6), "{told}");
+    assert!(told.contains("shuffled"), "{told}");
+    assert_eq!(place.exported("whole"), expected);
+}
