@@ -46,9 +46,9 @@ where
                 // order.
                 let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
                 let (permitted, drawing, n_drawn) = &mut *queue;
+                let Some(draw) = drawing else { return };
                 // It fails when no more results are wanted.
                 let Ok(()) = permitted.recv() else { return };
-                let Some(draw) = drawing else { return };
                 let drawn = catch_unwind(AssertUnwindSafe(draw)).transpose();
                 // Nobody asks again after the end: there may be more behind it, as on a terminal. Nor
                 // after a panic, which leaves things half done.
