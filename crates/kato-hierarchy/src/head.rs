@@ -247,13 +247,21 @@ impl TextHead {
             let Some(node) = nodes.get(level) else {
                 return Ok(None);
             };
+            // What is retired counts as never learned, as where a store is counted.
+            if node.is_retired(name) {
+                return Ok(None);
+            }
             let events = node.events(name)?;
             let Some(store) = store.filter(|_| events.is_none()) else {
                 return Ok(events);
             };
-            let stored = store.pattern(level, name);
-            let stored = stored.map_err(|source| HeadError::Store { level, source })?;
-            Ok::<_, HierarchyError>(stored.map(|stored| stored.events()))
+            let failed = |source| HeadError::Store { level, source };
+            let Some(stored) = store.pattern(level, name).map_err(failed)? else {
+                return Ok(None);
+            };
+            let tombstones = store.tombstones(level).map_err(failed)?;
+            let is_counted = tombstones.get(name).is_none();
+            Ok::<_, HierarchyError>(is_counted.then(|| stored.events()))
         };
         let head = self.counted.get_mut().unwrap_or(&mut self.opened);
         head.learn(level, events, times, below)

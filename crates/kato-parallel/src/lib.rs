@@ -37,7 +37,7 @@ where
         // Both ends are here, so this cannot fail.
         let _ = permits.send(());
     }
-    let queue = Mutex::new((permitted, draw, 0_u64));
+    let queue = Mutex::new((permitted, Some(draw), 0_u64));
     let worker = |results: mpsc::Sender<(u64, thread::Result<R>)>| {
         loop {
             let (idx, piece) = {
@@ -45,16 +45,23 @@ where
                 // nobody else could draw meanwhile. Drawing under it makes the numbers those of the
                 // order.
                 let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                let (permitted, draw, n_drawn) = &mut *queue;
+                let (permitted, drawing, n_drawn) = &mut *queue;
+                let Some(draw) = drawing else { return };
                 // It fails when no more results are wanted.
                 let Ok(()) = permitted.recv() else { return };
-                let Some(piece) = draw() else { return };
+                let drawn = catch_unwind(AssertUnwindSafe(draw)).transpose();
+                // Nobody asks again after the end: there may be more behind it, as on a terminal. Nor
+                // after a panic, which leaves things half done.
+                if !matches!(drawn, Some(Ok(_))) {
+                    *drawing = None;
+                }
+                let Some(drawn) = drawn else { return };
                 *n_drawn += 1;
-                (*n_drawn - 1, piece)
+                (*n_drawn - 1, drawn)
             };
             // The caller waits for every number, so that a panic must arrive as a result. It is
             // resumed there, and nothing that it may have left half done is used again.
-            let result = catch_unwind(AssertUnwindSafe(|| work(piece)));
+            let result = piece.and_then(|piece| catch_unwind(AssertUnwindSafe(|| work(piece))));
             if results.send((idx, result)).is_err() {
                 return;
             }
@@ -144,6 +151,49 @@ mod tests {
             |piece| assert_ne!(piece, 3, "piece 3"),
             |()| ControlFlow::Continue(()),
         );
+    }
+
+    #[test]
+    #[should_panic(expected = "piece 3")]
+    fn a_panic_of_drawing_is_passed_on_in_its_place() {
+        let mut pieces = 0..1000;
+        let mut n_taken = 0;
+        let _: ControlFlow<()> = in_order(
+            workers(2),
+            || {
+                pieces
+                    .next()
+                    .inspect(|&piece| assert_ne!(piece, 3, "piece 3"))
+            },
+            |piece| piece,
+            |piece| {
+                assert_eq!(piece, n_taken);
+                n_taken += 1;
+                ControlFlow::Continue(())
+            },
+        );
+    }
+
+    #[test]
+    fn nothing_is_drawn_behind_the_end() {
+        for n in [1, 2, 7] {
+            let mut n_draws = 0;
+            let mut taken = Vec::new();
+            let ended: ControlFlow<()> = in_order(
+                workers(n),
+                || {
+                    n_draws += 1;
+                    (n_draws != 4).then_some(n_draws)
+                },
+                |piece| piece,
+                |piece| {
+                    taken.push(piece);
+                    ControlFlow::Continue(())
+                },
+            );
+            assert!(ended.is_continue());
+            assert_eq!((n_draws, taken), (4, vec![1, 2, 3]));
+        }
     }
 
     #[test]

@@ -85,8 +85,8 @@ pub enum TrainError {
     /// before is safe.
     #[error(transparent)]
     Retired(RetiredPattern),
-    /// More documents failed than the policy allows.
-    #[error("{failures} documents failed and {most} may")]
+    /// More documents and records failed than the policy allows.
+    #[error("{failures} documents and records failed and {most} may")]
     TooManyFailures {
         /// Documents that failed in this session.
         failures: u64,

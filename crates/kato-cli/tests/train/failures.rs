@@ -79,7 +79,7 @@ fn a_record_that_cannot_be_read_is_a_failure_as_well() {
     };
     let (code, told) = ends("1");
     assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("2 documents failed and 1 may"), "{told}");
+    assert!(told.contains("2 documents and records failed and 1 may"), "{told}");
     assert_eq!(ends("2").0, Some(0));
 }
 
@@ -93,7 +93,7 @@ fn too_many_failures_end_the_run_and_lose_nothing() {
     let output = place.train("bad.jsonl", &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains(" documents failed and 1 may"),
+        stderr(&output).contains(" documents and records failed and 1 may"),
         "{}",
         stderr(&output)
     );

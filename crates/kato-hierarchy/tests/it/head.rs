@@ -11,6 +11,7 @@ use kato_hierarchy::head::{
 };
 use kato_hierarchy::{HeadOptions, Hierarchy, HierarchyError, TextHead};
 use kato_learner::{HierarchicalConceptLearner, HierarchicalNode, LearnerConfig};
+use kato_model::{Event, PatternName};
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::{Tokenizer, Whitespace};
 
@@ -336,6 +337,27 @@ fn a_head_of_a_store_alone_is_that_of_the_hierarchy() {
             ..
         })
     ));
+}
+
+#[test]
+fn a_lesson_has_nothing_of_a_retired_pattern_that_it_refers_to() {
+    let hierarchy = letters();
+    let names = [[["a"], ["b"], ["c"]], [["d"], ["e"], ["f"]]];
+    let names = names.map(|events| PatternName::of_events(&events));
+    hierarchy.nodes()[0].retire(&names[..1]).unwrap();
+    let store = Arc::clone(hierarchy.engine().store().unwrap());
+    let words = DOCUMENTS.iter().copied().chain(["never heard of"]);
+    let tokenizer = Whitespace::from_texts(words);
+    let settings = hierarchy.settings().clone();
+    let alone = TextHead::from_store(store, tokenizer, settings, HeadOptions::default()).unwrap();
+    let whole = hierarchy.head(HeadOptions::default()).unwrap();
+    let lesson = names.map(|name| Event::new([name.prefixed().to_string()]));
+    for mut head in [alone, whole] {
+        let pair = ["c", "d"].map(|word| head.head().symbol(word).unwrap());
+        assert_eq!(head.head().count(&pair), 0);
+        head.learn(1, &lesson, 1000).unwrap();
+        assert_eq!(head.head().count(&pair), 0);
+    }
 }
 
 /// The documents in a knowledge base on the disk, and a head over its counts there.

@@ -135,7 +135,12 @@ impl LiveHead {
                     return Ok(false);
                 }
                 let below = |level: usize, name: &PatternName| {
-                    Ok::<_, ServiceError>(nodes[level].node().events(name)?)
+                    let node = nodes[level].node();
+                    // What is retired counts as never learned, as in `counted`.
+                    match node.is_retired(name) {
+                        true => Ok(None),
+                        false => Ok::<_, ServiceError>(node.events(name)?),
+                    }
                 };
                 self.head.learn(level, events, 1, below)?;
             }

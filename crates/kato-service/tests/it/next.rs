@@ -684,3 +684,30 @@ fn names_stand_for_the_lowest_level_whoever_taught_them_first() {
     learn(0, &one);
     learn(1, &one);
 }
+
+#[test]
+fn a_lesson_that_refers_to_a_retired_pattern_is_counted_as_from_scratch() {
+    let service = Service::in_memory(ServiceOptions::default());
+    let ids = NODES.map(|node| create(&service, node));
+    let of =
+        |words: &[&str]| -> Vec<Event> { words.iter().map(|word| Event::new([*word])).collect() };
+    let name = |events: &[Event]| PatternName::of_events(events).prefixed().to_string();
+    let (retired, kept) = (of(&["a", "b"]), of(&["c", "d"]));
+    let high = of(&[&name(&kept), &name(&retired), &name(&kept)]);
+    let learn = |level: usize, events: &Vec<Event>| {
+        let lessons = vec![Lesson::new(events.clone())];
+        let learned = service.learn_batch(&ids[level], lessons, None).unwrap();
+        learned.wait().unwrap();
+    };
+    learn(0, &retired);
+    learn(0, &kept);
+    let names = [PatternName::of_events(&retired)];
+    let done = service.retire(&ids[0], &names, None).unwrap();
+    done.wait().unwrap();
+    // What comes now is counted on top of this.
+    ask(&service, &ids[0], &all_of(2)).unwrap();
+    learn(1, &high);
+    let live = ask(&service, &ids[0], &all_of(2)).unwrap();
+    let taught = [(0, kept), (1, high)];
+    assert_eq!(bits(&live), said(&scratch(&taught, 2), &[]));
+}

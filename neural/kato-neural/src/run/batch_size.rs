@@ -92,7 +92,7 @@ pub fn find_batch(
     tell: &mut dyn FnMut(&str),
 ) -> Result<BatchFound, BatchTrialError> {
     let limit = match limit_mib {
-        Some(mebibytes) => mebibytes << 20,
+        Some(mebibytes) => mebibytes.saturating_mul(1 << 20),
         None => usable_memory().ok_or(BatchTrialError::Unknown)?,
     };
     let given: Vec<OsString> = std::env::args_os().skip(1).collect();
