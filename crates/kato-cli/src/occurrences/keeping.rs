@@ -122,8 +122,8 @@ fn read_on(
             writer.push(document.index, &id, plan, at)?;
         }
         before = loader.cursor();
+        cancel.check()?;
         if document.index % 1024 == 0 {
-            cancel.check()?;
             let (at, of) = (HumanCount(document.index), HumanCount(end));
             tell(format!("keeping the places of document {at} of {of}"));
         }
