@@ -168,6 +168,16 @@ fn described(run: &TrainedRun) -> Result<Documents> {
              keeps no occurrences"
         );
     }
+    // What the learner refuses, it refuses again; these it would not.
+    let failures = run.checkpoint().counters.failures;
+    let left_out = failures.refused + failures.worker_died;
+    if left_out > 0 {
+        bail_as!(
+            Conflict,
+            "{left_out} documents of the corpus were skipped in the training (--skip-errors), and occurrences would hold \
+             them: take them out of the corpus and train anew to keep occurrences"
+        );
+    }
     let end = run.checkpoint().cursor.documents();
     let documents = Documents::new(source(run), config.nodes.len(), end);
     Ok(documents.with_promotes(config.tail_policy == TailPolicy::Promote))
