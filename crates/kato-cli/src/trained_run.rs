@@ -179,13 +179,7 @@ impl TrainedRun {
     /// Returns the identity of the training corpus as it is found now.
     fn corpus_now(&self, inputs: &[PathBuf]) -> Result<CorpusIdentity> {
         let corpus = &self.checkpoint.corpus;
-        // A file without a size was a stream, which can be read only once.
-        if let Some(stream) = corpus.files().iter().find(|file| file.size.is_none()) {
-            bail!(
-                "the corpus was read from {}, which cannot be read again",
-                stream.name
-            );
-        }
+        check_readable_again(corpus)?;
         if inputs.is_empty() {
             return Ok(corpus.clone());
         }
@@ -225,6 +219,18 @@ impl TrainedRun {
             }
         }
         Ok(())
+    }
+}
+
+/// Refuses a corpus that can be read only once.
+pub(crate) fn check_readable_again(corpus: &CorpusIdentity) -> Result<()> {
+    // A file without a size was a stream.
+    match corpus.files().iter().find(|file| file.size.is_none()) {
+        None => Ok(()),
+        Some(stream) => bail!(
+            "the corpus was read from {}, which cannot be read again",
+            stream.name
+        ),
     }
 }
 

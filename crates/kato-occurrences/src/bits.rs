@@ -3,6 +3,8 @@
 //! A line of 64 bytes holds 480 bits and, in front of them, the number of bits set before the line: so one
 //! line, which is what a processor fetches at a time, answers a question.
 
+use std::io;
+
 use kato_columns::CheckedBytes;
 use kato_columns::files::{ColumnWriter, FileError};
 
@@ -51,7 +53,11 @@ impl BitsWriter {
         }
         // The head counts as one of the words only up to here.
         let bits: u32 = self.line.iter().map(|word| word.count_ones()).sum();
-        self.n_set += bits - self.n_set.count_ones();
+        let n_set = self.n_set.checked_add(bits - self.n_set.count_ones());
+        self.n_set = n_set.ok_or_else(|| {
+            let reason = "a document is too long for its places to be kept";
+            FileError::io("write", self.column.path())(io::Error::other(reason))
+        })?;
         self.line = [0; LINE / 8];
         self.line[0] = u64::from(self.n_set);
         self.len = HEAD;

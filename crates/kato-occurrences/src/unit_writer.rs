@@ -59,6 +59,11 @@ impl UnitWriter {
         self.text.len()
     }
 
+    /// Returns the number of documents so far.
+    pub(crate) const fn n_documents(&self) -> u64 {
+        self.documents.len()
+    }
+
     /// Appends a document.
     pub(crate) fn push(
         &mut self,

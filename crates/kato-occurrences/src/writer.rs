@@ -3,19 +3,20 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use kato_columns::files::{begin, lock, publish, remove_stale};
+use kato_columns::files::{begin, lock, publish, remove, remove_stale};
 use kato_learner::DocumentPlan;
 
 use crate::OccurrencesError;
-use crate::header::{HEADER, Header, Position, read_chain, units_dir};
+use crate::header::{HEADER, Header, Position, name, read_chain, units_dir};
 use crate::unit::Unit;
 use crate::unit_writer::UnitWriter;
 
 /// Places of the text after which a unit ends, by default.
 const UNIT: usize = 1 << 24;
 
-/// Most places of a unit; rows and places are numbers of 32 bits.
-const MOST: usize = 1 << 31;
+/// Most places of a unit of several documents. The bits that are set among its sequence's are counted in 32
+/// bits, and a code of so many symbols has fewer than 32 bits each on average.
+const MOST: usize = 1 << 27;
 
 /// What the occurrences of a knowledge base are of.
 #[derive(Debug, Clone)]
@@ -123,6 +124,13 @@ impl Writer {
         self.unit.is_none() && self.from.documents == self.documents.end
     }
 
+    /// Returns the number of documents that are there or were appended.
+    #[must_use]
+    pub fn documents(&self) -> u64 {
+        let whole: u64 = self.chain.iter().map(|header| header.documents).sum();
+        whole + self.unit.as_ref().map_or(0, UnitWriter::n_documents)
+    }
+
     /// Returns where the next document is read.
     #[must_use]
     pub const fn position(&self) -> &Position {
@@ -170,11 +178,22 @@ impl Writer {
             self.end_unit(end)?;
         }
         let names: Vec<String> = self.chain.iter().map(Header::name).collect();
-        let is_unit = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
         remove_stale(&self.dir, |name| {
             is_unit(name) && !names.iter().any(|kept| kept == name)
         });
         Ok(Written::of(&self.chain))
+    }
+
+    /// Removes all that is there, as where the documents turn out to be others than those that were learned.
+    ///
+    /// # Errors
+    ///
+    /// [`OccurrencesError::File`].
+    pub fn discard(self) -> Result<(), OccurrencesError> {
+        // Without the first unit nobody reads the others.
+        remove(&self.dir.join(name(&Position::default())))?;
+        remove_stale(&self.dir, is_unit);
+        Ok(())
     }
 
     fn end_unit(&mut self, to: Position) -> Result<(), OccurrencesError> {
@@ -188,6 +207,11 @@ impl Writer {
         self.chain.push(header);
         Ok(())
     }
+}
+
+/// Returns whether the name of a directory is that of a unit.
+fn is_unit(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn is_full(places: u64, documents: &Documents) -> bool {

@@ -61,6 +61,7 @@ fn run(args: &Args) -> Result<()> {
     let asked = Asked::open(&args.kb)?;
     let tokens = asked.tokens(&args.text)?;
     let mut spans = asked.occurrences.spans(&tokens)?;
+    let is_held = !spans.is_empty();
     spans.retain(|span| span.tokens.len() >= args.min_tokens);
     let view = |span: Span| {
         let of_span = &tokens[span.tokens.clone()];
@@ -78,6 +79,7 @@ fn run(args: &Args) -> Result<()> {
         tokens: tokens.len(),
         spans: spans.into_iter().map(view).collect::<Result<_>>()?,
         after: args.after,
+        is_held,
     };
     show(&traced, args.json)
 }
@@ -89,6 +91,9 @@ struct Traced {
     spans: Vec<SpanView>,
     #[serde(skip)]
     after: u64,
+    /// Whether documents hold any of it, if only shorter spans than were asked for.
+    #[serde(skip)]
+    is_held: bool,
 }
 
 /// A span of the text.
@@ -104,7 +109,11 @@ struct SpanView {
 impl View for Traced {
     fn text(&self, width: usize) -> String {
         if self.spans.is_empty() {
-            return "no document holds any of it\n".to_owned();
+            let said = match self.is_held {
+                true => "all that documents hold of it is shorter than --min-tokens\n",
+                false => "no document holds any of it\n",
+            };
+            return said.to_owned();
         }
         let mut text = String::new();
         for span in &self.spans {

@@ -193,7 +193,11 @@ fn repeats_in_lines(repeats: &Repeats, width: usize) -> String {
     }
     for (kind, units) in kinds {
         if !units.most.is_empty() {
-            text += &format!("{kind} that take the most text by repeating:\n");
+            let of = match units.is_exact {
+                true => "",
+                false => ", of a share of them",
+            };
+            text += &format!("{kind} that take the most text by repeating{of}:\n");
         }
         for unit in &units.most {
             let times = HumanCount(unit.times);

@@ -1,11 +1,9 @@
 //! A sample of a corpus: documents that are read and counted, by as many threads as there are
 //! cores.
 
-use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -15,14 +13,13 @@ use kato_estimator::text_sampler::TextCounter;
 use kato_estimator::{CorpusSample, TextSampler};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{DocumentBatch, StreamingDatasetLoader};
+use kato_parallel::in_order;
 use kato_scheduler::StopSignal;
 
 use crate::meter::Meter;
 
 /// Text that is taken from the loader at once, in bytes: as much as a run takes.
 const BATCH_BYTES: usize = 512 << 10;
-/// Batches under way for each thread: one that it counts and one that waits for it.
-const BATCHES_A_THREAD: usize = 2;
 
 /// How much of a corpus is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -42,13 +39,9 @@ pub(crate) struct Look {
 
 /// Documents of a batch that are to be counted, from the first on.
 struct Job {
-    number: u64,
     batch: DocumentBatch,
     documents: usize,
 }
-
-/// What was counted of a [`Job`], by its number.
-type Counted = (u64, Result<CountedDocuments>);
 
 /// Counts the first documents of a loader, as far as the look goes. The result is the same for any
 /// number of threads, unless time ends it.
@@ -65,123 +58,96 @@ pub(crate) fn sample(
     stop: &StopSignal,
     meter: &mut Meter,
 ) -> Result<CorpusSample> {
-    let sampler = TextSampler::new(learner)?
+    let mut sampler = TextSampler::new(learner)?
         .with_windows(look.has_windows)
         .with_parts(look.parts);
-    let (jobs, queue) = mpsc::channel();
-    let queue = Mutex::new(queue);
-    let sampler = thread::scope(|scope| {
-        let (done, counted) = mpsc::channel();
-        for _ in 0..look.threads.get() {
-            let (counter, queue, done) = (sampler.counter(), &queue, done.clone());
-            scope.spawn(move || count(counter, queue, &done));
-        }
-        // Nothing is to be waited for once all threads have ended.
-        drop(done);
-        // The end of the jobs, which go with the reading, is the end of the threads.
-        let reading = Reading {
-            jobs,
-            sampler,
-            counted,
-            early: BTreeMap::new(),
-            taken_in: 0,
-        };
-        reading.read(loader, look, stop, meter)
-    });
+    let counters = (0..look.threads.get()).map(|_| sampler.counter());
+    // A thread takes any of them for a batch: nothing of one batch is left in it for the next.
+    let counters = Mutex::new(counters.collect::<Vec<_>>());
+    let mut reading = Reading {
+        start: Instant::now(),
+        documents: 0,
+    };
+    let mut is_over = false;
+    let ended = in_order(
+        look.threads,
+        || {
+            if is_over {
+                return None;
+            }
+            let job = reading.next(loader, look, stop, meter).transpose();
+            // Behind an error, too, nothing more is read.
+            is_over = !matches!(job, Some(Ok(_)));
+            job
+        },
+        |job| count(&job?, &counters),
+        |counted| match counted {
+            Ok(counted) => {
+                sampler.add_counted(counted);
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        },
+    );
     meter.finish();
-    Ok(sampler?.finish()?)
-}
-
-/// Counts batches until there are none.
-fn count(mut counter: TextCounter<'_>, queue: &Mutex<Receiver<Job>>, done: &Sender<Counted>) {
-    loop {
-        // The lock is let go before the batch is counted.
-        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else { return };
-        let counted = job
-            .batch
-            .iter()
-            .take(job.documents)
-            .try_for_each(|document| {
-                counter
-                    .count(document.text)
-                    .with_context(|| format!("document {}", document.id()))
-            });
-        let counted = counted.map(|()| counter.take());
-        if done.send((job.number, counted)).is_err() {
-            return;
-        }
+    match ended {
+        ControlFlow::Continue(()) => Ok(sampler.finish()?),
+        ControlFlow::Break(error) => Err(error),
     }
 }
 
-/// Reads for the threads, and takes in what they counted, in the order of the documents.
-struct Reading<'a> {
-    jobs: Sender<Job>,
-    sampler: TextSampler<'a>,
-    counted: Receiver<Counted>,
-    /// Counted before what comes before it.
-    early: BTreeMap<u64, CountedDocuments>,
-    taken_in: u64,
+/// Counts a batch.
+fn count(job: &Job, counters: &Mutex<Vec<TextCounter<'_>>>) -> Result<CountedDocuments> {
+    let lock = || counters.lock().unwrap_or_else(PoisonError::into_inner);
+    let counter = lock().pop();
+    let mut counter = counter.context("more threads count than were said")?;
+    let mut documents = job.batch.iter().take(job.documents);
+    let outcome = documents.try_for_each(|document| {
+        counter
+            .count(document.text)
+            .with_context(|| format!("document {}", document.id()))
+    });
+    let counted = counter.take();
+    lock().push(counter);
+    outcome.map(|()| counted)
 }
 
-impl<'a> Reading<'a> {
-    fn read(
-        mut self,
+/// How far the reading is.
+struct Reading {
+    start: Instant,
+    documents: u64,
+}
+
+impl Reading {
+    /// Reads the next batch; `None` where the corpus or the look ends.
+    fn next(
+        &mut self,
         loader: &mut StreamingDatasetLoader,
         look: Look,
         stop: &StopSignal,
         meter: &mut Meter,
-    ) -> Result<TextSampler<'a>> {
-        let start = Instant::now();
+    ) -> Result<Option<Job>> {
         let most = look.documents.map_or(u64::MAX, NonZeroU64::get);
-        let under_way = (BATCHES_A_THREAD * look.threads.get()) as u64;
-        let (mut documents, mut number) = (0, 0);
-        let is_due = || look.time.is_some_and(|time| start.elapsed() >= time);
-        while documents < most
-            && !is_due()
-            && let Some(batch) = loader.next_batch(BATCH_BYTES)?
-        {
-            ensure!(
-                !stop.is_stopped(),
-                "interrupted before the sample was complete"
-            );
-            // A batch is a number of bytes, so the last one may hold more documents than are wanted.
-            let wanted = (batch.iter().count() as u64).min(most - documents);
-            documents += wanted;
-            let job = Job {
-                number,
-                batch,
-                documents: wanted as usize,
-            };
-            number += 1;
-            // Nobody takes it only where a thread has ended by a panic, which the scope passes on.
-            if self.jobs.send(job).is_err() {
-                break;
-            }
-            while number - self.taken_in >= under_way {
-                self.take_in()?;
-            }
-            meter.update(documents, look.documents.map(NonZeroU64::get), || {
-                vec![format!("{} documents looked at", HumanCount(documents))]
-            });
+        if self.documents >= most || look.time.is_some_and(|time| self.start.elapsed() >= time) {
+            return Ok(None);
         }
-        while self.taken_in < number {
-            self.take_in()?;
-        }
-        Ok(self.sampler)
-    }
-
-    /// Takes in what is counted next.
-    fn take_in(&mut self) -> Result<()> {
-        let (number, counted) = self
-            .counted
-            .recv()
-            .context("a thread that counts has ended")?;
-        self.early.insert(number, counted?);
-        while let Some(counted) = self.early.remove(&self.taken_in) {
-            self.sampler.add_counted(counted);
-            self.taken_in += 1;
-        }
-        Ok(())
+        let Some(batch) = loader.next_batch(BATCH_BYTES)? else {
+            return Ok(None);
+        };
+        ensure!(
+            !stop.is_stopped(),
+            "interrupted before the sample was complete"
+        );
+        // A batch is a number of bytes, so the last one may hold more documents than are wanted.
+        let wanted = (batch.iter().count() as u64).min(most - self.documents);
+        self.documents += wanted;
+        let documents = self.documents;
+        meter.update(documents, look.documents.map(NonZeroU64::get), || {
+            vec![format!("{} documents looked at", HumanCount(documents))]
+        });
+        Ok(Some(Job {
+            batch,
+            documents: wanted as usize,
+        }))
     }
 }

@@ -55,7 +55,7 @@ impl Kept {
 /// # Errors
 ///
 /// When the corpus cannot be read again or is another one, and when they cannot be written. Units that are
-/// whole stay, and the next call goes on behind them.
+/// whole stay, and the next call goes on behind them; those of another corpus go.
 pub(crate) fn keep(
     run: &TrainedRun,
     inputs: &[PathBuf],
@@ -63,52 +63,24 @@ pub(crate) fn keep(
     tell: impl Fn(String),
 ) -> Result<Kept> {
     let start = Instant::now();
-    let end = run.checkpoint().cursor.documents();
     let mut writer = Writer::new(run.store().dir(), described(run)?)?;
     let was_there = writer.is_complete();
-    let written = if was_there {
-        writer.finish(writer_end(run, None))?
-    } else {
-        let position = writer.position();
-        let from = match position.documents {
-            0 => None,
-            _ => Some(serde_json::from_value::<Cursor>(position.cursor.clone()))
-                .transpose()
-                .context("read where the occurrences end")?,
-        };
-        let mut loader = run.learned(inputs, from)?;
-        let mut scratch = run.learner().new_scratch();
-        let mut before = loader.cursor();
-        while let Some(document) = loader.next() {
-            let document = document?;
-            let id = document.id.to_string();
-            // What the learner refuses now it has refused then.
-            if let Ok(plan) = run
-                .learner()
-                .plan(&TextDocument::from(&*document.text), &mut scratch)
-            {
-                let at = || Position::new(before.documents(), json_of(&before));
-                writer.push(document.index, &id, plan, at)?;
-            }
-            before = loader.cursor();
-            if document.index % 1024 == 0 {
-                cancel.check()?;
-                let (at, of) = (HumanCount(document.index), HumanCount(end));
-                tell(format!("keeping the places of document {at} of {of}"));
-            }
-        }
-        tell("sorting the places of the documents".to_owned());
-        writer.finish(writer_end(run, Some(&before)))?
+    let read_to = match was_there {
+        true => None,
+        false => Some(read_on(run, inputs, &mut writer, cancel, &tell)?),
     };
-    let learned = run.checkpoint().counters.documents;
-    if written.documents != learned {
+    let (found, learned) = (writer.documents(), run.checkpoint().counters.documents);
+    if found != learned {
+        // What is there is of other documents, whatever it says.
+        writer.discard()?;
         bail_as!(
             Conflict,
-            "the corpus gives {} documents now, and {learned} were learned: give its files as they were to `kato index \
-             --occurrences`",
-            written.documents
+            "the corpus gives {found} documents now, and {learned} were learned: give its files as they were to `kato index \
+             --occurrences`"
         );
     }
+    tell("sorting the places of the documents".to_owned());
+    let written = writer.finish(writer_end(run, read_to.as_ref()))?;
     Ok(Kept {
         documents: written.documents,
         tokens: written.tokens,
@@ -117,6 +89,46 @@ pub(crate) fn keep(
         was_there,
         missing_lessons: missing_lessons(run.store(), &written.calls)?,
     })
+}
+
+/// Reads the corpus from the position of a writer to where the training stands, and returns where that is.
+fn read_on(
+    run: &TrainedRun,
+    inputs: &[PathBuf],
+    writer: &mut Writer,
+    cancel: &Cancel,
+    tell: impl Fn(String),
+) -> Result<Cursor> {
+    let end = run.checkpoint().cursor.documents();
+    let position = writer.position();
+    let from = match position.documents {
+        0 => None,
+        _ => Some(serde_json::from_value::<Cursor>(position.cursor.clone()))
+            .transpose()
+            .context("read where the occurrences end")?,
+    };
+    let mut loader = run.learned(inputs, from)?;
+    let mut scratch = run.learner().new_scratch();
+    let mut before = loader.cursor();
+    while let Some(document) = loader.next() {
+        let document = document?;
+        let id = document.id.to_string();
+        // What the learner refuses now it has refused then.
+        if let Ok(plan) = run
+            .learner()
+            .plan(&TextDocument::from(&*document.text), &mut scratch)
+        {
+            let at = || Position::new(before.documents(), json_of(&before));
+            writer.push(document.index, &id, plan, at)?;
+        }
+        before = loader.cursor();
+        cancel.check()?;
+        if document.index % 1024 == 0 {
+            let (at, of) = (HumanCount(document.index), HumanCount(end));
+            tell(format!("keeping the places of document {at} of {of}"));
+        }
+    }
+    Ok(before)
 }
 
 /// Keeps the occurrences of a knowledge base, with a line on standard error meanwhile.
@@ -154,6 +166,16 @@ fn described(run: &TrainedRun) -> Result<Documents> {
             Usage,
             "with --levels of 1 above the lowest no place tells a pattern from the one below it: such a knowledge base \
              keeps no occurrences"
+        );
+    }
+    // What the learner refuses, it refuses again; these it would not.
+    let failures = run.checkpoint().counters.failures;
+    let left_out = failures.refused + failures.worker_died;
+    if left_out > 0 {
+        bail_as!(
+            Conflict,
+            "{left_out} documents of the corpus were skipped in the training (--skip-errors), and occurrences would hold \
+             them: take them out of the corpus and train anew to keep occurrences"
         );
     }
     let end = run.checkpoint().cursor.documents();

@@ -29,7 +29,7 @@ impl Lessons {
     ///
     /// # Errors
     ///
-    /// When the occurrences or the knowledge base cannot be read.
+    /// When the knowledge base cannot be read. Why its occurrences cannot is told with the pattern.
     pub(crate) fn of(
         kb: &DirectoryArgs,
         trace: &Trace,
@@ -57,10 +57,14 @@ impl Lessons {
         // What is not made of tokens no document has taught.
         let shape = Shape::of(trace, asked.store().nodes(), |symbol| asked.token(symbol));
         if let Some(shape) = shape {
-            let (count, places) = asked.occurrences.lessons(&shape, after, limit)?;
-            lessons.count = count;
-            let places = places.into_iter().map(|place| asked.place(place));
-            lessons.places = places.collect::<Result<_>>()?;
+            match asked.occurrences.lessons(&shape, after, limit) {
+                Ok((count, places)) => {
+                    lessons.count = count;
+                    let places = places.into_iter().map(|place| asked.place(place));
+                    lessons.places = places.collect::<Result<_>>()?;
+                }
+                Err(error) => lessons.problem = Some(told(&error.into())),
+            }
         }
         Ok(Some(lessons))
     }

@@ -28,6 +28,7 @@ use crate::indexing;
 use crate::occurrences::{self, Kept};
 use crate::report;
 use crate::tokens::read_tokens;
+use crate::trained_run::check_readable_again;
 use crate::training::seconds::seconds;
 use crate::writable::{check_file, check_replaceable};
 
@@ -332,13 +333,23 @@ impl DestinationArgs {
         }
         let mut missing = None;
         let opened = TrainingRun::open(destination, learner, configuration, start, |position| {
-            let loader = loader_at(position);
+            let loader = loader_at(position).and_then(|loader| self.readable_for(loader));
             loader.inspect_err(|error| missing = Some(format!("{error:#}")))
         });
         let (run, loader) =
             opened.map_err(|error: anyhow::Error| self.explained(error, missing))?;
         run.store().inspect(|store| warn_of_recovery(store));
         Ok((run, loader))
+    }
+
+    /// Returns a loader, unless its corpus would have to be read once more and cannot be.
+    fn readable_for(&self, loader: StreamingDatasetLoader) -> Result<StreamingDatasetLoader> {
+        // Refused before hours of learning, and not behind them.
+        if self.occurrences {
+            check_readable_again(&loader.identity())
+                .context("--occurrences reads the corpus once more")?;
+        }
+        Ok(loader)
     }
 
     /// Adds to the error of a run that was not opened what it does not say; `missing` is why its corpus

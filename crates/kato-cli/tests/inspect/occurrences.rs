@@ -80,6 +80,8 @@ fn spans_have_all_their_places() {
     );
     let nothing = place.succeeds("trace", &["", "--kb", "kb"]);
     assert_eq!(nothing, "no document holds any of it\n");
+    let short = place.succeeds("trace", &[" cat", "--kb", "kb", "--min-tokens", "2"]);
+    assert!(short.contains("shorter than --min-tokens"), "{short}");
 }
 
 #[test]

@@ -43,6 +43,12 @@ impl ColumnWriter {
         })
     }
 
+    /// Returns the path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Appends bytes.
     ///
     /// # Errors

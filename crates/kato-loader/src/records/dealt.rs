@@ -36,13 +36,14 @@ impl RecordReader for DealtReader {
                 .shard
                 .contains(self.deal.first.wrapping_add(number));
             match step {
-                step if is_mine => return step,
                 // What is bad is told by the shard that it belongs to.
-                Step::Record | Step::Bad(_) => {
+                Step::Record | Step::Bad(_) if !is_mine => {
                     sink.text.truncate(text);
                     sink.id.truncate(id);
                 }
-                Step::Broken(_) | Step::End => return Step::End,
+                // Where reading breaks off, each shard loses records of its own, and it may break off for
+                // this one alone.
+                step => return step,
             }
         }
     }

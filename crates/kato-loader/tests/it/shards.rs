@@ -1,7 +1,7 @@
 //! Shards of small corpora: each has its share, or it is an error.
 
 use std::fs;
-use std::io::{Cursor, Write as _};
+use std::io::{self, Cursor, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -189,5 +189,28 @@ fn what_cannot_be_cut_is_dealt_record_by_record() {
                 assert_eq!(found, expected, "{what} in {count} shards");
             }
         }
+    }
+}
+
+/// A disk that is gone.
+struct Gone;
+
+impl Read for Gone {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::other("the disk is gone"))
+    }
+}
+
+#[test]
+fn every_shard_tells_that_its_reading_broke_off() {
+    for index in 0..3 {
+        let lines = Cursor::new("one\ntwo\nthree\nfour\n").chain(Gone);
+        let shard = StreamingDatasetLoader::builder()
+            .with_reader("lines.txt", lines)
+            .with_text_unit(TextUnit::Line)
+            .with_shard(Shard::new(index, 3))
+            .allow_empty();
+        let ended = n_documents(shard);
+        assert!(ended.is_err(), "shard {index}: {ended:?}");
     }
 }

@@ -154,3 +154,16 @@ fn occurrences_of_other_documents_are_written_anew() {
     let writer = Writer::new(&corpus.kb, other).unwrap();
     assert_eq!(writer.position().documents, 0);
 }
+
+#[test]
+fn what_is_discarded_is_written_anew() {
+    let corpus = large();
+    corpus.write(100, 3000);
+    let mut writer = Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap();
+    corpus.push(&mut writer, 120);
+    assert_eq!(writer.documents(), 120);
+    writer.discard().unwrap();
+    assert!(Occurrences::open(&corpus.kb).unwrap().is_none());
+    let writer = Writer::new(&corpus.kb, corpus.describe(120, 3000)).unwrap();
+    assert_eq!((writer.position().documents, writer.documents()), (0, 0));
+}

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use indicatif::HumanBytes;
 use kato_cluster::{Cluster, Completed, CutBy, ExtendOptions, Plan, PlanOptions};
 use kato_loader::{Split, StreamingDatasetLoaderBuilder};
 use kato_store::slice::NameRanges;
@@ -13,6 +14,9 @@ use crate::exit::bail_as;
 use crate::learning::{LearningArgs, RecordingArgs};
 use crate::remote;
 use crate::source::{SOURCE_HELP, Source, SourceArgs};
+
+/// Bytes of files for each task below which fewer tasks are told to do as well.
+const SMALL_TASK: u64 = 1 << 20;
 
 /// What is planned.
 #[derive(Debug, clap::Args)]
@@ -98,8 +102,20 @@ pub(super) async fn make_plan(cluster: &Cluster, args: &PlanArgs) -> Result<Answ
             "a plan is of the whole corpus from its first row on: --skip is not for it"
         );
     }
+    let bytes = loader.total_bytes();
     let done = cluster.plan(loader, &learner, &options).await?;
-    Ok(planned(done))
+    let (mut text, value) = planned(done);
+    if let Some(bytes) = bytes
+        && bytes / u64::from(args.tasks) < SMALL_TASK
+    {
+        // How many documents a task has is known only when it has been learned.
+        text += &format!(
+            "\n{} tasks of {} in all: some may be without a document, and fewer do as well",
+            args.tasks,
+            HumanBytes(bytes)
+        );
+    }
+    Ok((text, value))
 }
 
 /// Plans the next generation.
