@@ -56,7 +56,7 @@ fn predictions_of_a_batch_are_those_of_one_question_after_the_other() {
     ];
     let written = questions.each_ref().map(Value::to_string).join("\n");
     fs::write(place.path("questions.jsonl"), written).unwrap();
-    let settings = ["--limit", "3", "--window", "2"];
+    let settings = ["--limit", "3", "--max-symbols", "2"];
     let arguments = [&["--kb", "kb", "--batch", "questions.jsonl"], &settings[..]].concat();
     let answers = lines_of(place.succeeds("predict", &arguments).as_bytes());
     let expected = (1..).zip(&questions).map(|(line, question)| {
@@ -75,12 +75,12 @@ fn next_tokens_of_a_batch_are_those_of_one_text_after_the_other() {
     let place = Workplace::trained();
     let texts = ["The cat", "A dog looked", "", "zebra xylophone"];
     let questions = texts.map(|text| json!({ "text": text }).to_string());
-    let output = asked(&place, "next", &["--top", "3"], &questions.join("\n"));
+    let output = asked(&place, "next", &["--limit", "3"], &questions.join("\n"));
     assert!(output.status.success());
     assert_eq!(output.stderr, b"");
     let expected = (1..).zip(texts);
     let expected =
-        expected.map(|(line, text)| alone(&place, "next", line, &["--text", text, "--top", "3"]));
+        expected.map(|(line, text)| alone(&place, "next", line, &["--text", text, "--limit", "3"]));
     assert_eq!(lines_of(&output.stdout), expected.collect::<Vec<_>>());
 }
 
