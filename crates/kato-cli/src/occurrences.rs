@@ -59,8 +59,16 @@ impl Asked {
     }
 
     /// Returns the tokens of a text.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be tokenized, or is empty: that lies everywhere, and nowhere.
     pub(crate) fn tokens(&self, text: &str) -> Result<Vec<u32>> {
-        Ok(self.run.learner().tokenizer().encode(text)?)
+        let tokens = self.run.learner().tokenizer().encode(text)?;
+        if tokens.is_empty() {
+            bail_as!(Usage, "the text is empty: say what is looked for");
+        }
+        Ok(tokens)
     }
 
     /// Returns the text of tokens.

@@ -59,13 +59,29 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", conflicts_with = "from_run")]
     text_size: Option<ByteSize>,
     /// Read so long at most. What is read in a second or two is read to its end.
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = humantime::parse_duration,
+        conflicts_with = "from_run"
+    )]
     time: Duration,
     /// Look at so many documents of the corpus at most, however long that takes.
-    #[arg(long = "max-documents", alias = "look-at", value_name = "N")]
+    #[arg(
+        long = "max-documents",
+        alias = "look-at",
+        value_name = "N",
+        conflicts_with = "from_run"
+    )]
     look_at: Option<NonZeroU64>,
     /// Decides which documents those are. From standard input they are the first.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "from_run"
+    )]
     seed: u64,
     /// Estimate from a finished run instead, by the directory of its knowledge base. Of several,
     /// with the same levels and rules, the largest counts, and the others tell the error.

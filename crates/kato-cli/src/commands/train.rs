@@ -217,14 +217,12 @@ fn run(args: &Args) -> Result<ExitCode> {
     let forecast = plan.or_else(|| recorder.as_ref()?.forecast(&facts));
     let (report, profile) = train(args, &mut run, &mut loader, &learner, &options, forecast)?;
     // Also of a part of the corpus, where no more was asked for.
-    let (index, occurrences) = match is_interrupted() {
-        true => (None, None),
-        false => {
-            let options = index_options(args, &report, cancel_index.clone());
-            let index = args.destination.index(&run, options)?;
-            (index, args.destination.occurrences(&run, &cancel_index)?)
-        }
-    };
+    let (mut index, mut occurrences) = (Ok(None), Ok(None));
+    if !is_interrupted() {
+        let options = index_options(args, &report, cancel_index.clone());
+        index = args.destination.index(&run, options);
+        occurrences = args.destination.occurrences(&run, &cancel_index);
+    }
     let note = args.history.note.as_deref().unwrap_or_default();
     let recorded = recorder
         .as_mut()
@@ -238,8 +236,8 @@ fn run(args: &Args) -> Result<ExitCode> {
         ignored,
         forecast: forecast.filter(|_| is_whole),
         profile,
-        index,
-        occurrences,
+        index: index.as_ref().ok().and_then(Option::as_ref),
+        occurrences: occurrences.as_ref().ok().and_then(Option::as_ref),
         recorded: recorded.zip(history),
     };
     let result = match args.json {
@@ -248,6 +246,9 @@ fn run(args: &Args) -> Result<ExitCode> {
     };
     // The run is done: a reader that has gone away does not change its exit code.
     unless_reader_gone(stdout().write_all(result.as_bytes()).map_err(Into::into))?;
+    // Behind the result: what was learned is told, and on record, whatever became of the files beside it.
+    index?;
+    occurrences?;
     Ok(exit_code(args, &report))
 }
 

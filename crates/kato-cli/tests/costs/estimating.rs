@@ -278,6 +278,9 @@ fn wrong_usage_and_missing_things_are_told() {
     );
     let told = place.refusal("estimate", &["nowhere.jsonl", "--documents", "5"], 1);
     assert!(told.contains("nowhere.jsonl"), "{told}");
+    let run_is_not_read = ["--from-run", "nowhere", "--max-documents", "5"];
+    let told = place.refusal("estimate", &run_is_not_read, 2);
+    assert!(told.contains("--max-documents"), "{told}");
     let told = place.refusal(
         "estimate",
         &["--from-run", "nowhere", "--documents", "5"],

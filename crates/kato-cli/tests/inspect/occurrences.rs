@@ -78,7 +78,7 @@ fn spans_have_all_their_places() {
         text.contains("more\n") && text.contains(" token "),
         "{text}"
     );
-    let nothing = place.succeeds("trace", &["", "--kb", "kb"]);
+    let nothing = place.succeeds("trace", &["\u{2603}", "--kb", "kb"]);
     assert_eq!(nothing, "no document holds any of it\n");
     let short = place.succeeds("trace", &[" cat", "--kb", "kb", "--min-tokens", "2"]);
     assert!(short.contains("shorter than --min-tokens"), "{short}");
@@ -168,4 +168,33 @@ fn they_follow_the_training_and_are_written_once() {
     place.succeeds("cleanup", &["--kb", "kb", "--threshold", "2", "--yes"]);
     assert_eq!(json_of(&place, "count", &[" cat", "--kb", "kb"]), counted);
     assert!(index()["occurrences"]["missing_lessons"].as_u64() > Some(0));
+}
+
+#[test]
+fn what_cannot_be_kept_takes_no_result_away() {
+    let place = Workplace::new();
+    let train = ["corpus.jsonl", "--kb", "kb", "--quiet", "--json"];
+    place.succeeds("train", &[&train[..], &["--max-documents", "20"]].concat());
+    // Where their directory was to be.
+    fs::write(place.path("kb/occurrences"), "").unwrap();
+    let arguments = [&train[..], &["--resume", "--occurrences"]].concat();
+    let output = place.command("train", &arguments).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(error.contains("everything learned is safe"), "{error}");
+    let trained: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(trained["complete"], true);
+    assert!(trained.get("occurrences").is_none());
+}
+
+#[test]
+fn an_empty_text_is_no_question() {
+    let place = Workplace::new();
+    let train = ["corpus.jsonl", "--kb", "kb", "--quiet", "--occurrences"];
+    place.succeeds("train", &train);
+    for program in ["count", "trace"] {
+        let (code, error) = place.fails(program, &["", "--kb", "kb"]);
+        assert_eq!(code, 2, "{error}");
+        assert!(error.contains("the text is empty"), "{error}");
+    }
 }

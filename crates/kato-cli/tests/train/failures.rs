@@ -79,7 +79,10 @@ fn a_record_that_cannot_be_read_is_a_failure_as_well() {
     };
     let (code, told) = ends("1");
     assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("2 documents and records failed and 1 may"), "{told}");
+    assert!(
+        told.contains("2 documents and records failed and 1 may"),
+        "{told}"
+    );
     assert_eq!(ends("2").0, Some(0));
 }
 

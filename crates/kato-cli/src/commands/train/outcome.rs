@@ -28,8 +28,8 @@ pub(super) struct Outcome<'a> {
     /// What was foretold of exactly this.
     pub(super) forecast: Option<Forecast>,
     pub(super) profile: Option<Profile>,
-    pub(super) index: Option<BuildReport>,
-    pub(super) occurrences: Option<Kept>,
+    pub(super) index: Option<&'a BuildReport>,
+    pub(super) occurrences: Option<&'a Kept>,
     /// The id in the history, and the history.
     pub(super) recorded: Option<(String, &'a Path)>,
 }
@@ -53,10 +53,10 @@ impl Outcome<'_> {
         if let Some(profile) = &self.profile {
             value["profile"] = profile.to_json()?;
         }
-        if let Some(index) = &self.index {
+        if let Some(index) = self.index {
             value["index"] = indexing::to_json(index);
         }
-        if let Some(occurrences) = &self.occurrences {
+        if let Some(occurrences) = self.occurrences {
             value["occurrences"] = serde_json::to_value(occurrences)?;
         }
         Ok(value)
@@ -69,14 +69,14 @@ impl Outcome<'_> {
         for (reason, count) in &self.ignored {
             text += &format!("not read: {} ({reason})\n", HumanCount(*count));
         }
-        if let Some(index) = &self.index {
+        if let Some(index) = self.index {
             text += &format!(
                 "index: {} in {}\n",
                 HumanBytes(index.bytes),
                 HumanDuration(index.elapsed)
             );
         }
-        if let Some(occurrences) = &self.occurrences {
+        if let Some(occurrences) = self.occurrences {
             text += &occurrences.text();
         }
         if let Some(profile) = &self.profile {
