@@ -36,6 +36,10 @@ const NAMED: usize = 5;
 /// It stands beside the predictions and changes none of them. A text is read as training would have
 /// cut it; the history is that text and nothing else.
 ///
+/// What it counts is what the nodes held when it was made, and what it was taught since
+/// ([`learn`](Self::learn)): a pattern that is retired or purged meanwhile goes on counting until it is made
+/// anew.
+///
 /// With [`Expert::Outside`] among its experts, what the lowest node predicts from the beginning of
 /// the chunk at hand is one more expert, which costs a prediction for every token.
 #[derive(Debug)]

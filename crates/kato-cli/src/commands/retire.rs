@@ -29,8 +29,8 @@ use crate::program;
 /// holds it. Servers and programs that have the knowledge base open see it when they open it again; while
 /// one writes to it, this command is refused.
 ///
-/// With --json the result is one JSON object on standard output: kb, changed and unchanged, lists of node
-/// and name.
+/// With --json the result is one JSON object on standard output: kb, applied, changed and unchanged, lists
+/// of node and name.
 ///
 /// It is done (exit code 0) also when all of them were retired before.
 #[derive(Debug, clap::Args)]
@@ -58,9 +58,9 @@ pub(crate) struct Args {
 /// Patterns of the level above that refer to one keep its name as a symbol. Only a copy brings back what is
 /// gone.
 ///
-/// With --json the result is one JSON object on standard output: kb, changed and unchanged, lists of node
-/// and name; unchanged are those that are not in the knowledge base; and index, where that of what is left
-/// was written, with patterns, bytes and seconds.
+/// With --json the result is one JSON object on standard output: kb, applied (whether it was done), changed
+/// and unchanged, lists of node and name; unchanged are those that are not in the knowledge base; and index,
+/// where that of what is left was written, with patterns, bytes and seconds.
 ///
 /// It is done (exit code 0) also when nothing was to go or the answer was no.
 #[derive(Debug, clap::Args)]
@@ -85,6 +85,8 @@ pub(crate) struct PurgeArgs {
 #[derive(Debug, Serialize)]
 struct Changes {
     kb: String,
+    /// Whether it was done: false for what was only looked at, or not agreed to.
+    applied: bool,
     changed: Vec<Retirement>,
     unchanged: Vec<Retirement>,
     /// The index of what is left, where one was written.
@@ -149,6 +151,7 @@ fn retire(args: &Args) -> Result<()> {
     };
     let mut changes = Changes {
         kb: args.knowledge_base.to_string(),
+        applied: true,
         changed: Vec::new(),
         unchanged: Vec::new(),
         index: None,
@@ -209,6 +212,7 @@ fn purge(args: &PurgeArgs) -> Result<()> {
     let mut names = vec![Vec::new(); tombstones.len()];
     let mut changes = Changes {
         kb: args.knowledge_base.to_string(),
+        applied: false,
         changed: Vec::new(),
         unchanged: Vec::new(),
         index: None,
@@ -241,6 +245,7 @@ fn purge(args: &PurgeArgs) -> Result<()> {
             names.iter().for_each(|&name| tombstones.purge(name));
         }
         store.bury(tombstones, &names, store.checkpoint())?;
+        changes.applied = true;
         if !args.json {
             changes.verb = "purged";
             unless_reader_gone(show(&changes, false))?;

@@ -127,6 +127,7 @@ fn a_pattern_is_retired_and_purged_for_good() {
     // Nothing goes before somebody says so.
     let plan = json_of(&place, "purge", &["--kb", "kb", "--dry-run", "--json"]);
     assert_eq!(plan["changed"], json!([entry(&gone)]));
+    assert_eq!(plan["applied"], false);
     let refused = run(&place, "purge", &["--kb", "kb"]);
     assert_eq!(refused.status.code(), Some(2));
     let count = || EmbeddedStore::open(&kb).unwrap().count_patterns(0).unwrap();
