@@ -13,6 +13,10 @@ const EMPTY: u32 = u32::MAX;
 /// Symbols are below `n_symbols`, the text has fewer than 2³² − 1 of them, and ends with a 0 that is
 /// nowhere else.
 pub(crate) fn suffix_array(text: &[u32], n_symbols: usize) -> Vec<u32> {
+    // A lone 0 is no valley, as nothing is in front of it, and nothing would be sorted by it.
+    if text.len() < 2 {
+        return vec![0; text.len()];
+    }
     let mut suffixes = vec![EMPTY; text.len()];
     sort(text, n_symbols, &mut suffixes);
     suffixes
