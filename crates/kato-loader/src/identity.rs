@@ -189,7 +189,7 @@ impl CorpusIdentity {
 
     /// Returns whether this corpus is `other` with more files behind it, read with the same options.
     /// Then the position at the end of `other` is one of this corpus: that in front of the first file
-    /// that was added.
+    /// that was added. A corpus that is shuffled, mixed or a shard has no such place.
     ///
     /// ```
     /// use kato_loader::StreamingDatasetLoader;
@@ -204,6 +204,7 @@ impl CorpusIdentity {
     #[must_use]
     pub fn extends(&self, other: &Self) -> bool {
         self.options == other.options
+            && !(self.is_shuffled() || self.is_shard())
             && self.mixed.is_none()
             && other.mixed.is_none()
             && self.files.len() > other.files.len()

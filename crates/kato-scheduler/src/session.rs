@@ -411,7 +411,7 @@ pub(crate) fn check_resumable(
     let mut is_new = committed.is_none();
     if let Some(committed) = &mut committed {
         // More files behind those that were read to the end are what such a run goes on with.
-        if committed.complete && corpus.extends(&committed.corpus) && !corpus.is_shuffled() {
+        if committed.complete && corpus.extends(&committed.corpus) {
             committed.corpus = corpus.clone();
             committed.complete = false;
             is_new = true;
