@@ -26,9 +26,12 @@ const MOST_PAIRS: usize = 8;
 /// So m/p lies in m/L..=m/(m+d). The larger value bounds the score where snr ≥ 0, the smaller where
 /// snr < 0. All operations are those of the score itself, and rounding is monotone, so the bound
 /// also holds for the rounded score. Where matches are moved to equal symbols, they stay as many, and in
-/// order, with the blocks that were found; only the gaps say nothing any more, so d is 0. One block of a
-/// plain pattern is not moved: there is no event to join, and no closer place. The maximum over m = 1..=o and all B that g allows bounds it
-/// whatever m and B are. Where snr ≥ 0, more blocks only lower it, as 1/B falls and d grows.
+/// order, with the number B of blocks that were found; only the gaps are those of the runs that they form then,
+/// of which there are no fewer than of the longest block's length. In a plain pattern there is no event to
+/// join: only its first and its last match move, towards the others, and the only ones of their blocks. Where
+/// nothing lies between in the state, there is no place beside the next block, or else that would have been a
+/// longer one; so gaps are those of blocks, and one block is not moved. The maximum over m = 1..=o and all B
+/// that g allows bounds it whatever m and B are. Where snr ≥ 0, more blocks only lower it, as 1/B falls and d grows.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
     /// By number of pairs, then by overlap; the last entries hold for all larger numbers. Overlap
@@ -48,8 +51,8 @@ pub(crate) struct BoundRules {
     pub(crate) keeps_unmatched: bool,
     /// Whether different symbols may match, so that overlap bounds nothing.
     pub(crate) is_fuzzy: bool,
-    /// Whether matches are moved to equal symbols of the pattern, so that there may be fewer gaps between
-    /// them than between blocks.
+    /// Whether matches are moved to equal symbols, so that there may be fewer gaps between them than between
+    /// blocks.
     pub(crate) by_position: bool,
 }
 
@@ -231,10 +234,11 @@ fn score_bound(
     let lengths = class.lengths.lengths();
     // More gaps between blocks than the state has symbols for lie in the pattern.
     let unmatched = state_length - matched;
-    let gaps = match rules.by_position {
-        true => 0,
-        false => (blocks - 1).saturating_sub(unmatched),
+    let runs = match rules.by_position && !class.is_plain {
+        true => least_runs(matched, blocks),
+        false => blocks,
     };
+    let gaps = (runs - 1).saturating_sub(unmatched);
     let span = (matched + gaps).max(least_span);
     if span > *lengths.end() {
         return f64::NEG_INFINITY;
@@ -254,6 +258,15 @@ fn score_bound(
         evidence
     };
     pre_potential(evidence, confidence, snr, cohesion(blocks))
+}
+
+/// Returns how few runs so many matches in so many blocks may become where they are moved.
+///
+/// No run is longer than the longest block, which is the longest common run of all; and that one leaves a
+/// symbol for each of the others.
+const fn least_runs(matched: usize, blocks: usize) -> usize {
+    let longest = matched - (blocks - 1);
+    matched.div_ceil(longest)
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ pub struct Predictions {
     /// Best first by the ranking metric; ties in name order, from KATO 5.x on descending.
     pub predictions: Vec<Prediction>,
     /// Distinct futures of all survivors, also of those cut off at the end; heaviest first,
-    /// ties in event order.
+    /// ties in the order of their first patterns by name.
     pub future_potentials: Vec<FuturePotential>,
 }
 

@@ -1,5 +1,7 @@
 //! A balanced k-d tree, and the list of the nearest that a search collects.
 
+use std::cmp::Ordering;
+
 use kato_model::VectorName;
 
 /// A named vector of finite elements.
@@ -28,7 +30,7 @@ impl Tree {
     }
 
     /// Shows a search every vector that may be among the nearest.
-    pub(super) fn search(&self, nearest: &mut Nearest<'_>) {
+    pub(super) fn search<'a>(&'a self, nearest: &mut Nearest<'a>) {
         descend(&self.0, 0, nearest);
     }
 }
@@ -47,7 +49,7 @@ fn balance(points: &mut [Point], axis: usize) {
     balance(&mut right[1..], next);
 }
 
-fn descend(points: &[Point], axis: usize, nearest: &mut Nearest<'_>) {
+fn descend<'a>(points: &'a [Point], axis: usize, nearest: &mut Nearest<'a>) {
     let (left, right) = points.split_at(points.len() / 2);
     let Some((middle, right)) = right.split_first() else {
         return;
@@ -66,13 +68,23 @@ fn descend(points: &[Point], axis: usize, nearest: &mut Nearest<'_>) {
     }
 }
 
-/// The nearest vectors so far, nearest first, ties by name.
+/// Compares vectors by the squares of their distances; of equal ones the one of greater elements, the first
+/// that differs, comes before. Names tell zeros apart by their signs.
+fn rank(a: (f64, &Point), b: (f64, &Point)) -> Ordering {
+    let by_elements = || b.1.elements.partial_cmp(&a.1.elements);
+    let by_distance = a.0.total_cmp(&b.0);
+    // Elements are finite, so there is an order.
+    let ranked = by_distance.then_with(|| by_elements().unwrap_or(Ordering::Equal));
+    ranked.then_with(|| a.1.name.cmp(&b.1.name))
+}
+
+/// The nearest vectors so far, nearest first, of equally near ones those of greater elements.
 #[derive(Debug)]
 pub(super) struct Nearest<'a> {
     query: &'a [f64],
     most: usize,
     /// With the squares of their distances.
-    found: Vec<(f64, VectorName)>,
+    found: Vec<(f64, &'a Point)>,
 }
 
 impl<'a> Nearest<'a> {
@@ -83,16 +95,15 @@ impl<'a> Nearest<'a> {
     }
 
     /// Adds a vector that is among the nearest.
-    pub(super) fn consider(&mut self, point: &Point) {
+    pub(super) fn consider(&mut self, point: &'a Point) {
         let pairs = self.query.iter().zip(&point.elements);
         let square = pairs
             .map(|(a, b)| (a - b) * (a - b))
             .fold(0.0, |sum, square| sum + square);
         if self.may_contain(square) {
-            let is_before =
-                |&(other, name): &(f64, VectorName)| (other, name) < (square, point.name);
+            let is_before = |&(other, found): &_| rank((other, found), (square, point)).is_lt();
             let place = self.found.partition_point(is_before);
-            self.found.insert(place, (square, point.name));
+            self.found.insert(place, (square, point));
             self.found.truncate(self.most);
         }
     }
@@ -100,12 +111,14 @@ impl<'a> Nearest<'a> {
     /// Returns distances and names.
     pub(super) fn into_found(self) -> Vec<(f64, VectorName)> {
         let found = self.found.into_iter();
-        found.map(|(square, name)| (square.sqrt(), name)).collect()
+        found
+            .map(|(square, point)| (square.sqrt(), point.name))
+            .collect()
     }
 
     /// Returns whether a vector as far away, by the square of its distance, may be among the nearest.
     fn may_contain(&self, square: f64) -> bool {
-        // Inclusive: an equally near vector may have a smaller name.
+        // Inclusive: an equally near vector may have greater elements.
         let farthest = self.found.get(self.most - 1);
         farthest.is_none_or(|&(farthest, _)| square <= farthest)
     }

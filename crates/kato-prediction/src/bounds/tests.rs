@@ -11,6 +11,14 @@ const RULES: BoundRules = BoundRules {
     by_position: false,
 };
 
+const BOTH_SEGMENTATIONS: [BoundRules; 2] = [
+    RULES,
+    BoundRules {
+        by_position: true,
+        ..RULES
+    },
+];
+
 fn classes(length: usize) -> [PageClass; 2] {
     [false, true].map(|is_plain| PageClass {
         lengths: LengthClass::from_length(length),
@@ -24,10 +32,18 @@ fn best_score(
     least_span: usize,
     state_length: usize,
     class: &PageClass,
+    rules: BoundRules,
 ) -> f64 {
     let unmatched = state_length - matched;
-    // What the state has no symbol for between two blocks, the pattern has.
-    let least = least_span.max(matched + (blocks - 1).saturating_sub(unmatched));
+    // What is moved forms runs that are no longer than the longest block.
+    let longest = matched + 1 - blocks;
+    let is_moved = rules.by_position && !class.is_plain;
+    let runs = match is_moved {
+        true => (1..=blocks).find(|runs| runs * longest >= matched).unwrap(),
+        false => blocks,
+    };
+    // What the state has no symbol for between two runs, the pattern has.
+    let least = least_span.max(matched + (runs - 1).saturating_sub(unmatched));
     let mut best = f64::NEG_INFINITY;
     for length in class.lengths.lengths() {
         // One block of a plain pattern is all of its present.
@@ -44,6 +60,14 @@ fn best_score(
     best
 }
 
+/// Returns what is given with each of the segmentations.
+fn both_with<T: Clone>(
+    given: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = (BoundRules, T)> {
+    let both = |given: T| BOTH_SEGMENTATIONS.map(|rules| (rules, given.clone()));
+    given.into_iter().flat_map(both)
+}
+
 /// Returns whether so many matches in so many blocks hold no more pairs than there are.
 fn allows(n_pairs: usize, (matched, blocks): (usize, usize)) -> bool {
     n_pairs >= MOST_PAIRS || matched - blocks <= n_pairs
@@ -51,10 +75,10 @@ fn allows(n_pairs: usize, (matched, blocks): (usize, usize)) -> bool {
 
 #[test]
 fn an_overlap_bounds_the_score_by_the_best_that_it_allows() {
-    for length in [1, 2, 3, 5, 8, 9, 11, 34] {
+    for (rules, length) in both_with([1, 2, 3, 5, 8, 9, 11, 34]) {
         for class in classes(length) {
             for state_length in [1, 2, 3, 6, 8, 9, 10, 13, 40] {
-                let bounds = Bounds::new(state_length, &class, RULES);
+                let bounds = Bounds::new(state_length, &class, rules);
                 let most = state_length.min(*class.lengths.lengths().end());
                 assert_eq!(bounds.most(), most);
                 assert_eq!(bounds.most_pairs(), most.min(MOST_PAIRS));
@@ -66,7 +90,9 @@ fn an_overlap_bounds_the_score_by_the_best_that_it_allows() {
                         for blocks in
                             (1..=matched).filter(|&blocks| allows(n_pairs, (matched, blocks)))
                         {
-                            best = best.max(best_score((matched, blocks), 0, state_length, &class));
+                            let score =
+                                best_score((matched, blocks), 0, state_length, &class, rules);
+                            best = best.max(score);
                         }
                         let found = bounds.upper(matched, n_pairs);
                         assert_eq!(found, best, "{class:?} {state_length} {n_pairs} {matched}");
@@ -83,7 +109,13 @@ fn an_overlap_bounds_the_score_by_the_best_that_it_allows() {
 }
 
 /// Tries all places at which the matches may be.
-fn best_at(places: usize, n_pairs: usize, state_length: usize, class: &PageClass) -> f64 {
+fn best_at(
+    places: usize,
+    n_pairs: usize,
+    state_length: usize,
+    class: &PageClass,
+    rules: BoundRules,
+) -> f64 {
     let mut best = f64::NEG_INFINITY;
     for chosen in (1..=places).filter(|chosen| chosen & !places == 0) {
         let matched = chosen.count_ones() as usize;
@@ -94,7 +126,8 @@ fn best_at(places: usize, n_pairs: usize, state_length: usize, class: &PageClass
         // No one block holds places that are not neighbours.
         let fewest = if span == matched { 1 } else { 2 };
         for blocks in (fewest..=matched).filter(|&blocks| allows(n_pairs, (matched, blocks))) {
-            best = best.max(best_score((matched, blocks), span, state_length, class));
+            let score = best_score((matched, blocks), span, state_length, class, rules);
+            best = best.max(score);
         }
     }
     best
@@ -118,15 +151,15 @@ fn places_bound_the_score_by_the_best_that_they_allow() {
             ],
         ),
     ];
-    for (length, places) in of_lengths {
+    for (rules, (length, places)) in both_with(of_lengths) {
         for class in classes(length) {
             for state_length in [1, 2, 4, 9, 30] {
-                let mut bounds = PlaceBounds::new(state_length, &class, RULES).unwrap();
+                let mut bounds = PlaceBounds::new(state_length, &class, rules).unwrap();
                 // Twice, as what was computed is kept.
                 for n_pairs in (0..=MOST_PAIRS + 1).chain([0, 1]) {
                     for &places in &places {
                         let found = bounds.upper(places, n_pairs);
-                        let best = best_at(places, n_pairs, state_length, &class);
+                        let best = best_at(places, n_pairs, state_length, &class, rules);
                         assert_eq!(found, best, "{class:?} {state_length} {n_pairs} {places:b}");
                     }
                 }

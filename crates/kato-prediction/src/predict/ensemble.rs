@@ -292,7 +292,8 @@ impl<'a> Ensemble<'a> {
         metrics::cosine_distance_of(&of_state.chain(elsewhere))
     }
 
-    /// Returns the distinct futures with their weights, heaviest first, ties in event order.
+    /// Returns the distinct futures with their weights, heaviest first, ties in the order of
+    /// their first patterns.
     fn future_potentials(
         &self,
         futures: &Futures,
@@ -314,10 +315,8 @@ impl<'a> Ensemble<'a> {
                 })
             })
             .collect::<Result<_, _>>()?;
-        potentials.sort_by(|a, b| {
-            let by_potential = b.aggregate_potential.total_cmp(&a.aggregate_potential);
-            by_potential.then_with(|| a.future.cmp(&b.future))
-        });
+        // Stable: they were collected in name order.
+        potentials.sort_by(|a, b| b.aggregate_potential.total_cmp(&a.aggregate_potential));
         Ok(potentials)
     }
 }

@@ -42,10 +42,7 @@ struct Case {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(
-        // CI is thorough.
-        if std::env::var_os("KATO_THOROUGH_TESTS").is_some() { 10_000 } else { 500 }
-    ))]
+    #![proptest_config(ProptestConfig::with_cases(n_cases()))]
 
     #[test]
     fn the_index_answers_as_the_oracle(case in cases()) {
@@ -56,6 +53,30 @@ proptest! {
             let metric = serde_json::to_value(case.config.rank_sort_algo).unwrap();
             check(&actual, &expected, metric.as_str().unwrap());
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(n_cases()))]
+
+    #[test]
+    fn a_search_finds_what_a_scan_finds_in_every_generation(case in cases()) {
+        let (index, _) = learn(&case.lessons);
+        for generation in KatoGeneration::ALL {
+            let config = PredictionConfig { generation, ..case.config.clone() };
+            for state in &case.states {
+                let found = index.predict(state, &config);
+                prop_assert_eq!(found, index.predict_by_full_scan(state, &config));
+            }
+        }
+    }
+}
+
+fn n_cases() -> u32 {
+    // CI is thorough.
+    match std::env::var_os("KATO_THOROUGH_TESTS") {
+        Some(_) => 10_000,
+        None => 500,
     }
 }
 

@@ -138,7 +138,7 @@ fn distance(state: &[String], present: &[String], probability: impl Fn(&String) 
     1.0 - or_zero(dot(&a, &b), dot(&a, &a).sqrt() * dot(&b, &b).sqrt())
 }
 
-/// Distinct futures, heaviest first, ties by events.
+/// Distinct futures, heaviest first, ties in the order in which they come.
 fn futures(predictions: &[Answer]) -> Vec<Future> {
     let mut futures: Vec<Future> = Vec::new();
     for answer in predictions.iter().filter(|p| !p.future.is_empty()) {
@@ -160,10 +160,7 @@ fn futures(predictions: &[Answer]) -> Vec<Future> {
     for future in &mut futures {
         future.aggregate_potential = or_zero(future.total_weighted_frequency, total);
     }
-    futures.sort_by(|a, b| {
-        let by_value = b.aggregate_potential.partial_cmp(&a.aggregate_potential);
-        by_value.unwrap().then_with(|| a.events.cmp(&b.events))
-    });
+    futures.sort_by(|a, b| b.aggregate_potential.total_cmp(&a.aggregate_potential));
     futures
 }
 
