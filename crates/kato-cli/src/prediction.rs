@@ -8,6 +8,7 @@ use kato_engine::{Node, SessionConfig};
 use kato_hierarchy::unravel::Unraveller;
 use kato_hierarchy::{ActivationOptions, Hierarchy};
 use kato_model::{Event, KatoGeneration};
+use kato_prediction::config::DEFAULT_GENERATION;
 use kato_prediction::prediction::FuturePotential;
 use kato_prediction::{Prediction, Predictions, last_symbols};
 use serde::{Deserialize, Serialize};
@@ -315,6 +316,14 @@ pub(crate) fn configured(
         .update(changes, generation)
         .map_err(|error| as_usage(&error.into()))?;
     Ok(config)
+}
+
+/// Which KATO answers.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GenerationArgs {
+    /// Generation of KATO whose predictions these are: 3.10, 5.2 or 6.3.
+    #[arg(long, value_name = "VERSION", default_value_t = DEFAULT_GENERATION, value_parser = generation)]
+    pub(crate) kato: KatoGeneration,
 }
 
 /// Reads a generation whose answers are given.

@@ -11,6 +11,7 @@ use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{
     CorpusIdentity, Cursor, OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
+use kato_model::KatoGeneration;
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, PatternStore};
 
@@ -124,16 +125,18 @@ impl TrainedRun {
         })
     }
 
-    /// Returns the nodes, ready to predict; an index that is missing is written first where that is worth
+    /// Returns the nodes, ready to predict as a generation of KATO; an index that is missing is written first where that is worth
     /// it.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
-    pub(crate) fn engine(&self) -> Result<Engine> {
+    pub(crate) fn engine(&self, generation: KatoGeneration) -> Result<Engine> {
         index_first(&self.store, None);
         // It was written here, where the user can be told.
-        let options = kato::OpenOptions::new().with_index(kato::IndexPolicy::Never);
+        let options = kato::OpenOptions::new()
+            .with_index(kato::IndexPolicy::Never)
+            .with_generation(generation);
         Ok(options.open_engine(Arc::clone(&self.store))?)
     }
 

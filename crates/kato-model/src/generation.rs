@@ -145,6 +145,9 @@ rules! {
     /// unless the session asks for it.
     // Documents leave open whether it is there when nobody asks; the recorded server has it.
     answers_vector_search since V6;
+    /// Returns whether `KATO_USE_TOKEN_MATCHING` and `KATO_FUZZY_TOKEN_THRESHOLD` set the defaults of a
+    /// process. Before, only names without the prefix did.
+    reads_prefixed_variables since V5;
     /// Returns whether the name of a knowledge base keeps nothing but ASCII letters, digits and `_` of
     /// the ids that it is made of. Before, thirteen characters were replaced.
     processor_ids_are_words since V5;

@@ -21,6 +21,7 @@ use crate::inspect::show;
 use crate::interrupt::stop_on_interrupt;
 use crate::knowledge_base::DirectoryArgs;
 use crate::machine;
+use crate::prediction::GenerationArgs;
 use crate::trained_run::TrainedRun;
 
 /// Evaluates a knowledge base on documents that it has not seen: those that `kato train --hold-out`
@@ -61,6 +62,8 @@ pub(crate) struct Args {
     /// Predictions of an answer.
     #[arg(long, value_name = "N", default_value_t = 100)]
     max_predictions: u64,
+    #[command(flatten)]
+    generation: GenerationArgs,
     /// Tokens of the longest n-grams of the baseline.
     #[arg(long, value_name = "N", default_value_t = 5)]
     ngram_order: usize,
@@ -111,7 +114,7 @@ fn report(args: &Args, stop: &StopSignal) -> Result<EvaluationReport> {
     let mut reporter = EvaluationReporter::new(args.quiet);
     let report = evaluate(
         // Loaded last, because it takes the longest: a wrong corpus is refused before.
-        &run.engine()?,
+        &run.engine(args.generation.kato)?,
         run.learner(),
         &corpora,
         &options,

@@ -13,7 +13,6 @@ use anyhow::Result;
 use clap::ValueEnum;
 use kato_hierarchy::head::{WriteOptions, WriteStrategy};
 use kato_hierarchy::{GenerationOptions, HeadOptions, Strategy};
-use kato_prediction::config::DEFAULT_GENERATION;
 
 use crate::byte_size::ByteSize;
 use crate::exit::{bail_as, exit_code};
@@ -22,6 +21,7 @@ use crate::head::WritingView;
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::open::{open, open_head};
+use crate::prediction::GenerationArgs;
 
 /// Continues a text with what a trained knowledge base learned, and tells where every word is from.
 ///
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Choose::Greedy)]
     strategy: Choose,
     /// Write by the probabilities of the next token; with greedy, sample and beam.
-    #[arg(long, conflicts_with_all = ["level", "bridge"])]
+    #[arg(long, conflicts_with_all = ["level", "bridge", "kato"])]
     head: bool,
     /// Draw from the most probable tokens that together have this probability, for --head with
     /// sample.
@@ -74,6 +74,8 @@ pub(crate) struct Args {
     /// End after this text; can be given several times.
     #[arg(long, value_name = "TEXT")]
     stop: Vec<String>,
+    #[command(flatten)]
+    generation: GenerationArgs,
     /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
     /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
     /// less of it stays in memory. Not with --head, which counts all patterns.
@@ -124,7 +126,7 @@ fn run(args: &Args) -> Result<()> {
     options.level = args.level;
     options.bridges = args.bridge;
     options.stop.clone_from(&args.stop);
-    let hierarchy = open(&args.kb, args.memory, DEFAULT_GENERATION)?;
+    let hierarchy = open(&args.kb, args.memory, args.generation.kato)?;
     let view = GenerationView::of(&hierarchy, &args.text, &options, args.explain)?;
     show(&view, args.json)
 }

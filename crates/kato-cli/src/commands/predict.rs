@@ -12,8 +12,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ArgGroup;
-use kato_model::KatoGeneration;
-use kato_prediction::config::DEFAULT_GENERATION;
 
 use crate::batch::Batch;
 use crate::byte_size::ByteSize;
@@ -21,7 +19,7 @@ use crate::exit::exit_code;
 use crate::inspect::show;
 use crate::knowledge_base::DirectoryArgs;
 use crate::open::open;
-use crate::prediction::{PredictionView, Question, configured, generation};
+use crate::prediction::{GenerationArgs, PredictionView, Question, configured};
 
 /// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what
 /// would come next.
@@ -58,9 +56,8 @@ pub(crate) struct Args {
     /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
-    /// Generation of KATO whose predictions these are: 3.10, 5.2 or 6.3.
-    #[arg(long, value_name = "VERSION", default_value_t = DEFAULT_GENERATION, value_parser = generation)]
-    kato: KatoGeneration,
+    #[command(flatten)]
+    generation: GenerationArgs,
     /// Memory for what is loaded, such as 1GiB. Where more would have to be, the index is written first,
     /// with 4 bytes for each pattern of two levels on top, and asked instead: as exact, and slower the
     /// less of it stays in memory.
@@ -83,12 +80,13 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 fn run(args: &Args) -> Result<()> {
     // Opened first, as a wrong name should not wait for the knowledge base.
     let batch = args.batch.as_deref().map(Batch::open).transpose()?;
-    let mut hierarchy = open(&args.kb, args.memory, args.kato)?;
+    let generation = args.generation.kato;
+    let mut hierarchy = open(&args.kb, args.memory, generation)?;
     let node = hierarchy.engine().node(&args.node)?;
     if let Some(changes) = &args.config {
         let level = node.node_idx();
         let base = hierarchy.config(level).cloned().unwrap_or_default();
-        hierarchy = hierarchy.with_config(level, configured(&base, changes, args.kato)?)?;
+        hierarchy = hierarchy.with_config(level, configured(&base, changes, generation)?)?;
     }
     // Programs get everything; people read a screen.
     let for_people = !args.json && batch.is_none();

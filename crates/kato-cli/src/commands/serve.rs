@@ -5,6 +5,8 @@
 //! kato serve --in-memory --addr 127.0.0.1:0
 //! ```
 
+mod environment;
+
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -48,6 +50,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// stores at the next start. A second signal ends the process at once, and so may a kill: what was
 /// acknowledged is there at the next start.
 ///
+/// Variables of the environment by which KATO is configured set what sessions begin with (RECALL_THRESHOLD,
+/// MAX_PATTERN_LENGTH and others: docs/server.md); those that mean nothing here are logged.
+///
 /// A server that a signal stops is done (exit code 0); 130 is that it was ended by a signal before it
 /// listened, by a second one, or because it did not stop in time.
 #[derive(Debug, clap::Args)]
@@ -82,7 +87,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Durability::Disk)]
     durability: Durability,
     /// Seconds that a session lives without a write, where its maker says nothing.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "SESSION_TTL",
+        hide_env_values = true,
+        default_value_t = 3600
+    )]
     session_ttl: u64,
     /// Seconds that any session lives at most without a write, whatever its maker asks for.
     #[arg(long, value_name = "SECONDS", default_value_t = 30 * 24 * 60 * 60)]
@@ -268,6 +279,9 @@ fn open(args: &Args) -> Result<Service> {
         .with_accept_losses(args.accept_losses)
         .with_backup_reserve(args.backup_reserve.map(|size| size.0))
         .with_max_session_memory(bytes("--max-session-memory", args.max_session_memory)?);
+    let options = environment::configured(options, |name| {
+        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    })?;
     Ok(match &args.data {
         Some(dir) => Service::open(dir, options)?,
         None => Service::in_memory(options),

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::http::request;
+use crate::http::{ask, request};
 use crate::server::{LOG, Server};
 
 const IN_MEMORY: [&str; 3] = ["--in-memory", "--addr", "127.0.0.1:0"];
@@ -108,4 +108,31 @@ fn logs_are_json_with_a_trace_id_and_tell_no_token_and_no_text() {
     for secret in ["very-secret", "a-private-note"] {
         assert!(!log.contains(secret), "{log}");
     }
+}
+
+#[test]
+fn variables_of_a_kato_set_what_sessions_begin_with() {
+    let dir = tempfile::tempdir().unwrap();
+    for (more, ttl_seconds) in [([].as_slice(), 40), (&["--session-ttl", "50"], 50)] {
+        let mut command = Server::command(dir.path(), &[&IN_MEMORY[..], more].concat());
+        command.envs([
+            ("SESSION_TTL", "40"),
+            ("RECALL_THRESHOLD", "0.25"),
+            ("KATO_WORKERS", "4"),
+        ]);
+        let mut server = Server::start_as(command).unwrap();
+        let body = json!({"node_id": "a"});
+        let session = ask(server.addr(), "POST /sessions", Some(&body));
+        assert_eq!(session["ttl_seconds"], ttl_seconds);
+        assert_eq!(session["session_config"]["recall_threshold"], 0.25);
+        assert_eq!(server.terminate(), Some(0));
+    }
+    let log = fs::read_to_string(dir.path().join(LOG)).unwrap();
+    assert!(log.contains("KATO_WORKERS has no effect on this server: use --workers"));
+
+    let mut command = Server::command(dir.path(), &IN_MEMORY);
+    command.env("RECALL_THRESHOLD", "0");
+    let refusal = Server::start_as(command).err().unwrap();
+    assert!(refusal.contains("exit code Some(2)"), "{refusal}");
+    assert!(refusal.contains("error: RECALL_THRESHOLD=0: Must be a number"));
 }
