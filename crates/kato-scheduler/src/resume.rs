@@ -56,7 +56,7 @@ pub fn open_to_resume<E: From<StoreError>>(
     let Ok(loader) = loader_at(&corpus, &position) else {
         return Err(refused.into());
     };
-    let backend = StoreBackend(&older);
+    let backend = StoreBackend::new(&older);
     let is_same = check_settings(&loader, learner, &backend).is_ok()
         && check_position(&loader, &backend).is_ok();
     if !is_same {

@@ -70,7 +70,13 @@ pub fn train_parallel(
     options: &TrainingOptions,
     on_event: impl FnMut(TrainingEvent),
 ) -> Result<TrainingReport, TrainError> {
-    train_parallel_with(loader, learner, &StoreBackend(store), options, on_event)
+    train_parallel_with(
+        loader,
+        learner,
+        &StoreBackend::new(store),
+        options,
+        on_event,
+    )
 }
 
 /// Trains any [`Backend`] as [`train_parallel`] trains a store: nodes behind a network, for

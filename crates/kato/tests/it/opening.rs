@@ -52,7 +52,13 @@ fn one_may_write_and_others_may_read_meanwhile() {
     let writer = OpenOptions::new().for_writing().open(&kb).unwrap();
     let second = OpenOptions::new().for_writing().open(&kb);
     assert!(
-        matches!(second, Err(Error::Store(StoreError::Locked { .. }))),
+        matches!(
+            second,
+            Err(Error::Store {
+                source: StoreError::Locked { .. },
+                ..
+            })
+        ),
         "{second:?}"
     );
     let reader = kato::open(&kb).unwrap();
@@ -74,7 +80,13 @@ fn a_new_knowledge_base_is_one_that_training_goes_on_with() {
     drop(OpenOptions::new().create(&kb, &rules).unwrap());
     let again = OpenOptions::new().create(&kb, &rules);
     assert!(
-        matches!(again, Err(Error::Store(StoreError::Exists { .. }))),
+        matches!(
+            again,
+            Err(Error::Store {
+                source: StoreError::Exists { .. },
+                ..
+            })
+        ),
         "{again:?}"
     );
     let source = corpus(&place);
@@ -121,5 +133,5 @@ fn addresses_that_lead_nowhere_are_refused_without_their_secrets() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("file"), "").unwrap();
     let error = kato::open(place.path().join("file")).unwrap_err();
-    assert!(matches!(error, Error::Store(_)), "{error:?}");
+    assert!(matches!(error, Error::Store { .. }), "{error:?}");
 }
