@@ -75,6 +75,11 @@ pub enum Error {
         /// Name or path of the tokenizer.
         name: String,
     },
+    /// The knowledge base was begun with other rules than those that are given.
+    #[error(
+        "the knowledge base was begun with other levels, another tokenizer or other rules than are given: give those, or open it without any"
+    )]
+    OtherRules,
     /// The question cannot be answered.
     #[error("{}", line(.0))]
     Ask(HierarchyError),
@@ -225,7 +230,7 @@ impl Error {
             Self::Index(error) => error.kind(),
             Self::Ask(error) => error.kind(),
             // It belongs to something else than what is here.
-            Self::OtherTokenizer { .. } => ErrorKind::OtherSettings,
+            Self::OtherTokenizer { .. } | Self::OtherRules => ErrorKind::OtherSettings,
             Self::NotTrained(_) => ErrorKind::Conflict,
             Self::Settings(_) | Self::Address { .. } => ErrorKind::InvalidArgument,
             Self::Tokenizer(error) => match ErrorKind::of_causes(error) {

@@ -135,3 +135,23 @@ fn addresses_that_lead_nowhere_are_refused_without_their_secrets() {
     let error = kato::open(place.path().join("file")).unwrap_err();
     assert!(matches!(error, Error::Store { .. }), "{error:?}");
 }
+
+#[test]
+fn what_is_not_there_is_created_and_what_is_there_opened_by_its_own_rules_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let kb = place.path().join("kb");
+    let rules = |sizes: [usize; 2]| {
+        let builder = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2());
+        builder.with_chunk_sizes(sizes).build().unwrap()
+    };
+    let open = |sizes| OpenOptions::new().open_or_create(&kb, &rules(sizes));
+    let first = open([3, 2]).unwrap();
+    first.learn("the cat sleeps on the mat").unwrap();
+    first.commit().unwrap();
+    drop(first);
+    let error = open([3, 3]).unwrap_err();
+    assert!(matches!(error, Error::OtherRules), "{error:?}");
+    let again = open([3, 2]).unwrap();
+    assert_eq!(again.nodes()[0].totals().learns, 2);
+    again.learn("the dog sleeps on the rug").unwrap();
+}
