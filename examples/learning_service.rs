@@ -3,24 +3,25 @@
 //! Run: `cargo run --release --example learning_service --features service -- kb 127.0.0.1:8080`,
 //! `curl -d 'the cat sleeps on the mat' localhost:8080/learn`, `curl -d 'the cat' localhost:8080/ask`
 
-use std::io::{self, Write};
+use std::{env, io, io::Write, num::NonZeroUsize, sync::LazyLock, thread, time::Duration};
 
 use axum::{Router, extract::State, http::StatusCode, routing};
-use kato::prelude::*;
-use kato::{ErrorKind, HierarchyError};
-use tokio::sync::Semaphore;
+use kato::{HierarchyError, prelude::*};
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 type Done<T> = Result<T, HierarchyError>;
 type Answer<T> = Result<T, (StatusCode, String)>;
 
-/// Work that goes on at a time: more would take the processor from the heart, and wait for each other.
-static PLACES: Semaphore = Semaphore::const_new(2);
+/// Work that goes on at a time, a thread each: one core is left to the heart, and to the network.
+static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    Semaphore::new((cores - 1).max(1))
+});
 
 /// Does what computes, or waits for a disk, on a thread that may block: the heart goes on beating.
 async fn beside<T: Send + 'static, F: FnOnce() -> Done<T> + Send + 'static>(work: F) -> Answer<T> {
     let _place = PLACES.acquire().await;
-    let done = tokio::task::spawn_blocking(work).await;
-    let done = done.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+    let done = spawn_blocking(work).await.expect("it does not panic");
     let failed = |text: String| (StatusCode::INTERNAL_SERVER_ERROR, text);
     done.map_err(|error| failed(Error::from(error).to_string()))
 }
@@ -43,7 +44,7 @@ async fn heart(State(kb): State<Hierarchy>) -> String {
 
 async fn commit_every_second(kb: Hierarchy) {
     loop {
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let kb = kb.clone();
         if let Err((_, error)) = beside(move || kb.commit()).await {
             drop(writeln!(io::stderr(), "not committed yet: {error}"));
@@ -53,28 +54,25 @@ async fn commit_every_second(kb: Hierarchy) {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let argument = |n, usual: &str| std::env::args().nth(n).unwrap_or_else(|| usual.to_owned());
-    let (dir, addr) = (argument(1, "kato-kb"), argument(2, "127.0.0.1:8080"));
+    let argument = |n, usual: &str| env::args().nth(n).unwrap_or_else(|| usual.to_owned());
     let rules = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2()).build()?;
-    let create = || OpenOptions::new().create(&dir, &rules);
-    let kb = match OpenOptions::new().for_writing().open(&dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => create()?,
-        opened => opened?,
-    };
+    let options = OpenOptions::new().with_threads(NonZeroUsize::MIN);
+    let kb = options.open_or_create(argument(1, "kato-kb"), &rules)?;
     let routes = Router::new()
         .route("/learn", routing::post(learn))
         .route("/ask", routing::post(ask))
-        .route("/heart", routing::get(heart));
-    let listener = tokio::net::TcpListener::bind(addr).await?;
-    let addr = listener.local_addr()?;
-    writeln!(io::stdout(), "listening on http://{addr}")?;
+        .route("/heart", routing::get(heart))
+        .with_state(kb.clone());
+    let listener = tokio::net::TcpListener::bind(argument(2, "127.0.0.1:8080")).await?;
+    let address = listener.local_addr()?;
+    writeln!(io::stdout(), "listening on http://{address}")?;
     let stop = async { drop(tokio::signal::ctrl_c().await) };
-    let service = axum::serve(listener, routes.with_state(kb.clone()));
+    let serving = axum::serve(listener, routes).with_graceful_shutdown(stop);
     tokio::select! {
-        served = service.with_graceful_shutdown(stop).into_future() => served?,
+        served = serving.into_future() => served?,
         () = commit_every_second(kb.clone()) => {}
     }
     // All answers are given by now; what they have learned is written down.
-    tokio::task::spawn_blocking(move || kb.commit()).await??;
+    spawn_blocking(move || kb.commit()).await??;
     Ok(writeln!(io::stdout(), "all is committed")?)
 }

@@ -185,7 +185,7 @@ mod tests {
             (used(0).unwrap_err(), ErrorClass::Usage),
             (locked().into(), ErrorClass::Conflict),
             (TrainError::Store(locked()).into(), ErrorClass::Conflict),
-            (kato::Error::Store(locked()).into(), ErrorClass::Conflict),
+            (kato::Error::from(locked()).into(), ErrorClass::Conflict),
             (full().into(), ErrorClass::NoRoom),
             (
                 TrainError::from(RemoteError::Provenance).into(),

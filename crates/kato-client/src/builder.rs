@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kato_probe::Probe;
 use kato_retry::{Backoff, random_seed};
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::OnceCell;
-use url::Url;
 
+use crate::address::Address;
 use crate::calls::Counters;
+use crate::connect::Connector;
 use crate::transport::{Pool, Transport};
-use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions, tls};
+use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions};
 
 /// Time after which an idle connection is not used again: a KATO closes it after 5 s, and a request
 /// that is sent at that moment is lost.
@@ -45,6 +48,7 @@ pub struct KatoClientBuilder {
     max_answer_bytes: usize,
     headers: Vec<(String, String)>,
     token: Option<String>,
+    #[cfg(feature = "https")]
     roots: Vec<Vec<u8>>,
     retry: RetryPolicy,
     settle: Duration,
@@ -65,6 +69,7 @@ impl KatoClientBuilder {
             max_answer_bytes: 256 << 20,
             headers: Vec::new(),
             token: None,
+            #[cfg(feature = "https")]
             roots: Vec::new(),
             retry: RetryPolicy::default(),
             settle: Duration::from_secs(5),
@@ -112,6 +117,7 @@ impl KatoClientBuilder {
     }
 
     /// Trusts the certificates of a PEM text in addition to those of the system.
+    #[cfg(feature = "https")]
     pub fn with_root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.roots.push(pem.into());
         self
@@ -169,7 +175,7 @@ impl KatoClientBuilder {
     ///
     /// [`ClientError::Config`] names the setting that cannot be used.
     pub fn build(self) -> Result<KatoClient, ClientError> {
-        let base = base_url(&self.base_url)?;
+        let base = Address::parse(&self.base_url)?;
         if self.retry.attempts == 0 {
             return Err(config("retry", "attempts must be at least 1"));
         }
@@ -182,24 +188,22 @@ impl KatoClientBuilder {
             return Err(config("ttl", "must be at least a second"));
         }
         let headers = self.all_headers()?;
-        let tls = tls::client_config(base.scheme() == "https", &self.roots)?;
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls.clone())
-            .connect_timeout(self.connect_timeout)
-            .timeout(self.request_timeout)
+        #[cfg(feature = "https")]
+        let tls = crate::tls::client_config(base.is_secure(), &self.roots)?;
+        let connector = Connector::new(
+            self.connect_timeout,
+            #[cfg(feature = "https")]
+            tls,
+        );
+        let http = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
             .pool_max_idle_per_host(self.pool_size)
             .pool_idle_timeout(IDLE)
-            .default_headers(headers.clone())
-            // KATO redirects only paths with a trailing slash, which are never asked for here.
-            .redirect(reqwest::redirect::Policy::none())
-            // Whether to try again is decided by this crate, which knows what a request does.
-            .retry(reqwest::retry::never())
-            .tcp_nodelay(true)
-            .no_proxy()
-            .build()
-            .map_err(|error| config("builder", &error.without_url().to_string()))?;
+            .build(connector.clone());
         let pool = Pool {
             http,
+            headers,
+            request_timeout: self.request_timeout,
             backoff: Backoff::new(self.retry, random_seed()),
             settle: self.settle,
             max_answer_bytes: self.max_answer_bytes,
@@ -208,11 +212,7 @@ impl KatoClientBuilder {
             server: OnceCell::new(),
             probe: self.probe,
             #[cfg(feature = "events")]
-            sockets: crate::events::SocketOptions {
-                tls: Arc::new(tls),
-                headers,
-                timeout: self.connect_timeout,
-            },
+            connector,
             base,
         };
         let transport = Transport {
@@ -246,27 +246,6 @@ impl std::fmt::Debug for KatoClientBuilder {
             .field("use_extensions", &self.use_extensions)
             .finish_non_exhaustive()
     }
-}
-
-/// Parses the address of a server.
-fn base_url(text: &str) -> Result<Url, ClientError> {
-    let mut url = Url::parse(text).map_err(|error| config("base_url", &error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(config(
-            "base_url",
-            "give http:// or https:// and a host, as in http://localhost:8000",
-        ));
-    }
-    // An address is shown in errors and logs, and returned by `KatoClient::base_url`.
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(config(
-            "base_url",
-            "credentials do not belong into an address: use with_bearer_token or with_header",
-        ));
-    }
-    url.set_query(None);
-    url.set_fragment(None);
-    Ok(url)
 }
 
 /// Makes a header value that is never shown.

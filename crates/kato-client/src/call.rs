@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
+use hyper::Method;
 use serde::Serialize;
-use url::Url;
 
 use crate::ClientError;
+use crate::address::{Address, Target};
 use crate::calls::CallKind;
 
 /// A request that can be sent any number of times.
@@ -14,7 +14,7 @@ use crate::calls::CallKind;
 pub(crate) struct Call {
     pub(crate) kind: CallKind,
     pub(crate) method: Method,
-    pub(crate) url: Url,
+    pub(crate) target: Target,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) key: Option<String>,
     /// A time-out below the client's own, for requests that may be given up.
@@ -27,17 +27,11 @@ pub(crate) struct Call {
 
 impl Call {
     /// Creates a request for a path below the server's address.
-    pub(crate) fn new(kind: CallKind, method: Method, base: &Url, path: &[&str]) -> Self {
-        let mut url = base.clone();
-        // An error is impossible: the builder takes only http addresses, which have a path.
-        // Segments are encoded, so ids and names may hold any characters.
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path);
-        }
+    pub(crate) fn new(kind: CallKind, method: Method, base: &Address, path: &[&str]) -> Self {
         Self {
             kind,
             method,
-            url,
+            target: base.below(path),
             body: None,
             key: None,
             timeout: None,
@@ -58,7 +52,7 @@ impl Call {
 
     /// Adds a parameter of the query.
     pub(crate) fn query(mut self, name: &str, value: &str) -> Self {
-        self.url.query_pairs_mut().append_pair(name, value);
+        self.target.push_query(name, value);
         self
     }
 
@@ -86,6 +80,6 @@ impl Call {
 
     /// Returns the path for errors, without the query.
     pub(crate) fn path(&self) -> String {
-        self.url.path().to_owned()
+        self.target.to_string()
     }
 }

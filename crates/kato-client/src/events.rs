@@ -2,24 +2,21 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::{SinkExt as _, StreamExt as _};
+use hyper_util::rt::TokioIo;
 use kato_protocol::event::ServerEvent;
-use reqwest::header::HeaderMap;
 use serde_json::Value;
-use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream};
-use url::Url;
+use tower_service::Service as _;
 
 use crate::ClientError;
-use crate::call::Call;
-use crate::calls::CallKind;
+use crate::connect::Connection;
+use crate::transport::Pool;
 
 const PATH: &str = "/ws/events";
 
@@ -27,19 +24,6 @@ const PATH: &str = "/ws/events";
 /// control frames of WebSocket.
 const PING: &str = "ping";
 const PONG: &str = "pong";
-
-/// The settings for opening a WebSocket.
-pub(crate) struct SocketOptions {
-    pub(crate) tls: Arc<rustls::ClientConfig>,
-    pub(crate) headers: HeaderMap,
-    pub(crate) timeout: Duration,
-}
-
-impl fmt::Debug for SocketOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SocketOptions")
-    }
-}
 
 /// An event with its time.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +42,7 @@ pub struct TimedEvent {
 /// Ends when the connection ends; events until the next connection are lost, and connecting again
 /// is up to the caller. The first event is a snapshot of the server.
 pub struct EventStream {
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    socket: WebSocketStream<TokioIo<Connection>>,
 }
 
 impl fmt::Debug for EventStream {
@@ -69,36 +53,33 @@ impl fmt::Debug for EventStream {
 
 impl EventStream {
     /// Opens the stream of a server.
-    pub(crate) async fn open(base: &Url, sockets: &SocketOptions) -> Result<Self, ClientError> {
-        let mut url = Call::new(
-            CallKind::Monitoring,
-            reqwest::Method::GET,
-            base,
-            &["ws", "events"],
-        )
-        .url;
-        let secure = url.scheme() == "https";
-        // Cannot fail: http, https, ws and wss may be exchanged for each other.
-        let _ = url.set_scheme(if secure { "wss" } else { "ws" });
-        let mut request = url.as_str().into_client_request().map_err(not_open)?;
-        for (name, value) in &sockets.headers {
+    pub(crate) async fn open(pool: &Pool) -> Result<Self, ClientError> {
+        let target = pool.base.below(&["ws", "events"]);
+        let uri = target.uri()?;
+        let mut request = target
+            .socket_uri()?
+            .into_client_request()
+            .map_err(not_open)?;
+        for (name, value) in &pool.headers {
             request.headers_mut().insert(name.clone(), value.clone());
         }
-        let connector = if secure {
-            Connector::Rustls(Arc::clone(&sockets.tls))
-        } else {
-            Connector::Plain
+        let mut connector = pool.connector.clone();
+        let timeout = connector.timeout();
+        let opening = async {
+            let connection = connector.call(uri).await.map_err(not_connected)?;
+            let connection = TokioIo::new(connection);
+            tokio_tungstenite::client_async(request, connection)
+                .await
+                .map_err(not_open)
         };
-        let opening =
-            tokio_tungstenite::connect_async_tls_with_config(request, None, true, Some(connector));
         // Bounds the opening alone: an open stream may be silent for as long as nothing happens.
-        let (socket, _) = tokio::time::timeout(sockets.timeout, opening)
-            .await
-            .map_err(|_| ClientError::Timeout {
-                method: "GET",
-                path: PATH.to_owned(),
-            })?
-            .map_err(not_open)?;
+        let (socket, _) =
+            tokio::time::timeout(timeout, opening)
+                .await
+                .map_err(|_| ClientError::Timeout {
+                    method: "GET",
+                    path: PATH.to_owned(),
+                })??;
         Ok(Self { socket })
     }
 
@@ -165,11 +146,16 @@ fn not_open(error: tungstenite::Error) -> ClientError {
             path: PATH.to_owned(),
             detail: "the server does not open a stream of events".to_owned(),
         },
-        error => ClientError::Connect {
-            method: "GET",
-            path: PATH.to_owned(),
-            source: Box::new(error),
-        },
+        error => not_connected(error.into()),
+    }
+}
+
+/// Creates the error of a connection that was not made.
+fn not_connected(source: Box<dyn std::error::Error + Send + Sync>) -> ClientError {
+    ClientError::Connect {
+        method: "GET",
+        path: PATH.to_owned(),
+        source,
     }
 }
 

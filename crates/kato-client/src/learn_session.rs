@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use hyper::Method;
 use kato_model::PatternName;
 use kato_protocol::Sequence;
 use kato_protocol::extension::BatchItem;
 use kato_protocol::node::NodeSymbols;
 use kato_protocol::session::Deleted;
-use reqwest::Method;
 use serde::de::IgnoredAny;
 
 use crate::batch::{check_names, is_plain, name_of, normalized, observations};

@@ -14,6 +14,7 @@
 //!
 //! [`BatchPlan`]: batch::BatchPlan
 
+mod address;
 pub mod batch;
 #[cfg(feature = "blocking")]
 pub mod blocking;
@@ -21,6 +22,7 @@ mod builder;
 mod call;
 pub mod calls;
 mod client;
+mod connect;
 mod error;
 #[cfg(feature = "events")]
 pub mod events;
@@ -30,6 +32,7 @@ mod mirror;
 mod options;
 mod server;
 mod session;
+#[cfg(feature = "https")]
 mod tls;
 mod transport;
 

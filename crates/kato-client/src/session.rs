@@ -10,8 +10,8 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Method;
 use kato_protocol::session::Deleted;
-use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;

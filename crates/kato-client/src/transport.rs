@@ -7,27 +7,39 @@ mod gist;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response};
+use hyper_util::client::legacy::Client;
 use kato_probe::Probe;
 use kato_protocol::extension::{EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY};
 use kato_protocol::session::Root;
 use kato_retry::{Backoff, Retry};
-use reqwest::Method;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
-use url::Url;
 
 pub(crate) use answer::{Answer, Failure, Meaning};
 
+use crate::address::Address;
 use crate::call::Call;
 use crate::calls::{CallKind, Counters};
+use crate::connect::Connector;
 use crate::server::Server;
 use crate::{ClientError, KatoGeneration};
+
+/// Longest time that anything is waited for: instants have an end.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The state that the clients of one pool share.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    pub(crate) http: reqwest::Client,
-    pub(crate) base: Url,
+    pub(crate) http: Client<Connector, Full<Bytes>>,
+    pub(crate) base: Address,
+    /// Headers of every request.
+    pub(crate) headers: HeaderMap,
+    /// Longest time from sending a request to the last byte of its answer.
+    pub(crate) request_timeout: Duration,
     pub(crate) backoff: Backoff,
     /// How long a stock server may go on with a request that had no answer.
     pub(crate) settle: Duration,
@@ -39,7 +51,7 @@ pub(crate) struct Pool {
     pub(crate) server: OnceCell<Server>,
     pub(crate) probe: Probe,
     #[cfg(feature = "events")]
-    pub(crate) sockets: crate::events::SocketOptions,
+    pub(crate) connector: Connector,
 }
 
 /// A pool, with the counters of one client.
@@ -64,35 +76,45 @@ impl Transport {
         if call.repeated {
             self.counters.count_retry();
         }
-        let mut request = self
-            .pool
-            .http
-            .request(call.method.clone(), call.url.clone());
-        if let Some(body) = &call.body {
-            request = request
-                .header(reqwest::header::CONTENT_TYPE, "application/json")
-                .body(body.clone());
-        }
-        if let Some(key) = &call.key {
-            request = request.header(IDEMPOTENCY_KEY, key);
-        }
-        if let Some(timeout) = call.timeout {
-            request = request.timeout(timeout);
-        }
         // Dropped without `finish` it counts a failure, which is what a request without an answer
         // is.
         let timer = self.pool.probe.calls(call.kind.as_str()).start();
-        let response = request
-            .send()
-            .await
-            .map_err(|error| answer::not_answered(call, error))?;
-        let answer = {
-            let own = self.pool.max_answer_bytes;
-            let max_bytes = call.max_bytes.map_or(own, |bytes| bytes.min(own));
-            answer::read(call, response, max_bytes).await
+        let timeout = call.timeout.unwrap_or(self.pool.request_timeout);
+        let until = tokio::time::Instant::now() + timeout.min(LONGEST);
+        let answer = match tokio::time::timeout_at(until, self.send(call)).await {
+            Ok(Ok(response)) => {
+                let own = self.pool.max_answer_bytes;
+                let max_bytes = call.max_bytes.map_or(own, |bytes| bytes.min(own));
+                answer::read(call, response, max_bytes, until).await
+            }
+            Ok(Err(failure)) => Err(failure),
+            Err(_) => Err(answer::late(call)),
         };
         timer.finish();
         answer
+    }
+
+    /// Sends a request once; returns the head of its answer.
+    async fn send(&self, call: &Call) -> Result<Response<Incoming>, Failure> {
+        let mut request = Request::new(Full::from(call.body.clone().unwrap_or_default()));
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = call.target.uri().map_err(answer::unsent)?;
+        let headers = request.headers_mut();
+        headers.clone_from(&self.pool.headers);
+        if call.body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        if let Some(key) = &call.key {
+            let key = HeaderValue::from_str(key).map_err(|_| {
+                answer::unsent(ClientError::Config {
+                    field: "key",
+                    reason: "it has characters that a header cannot hold".to_owned(),
+                })
+            })?;
+            headers.insert(IDEMPOTENCY_KEY, key);
+        }
+        let answered = self.pool.http.request(request).await;
+        answered.map_err(|error| answer::not_answered(call, error))
     }
 
     /// Sends a request until there is a definite answer: only for what may be repeated.

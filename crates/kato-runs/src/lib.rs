@@ -33,6 +33,9 @@ pub use archive::Archive;
 pub use destination::Destination;
 pub use error::RunsError;
 pub use facts::{RunFacts, run_name_like};
+/// What teaches the nodes of a server, for a [`Destination`] over a backend of one's own settings.
+#[cfg(feature = "remote")]
+pub use kato_remote as remote;
 pub use manifest::RunManifest;
 pub use manifest_file::ManifestFile;
 pub use place::RunPlace;

@@ -15,6 +15,7 @@
 //! * [`train_parallel_with`] trains any [`Backend`] and its [`Teacher`]s: nodes behind a network,
 //!   for example. They name what they wait for by an [`Activity`], which a [`Stall`] shows, and
 //!   what went wrong by a [`BackendError`].
+//! * [`work_parallel`] does [`OwnWork`] on the documents in place of learning them.
 //! * [`STAGES`] are the stages that a profiler sees.
 //!
 //! [`FailurePolicy`]: failure::FailurePolicy
@@ -38,6 +39,7 @@ mod json;
 mod large_batches;
 mod ledger;
 mod options;
+pub mod own_work;
 pub mod report;
 mod resident;
 mod resume;
@@ -61,6 +63,7 @@ pub use distribution::{Distribution, UnknownDistribution};
 pub use error::TrainError;
 pub use event::TrainingEvent;
 pub use options::{OnStall, TrainingOptions};
+pub use own_work::{OwnWork, work_parallel};
 pub use report::{SessionEnd, TrainingReport};
 pub use resume::open_to_resume;
 pub use run::RunConfiguration;

@@ -8,8 +8,7 @@ use kato_store::embedded::{DamagePolicy, EmbeddedOptions};
 use kato_store::{EmbeddedStore, PatternStore as _, StoreError};
 use serde_json::Value;
 
-use crate::TrainError;
-use crate::session::check_resumable;
+use crate::session::{check_position, check_settings};
 use crate::store_backend::StoreBackend;
 
 /// Opens a knowledge base to train on, with a loader at its position. A newest commit that is damaged
@@ -57,8 +56,10 @@ pub fn open_to_resume<E: From<StoreError>>(
     let Ok(loader) = loader_at(&corpus, &position) else {
         return Err(refused.into());
     };
-    let is_same: Result<_, TrainError> = check_resumable(&loader, learner, &StoreBackend(&older));
-    if is_same.is_err() {
+    let backend = StoreBackend::new(&older);
+    let is_same = check_settings(&loader, learner, &backend).is_ok()
+        && check_position(&loader, &backend).is_ok();
+    if !is_same {
         return Err(refused.into());
     }
     drop(older);

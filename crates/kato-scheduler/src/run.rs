@@ -76,7 +76,7 @@ impl RunConfiguration {
 }
 
 /// Describes what a run leaves out of its corpus.
-fn describe_split(split: Option<Split>) -> String {
+pub(crate) fn describe_split(split: Option<Split>) -> String {
     split.map_or("none".to_owned(), |split| {
         let side = if split.is_held_out() { "all but " } else { "" };
         format!(

@@ -7,11 +7,12 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded, unbounded};
+use kato_learner::config::Recording;
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 use kato_loader::{Counts, StreamingDatasetLoader};
 use kato_store::PatternStore;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Teacher};
 use crate::committer::Committer;
 use crate::dispatcher::{Dispatcher, SessionCounts};
 use crate::event::TrainingEvent;
@@ -69,7 +70,13 @@ pub fn train_parallel(
     options: &TrainingOptions,
     on_event: impl FnMut(TrainingEvent),
 ) -> Result<TrainingReport, TrainError> {
-    train_parallel_with(loader, learner, &StoreBackend(store), options, on_event)
+    train_parallel_with(
+        loader,
+        learner,
+        &StoreBackend::new(store),
+        options,
+        on_event,
+    )
 }
 
 /// Trains any [`Backend`] as [`train_parallel`] trains a store: nodes behind a network, for
@@ -81,6 +88,59 @@ pub fn train_parallel(
 pub fn train_parallel_with<B: Backend>(
     loader: &mut StreamingDatasetLoader,
     learner: &HierarchicalConceptLearner,
+    backend: &B,
+    options: &TrainingOptions,
+    on_event: impl FnMut(TrainingEvent),
+) -> Result<TrainingReport, TrainError> {
+    check_settings(loader, learner, backend)?;
+    let lesson = NodeLesson { learner, backend };
+    run_session(loader, &lesson, backend, options, on_event)
+}
+
+/// What is made of documents, as far as a session has to know.
+pub(crate) trait Lesson: Sync {
+    /// The unit that a teacher hands over for a commit.
+    type Part;
+
+    /// Returns names and chunk sizes of the nodes, from the bottom up.
+    fn nodes(&self) -> Vec<(&str, usize)>;
+
+    /// Returns what is told of a document beside its text.
+    fn recording(&self) -> Recording;
+
+    /// Creates the teacher of one worker.
+    fn teacher(&self) -> Result<Box<dyn Teacher<Part = Self::Part> + '_>, TrainError>;
+}
+
+/// The nodes of a backend are taught what a learner says.
+struct NodeLesson<'a, B> {
+    learner: &'a HierarchicalConceptLearner,
+    backend: &'a B,
+}
+
+impl<B: Backend> Lesson for NodeLesson<'_, B> {
+    type Part = B::Part;
+
+    fn nodes(&self) -> Vec<(&str, usize)> {
+        let nodes = self.learner.nodes().iter();
+        nodes
+            .map(|node| (node.name.as_str(), node.chunk_size))
+            .collect()
+    }
+
+    fn recording(&self) -> Recording {
+        self.learner.config().recording
+    }
+
+    fn teacher(&self) -> Result<Box<dyn Teacher<Part = B::Part> + '_>, TrainError> {
+        self.backend.teacher(self.learner)
+    }
+}
+
+/// Runs a session on whatever is made of the documents.
+pub(crate) fn run_session<B: Backend>(
+    loader: &mut StreamingDatasetLoader,
+    lesson: &dyn Lesson<Part = B::Part>,
     backend: &B,
     options: &TrainingOptions,
     on_event: impl FnMut(TrainingEvent),
@@ -103,7 +163,7 @@ pub fn train_parallel_with<B: Backend>(
             .spawn_scoped(scope, || pass_on.run())
             .map_err(TrainError::Spawn)?;
         let training = Training {
-            learner,
+            lesson,
             backend,
             options,
         };
@@ -170,8 +230,8 @@ impl ReadingMark {
 }
 
 /// What a session trains, and how.
-struct Training<'a, B> {
-    learner: &'a HierarchicalConceptLearner,
+struct Training<'a, B: Backend> {
+    lesson: &'a dyn Lesson<Part = B::Part>,
     backend: &'a B,
     options: &'a TrainingOptions,
 }
@@ -187,7 +247,7 @@ impl<B: Backend> Training<'_, B> {
         let (backend, options) = (self.backend, self.options);
         let start = Instant::now();
         let merged_before = backend.merging_time();
-        let checkpoint = check_resumable(loader, self.learner, backend)?;
+        let checkpoint = check_position(loader, backend)?;
         // Before any thread is started: a ledger that cannot be used ends the run while nothing is
         // learned.
         let ledger = options
@@ -213,7 +273,7 @@ impl<B: Backend> Training<'_, B> {
         let levels = session
             .clocks
             .count
-            .time(|| levels(self.learner, backend, counts_patterns))?;
+            .time(|| levels(&self.lesson.nodes(), backend, counts_patterns))?;
         let outcome = Outcome {
             checkpoint,
             levels,
@@ -235,10 +295,11 @@ impl<B: Backend> Training<'_, B> {
         reading: ReadingMark,
     ) -> Result<Session, TrainError> {
         let Self {
-            learner,
+            lesson,
             backend,
             options,
         } = *self;
+        let nodes = lesson.nodes();
         let connections = backend.connections();
         let n_workers = options
             .n_workers
@@ -248,12 +309,12 @@ impl<B: Backend> Training<'_, B> {
             start,
             n_workers,
             reading,
-            shared: Shared::new(learner.nodes().len()),
+            shared: Shared::new(nodes.len()),
             clocks: Clocks::default(),
-            earlier: Earlier::load(backend, checkpoint, learner)?,
+            earlier: Earlier::load(backend, checkpoint, nodes.len())?,
             probes: WorkerProbes::new(
                 &options.probe,
-                &learner.node_names(),
+                nodes.iter().map(|(name, _)| *name),
                 n_workers,
                 backend.connections().is_none(),
             ),
@@ -273,7 +334,7 @@ impl<B: Backend> Training<'_, B> {
         let (backend, options) = (self.backend, self.options);
         let context = WorkerContext {
             backend,
-            learner: self.learner,
+            lesson: self.lesson,
             shared: &session.shared,
             probes: &session.probes,
             options: WorkerOptions {
@@ -367,9 +428,9 @@ impl Earlier {
     fn load(
         backend: &impl Backend,
         checkpoint: &Checkpoint,
-        learner: &HierarchicalConceptLearner,
+        n_nodes: usize,
     ) -> Result<Self, TrainError> {
-        let learns = (0..learner.nodes().len())
+        let learns = (0..n_nodes)
             .map(|node_idx| backend.learns(node_idx))
             .collect::<Result<_, _>>()?;
         let counters = checkpoint.counters;
@@ -382,12 +443,12 @@ impl Earlier {
     }
 }
 
-/// Compares store, learner and loader, and returns the checkpoint to go on from.
-pub(crate) fn check_resumable(
+/// Compares the settings of learner and loader with those that the run was begun with.
+pub(crate) fn check_settings(
     loader: &StreamingDatasetLoader,
     learner: &HierarchicalConceptLearner,
     backend: &impl Backend,
-) -> Result<Checkpoint, TrainError> {
+) -> Result<(), TrainError> {
     // A carried tail joins two documents: the result would depend on which document a worker learns
     // next.
     if learner.config().tail_policy == TailPolicy::Carry {
@@ -403,9 +464,18 @@ pub(crate) fn check_resumable(
             "knowledge bases: they are for {was}, and the learner's nodes are {now}"
         ));
     }
-    if !differences.is_empty() {
-        return Err(TrainError::OtherConfiguration { differences });
+    match differences.is_empty() {
+        true => Ok(()),
+        false => Err(TrainError::OtherConfiguration { differences }),
     }
+}
+
+/// Compares the corpus and its position with those of the last commit, and returns the checkpoint to
+/// go on from.
+pub(crate) fn check_position(
+    loader: &StreamingDatasetLoader,
+    backend: &impl Backend,
+) -> Result<Checkpoint, TrainError> {
     let corpus = loader.identity();
     let mut committed = Checkpoint::from_json(&backend.checkpoint())?;
     let mut is_new = committed.is_none();
@@ -451,14 +521,14 @@ fn join<T>(handle: ScopedJoinHandle<'_, Result<T, TrainError>>) -> Result<T, Tra
 /// Collects the levels of the report, counting distinct patterns where there is time for it and that
 /// is known.
 fn levels(
-    learner: &HierarchicalConceptLearner,
+    nodes: &[(&str, usize)],
     backend: &impl Backend,
     counts_patterns: bool,
 ) -> Result<Vec<LevelReport>, TrainError> {
-    let level = |(node_idx, node): (usize, &kato_learner::HierarchicalNode)| {
+    let level = |(node_idx, (node, chunk_size)): (usize, &(&str, usize))| {
         Ok(LevelReport {
-            node: node.name.clone(),
-            chunk_size: node.chunk_size,
+            node: (*node).to_owned(),
+            chunk_size: *chunk_size,
             learns: backend.learns(node_idx)?,
             unique_patterns: match counts_patterns {
                 true => backend.count_patterns(node_idx)?,
@@ -466,7 +536,7 @@ fn levels(
             },
         })
     };
-    learner.nodes().iter().enumerate().map(level).collect()
+    nodes.iter().enumerate().map(level).collect()
 }
 
 /// The outcome of a session, from which its report is made.

@@ -36,16 +36,16 @@ pub(crate) struct WorkerProbes {
 
 impl WorkerProbes {
     /// Creates the probes; `are_here` says whether the nodes are in this process.
-    pub(crate) fn new(
+    pub(crate) fn new<'a>(
         probe: &Probe,
-        node_names: &[&str],
+        node_names: impl Iterator<Item = &'a str>,
         n_workers: usize,
         are_here: bool,
     ) -> Self {
         Self {
             probe: probe.clone(),
             mail: probe.queue("mailboxes", n_workers as u64),
-            nodes: node_names.iter().map(|name| probe.node(name)).collect(),
+            nodes: node_names.map(|name| probe.node(name)).collect(),
             are_timed: are_here && probe.is_on(),
         }
     }

@@ -1,6 +1,7 @@
 //! Training into a pattern store of this process.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
@@ -15,21 +16,44 @@ use crate::{Backend, Teacher, TrainError};
 
 /// A backend over a pattern store: documents are counted into batches, which the store commits.
 #[derive(Debug)]
-pub(crate) struct StoreBackend<'a>(pub(crate) &'a dyn PatternStore);
+pub(crate) struct StoreBackend<'a> {
+    store: &'a dyn PatternStore,
+    /// By level; read when the first teacher is made, and the same for all.
+    tombstones: OnceLock<Vec<Tombstones>>,
+}
+
+impl<'a> StoreBackend<'a> {
+    /// Creates the backend over a store.
+    pub(crate) fn new(store: &'a dyn PatternStore) -> Self {
+        Self {
+            store,
+            tombstones: OnceLock::new(),
+        }
+    }
+
+    /// Returns what the store has retired.
+    fn tombstones(&self) -> Result<&[Tombstones], TrainError> {
+        if let Some(tombstones) = self.tombstones.get() {
+            return Ok(tombstones);
+        }
+        let read = Tombstones::of_store(self.store).map_err(TrainError::Store)?;
+        Ok(self.tombstones.get_or_init(|| read))
+    }
+}
 
 impl Backend for StoreBackend<'_> {
     type Part = StagedBatch;
 
     fn nodes(&self) -> &[String] {
-        self.0.nodes()
+        self.store.nodes()
     }
 
     fn configuration(&self) -> &Value {
-        self.0.configuration()
+        self.store.configuration()
     }
 
     fn checkpoint(&self) -> Value {
-        self.0.checkpoint()
+        self.store.checkpoint()
     }
 
     fn teacher<'a>(
@@ -38,33 +62,35 @@ impl Backend for StoreBackend<'_> {
     ) -> Result<Box<dyn Teacher<Part = StagedBatch> + 'a>, TrainError> {
         Ok(Box::new(StoreTeacher {
             learner,
-            store: self.0,
-            batch: learner.new_batch_with_limits(self.0.attribute_limits()),
-            tombstones: Tombstones::of_store(self.0).map_err(TrainError::Store)?,
+            store: self.store,
+            batch: learner.new_batch_with_limits(self.store.attribute_limits()),
+            tombstones: self.tombstones()?,
             refused: Vec::new(),
         }))
     }
 
     fn commit(&self, parts: Vec<StagedBatch>, checkpoint: Value) -> Result<(), TrainError> {
-        self.0.commit(parts, checkpoint).map_err(TrainError::Store)
+        self.store
+            .commit(parts, checkpoint)
+            .map_err(TrainError::Store)
     }
 
     fn learns(&self, node_idx: usize) -> Result<u64, TrainError> {
-        let totals = self.0.totals(node_idx).map_err(TrainError::Store)?;
+        let totals = self.store.totals(node_idx).map_err(TrainError::Store)?;
         Ok(totals.learns)
     }
 
     fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError> {
-        let patterns = self.0.count_patterns(node_idx);
+        let patterns = self.store.count_patterns(node_idx);
         patterns.map(Some).map_err(TrainError::Store)
     }
 
     fn disk_bytes(&self) -> Option<u64> {
-        self.0.disk_bytes()
+        self.store.disk_bytes()
     }
 
     fn merging_time(&self) -> Duration {
-        self.0.merging_time()
+        self.store.merging_time()
     }
 }
 
@@ -74,7 +100,7 @@ struct StoreTeacher<'a> {
     store: &'a dyn PatternStore,
     batch: LearnBatch,
     /// By level.
-    tombstones: Vec<Tombstones>,
+    tombstones: &'a [Tombstones],
     /// Documents of the work at hand that hold a retired pattern.
     refused: Vec<RefusedDocument>,
 }

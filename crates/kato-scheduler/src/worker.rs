@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender};
-use kato_learner::{Dropped, HierarchicalConceptLearner, LearnScratch, TextDocument};
+use kato_learner::config::Recording;
+use kato_learner::{Dropped, LearnScratch, TextDocument};
 use kato_loader::{DocumentBatch, DocumentRef};
 use kato_probe::State;
 
@@ -116,7 +117,7 @@ pub(crate) struct WorkerOptions {
 /// epoch begins, it is asked to, or all is done.
 pub(crate) struct Worker<'a, P> {
     pub(crate) idx: usize,
-    pub(crate) learner: &'a HierarchicalConceptLearner,
+    pub(crate) recording: Recording,
     pub(crate) teacher: Box<dyn Teacher<Part = P> + 'a>,
     pub(crate) shared: &'a Shared,
     pub(crate) probes: &'a WorkerProbes,
@@ -232,7 +233,7 @@ impl<P> Worker<'_, P> {
             tracing::debug_span!("learn", first = indices.start, end = indices.end).entered();
         // A part spans assignments: what this one adds is the difference at its end.
         let before = self.part.counters;
-        let n_nodes = self.learner.nodes().len();
+        let n_nodes = self.probes.nodes.len();
         let observed: Vec<u64> = (0..n_nodes)
             .map(|node_idx| self.teacher.learns(node_idx))
             .collect();
@@ -308,7 +309,7 @@ impl<P> Worker<'_, P> {
 
     /// Learns a document, or records why it cannot be learned.
     fn learn_one(&mut self, document: &DocumentRef<'_>) -> Result<(), TrainError> {
-        let recording = self.learner.config().recording;
+        let recording = self.recording;
         // The text of an id is made only where it is kept.
         let id = if recording.provenance || recording.metadata {
             document.id().to_string()
@@ -342,7 +343,7 @@ impl<P> Worker<'_, P> {
                     Err(panic) => {
                         // The panic may have left it half-filled. The teacher is as before by the
                         // contract of `Backend::can_repeat`.
-                        self.scratch = self.learner.new_scratch();
+                        self.scratch = LearnScratch::default();
                         let panic = Panicked(message_of(&*panic));
                         return self.fail(document, FailureKind::WorkerDied, 0, &panic);
                     }

@@ -6,10 +6,11 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use kato_learner::HierarchicalConceptLearner;
+use kato_learner::LearnScratch;
 
 use crate::activity::Activity;
 use crate::dispatch::AssignmentId;
+use crate::session::Lesson;
 use crate::stages::WorkerProbes;
 use crate::worker::{Part, Report, Shared, StageNow, Work, Worker, WorkerOptions};
 use crate::{Backend, TrainError};
@@ -17,7 +18,7 @@ use crate::{Backend, TrainError};
 /// The references and settings that all workers are created with.
 pub(crate) struct WorkerContext<'env, B: Backend> {
     pub(crate) backend: &'env B,
-    pub(crate) learner: &'env HierarchicalConceptLearner,
+    pub(crate) lesson: &'env dyn Lesson<Part = B::Part>,
     pub(crate) shared: &'env Shared,
     pub(crate) probes: &'env WorkerProbes,
     pub(crate) options: WorkerOptions,
@@ -68,7 +69,7 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
     fn spawn(&self, idx: usize) -> Result<WorkerHandle<'scope>, TrainError> {
         let WorkerContext {
             backend,
-            learner,
+            lesson,
             shared,
             probes,
             options,
@@ -79,7 +80,7 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
         let (stage_sender, stage_now) = unbounded::<StageNow>();
         let activity = Activity::default();
         // Created on the dispatcher's thread, where a backend that cannot be reached ends the run.
-        let teacher = backend.teacher(learner)?;
+        let teacher = lesson.teacher()?;
         let can_repeat = backend.can_repeat();
         let own = (mail.clone(), self.reports.clone(), activity.clone());
         let join_handle = thread::Builder::new()
@@ -90,7 +91,7 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
                 let current_document = Cell::new(None);
                 let worker = Worker {
                     idx,
-                    learner,
+                    recording: lesson.recording(),
                     teacher,
                     shared,
                     probes,
@@ -98,7 +99,7 @@ impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
                     activity,
                     can_repeat,
                     current_document: &current_document,
-                    scratch: learner.new_scratch(),
+                    scratch: LearnScratch::default(),
                     taken: Vec::new(),
                     part: Part::default(),
                 };

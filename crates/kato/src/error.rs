@@ -20,7 +20,7 @@ use kato_store::StoreError;
 ///
 /// Its text is one line, with the place, the reason and all causes: it has no [`source`](Cause::source), and
 /// what the library concerned says is in its variant. What a store says is [`Store`](Self::Store),
-/// whichever library met it.
+/// whichever library met it, with what that library was about.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,8 +36,13 @@ pub enum Error {
     #[error("{}", line(.0))]
     Train(TrainError),
     /// The knowledge base cannot be opened, read or written.
-    #[error("{}", line(.0))]
-    Store(StoreError),
+    #[error("{}{}", .met.as_ref().map(|met| format!("{met}: ")).unwrap_or_default(), line(.source))]
+    Store {
+        /// What was being done, and with which level, pattern or item, where another library met it.
+        met: Option<String>,
+        /// What the store says, with the place.
+        source: StoreError,
+    },
     /// The description of a run cannot be read or written.
     #[cfg(feature = "train")]
     #[error("{}", line(.0))]
@@ -70,6 +75,11 @@ pub enum Error {
         /// Name or path of the tokenizer.
         name: String,
     },
+    /// The knowledge base was begun with other rules than those that are given.
+    #[error(
+        "the knowledge base was begun with other levels, another tokenizer or other rules than are given: give those, or open it without any"
+    )]
+    OtherRules,
     /// The question cannot be answered.
     #[error("{}", line(.0))]
     Ask(HierarchyError),
@@ -91,9 +101,10 @@ impl From<LoadError> for Error {
 #[cfg(feature = "train")]
 impl From<TrainError> for Error {
     fn from(error: TrainError) -> Self {
+        let met = error.to_string();
         match error {
             TrainError::Load(error) => Self::Source(error),
-            TrainError::Store(error) => Self::Store(error),
+            TrainError::Store(source) => Self::met(met, source),
             error => Self::Train(error),
         }
     }
@@ -101,16 +112,19 @@ impl From<TrainError> for Error {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        Self::Store(error)
+        let (met, source) = (None, error);
+        Self::Store { met, source }
     }
 }
 
 #[cfg(feature = "train")]
 impl From<RunsError> for Error {
     fn from(error: RunsError) -> Self {
+        let met = error.to_string();
         match error {
             RunsError::Train(error) => error.into(),
-            RunsError::Open(error) | RunsError::Store { source: error, .. } => Self::Store(error),
+            RunsError::Open(error) => error.into(),
+            RunsError::Store { source, .. } => Self::met(met, source),
             error => Self::Run(error),
         }
     }
@@ -119,7 +133,7 @@ impl From<RunsError> for Error {
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Store { source, .. } => Self::Store(source),
+            EngineError::Store { action, source } => Self::met(action.to_owned(), source),
             error => Self::Engine(error),
         }
     }
@@ -128,7 +142,7 @@ impl From<EngineError> for Error {
 impl From<IndexFileError> for Error {
     fn from(error: IndexFileError) -> Self {
         match error {
-            IndexFileError::Store(error) => Self::Store(error),
+            IndexFileError::Store(error) => error.into(),
             error => Self::Index(error),
         }
     }
@@ -142,14 +156,17 @@ impl From<kato_tokenizer::LoadError> for Error {
 
 impl From<HierarchyError> for Error {
     fn from(error: HierarchyError) -> Self {
+        let met = error.to_string();
         match error {
             HierarchyError::Engine(error) => error.into(),
-            HierarchyError::Source { source, .. }
-            | HierarchyError::Head(HeadError::Store { source, .. })
-            | HierarchyError::Transfer {
-                source: EngineError::Store { source, .. },
+            HierarchyError::Source { source, .. } => Self::met(met, source),
+            HierarchyError::Head(HeadError::Store { level, source }) => {
+                Self::met(format!("{met}: level {level}"), source)
+            }
+            HierarchyError::Transfer {
+                source: EngineError::Store { action, source },
                 ..
-            } => Self::Store(source),
+            } => Self::met(format!("{met}: {action}"), source),
             error => Self::Ask(error),
         }
     }
@@ -168,6 +185,12 @@ pub(crate) fn line(error: &(dyn Cause + 'static)) -> String {
 }
 
 impl Error {
+    /// Creates the error of a store, with what the library that met it was about.
+    fn met(what: String, source: StoreError) -> Self {
+        let met = Some(what);
+        Self::Store { met, source }
+    }
+
     /// Returns what a caller can do about it, without reading its text.
     ///
     /// ```
@@ -202,12 +225,12 @@ impl Error {
             Self::Train(error) => error.kind(),
             #[cfg(feature = "train")]
             Self::Run(error) => error.kind(),
-            Self::Store(error) => error.kind(),
+            Self::Store { source, .. } => source.kind(),
             Self::Engine(error) => error.kind(),
             Self::Index(error) => error.kind(),
             Self::Ask(error) => error.kind(),
             // It belongs to something else than what is here.
-            Self::OtherTokenizer { .. } => ErrorKind::OtherSettings,
+            Self::OtherTokenizer { .. } | Self::OtherRules => ErrorKind::OtherSettings,
             Self::NotTrained(_) => ErrorKind::Conflict,
             Self::Settings(_) | Self::Address { .. } => ErrorKind::InvalidArgument,
             Self::Tokenizer(error) => match ErrorKind::of_causes(error) {

@@ -50,10 +50,10 @@ pub use kato_prediction::disk as index;
 pub use kato_probe as probe;
 #[cfg(feature = "profile")]
 pub use kato_profiler as profiler;
-#[cfg(feature = "client")]
-pub use kato_remote as remote;
 #[cfg(feature = "train")]
 pub use kato_runs as runs;
+#[cfg(all(feature = "client", feature = "train"))]
+pub use kato_runs::remote;
 #[cfg(feature = "train")]
 pub use kato_scheduler as scheduler;
 #[cfg(feature = "server")]

@@ -96,6 +96,8 @@ pub struct OpenOptions {
     /// without it. Where it cannot be written, as in a directory that is read-only, all is loaded, unless
     /// it is required.
     pub index: IndexPolicy,
+    /// Threads that one question may take; questions at a time share them. Default: one a core.
+    pub threads: Option<NonZeroUsize>,
     /// The generation of KATO whose predictions are given. Default: the newest.
     pub generation: KatoGeneration,
 }
@@ -129,6 +131,20 @@ impl OpenOptions {
     #[must_use]
     pub const fn with_generation(mut self, generation: KatoGeneration) -> Self {
         self.generation = generation;
+        self
+    }
+
+    /// Sets the threads that one question may take. A service leaves a core to what must not wait.
+    ///
+    /// ```
+    /// use std::num::NonZeroUsize;
+    ///
+    /// let options = kato::OpenOptions::new().with_threads(NonZeroUsize::MIN);
+    /// assert_eq!(options.threads, Some(NonZeroUsize::MIN));
+    /// ```
+    #[must_use]
+    pub const fn with_threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = Some(threads);
         self
     }
 
@@ -327,14 +343,59 @@ impl OpenOptions {
         kb: impl AsRef<Path>,
         learner: &HierarchicalConceptLearner,
     ) -> Result<Hierarchy, Error> {
+        let kb = match Address::of(kb.as_ref())? {
+            Address::Directory(dir) => dir,
+            #[cfg(feature = "mongodb")]
+            Address::Mongodb(_) => {
+                let scheme = "mongodb".to_owned();
+                let reason = "it holds no such run: `Training` begins one there";
+                return Err(Error::Address { scheme, reason });
+            }
+        };
         // What a training that holds no document out records as well, so that one can go on in it.
         let configuration = serde_json::json!(LearningRules::from_learner(learner));
         let names = learner.node_names();
-        self.open_embedded(Arc::new(EmbeddedStore::create(
-            kb.as_ref(),
-            &names,
-            configuration,
-        )?))
+        self.open_embedded(Arc::new(EmbeddedStore::create(&kb, &names, configuration)?))
+    }
+
+    /// Opens a knowledge base for writing, as [`open`](Self::open) does, or [creates](Self::create) it where
+    /// there is none.
+    ///
+    /// # Errors
+    ///
+    /// As theirs, and [`Error::OtherRules`] where one is there that was begun with other rules.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let kb = folder.path().join("kb");
+    /// use kato::{HierarchicalConceptLearner, OpenOptions};
+    ///
+    /// let rules = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2()).build()?;
+    /// let kb = OpenOptions::new().open_or_create(&kb, &rules)?;
+    /// kb.learn("the cat sleeps on the mat")?;
+    /// kb.commit()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_or_create(
+        self,
+        kb: impl AsRef<Path>,
+        learner: &HierarchicalConceptLearner,
+    ) -> Result<Hierarchy, Error> {
+        let kb = kb.as_ref();
+        let opened = match self.for_writing().open(kb) {
+            Err(Error::Store {
+                source: StoreError::Missing { .. },
+                ..
+            }) => return self.create(kb, learner),
+            opened => opened?,
+        };
+        let was = opened.tokenizer();
+        let is_same = was.fingerprint() == learner.tokenizer().fingerprint()
+            && opened.settings() == learner.config();
+        match is_same {
+            true => Ok(opened),
+            false => Err(Error::OtherRules),
+        }
     }
 
     /// Opens what a training has taught, with the tokenizer that it had.
@@ -381,7 +442,8 @@ impl OpenOptions {
     fn engine_options(self) -> EngineOptions {
         let mut options = EngineOptions::default();
         // One user asks, so one question may have all cores.
-        options.prediction_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let cores = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        options.prediction_threads = self.threads.unwrap_or_else(cores);
         options.max_load_bytes = self.max_memory;
         options.generation = self.generation;
         options

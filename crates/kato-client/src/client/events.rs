@@ -25,7 +25,6 @@ impl KatoClient {
     /// ```
     pub async fn events(&self) -> Result<EventStream, ClientError> {
         self.transport.counters.count(CallKind::Monitoring);
-        let pool = &self.transport.pool;
-        EventStream::open(&pool.base, &pool.sockets).await
+        EventStream::open(&self.transport.pool).await
     }
 }

@@ -1,12 +1,12 @@
 //! Questions of a client about the server itself.
 
+use hyper::Method;
 use kato_protocol::extension::{ReplaceRunRecord, RunRecord, RunRecordReplaced};
 use kato_protocol::monitoring::{
     CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
     MetricHistory, Metrics, Stats, Status,
 };
 use kato_protocol::session::{Root, SessionCount};
-use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

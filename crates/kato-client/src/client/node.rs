@@ -1,12 +1,12 @@
 //! Questions of a client about what its node has learned.
 
+use hyper::Method;
 use kato_model::PatternName;
 use kato_protocol::node::{
     NodeAffinities, NodeSymbols, PatternAnswer, PatternBody, PatternLookup, SymbolAffinity,
 };
 use kato_protocol::observation::EmotiveMap;
 use kato_protocol::percept::{Gene, GenesUpdated};
-use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 

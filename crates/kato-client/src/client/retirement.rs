@@ -1,10 +1,10 @@
 //! Counting, retiring and purging the patterns of a client's node.
 
+use hyper::Method;
 use kato_model::{KatoGeneration, PatternName};
 use kato_protocol::retirement::{
     PatternCount, PatternIds, PurgeRequest, Purged, Retired, Unretired,
 };
-use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

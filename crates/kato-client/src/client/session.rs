@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Method;
 use kato_protocol::extension::{NextAnswer, NextQuery};
 use kato_protocol::observation::{LearnResult, ObservationResult, Stm};
 use kato_protocol::percept::{PerceptAnswer, SessionCognition};
@@ -12,7 +13,6 @@ use kato_protocol::session::{
     Cleared, ConfigAnswer, Exists, Extended, FinalizedTraining, SessionInfo,
 };
 use kato_protocol::{Observation, Prediction, Sequence};
-use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 

@@ -35,11 +35,11 @@
 
 use std::time::{Duration, Instant};
 
+use hyper::Method;
 use kato_model::naming::NAME_PREFIX;
 use kato_protocol::node::{PatternAnswer, PatternLookup};
 use kato_protocol::percept::SessionCognition;
 use kato_protocol::session::Deleted;
-use reqwest::Method;
 
 use super::{Operation, Session, State};
 use crate::calls::CallKind;

@@ -27,8 +27,8 @@
 //! operation has to end within the milliseconds of that one request, after it was not seen for all
 //! of t.
 
+use hyper::Method;
 use kato_protocol::session::ConfigAnswer;
-use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::doubt::{Look, Verdict};

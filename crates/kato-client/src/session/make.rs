@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
+use hyper::Method;
 use kato_protocol::observation::Stm;
 use kato_protocol::sequence::SequenceResult;
 use kato_protocol::session::{CreateSession, SessionInfo};
 use kato_protocol::{Observation, Sequence};
 use kato_retry::Retry;
-use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::{Session, State};

@@ -1,10 +1,10 @@
 //! Operations that change a session: how each is sent, what its answer does to the mirror, and the
 //! answer that it must have had if it acted and the answer was lost.
 
+use hyper::Method;
 use kato_protocol::observation::{LearnResult, ObservationResult};
 use kato_protocol::sequence::{SequenceItemResult, SequenceResult};
 use kato_protocol::{Observation, Sequence};
-use reqwest::Method;
 use serde::de::DeserializeOwned;
 
 use super::Session;

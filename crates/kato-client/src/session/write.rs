@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use hyper::Method;
 use kato_protocol::extension::{BatchItem, LearnBatchRequest, LearnBatchResult};
 use kato_protocol::session::Cleared;
 use kato_retry::Retry;
-use reqwest::Method;
 use uuid::Uuid;
 
 use super::doubt::Verdict;

@@ -2,14 +2,19 @@
 
 use std::time::{Duration, SystemTime};
 
+use http_body_util::BodyExt as _;
+use hyper::Response;
+use hyper::body::Incoming;
+use hyper::header::RETRY_AFTER;
+use hyper_util::client::legacy;
 use kato_model::PatternName;
 use kato_protocol::ErrorBody;
 use kato_protocol::error::ValidationDetail;
 use kato_protocol::extension::IDEMPOTENCY_REPLAYED;
 use kato_retry::retry_after;
-use reqwest::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::gist::gist;
 use crate::ClientError;
@@ -91,30 +96,42 @@ impl From<Failure> for ClientError {
     }
 }
 
+/// Creates the failure of a request that could not be made: it would fail again.
+pub(crate) fn unsent(error: ClientError) -> Failure {
+    Failure::new(Meaning::Refused, error)
+}
+
 /// Interprets a request without an answer.
-pub(crate) fn not_answered(call: &Call, error: reqwest::Error) -> Failure {
-    let (method, path) = (call.method_name(), call.path());
-    // The address may hold credentials.
-    let error = error.without_url();
-    // The only failures before anything was sent. Everything else may have reached the server.
-    if error.is_connect() || error.is_builder() {
+pub(crate) fn not_answered(call: &Call, error: legacy::Error) -> Failure {
+    // The only failure before anything was sent. Everything else may have reached the server.
+    if error.is_connect() {
+        let (method, path) = (call.method_name(), call.path());
+        let source = Box::new(error);
         return Failure::new(
             Meaning::NotDone,
             ClientError::Connect {
                 method,
                 path,
-                source: Box::new(error),
+                source,
             },
         );
     }
-    let error = if error.is_timeout() {
-        ClientError::Timeout { method, path }
-    } else {
-        ClientError::Interrupted {
-            method,
-            path,
-            source: Box::new(error),
-        }
+    interrupted(call, error.into())
+}
+
+/// Creates the failure of a request whose answer did not come in time.
+pub(crate) fn late(call: &Call) -> Failure {
+    let (method, path) = (call.method_name(), call.path());
+    Failure::new(Meaning::Doubtful, ClientError::Timeout { method, path })
+}
+
+/// Creates the failure of a request whose connection broke.
+fn interrupted(call: &Call, source: Box<dyn std::error::Error + Send + Sync>) -> Failure {
+    let (method, path) = (call.method_name(), call.path());
+    let error = ClientError::Interrupted {
+        method,
+        path,
+        source,
     };
     Failure::new(Meaning::Doubtful, error)
 }
@@ -122,8 +139,9 @@ pub(crate) fn not_answered(call: &Call, error: reqwest::Error) -> Failure {
 /// Reads the whole answer, if it has no more bytes than it may.
 pub(crate) async fn read<T: DeserializeOwned>(
     call: &Call,
-    mut response: reqwest::Response,
+    mut response: Response<Incoming>,
     max_bytes: usize,
+    until: Instant,
 ) -> Result<Answer<T>, Failure> {
     let status = response.status().as_u16();
     let header = |name: &str| response.headers().get(name)?.to_str().ok();
@@ -137,13 +155,18 @@ pub(crate) async fn read<T: DeserializeOwned>(
     };
     let mut body = Vec::new();
     loop {
-        match response.chunk().await {
+        let chunk = match tokio::time::timeout_at(until, response.frame()).await {
             Ok(None) => break,
-            Ok(Some(chunk)) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
+            Ok(Some(Ok(frame))) => Ok(frame.into_data().unwrap_or_default()),
+            Ok(Some(Err(error))) => Err(interrupted(call, error.into())),
+            Err(_) => Err(late(call)),
+        };
+        match chunk {
+            Ok(chunk) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
             // The status says all that matters: a refusal is one, whether or not its text is
             // complete.
-            Ok(Some(_)) | Err(_) if status >= 400 => break,
-            Ok(Some(_)) => {
+            Ok(_) | Err(_) if status >= 400 => break,
+            Ok(_) => {
                 let (method, path) = (call.method_name(), call.path());
                 let error = ClientError::TooLong {
                     method,
@@ -153,13 +176,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
                 // The request has succeeded, and a repetition would have as long an answer.
                 return Err(Failure::new(Meaning::Doubtful, error).permanent());
             }
-            Err(error) => {
-                // The head of the answer is here, so the request has acted or will, whatever kind
-                // of error this is.
-                let mut failure = not_answered(call, error);
-                failure.meaning = Meaning::Doubtful;
-                return Err(failure);
-            }
+            Err(failure) => return Err(failure),
         }
     }
     if !(200..300).contains(&status) {
@@ -290,7 +307,7 @@ fn retired_pattern(error: &kato_protocol::error::Failure) -> Option<PatternName>
 
 /// Returns the session that a request was for.
 fn session_of(call: &Call) -> Option<String> {
-    let mut segments = call.url.path_segments()?;
+    let mut segments = call.target.path().split('/');
     segments.find(|segment| *segment == "sessions")?;
     Some(segments.next()?.to_owned())
 }
@@ -322,11 +339,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::address::Address;
     use crate::calls::CallKind;
 
     fn refused(status: u16, body: &Value) -> Failure {
-        let base = "http://localhost:8000".parse().unwrap();
-        let method = reqwest::Method::POST;
+        let base = Address::parse("http://localhost:8000").unwrap();
+        let method = hyper::Method::POST;
         let call = Call::new(CallKind::Learn, method, &base, &["sessions", "s1", "learn"]);
         refusal(&call, status, body.to_string().as_bytes())
     }

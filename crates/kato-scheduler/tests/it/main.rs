@@ -15,6 +15,7 @@ mod golden;
 mod holding_out;
 mod interruptions;
 mod laws;
+mod own_work;
 mod probing;
 mod refusals;
 mod retiring;

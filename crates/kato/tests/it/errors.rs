@@ -5,6 +5,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use kato::engine::EngineError;
+use kato::head::HeadError;
+use kato::hierarchy::HierarchyError;
+use kato::model::PatternName;
 use kato::prelude::*;
 use kato::scheduler::TrainError;
 use kato::store::{MemoryStore, Place, StoreError, StoreErrorKind};
@@ -32,7 +36,7 @@ fn cut(kb: &Path) {
 fn of_io(kind: io::ErrorKind) -> Error {
     let source = io::Error::from(kind);
     let path = "kb/segments/1.seg".into();
-    Error::Store(match kind {
+    Error::from(match kind {
         io::ErrorKind::PermissionDenied => StoreError::Io {
             action: "open",
             path,
@@ -180,4 +184,53 @@ fn a_line_has_the_place_the_reason_and_what_to_do() {
         text.contains("kb/segments/1.seg") && text.contains("permission denied"),
         "{text}"
     );
+}
+
+#[test]
+fn what_was_being_done_when_a_store_failed_is_told() {
+    let full = || StoreError::Full {
+        path: "kb/segments/1.seg".into(),
+        source: io::ErrorKind::StorageFull.into(),
+    };
+    let name = || PatternName::of_events(&[["a"]]);
+    let engine = || EngineError::Store {
+        action: "commit",
+        source: full(),
+    };
+    let met: [(Error, String); 5] = [
+        (
+            TrainError::Store(full()).into(),
+            "failed to store".to_owned(),
+        ),
+        (engine().into(), "commit".to_owned()),
+        (
+            HierarchyError::Source {
+                name: name(),
+                source: full(),
+            }
+            .into(),
+            name().to_string(),
+        ),
+        (
+            HierarchyError::Head(HeadError::Store {
+                level: 2,
+                source: full(),
+            })
+            .into(),
+            "level 2".to_owned(),
+        ),
+        (
+            HierarchyError::Transfer {
+                item_idx: 17,
+                source: engine(),
+            }
+            .into(),
+            "item number 17".to_owned(),
+        ),
+    ];
+    for (error, place) in met {
+        let text = error.to_string();
+        assert!(matches!(error, Error::Store { .. }), "{error:?}");
+        assert!(text.contains(&place) && text.contains("1.seg"), "{text}");
+    }
 }

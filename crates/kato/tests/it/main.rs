@@ -146,7 +146,7 @@ fn documents_that_are_held_out_are_not_learned() {
 fn what_was_not_trained_here_cannot_be_asked() {
     let place = tempfile::tempdir().unwrap();
     let nowhere = kato::open(place.path().join("kb"));
-    assert!(matches!(nowhere, Err(Error::Store(_))), "{nowhere:?}");
+    assert!(matches!(nowhere, Err(Error::Store { .. })), "{nowhere:?}");
     let foreign = MemoryStore::new(&["node0"], serde_json::json!({"by": "somebody else"}));
     let foreign = kato::OpenOptions::new().open_store(Arc::new(foreign));
     assert!(

@@ -52,7 +52,13 @@ fn one_may_write_and_others_may_read_meanwhile() {
     let writer = OpenOptions::new().for_writing().open(&kb).unwrap();
     let second = OpenOptions::new().for_writing().open(&kb);
     assert!(
-        matches!(second, Err(Error::Store(StoreError::Locked { .. }))),
+        matches!(
+            second,
+            Err(Error::Store {
+                source: StoreError::Locked { .. },
+                ..
+            })
+        ),
         "{second:?}"
     );
     let reader = kato::open(&kb).unwrap();
@@ -74,7 +80,13 @@ fn a_new_knowledge_base_is_one_that_training_goes_on_with() {
     drop(OpenOptions::new().create(&kb, &rules).unwrap());
     let again = OpenOptions::new().create(&kb, &rules);
     assert!(
-        matches!(again, Err(Error::Store(StoreError::Exists { .. }))),
+        matches!(
+            again,
+            Err(Error::Store {
+                source: StoreError::Exists { .. },
+                ..
+            })
+        ),
         "{again:?}"
     );
     let source = corpus(&place);
@@ -121,5 +133,25 @@ fn addresses_that_lead_nowhere_are_refused_without_their_secrets() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("file"), "").unwrap();
     let error = kato::open(place.path().join("file")).unwrap_err();
-    assert!(matches!(error, Error::Store(_)), "{error:?}");
+    assert!(matches!(error, Error::Store { .. }), "{error:?}");
+}
+
+#[test]
+fn what_is_not_there_is_created_and_what_is_there_opened_by_its_own_rules_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let kb = place.path().join("kb");
+    let rules = |sizes: [usize; 2]| {
+        let builder = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2());
+        builder.with_chunk_sizes(sizes).build().unwrap()
+    };
+    let open = |sizes| OpenOptions::new().open_or_create(&kb, &rules(sizes));
+    let first = open([3, 2]).unwrap();
+    first.learn("the cat sleeps on the mat").unwrap();
+    first.commit().unwrap();
+    drop(first);
+    let error = open([3, 3]).unwrap_err();
+    assert!(matches!(error, Error::OtherRules), "{error:?}");
+    let again = open([3, 2]).unwrap();
+    assert_eq!(again.nodes()[0].totals().learns, 2);
+    again.learn("the dog sleeps on the rug").unwrap();
 }
