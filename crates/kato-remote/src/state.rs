@@ -2,12 +2,13 @@
 //! commit, and the one before it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use kato_scheduler::{Checkpoint, RunConfiguration};
+use kato_store::lock_file::LockFile;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -119,19 +120,16 @@ impl State {
 pub(crate) struct StateFile {
     path: PathBuf,
     /// Held as long as the run is open.
-    _lock: File,
+    _lock: LockFile,
 }
 
 impl StateFile {
     /// Opens and locks the file, which need not exist yet.
     pub(crate) fn open(path: &Path) -> Result<Self, RemoteError> {
         let lock_path = path.with_added_extension("lock");
-        let lock = File::create(&lock_path).map_err(failed("lock", &lock_path))?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => RemoteError::Locked {
-                path: path.to_owned(),
-            },
-            TryLockError::Error(source) => failed("lock", path)(source),
+        let lock = LockFile::hold(&lock_path).map_err(failed("lock", &lock_path))?;
+        let lock = lock.ok_or_else(|| RemoteError::Locked {
+            path: path.to_owned(),
         })?;
         Ok(Self {
             path: path.to_owned(),
@@ -273,6 +271,8 @@ mod tests {
         assert_eq!(second.class(), ErrorClass::Conflict);
         assert!(second.to_string().contains("another process trains"));
         drop(first);
+        // Nothing stays of a run that never began.
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         StateFile::open(&path).unwrap();
     }
 }

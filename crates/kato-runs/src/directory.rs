@@ -15,7 +15,7 @@ use serde_json::Value;
 use self::walk::{DirectoryContents, scratch_path};
 use crate::disk::{Disk, parent_of};
 use crate::facts::run_name_like;
-use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock, is_held, state_lock};
+use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock, is_held};
 use crate::manifest::{BackendKind, Origin, RunBackend};
 use crate::{
     Archive, ManifestFile, Run, RunFacts, RunId, RunLocation, RunManifest, RunPlace, RunsError,
@@ -73,7 +73,7 @@ impl DirectoryPlace {
     /// Takes a run's lock; if another has it, the error names the process of the manifest.
     fn hold(run: &Run) -> Result<Lock, RunsError> {
         let held = match &run.location {
-            RunLocation::StateFile(path) => Lock::hold(&state_lock(path), path),
+            RunLocation::StateFile(path) => Lock::of_state(path),
             location => Lock::of_knowledge_base(location.path().unwrap_or(Path::new(""))),
         };
         held.map_err(|error| match error {

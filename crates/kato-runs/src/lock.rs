@@ -3,6 +3,8 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
+use kato_store::lock_file::LockFile;
+
 use crate::RunsError;
 
 /// The lock file of a knowledge base, as its file format has it.
@@ -11,8 +13,11 @@ pub(crate) const KNOWLEDGE_BASE_LOCK: &str = "LOCK";
 /// A lock that keeps writers out as long as it lives; the operating system releases it when the
 /// process ends, however it ends.
 #[derive(Debug)]
-pub(crate) struct Lock {
-    _file: File,
+pub(crate) enum Lock {
+    /// That of a knowledge base, whose file stays.
+    KnowledgeBase { _file: File },
+    /// That of a server run's state, whose file goes with it.
+    State { _file: LockFile },
 }
 
 impl Lock {
@@ -30,13 +35,27 @@ impl Lock {
             .open(file)
             .map_err(RunsError::io("open", file))?;
         match handle.try_lock() {
-            Ok(()) => Ok(Self { _file: handle }),
-            Err(TryLockError::WouldBlock) => Err(RunsError::InUse {
-                path: what.to_owned(),
-                process: None,
-            }),
+            Ok(()) => Ok(Self::KnowledgeBase { _file: handle }),
+            Err(TryLockError::WouldBlock) => Err(in_use(what)),
             Err(TryLockError::Error(source)) => Err(RunsError::io("lock", file)(source)),
         }
+    }
+
+    /// Locks the state of a run whose nodes are on a server.
+    pub(crate) fn of_state(state: &Path) -> Result<Self, RunsError> {
+        let path = state_lock(state);
+        match LockFile::hold(&path).map_err(RunsError::io("lock", &path))? {
+            Some(file) => Ok(Self::State { _file: file }),
+            None => Err(in_use(state)),
+        }
+    }
+}
+
+/// Returns the error of a place that somebody else holds.
+fn in_use(what: &Path) -> RunsError {
+    RunsError::InUse {
+        path: what.to_owned(),
+        process: None,
     }
 }
 

@@ -113,9 +113,7 @@ pub(crate) fn delete(disk: &Disk, path: &Path, lock: Lock) -> Result<(), RunsErr
         disk.remove_dir(&taught)?;
     }
     disk.remove_file(ManifestFile::beside_state(path).path())?;
-    // While it is held: a trainer that came between would have locked a file that is then gone, and
-    // another one could lock a new file of the same name.
-    disk.remove_file(&state_lock(path))?;
+    // Its file goes with it.
     drop(lock);
     disk.flush_dir(&parent_of(path))
 }

@@ -185,9 +185,10 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         // What is not committed by now will not be.
         self.session.shared.give_up();
         self.report_progress_now();
+        let worked = worked.and_then(|()| self.check_failures());
         self.pool.shut_down();
-        // An error of the run comes first. One of the corpus is returned only when everything in
-        // front of it is committed.
+        // An error of the run comes first. Those of the corpus, and too many of its failures, are
+        // returned only when everything in front of them is committed.
         worked?;
         match self.unreadable {
             Some(error) => Err(TrainError::Load(error)),
@@ -268,7 +269,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             Report::Learned { worker, id } => {
                 self.pool.note_report(worker);
                 self.dispatch.learned(worker, id);
-                self.check_failures()?;
+                self.limit_failures();
             }
             Report::Staged { worker, part } => {
                 self.pool.note_report(worker);
@@ -347,7 +348,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             failures: gathered.failures,
             cursor: position.cursor,
             bad_records: position.bad_records,
-            complete: position.complete,
+            // A run that more failed in than may is not done: whoever resumes it has seen the list.
+            complete: position.complete && self.check_failures().is_ok(),
         };
         // The committer is gone only after an error, which joining it returns.
         let _ = self.commits.send(epoch);
@@ -403,7 +405,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             document,
             message: message.to_owned(),
         });
-        self.check_failures()
+        self.limit_failures();
+        Ok(())
     }
 
     /// Records a document that has failed for good with the epoch of its assignment, since there will
@@ -416,7 +419,15 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.session.shared.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends the run when more documents and records have failed than the policy allows.
+    /// Ends the intake when more documents and records have failed than the policy allows. What was
+    /// handed out is committed before the run ends, so that its ledger lists all that was counted.
+    fn limit_failures(&mut self) {
+        if !self.is_ended && self.check_failures().is_err() {
+            self.end();
+        }
+    }
+
+    /// Compares the documents and records that have failed with what the policy allows.
     fn check_failures(&self) -> Result<(), TrainError> {
         // The count runs ahead of commits: it bounds the session and is not part of the result.
         let failed = self.session.shared.failed.load(Ordering::Relaxed);
@@ -441,7 +452,6 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.session.reading.turn();
         drop(busy);
         self.bad_records.append(&mut self.loader.take_bad_records());
-        self.check_failures()?;
         match loaded {
             Ok(Some(documents)) => {
                 // In front of handing out: a backend may have to remember what travels together
@@ -476,6 +486,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 self.end();
             }
         }
+        // Behind the last batch, which is learned and committed with what was skipped in it.
+        self.limit_failures();
         Ok(())
     }
 

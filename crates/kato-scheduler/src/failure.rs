@@ -24,8 +24,8 @@ pub struct FailurePolicy {
     /// Attempts at a document that takes a worker down, the first included. What is refused for its
     /// content is not tried again: it would be refused again. Default: 2.
     pub attempts: NonZeroU32,
-    /// Documents that may fail in one session, and records that cannot be read; one more ends the run.
-    /// Default: any number.
+    /// Documents that may fail in one session, and records that cannot be read; one more ends the run,
+    /// once what was read is committed and its failures are in the ledger. Default: any number.
     pub most_failures: Option<u64>,
     /// Workers that may be replaced in one session; one more ends the run. Default: 16.
     pub worker_restarts: u32,

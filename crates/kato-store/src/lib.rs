@@ -32,6 +32,7 @@ pub mod embedded;
 mod error;
 mod exchange;
 mod knowledge_base;
+pub mod lock_file;
 mod memory;
 mod name_batch;
 #[cfg(feature = "parquet")]

@@ -73,6 +73,42 @@ proptest! {
         prop_assert_eq!(&ledger_entries(&corpus.path("skipped")), &oracle.skipped);
         oracle.assert_learned(&store);
     }
+
+    #[test]
+    fn too_many_failures_end_the_run_with_all_of_them_in_the_ledger(
+        bad in prop::collection::btree_map(0..30usize, prop::bool::ANY, 1..8),
+        most in 0..8u64,
+        settings in settings(),
+    ) {
+        let mut records = plain_records(30);
+        for (at, is_broken) in &bad {
+            records[*at] = if *is_broken { Record::Broken } else { Record::Unlearnable };
+        }
+        let corpus = Corpus::new(&records);
+        let store = memory_store(&LEARNER);
+        let mut options = with_ledger(settings.lenient(), &corpus);
+        options.failures.most_failures = Some(most);
+        let listed = || ledger_entries(&corpus.path("skipped")).len() as u64;
+        let mut before = 0;
+        // Each session goes on behind what the one before has committed and listed.
+        let report = loop {
+            match go_on(corpus.lenient(), &LEARNER, &store, &options, |_| {}) {
+                Ok(report) => break report,
+                Err(TrainError::TooManyFailures { failures, most: told }) => {
+                    prop_assert_eq!(told, most);
+                    prop_assert!(failures > most);
+                    prop_assert_eq!(listed() - before, failures);
+                    prop_assert!(!committed(&store).complete);
+                    before = listed();
+                }
+                Err(error) => return Err(TestCaseError::fail(chain(&error))),
+            }
+        };
+        let oracle = Oracle::of(&LEARNER, corpus.lenient());
+        prop_assert_eq!(Outcome::from(&report), oracle.outcome.clone());
+        prop_assert_eq!(&ledger_entries(&corpus.path("skipped")), &oracle.skipped);
+        oracle.assert_learned(&store);
+    }
 }
 
 #[test]
