@@ -73,10 +73,10 @@ pub enum FileError {
 impl FileError {
     /// Creates the error of something that was to be done with a file.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
+        // The path is copied by whoever fails: it is said of every number that is written.
         move |source| Self::Io {
             action,
-            path,
+            path: path.to_owned(),
             source,
         }
     }

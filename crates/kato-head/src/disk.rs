@@ -17,12 +17,15 @@
 //! # }
 //! ```
 //!
-//! Counts are known by the digest of what was counted. What is committed later is counted on top of them, if it is
-//! little; after a merge they are those of something else, and nobody finds them. Damage is found by the checksums, of a block of 4 KiB when it is first read,
+//! Counts are known by the digest of what was counted. What is committed later is counted on top of them when
+//! they are opened, if it is little, and [`build`] writes it beside them, as counts that add to those. After a
+//! merge of what they are of, they are those of something else, and nobody finds them. Damage is found by the checksums, of a block of 4 KiB when it is first read,
 //! and is never believed: [`Head::read_checked`](crate::Head::read_checked) drops the answer. The bytes are described in
 //! [docs/file-format.md](https://github.com/kato-rs/kato-rs/blob/main/docs/file-format.md#the-heads-counts).
 
+mod adding;
 mod build;
+mod chain;
 mod columns;
 mod counting;
 mod error;
@@ -32,6 +35,7 @@ mod open;
 mod runs;
 mod writing;
 
+pub use self::adding::is_due;
 pub use self::build::{BuildOptions, BuildReport, build};
 pub use self::error::CountsError;
 pub use self::open::open;

@@ -320,7 +320,7 @@ impl Head {
         let context: Vec<u32> = context.iter().map(|symbol| symbol.0).collect();
         let id = self.trie.context(&context)?;
         let id = self.trie.follower(context.len(), id, last.0)?;
-        Some(self.trie.ngram(ngram.len(), id))
+        Some(self.trie.ngram(ngram.len(), id, last.0))
     }
 
     /// Creates an empty history.
@@ -430,6 +430,20 @@ impl Head {
         times: u64,
         mut below: impl FnMut(usize, &PatternName) -> Result<Option<Vec<Event>>, E>,
     ) -> Result<(), E> {
+        let mut edges = Edges::new(self.trie.order() - 1);
+        self.learn_with(level, events, times, &mut edges, &mut below)
+    }
+
+    /// Counts as [`learn`](Self::learn). Patterns of lower levels that were looked up are kept in `edges`, and
+    /// not asked for again.
+    pub(crate) fn learn_with<E: From<HeadError>>(
+        &mut self,
+        level: usize,
+        events: &[Event],
+        times: u64,
+        edges: &mut Edges,
+        below: &mut LookUp<'_, E>,
+    ) -> Result<(), E> {
         if level >= self.n_levels || times == 0 {
             return Ok(());
         }
@@ -445,8 +459,7 @@ impl Head {
                 }
             }
         } else {
-            let mut edges = Edges::new(self.trie.order() - 1);
-            let children = self.children_of(level, events, &mut edges, &mut below)?;
+            let children = self.children_of(level, events, edges, below)?;
             let trie = &mut self.trie;
             edges.crossing_windows(&children, |window, n_known| {
                 trie.count(window, n_known, short)

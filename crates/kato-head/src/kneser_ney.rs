@@ -87,7 +87,7 @@ impl Contexts {
         for (length, context) in self.ids.iter().enumerate().take(self.longest + 1) {
             let id = context.and_then(|context| trie.follower(length, context, symbol));
             found.ids[length] = id;
-            found.ngrams[length] = id.map(|id| trie.ngram(length + 1, id));
+            found.ngrams[length] = id.map(|id| trie.ngram(length + 1, id, symbol));
         }
         found
     }

@@ -2,12 +2,14 @@
 
 mod build;
 mod join;
+mod later;
 mod level;
 pub(crate) mod numbers;
 mod spectrum;
 pub(crate) mod sums;
 
 pub(crate) use self::build::{Batch, TrieBuilder};
+pub(crate) use self::later::{Later, LaterColumns, Since};
 pub(crate) use self::level::Level;
 pub(crate) use self::level::NgramCounts;
 use self::numbers::Numbers;
@@ -124,9 +126,9 @@ impl Trie {
         self.levels[length].find(sealed, context, symbol)
     }
 
-    /// Returns what was counted of an n-gram of `order` symbols by its id.
-    pub(crate) fn ngram(&self, order: usize, id: u32) -> NgramCounts {
-        self.levels[order - 1].ngram(id)
+    /// Returns what was counted of an n-gram of `order` symbols, by its id and its last symbol.
+    pub(crate) fn ngram(&self, order: usize, id: u32, symbol: u32) -> NgramCounts {
+        self.levels[order - 1].ngram(id, symbol)
     }
 
     /// Calls a function with what was counted of every symbol after a context of `length` symbols.
@@ -169,9 +171,10 @@ impl Trie {
         {
             return sums;
         }
-        let mut sums = BothSums::default();
-        self.followers(length, context, |ngram| sums::add(&mut sums, ngram));
-        sums
+        let Some(level) = self.levels.get(length) else {
+            return BothSums::default();
+        };
+        level.sums(self.sealed_followers(length, context), context)
     }
 
     /// Returns whether what follows a context was summed up ahead.
@@ -206,9 +209,8 @@ impl Trie {
         // Ids have 32 bits.
         for context in 0..n_contexts as u32 {
             if self.is_summed(length, context) {
-                let mut sums = BothSums::default();
-                self.followers(length, context, |ngram| sums::add(&mut sums, ngram));
-                each(context, &sums)?;
+                let sealed = self.sealed_followers(length, context);
+                each(context, &self.levels[length].sums(sealed, context))?;
             }
         }
         Ok(())
@@ -255,7 +257,7 @@ impl Trie {
                 continue;
             }
             let before = self.levels[n - 1].add_count(context, times);
-            let ngram = self.levels[n - 1].ngram(context);
+            let ngram = self.levels[n - 1].ngram(context, window[n - 1]);
             self.counts[n - 1].replace(before, ngram.count);
             self.sums[n - 1].change(parent, |sums| {
                 sums[1].replace(before, ngram.count);
@@ -279,7 +281,7 @@ impl Trie {
         }
         let level = suffix.len() - 1;
         let before = self.levels[level].add_continuation(id);
-        let ngram = self.levels[level].ngram(id);
+        let ngram = self.levels[level].ngram(id, suffix[level]);
         self.continuations[level].replace(before, ngram.continuation);
         if ngram.count > 0 {
             self.sums[level].change(parent, |sums| {
@@ -411,12 +413,14 @@ mod tests {
             let mut found = Vec::new();
             trie.followers(length, id, |ngram| found.push(ngram));
             let mut sums = BothSums::default();
-            found.iter().for_each(|&ngram| sums::add(&mut sums, ngram));
+            for ngram in &found {
+                sums::add(&mut sums, ngram.count, ngram.continuation);
+            }
             assert_eq!(trie.sums(length, id), sums);
             for ngram in found {
                 let longer: Vec<u32> = symbols.iter().copied().chain([ngram.symbol]).collect();
                 let id = trie.follower(length, id, ngram.symbol).unwrap();
-                assert_eq!(trie.ngram(length + 1, id), ngram);
+                assert_eq!(trie.ngram(length + 1, id, ngram.symbol), ngram);
                 content.insert(longer.clone(), (ngram.count, ngram.continuation));
                 if longer.len() < trie.order() {
                     contexts.push((longer, id));

@@ -1,8 +1,6 @@
 //! Writing the counts of a store beside it.
 
 use std::fmt;
-use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,9 +11,11 @@ use kato_store::visit::{ContentDigest, StoredContent};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use super::CountsError;
+use super::adding::count_added;
+use super::chain::Chain;
 use super::columns::Columns;
 use super::counting::{Runs, count};
-use super::files::{CHECKSUMS, FORMAT_VERSION, HEADER, Header, content_of, counts_dir};
+use super::files::{FORMAT_VERSION, HEADER, Header, content_dir, content_of, counts_dir};
 use super::open::whole;
 use super::runs::{Nodes, each_node, merge, reduce};
 use super::writing::{NgramWriter, Written};
@@ -88,7 +88,8 @@ pub struct BuildReport {
 
 /// Writes the counts of the n-grams of all levels beside a store, and removes those of what it held before.
 ///
-/// Counts that are there and whole are kept. Until the new ones are complete nobody sees them; what fails
+/// Counts that are there and whole are kept. Where they are of a part of what the store holds and the rest is
+/// much less, that alone is counted and written beside them: going on with training costs what is new. Until the new ones are complete nobody sees them; what fails
 /// or is cancelled removes what it wrote, and what is cut off leaves files that the next removes. Memory:
 /// [`BuildOptions::sort_bytes`], and 4 bytes for each pattern of the largest node. Working files take about
 /// as much room as the counts, twice that at most, and 33 bytes for each pattern of two levels.
@@ -110,30 +111,53 @@ pub fn build(store: &EmbeddedStore, options: &BuildOptions) -> Result<BuildRepor
         elapsed: Duration::ZERO,
         was_there: true,
     };
-    let header = match whole(store, content, options)? {
-        Some(header) => header,
+    let chain = match whole(store, content, options)? {
+        Some(chain) => chain,
         None => {
             report.was_there = false;
-            let dir = files::begin(&parent)?;
-            let built = write(store, &dir, &parent, options);
-            if built.is_err() {
-                // Should it stay all the same, the next build removes it.
-                drop(files::remove(&dir));
-            }
-            let header = built?;
-            files::publish(&dir, &header.content, HEADER)?;
-            header
+            // What is damaged is not added to.
+            let is_new = !content_dir(store.dir(), content).exists();
+            write_missing(store, &parent, is_new, options)?
         }
     };
-    report.content = ContentDigest::from_hex(&header.content).unwrap_or(content);
-    report.ngrams = header.ngrams.iter().sum();
-    report.bytes = header.columns.iter().map(|(_, bytes)| bytes).sum();
+    let top = chain.top();
+    report.content = ContentDigest::from_hex(&top.content).unwrap_or(content);
+    report.ngrams = top.n_ngrams();
+    report.bytes = chain.bytes();
     report.elapsed = began.elapsed();
+    let is_used = |name: &str| (chain.units().iter()).any(|(_, header)| header.content == name);
     // Nothing but our own: digests.
     files::remove_stale(&parent, |name| {
-        ContentDigest::from_hex(name).is_some() && name != header.content
+        ContentDigest::from_hex(name).is_some() && !is_used(name)
     });
     Ok(report)
+}
+
+/// Writes the counts of what a store holds: what is new of it beside those that there are, or all of it.
+fn write_missing(
+    store: &EmbeddedStore,
+    parent: &Path,
+    may_add: bool,
+    options: &BuildOptions,
+) -> Result<Chain, CountsError> {
+    let added = match may_add {
+        true => count_added(store, options)?,
+        false => None,
+    };
+    let dir = files::begin(parent)?;
+    let built = match &added {
+        Some(added) => added.write(store, &dir),
+        None => write(store, &dir, parent, options),
+    };
+    if built.is_err() {
+        // Should it stay all the same, the next build removes it.
+        drop(files::remove(&dir));
+    }
+    let header = built?;
+    let dir = files::publish(&dir, &header.content, HEADER)?;
+    let mut chain = added.map_or_else(Chain::default, |added| added.lower);
+    chain.push(dir, header);
+    Ok(chain)
 }
 
 /// Writes the counts of what a store holds into a directory.
@@ -197,18 +221,12 @@ fn write(
         ngrams,
         counts,
     } = written;
-    let checksums: Vec<u8> = columns.checksums().flat_map(u32::to_le_bytes).collect();
-    let path = dir.join(CHECKSUMS);
-    let create = || {
-        let mut file = fs::File::create_new(&path)?;
-        file.write_all(&checksums)?;
-        file.sync_all()
-    };
-    create().map_err(CountsError::io("write", &path))?;
+    let checksums_crc32 = columns.write_checksums()?;
     let header = Header {
         format_version: FORMAT_VERSION,
         content: content.digest.to_string(),
         sources: content.sources.iter().map(ToString::to_string).collect(),
+        lower: None,
         order,
         levels: store.nodes().len(),
         symbol_bytes,
@@ -219,7 +237,7 @@ fn write(
         counts,
         continuations,
         columns: columns.names(),
-        checksums_crc32: crc32fast::hash(&checksums),
+        checksums_crc32,
     };
     options.check()?;
     header.write(dir)?;

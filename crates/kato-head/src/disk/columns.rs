@@ -1,14 +1,17 @@
 //! The columns of counts: their names, written one after the other and mapped.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use kato_columns::files::{ColumnWriter, WrittenColumn, map};
 use kato_columns::{CheckedBytes, Damage};
 
 use super::CountsError;
-use crate::trie::Level;
+use super::files::CHECKSUMS;
 use crate::trie::numbers::{LARGE, Numbers, Width};
-use crate::trie::sums::{SUMS_BYTES, SumTable};
+use crate::trie::sums::{SUMS_BYTES, WrittenSums};
+use crate::trie::{LaterColumns, Level};
 
 pub(super) const TEXTS: &str = "texts";
 pub(super) const TEXT_STARTS: &str = "text_starts";
@@ -76,10 +79,19 @@ impl Columns {
         self.written.iter().map(column).collect()
     }
 
-    /// Returns the checksums of all columns.
-    pub(super) fn checksums(&self) -> impl Iterator<Item = u32> {
+    /// Writes the checksums of all columns, waits until the disk has them, and returns their own.
+    pub(super) fn write_checksums(&self) -> Result<u32, CountsError> {
         let columns = self.written.iter();
-        columns.flat_map(|(_, column)| column.checksums.iter().copied())
+        let checksums = columns.flat_map(|(_, column)| &column.checksums);
+        let bytes: Vec<u8> = checksums.flat_map(|crc| crc.to_le_bytes()).collect();
+        let path = self.dir.join(CHECKSUMS);
+        let create = || {
+            let mut file = File::create_new(&path)?;
+            file.write_all(&bytes)?;
+            file.sync_all()
+        };
+        create().map_err(CountsError::io("write", &path))?;
+        Ok(crc32fast::hash(&bytes))
     }
 }
 
@@ -157,13 +169,28 @@ pub(super) fn level(
     Ok(Level::new(symbols, counts, continuations, starts))
 }
 
+/// Returns what a unit has of the n-grams of `n` symbols.
+pub(super) fn later(n: usize, find: &mut Find<'_>) -> Result<LaterColumns, CountsError> {
+    let mut numbers = |column: &str| -> Result<Numbers, CountsError> {
+        Ok(Numbers::from_file(find(&name_of(n, column))?, Width::Four))
+    };
+    Ok(LaterColumns {
+        changed: numbers("changed")?,
+        changed_counts: numbers("changed_counts")?,
+        contexts: numbers("contexts")?,
+        starts: numbers("starts")?,
+        symbols: numbers("symbols")?,
+        counts: numbers("counts")?,
+    })
+}
+
 /// Returns the sums of the contexts of `length` symbols.
-pub(super) fn sums(length: usize, find: &mut Find<'_>) -> Result<SumTable, CountsError> {
+pub(super) fn sums(length: usize, find: &mut Find<'_>) -> Result<WrittenSums, CountsError> {
     let ids = Numbers::from_file(find(&name_of(length, "summed"))?, Width::Four);
     let sums = find(&name_of(length, "sums"))?;
     if sums.len() != ids.len() * SUMS_BYTES {
         let reason = "sums have another size than what they are of";
         return Err(CountsError::damaged(Path::new("sums"), reason));
     }
-    Ok(SumTable::frozen(ids, sums))
+    Ok(WrittenSums(ids, sums))
 }

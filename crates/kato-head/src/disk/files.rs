@@ -12,8 +12,11 @@ use super::CountsError;
 use crate::Counted;
 use crate::trie::Spectrum;
 
-/// The version of the format that this crate reads and writes.
+/// The version of the format of counts that add to none.
 pub(super) const FORMAT_VERSION: u64 = 1;
+
+/// The version of the format of counts that add to others.
+pub(super) const LATER_VERSION: u64 = 2;
 
 /// The directory of a knowledge base's counts, in that of the knowledge base.
 const DIR: &str = "head";
@@ -30,8 +33,11 @@ pub(super) struct Header {
     pub(super) format_version: u64,
     /// The digest of what was counted.
     pub(super) content: String,
-    /// The digests of the sources of that, ascending.
+    /// The digests of the sources of that, ascending; without those of the counts to which these add.
     pub(super) sources: Vec<String>,
+    /// The digest that names the counts to which these add, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lower: Option<String>,
     /// Symbols of the longest n-grams.
     pub(super) order: usize,
     /// Levels that were counted: all of the knowledge base.
@@ -92,16 +98,17 @@ impl Header {
         let found = value["format_version"]
             .as_u64()
             .ok_or_else(|| damaged("it has no format version".to_owned()))?;
-        if found != FORMAT_VERSION {
+        if !(FORMAT_VERSION..=LATER_VERSION).contains(&found) {
             return Err(CountsError::Version {
                 path,
                 found,
-                supported: FORMAT_VERSION,
+                supported: LATER_VERSION,
             });
         }
         let header: Self = serde_json::from_value(value)
             .map_err(|error| damaged(format!("it does not decode: {error}")))?;
-        let is_whole = (1..=crate::options::MAX_ORDER).contains(&header.order)
+        let is_whole = header.lower.is_some() == (found == LATER_VERSION)
+            && (1..=crate::options::MAX_ORDER).contains(&header.order)
             && [
                 header.ngrams.len(),
                 header.counts.len(),
@@ -113,9 +120,14 @@ impl Header {
         }
     }
 
-    /// Returns the digests of the sources that were counted; `None` if one is none.
-    pub(super) fn covered(&self) -> Option<Vec<ContentDigest>> {
+    /// Returns the digests of the sources that were counted here; `None` if one is none.
+    pub(super) fn own_sources(&self) -> Option<Vec<ContentDigest>> {
         let digests = self.sources.iter();
         digests.map(|text| ContentDigest::from_hex(text)).collect()
+    }
+
+    /// Returns the number of n-grams of all lengths.
+    pub(super) fn n_ngrams(&self) -> u64 {
+        self.ngrams.iter().fold(0, |sum, n| sum.saturating_add(*n))
     }
 }

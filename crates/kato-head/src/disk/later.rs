@@ -6,9 +6,10 @@ use kato_model::{Event, PatternName};
 use kato_store::visit::{ContentDigest, SourceSymbols, SymbolRef, VisitedPattern};
 use kato_store::{EmbeddedStore, PatternStore, PatternVisitor};
 
+use crate::collect::Edges;
 use crate::{Head, HeadError};
 
-/// Patterns that are counted on top at most: more are written anew in less time.
+/// Patterns that are counted on top whenever counts are opened, at most.
 pub(super) const MOST: u64 = 20_000;
 
 /// Counts the patterns of the sources that are not covered. Returns `false` where only counting all of the
@@ -19,6 +20,8 @@ pub(super) fn count_later(
     covered: &[ContentDigest],
 ) -> Result<bool, HeadError> {
     let content = store.content_digest();
+    // What one pattern refers to, many do.
+    let mut edges = Edges::new(head.options().order - 1);
     for level in 0..store.nodes().len() {
         let mut lessons = Lessons {
             level,
@@ -31,11 +34,12 @@ pub(super) fn count_later(
             return Ok(false);
         }
         for (events, times) in lessons.all {
-            head.learn(level, &events, times, |level, name: &PatternName| {
+            let mut below = |level, name: &PatternName| {
                 let stored = store.pattern(level, name);
                 let stored = stored.map_err(|source| HeadError::Store { level, source })?;
                 Ok::<_, HeadError>(stored.map(|stored| stored.events()))
-            })?;
+            };
+            head.learn_with(level, &events, times, &mut edges, &mut below)?;
         }
     }
     // A commit in between would be in a part of it alone.

@@ -131,7 +131,7 @@ impl Nodes for NgramWriter {
 }
 
 /// Writes the texts of symbols, and where each begins and the last one ends.
-fn write_texts<'a>(
+pub(super) fn write_texts<'a>(
     columns: &mut Columns,
     all: impl Iterator<Item = &'a str>,
 ) -> Result<(), CountsError> {
@@ -244,7 +244,7 @@ fn write_shortened(
 ) -> Result<(), CountsError> {
     let file = File::create(path).map_err(CountsError::io("create", path))?;
     let mut out = BufWriter::with_capacity(1 << 18, file);
-    let (contexts, ngrams) = (&levels[depth - 1], &levels[depth]);
+    let (contexts, symbols) = (&levels[depth - 1], levels[depth].sealed_symbols());
     for context in 0..contexts.n_sealed() {
         if context % (1 << 16) == 0 {
             check()?;
@@ -260,7 +260,7 @@ fn write_shortened(
         };
         let mut from = within.start;
         for child in contexts.sealed_children(context as u32) {
-            let found = contexts.find_from(from..within.end, ngrams.symbol(child));
+            let found = contexts.find_from(from..within.end, symbols.get(child));
             from = found.unwrap_or(from);
             // Places have 32 bits.
             let id = found.map_or(NONE, |found| found as u32);
@@ -274,9 +274,9 @@ fn write_shortened(
 /// Counts the n-grams that become each of a range when they lose their first symbol.
 fn count(ngrams: &Level, shortened: &Map, range: std::ops::Range<usize>) -> Vec<u32> {
     let mut counters = vec![0u32; range.len()];
-    for place in 0..ngrams.n_sealed() {
+    for (place, n) in ngrams.sealed_counts().enumerate() {
         let shorter = number(shortened, place) as usize;
-        if range.contains(&shorter) && ngrams.sealed_count(place) > 0 {
+        if n > 0 && range.contains(&shorter) {
             counters[shorter - range.start] += 1;
         }
     }

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
-use super::numbers::{Numbers, Part};
+use super::later::{Changes, Later};
+use super::numbers::{Numbers, Part, Reader, first_at_least};
+use super::sums::{self, BothSums};
 
 /// What was counted of one n-gram, which is known by its last symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub(crate) struct NgramCounts {
 /// The n-grams of one order.
 ///
 /// An id below [`n_sealed`](Self::n_sealed) is a place in the columns, which are ordered by context
-/// and symbol; later ids are places in `added`.
+/// and symbol; then come those of the units of what was written later, and those of `added`.
 #[derive(Debug, Default)]
 pub(crate) struct Level {
     symbols: Numbers,
@@ -31,7 +33,9 @@ pub(crate) struct Level {
     /// Where the followers of each begin in the columns of the next order, and the end of all;
     /// empty in the highest order.
     starts: Numbers,
-    /// Counts and continuations that are others than those of the columns, where these lie in a file.
+    /// What was counted after the columns were written, in the order in which that was written.
+    later: Vec<Later>,
+    /// Counts and continuations that are others than those of columns and units, where these lie in a file.
     changed: HashMap<u32, (u32, u32), FixedState>,
     added: Vec<Added>,
     added_ids: HashMap<(u32, u32), u32, FixedState>,
@@ -82,7 +86,34 @@ impl Level {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.symbols.len() + self.added.len()
+        self.n_written() + self.added.len()
+    }
+
+    /// Returns the number of n-grams of the columns and of the units of what was written later.
+    pub(super) fn n_written(&self) -> usize {
+        self.symbols.len() + self.later.iter().map(Later::len).sum::<usize>()
+    }
+
+    /// Returns the n-grams that were added since, in any order: context, place and counts.
+    pub(super) fn added(&self) -> impl Iterator<Item = (u32, usize, NgramCounts)> {
+        let first = self.n_written();
+        let added = self.added_ids.iter();
+        added.map(move |(&(context, _), &id)| {
+            let place = id as usize - first;
+            (context, place, self.added[place].ngram)
+        })
+    }
+
+    /// Returns the counts of n-grams of before that are others since, in any order.
+    pub(super) fn changed(&self) -> impl Iterator<Item = (u32, (u32, u32))> {
+        self.changed.iter().map(|(&id, &counts)| (id, counts))
+    }
+
+    /// Adds a unit of what was written later; returns whether it belongs to what is there.
+    pub(crate) fn add_later(&mut self, later: Later) -> bool {
+        let is_next = later.first as usize == self.n_written() && later.is_whole();
+        self.later.push(later);
+        is_next
     }
 
     pub(crate) fn n_sealed(&self) -> usize {
@@ -99,6 +130,7 @@ impl Level {
         let columns: usize = columns.iter().map(|column| column.heap_bytes()).sum();
         // The tables keep one control byte beside each entry.
         columns
+            + self.later.iter().map(Later::heap_bytes).sum::<usize>()
             + self.added.capacity() * size_of::<Added>()
             + self.changed.capacity() * (size_of::<(u32, (u32, u32))>() + 1)
             + self.added_ids.capacity() * (size_of::<(u32, u32, u32)>() + 1)
@@ -137,7 +169,12 @@ impl Level {
         self.counts.get(sealed)
     }
 
-    pub(super) fn sealed_counts(&self) -> impl Iterator<Item = u32> {
+    /// Returns what reads many symbols of the columns.
+    pub(crate) fn sealed_symbols(&self) -> Reader<'_> {
+        self.symbols.read()
+    }
+
+    pub(crate) fn sealed_counts(&self) -> impl Iterator<Item = u32> {
         let counts = self.counts.read();
         (0..self.counts.len()).map(move |place| counts.get(place))
     }
@@ -191,30 +228,38 @@ impl Level {
         if sealed.start == 0 && sealed.contains(&at_number) && symbols.get(at_number) == symbol {
             return Some(symbol);
         }
-        let (start, len) = (sealed.start, sealed.len());
-        let part = self.symbols.part(sealed);
-        let at = first_at_least(len, |at| part.get(at) < symbol);
-        if at < len && part.get(at) == symbol {
+        let start = sealed.start;
+        if let Some(at) = self.symbols.part(sealed).find(symbol) {
             // The columns are shorter than 2³².
             return Some((start + at) as u32);
         }
+        let written = self
+            .later
+            .iter()
+            .find_map(|later| later.find(context, symbol));
         match self.added.is_empty() {
-            true => None,
-            false => self.added_ids.get(&(context, symbol)).copied(),
+            true => written,
+            false => written.or_else(|| self.added_ids.get(&(context, symbol)).copied()),
         }
     }
 
-    pub(super) fn ngram(&self, id: u32) -> NgramCounts {
+    /// Returns what was counted of the n-gram of an id, given its last symbol.
+    pub(super) fn ngram(&self, id: u32, symbol: u32) -> NgramCounts {
         let place = id as usize;
-        if let Some(added) = place.checked_sub(self.n_sealed()) {
+        if let Some(added) = place.checked_sub(self.n_written()) {
             return self.added[added].ngram;
         }
-        let (count, continuation) = self.sealed_counts_of(id);
+        let (count, continuation) = self.written_counts_of(id);
         NgramCounts {
-            symbol: self.symbols.get(place),
+            symbol,
             count,
             continuation,
         }
+    }
+
+    /// Returns an n-gram as the unit has it in which it is new.
+    fn of_later(&self, id: u32) -> Option<NgramCounts> {
+        self.later.iter().find_map(|later| later.ngram(id))
     }
 
     /// Returns counts and continuations of a range; the latter are 0 where there are none.
@@ -226,21 +271,62 @@ impl Level {
         (self.counts.part(sealed), continuations)
     }
 
-    /// Returns count and continuation where they are others than those of the columns.
+    /// Returns count and continuation where they are others than when the n-gram was new.
     fn changed_counts(&self, id: u32) -> Option<(u32, u32)> {
-        match self.changed.is_empty() {
+        let learned = match self.changed.is_empty() {
             true => None,
             false => self.changed.get(&id).copied(),
-        }
+        };
+        // The latest unit has the last word.
+        learned.or_else(|| self.later.iter().rev().find_map(|later| later.changed(id)))
     }
 
-    /// Returns count and continuation of an n-gram of the columns.
-    fn sealed_counts_of(&self, id: u32) -> (u32, u32) {
+    /// Returns count and continuation of an n-gram of the columns or of a unit.
+    fn written_counts_of(&self, id: u32) -> (u32, u32) {
         if let Some(changed) = self.changed_counts(id) {
             return changed;
         }
         let place = id as usize;
-        (self.counts.get(place), self.sealed_continuation(place))
+        match place < self.n_sealed() {
+            true => (self.counts.get(place), self.sealed_continuation(place)),
+            false => self
+                .of_later(id)
+                .map_or((0, 0), |ngram| (ngram.count, ngram.continuation)),
+        }
+    }
+
+    /// Returns what tells the changed counts of a range of the columns, whose ids are asked for in order.
+    fn changes(&self, sealed: Range<usize>) -> impl FnMut(u32) -> Option<(u32, u32)> {
+        let units = self.later.iter().rev();
+        let mut units: Vec<Changes<'_>> = units
+            .map(|later| later.changes(&sealed))
+            .filter(|changes| !changes.is_empty())
+            .collect();
+        move |id| {
+            let learned = match self.changed.is_empty() {
+                true => None,
+                false => self.changed.get(&id).copied(),
+            };
+            learned.or_else(|| units.iter_mut().find_map(|changes| changes.of(id)))
+        }
+    }
+
+    /// Adds up the followers of a context, whose sorted followers lie in `sealed`.
+    pub(super) fn sums(&self, sealed: Range<usize>, context: u32) -> BothSums {
+        let mut sums = BothSums::default();
+        let is_all = self.later.is_empty() && self.added.is_empty() && self.changed.is_empty();
+        if is_all {
+            let len = sealed.len();
+            let (counts, continuations) = self.parts(sealed);
+            for at in 0..len {
+                sums::add(&mut sums, counts.get(at), continuations.get(at));
+            }
+        } else {
+            self.each(sealed, context, |_, ngram| {
+                sums::add(&mut sums, ngram.count, ngram.continuation);
+            });
+        }
+        sums
     }
 
     /// Calls a function with the id and the counts of every follower of a context: the sorted
@@ -253,10 +339,11 @@ impl Level {
     ) {
         let (start, len) = (sealed.start, sealed.len());
         let symbols = self.symbols.part(sealed.clone());
+        let mut changed_counts = self.changes(sealed.clone());
         let (counts, continuations) = self.parts(sealed);
         for at in 0..len {
             let id = (start + at) as u32;
-            let (count, continuation) = match self.changed_counts(id) {
+            let (count, continuation) = match changed_counts(id) {
                 Some(changed) => changed,
                 None => (counts.get(at), continuations.get(at)),
             };
@@ -267,14 +354,33 @@ impl Level {
             };
             each(id, ngram);
         }
+        self.each_later(context, &mut each);
         if self.added.is_empty() {
             return;
         }
+        let first = self.n_written() as u32;
         let mut next = self.latest.get(&context).copied();
         while let Some(place) = next {
             let added = &self.added[place as usize];
-            each(self.n_sealed() as u32 + place, added.ngram);
+            each(first + place, added.ngram);
             next = Some(added.previous).filter(|&previous| previous != Self::NONE);
+        }
+    }
+
+    /// Calls a function with the id and the counts of the followers of a context that are new in a unit.
+    fn each_later(&self, context: u32, each: &mut impl FnMut(u32, NgramCounts)) {
+        for later in &self.later {
+            later.each(context, |id, ngram| {
+                let (count, continuation) = self
+                    .changed_counts(id)
+                    .unwrap_or((ngram.count, ngram.continuation));
+                let ngram = NgramCounts {
+                    count,
+                    continuation,
+                    ..ngram
+                };
+                each(id, ngram);
+            });
         }
     }
 
@@ -290,6 +396,7 @@ impl Level {
         let (mut place, mut from) = (0, 0);
         let (start, len) = (sealed.start, sealed.len());
         let held = self.symbols.part(sealed.clone());
+        let mut changed_counts = self.changes(sealed.clone());
         let (counts, continuations) = self.parts(sealed);
         // From whichever of the two is behind, past all that the other lacks.
         while place < symbols.len() && from < len {
@@ -306,7 +413,7 @@ impl Level {
             }
             let found = held.get(from);
             if found == symbol {
-                let changed = self.changed_counts((start + from) as u32);
+                let changed = changed_counts((start + from) as u32);
                 let (count, continuation) =
                     changed.unwrap_or_else(|| (counts.get(from), continuations.get(from)));
                 let ngram = NgramCounts {
@@ -320,6 +427,11 @@ impl Level {
                 place += first_not_below(symbols.len() - place, |at| symbols[place + at] < found);
             }
         }
+        self.each_later(context, &mut |_, ngram| {
+            if let Ok(place) = symbols.binary_search(&ngram.symbol) {
+                each(place, ngram);
+            }
+        });
         if self.added.is_empty() {
             return;
         }
@@ -353,13 +465,13 @@ impl Level {
     /// Adds occurrences, and returns how many there were before.
     pub(super) fn add_count(&mut self, id: u32, times: u32) -> u32 {
         let place = id as usize;
-        if let Some(added) = place.checked_sub(self.n_sealed()) {
+        if let Some(added) = place.checked_sub(self.n_written()) {
             let count = &mut self.added[added].ngram.count;
             return std::mem::replace(count, count.saturating_add(times));
         }
-        let (before, continuation) = self.sealed_counts_of(id);
+        let (before, continuation) = self.written_counts_of(id);
         let after = before.saturating_add(times);
-        match self.counts.owned() {
+        match self.counts.owned().filter(|_| self.later.is_empty()) {
             Some(counts) => counts[place] = after,
             None => drop(self.changed.insert(id, (after, continuation))),
         }
@@ -369,13 +481,13 @@ impl Level {
     /// Adds a symbol to the left, and returns how many there were before.
     pub(super) fn add_continuation(&mut self, id: u32) -> u32 {
         let place = id as usize;
-        if let Some(added) = place.checked_sub(self.n_sealed()) {
+        if let Some(added) = place.checked_sub(self.n_written()) {
             let continuation = &mut self.added[added].ngram.continuation;
             return std::mem::replace(continuation, continuation.saturating_add(1));
         }
-        let (count, before) = self.sealed_counts_of(id);
+        let (count, before) = self.written_counts_of(id);
         let after = before.saturating_add(1);
-        match self.continuations.owned() {
+        match self.continuations.owned().filter(|_| self.later.is_empty()) {
             Some(continuations) => continuations[place] = after,
             None => drop(self.changed.insert(id, (count, after))),
         }
@@ -396,18 +508,4 @@ fn first_not_below(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
     let high = high.min(len);
     // All before `low` are below it, and what `high` is at is not.
     low + first_at_least(high - low, |at| is_below(low + at))
-}
-
-/// Returns how many of `len` things are below something, which are the first ones.
-#[inline]
-fn first_at_least(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, len);
-    while low < high {
-        let middle = low.midpoint(high);
-        match is_below(middle) {
-            true => low = middle + 1,
-            false => high = middle,
-        }
-    }
-    low
 }

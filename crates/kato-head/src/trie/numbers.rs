@@ -112,8 +112,8 @@ pub(crate) enum Part<'a> {
     Byte(&'a [u8], &'a [CheckedBytes; 2], usize),
     Two(&'a [[u8; 2]]),
     Four(&'a [[u8; 4]]),
-    /// Too long: from this place on.
-    Each(Reader<'a>, usize),
+    /// Too long: from this place on, so many.
+    Each(Reader<'a>, usize, usize),
 }
 
 impl Numbers {
@@ -127,7 +127,7 @@ impl Numbers {
         };
         let view = frozen.bytes.view();
         if len > MOST_PART_BYTES / 4 {
-            return Part::Each(Reader::Frozen(frozen, view), start);
+            return Part::Each(Reader::Frozen(frozen, view), start, len);
         }
         // Nothing where it is damaged, or beyond the end.
         let bytes = |width: usize| view.slice(start.saturating_mul(width), len * width);
@@ -140,6 +140,37 @@ impl Numbers {
 }
 
 impl Part<'_> {
+    /// Returns where a number stands in the range, whose numbers ascend.
+    #[inline]
+    pub(crate) fn find(self, number: u32) -> Option<usize> {
+        let (at, len) = match self {
+            Self::Owned(numbers) => (numbers.partition_point(|&n| n < number), numbers.len()),
+            Self::Two(numbers) => {
+                let is_below = |n: &[u8; 2]| u32::from(u16::from_le_bytes(*n)) < number;
+                (numbers.partition_point(is_below), numbers.len())
+            }
+            Self::Four(numbers) => {
+                let is_below = |n: &[u8; 4]| u32::from_le_bytes(*n) < number;
+                (numbers.partition_point(is_below), numbers.len())
+            }
+            Self::Byte(..) | Self::Each(..) => {
+                let len = self.len();
+                (first_at_least(len, |at| self.get(at) < number), len)
+            }
+        };
+        (at < len && self.get(at) == number).then_some(at)
+    }
+
+    fn len(self) -> usize {
+        match self {
+            Self::Owned(numbers) => numbers.len(),
+            Self::Byte(bytes, ..) => bytes.len(),
+            Self::Two(numbers) => numbers.len(),
+            Self::Four(numbers) => numbers.len(),
+            Self::Each(_, _, len) => len,
+        }
+    }
+
     /// Returns a number of the range; 0 beyond its end, and where a file is damaged.
     #[inline]
     pub(crate) fn get(self, at: usize) -> u32 {
@@ -153,7 +184,7 @@ impl Part<'_> {
                 u16::from_le_bytes(numbers.get(at).copied().unwrap_or_default()).into()
             }
             Self::Four(numbers) => u32::from_le_bytes(numbers.get(at).copied().unwrap_or_default()),
-            Self::Each(reader, start) => reader.get(start + at),
+            Self::Each(reader, start, _) => reader.get(start + at),
         }
     }
 }
@@ -212,4 +243,18 @@ fn large_number([places, numbers]: &[CheckedBytes; 2], place: usize) -> u32 {
     }
     // Beyond the end it is damage.
     numbers.view().u32(low)
+}
+
+/// Returns how many of `len` things are below something, which are the first ones.
+#[inline]
+pub(super) fn first_at_least(len: usize, is_below: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low.midpoint(high);
+        match is_below(middle) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    low
 }

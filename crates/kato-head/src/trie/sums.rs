@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use kato_columns::CheckedBytes;
 
-use super::NgramCounts;
 use super::numbers::Numbers;
 
 /// Followers of a context up to which they are summed up when they are asked for.
@@ -44,11 +43,12 @@ fn class(count: u32) -> usize {
 pub(crate) type BothSums = [Sums; 2];
 
 /// Adds a follower to the sums of its context.
-pub(crate) fn add(sums: &mut BothSums, ngram: NgramCounts) {
+#[inline]
+pub(crate) fn add(sums: &mut BothSums, count: u32, continuation: u32) {
     // What has no count is absent, whatever leads through it.
-    if ngram.count > 0 {
-        sums[0].replace(0, ngram.continuation);
-        sums[1].replace(0, ngram.count);
+    if count > 0 {
+        sums[0].replace(0, continuation);
+        sums[1].replace(0, count);
     }
 }
 
@@ -57,9 +57,13 @@ pub(crate) fn add(sums: &mut BothSums, ngram: NgramCounts) {
 #[derive(Debug)]
 pub(crate) enum SumTable {
     Owned(Vec<(u32, BothSums)>),
-    /// In files: the ids, and of each what [`to_bytes`] writes. Those that are others now stand beside.
-    Frozen(Numbers, CheckedBytes, HashMap<u32, BothSums, FixedState>),
+    /// In files, the latest last. Those that are others now stand beside.
+    Frozen(Vec<WrittenSums>, HashMap<u32, BothSums, FixedState>),
 }
+
+/// Sums in files: the ids of contexts, ascending, and of each what [`to_bytes`] writes.
+#[derive(Debug)]
+pub(crate) struct WrittenSums(pub(crate) Numbers, pub(crate) CheckedBytes);
 
 impl Default for SumTable {
     fn default() -> Self {
@@ -93,9 +97,9 @@ fn of_bytes(bytes: [u8; SUMS_BYTES]) -> BothSums {
 }
 
 impl SumTable {
-    /// Joins the ids of contexts and their sums.
-    pub(crate) fn frozen(ids: Numbers, sums: CheckedBytes) -> Self {
-        Self::Frozen(ids, sums, HashMap::default())
+    /// Takes sums in files, of which later ones take the place of those before.
+    pub(crate) fn frozen(written: Vec<WrittenSums>) -> Self {
+        Self::Frozen(written, HashMap::default())
     }
 
     pub(super) fn get(&self, context: u32) -> Option<BothSums> {
@@ -104,18 +108,25 @@ impl SumTable {
                 let place = sums.binary_search_by_key(&context, |(id, _)| *id);
                 place.ok().map(|place| sums[place].1)
             }
-            Self::Frozen(ids, sums, changed) => {
+            Self::Frozen(written, changed) => {
                 if !changed.is_empty()
                     && let Some(changed) = changed.get(&context)
                 {
                     return Some(*changed);
                 }
-                let reader = ids.read();
-                let place = reader.lower_bound(0..ids.len(), context);
-                let is_held = place < ids.len() && reader.get(place) == context;
-                is_held.then(|| of_bytes(sums.view().array(place * SUMS_BYTES)))
+                written.iter().rev().find_map(|sums| sums.get(context))
             }
         }
+    }
+
+    /// Returns the sums that are others than those in files, by context.
+    pub(super) fn changed(&self) -> Vec<(u32, BothSums)> {
+        let mut changed: Vec<_> = match self {
+            Self::Owned(_) => Vec::new(),
+            Self::Frozen(_, changed) => changed.iter().map(|(&id, &sums)| (id, sums)).collect(),
+        };
+        changed.sort_unstable_by_key(|(id, _)| *id);
+        changed
     }
 
     /// Changes the sums of a context, if it has any here.
@@ -130,18 +141,29 @@ impl SumTable {
                     all[place].1 = sums;
                 }
             }
-            Self::Frozen(_, _, changed) => drop(changed.insert(context, sums)),
+            Self::Frozen(_, changed) => drop(changed.insert(context, sums)),
         }
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Owned(sums) => sums.capacity() * size_of::<(u32, BothSums)>(),
-            Self::Frozen(ids, sums, changed) => {
-                ids.heap_bytes()
-                    + sums.heap_bytes()
+            Self::Frozen(written, changed) => {
+                let columns =
+                    |WrittenSums(ids, sums): &WrittenSums| ids.heap_bytes() + sums.heap_bytes();
+                written.iter().map(columns).sum::<usize>()
                     + changed.capacity() * (size_of::<(u32, BothSums)>() + 1)
             }
         }
+    }
+}
+
+impl WrittenSums {
+    fn get(&self, context: u32) -> Option<BothSums> {
+        let Self(ids, sums) = self;
+        let reader = ids.read();
+        let place = reader.lower_bound(0..ids.len(), context);
+        let is_held = place < ids.len() && reader.get(place) == context;
+        is_held.then(|| of_bytes(sums.view().array(place * SUMS_BYTES)))
     }
 }

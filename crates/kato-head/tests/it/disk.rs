@@ -1,5 +1,6 @@
 //! Counts on the disk give what counts in memory give, and what is damaged is noticed.
 
+mod adding;
 mod damage;
 mod format;
 
@@ -340,7 +341,12 @@ fn counts_are_of_what_the_store_holds_and_of_what_is_asked_for() {
     assert!(kb.open(&options.clone().with_order(6)).is_none());
     let only_ngrams = options.clone().with_experts([Expert::Ngrams]);
     assert!(kb.open(&only_ngrams).is_some());
-    teach(&kb.store, &learner(&[3, 2, 2]), &["d c b a".to_owned()]);
+    // As much again, so that all is written anew.
+    teach(
+        &kb.store,
+        &learner(&[3, 2, 2]),
+        &["d c b a d d c".to_owned()],
+    );
     // On top of those that there are.
     assert!(kb.open(&options).is_some_and(|head| head.is_on_disk()));
     assert!(!kb.build(0).was_there);
@@ -350,11 +356,8 @@ fn counts_are_of_what_the_store_holds_and_of_what_is_asked_for() {
     let mut left: Vec<String> = left
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    left.sort();
-    assert_eq!(
-        left,
-        [kb.store.content_digest().to_string(), "LOCK".to_owned()]
-    );
+    left.retain(|name| name != "LOCK");
+    assert_eq!(left, [kb.store.content_digest().to_string()]);
 }
 
 #[test]

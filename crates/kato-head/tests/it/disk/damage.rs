@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use kato_head::disk::{self, BuildOptions};
 use kato_head::{Head, HeadOptions};
 
+use super::adding::in_units;
 use super::{Kb, check_equal, said};
 use crate::support::WORDS;
 
@@ -49,9 +50,23 @@ fn ask(kb: &Kb, expected: &Head) -> bool {
 fn flips_and_truncations_are_noticed_or_harmless() {
     let kb = large();
     kb.build(0);
+    check_damage(&kb, &files(&counts_of(&kb)));
+}
+
+#[test]
+fn so_they_are_in_counts_that_add_to_others() {
+    let kb = in_units();
+    let units = files(&kb.dir.join("head"))
+        .into_iter()
+        .filter(|path| path.is_dir());
+    let all: Vec<PathBuf> = units.flat_map(|unit| files(&unit)).collect();
+    check_damage(&kb, &all);
+}
+
+/// Damages files of counts, one after the other.
+fn check_damage(kb: &Kb, files: &[PathBuf]) {
     let expected = Head::from_store(&kb.store, HeadOptions::default()).unwrap();
-    assert!(ask(&kb, &expected));
-    let files = files(&counts_of(&kb));
+    assert!(ask(kb, &expected));
     let mut n_noticed = 0;
     let mut state = 7u64;
     let mut draw = |n: usize| {
@@ -73,12 +88,12 @@ fn flips_and_truncations_are_noticed_or_harmless() {
             }
         }
         fs::write(path, &damaged).unwrap();
-        let answered = ask(&kb, &expected);
+        let answered = ask(kb, &expected);
         n_noticed += usize::from(!answered);
         fs::write(path, &whole).unwrap();
     }
     assert!(n_noticed > 150, "{n_noticed}");
-    assert!(ask(&kb, &expected));
+    assert!(ask(kb, &expected));
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! What is learned later is written beside what is there, and together they are what counting all gives.
+
+use std::fs;
+
+use kato_head::{Head, HeadError, HeadOptions, disk};
+use kato_model::PatternName;
+use kato_store::PatternStore;
+use proptest::prelude::*;
+
+use super::{Kb, check_equal, learn, levels, words};
+use crate::support::{WORDS, documents, learner, plan, teach};
+
+/// Returns how many counts lie beside a knowledge base.
+fn n_units(kb: &Kb) -> usize {
+    let entries = fs::read_dir(kb.dir.join("head")).unwrap();
+    entries
+        .filter(|entry| entry.as_ref().unwrap().path().is_dir())
+        .count()
+}
+
+/// Returns a knowledge base of whose lessons each is far less than those before, with their counts in units.
+pub(super) fn in_units() -> Kb {
+    let kb = Kb::new(&levels(2));
+    let mut n = 0;
+    for n_lessons in [40, 12, 4, 1] {
+        for _ in 0..n_lessons {
+            let word = format!("w{n:02}");
+            let names = learn(
+                &kb.store,
+                &[
+                    (0, &[&["the"], &[&word], &["sat"]]),
+                    (0, &[&["and"], &["the"], &[&word]]),
+                ],
+            );
+            learn(&kb.store, &[(1, &[&[&names[0]], &[&names[1]]])]);
+            n += 1;
+        }
+        kb.store.keep_segments(&kb.store.content().sources);
+        kb.build(0);
+    }
+    kb
+}
+
+#[test]
+fn what_is_new_is_all_that_is_written() {
+    let kb = in_units();
+    assert_eq!(n_units(&kb), 4);
+    let head = kb.open(&HeadOptions::default()).unwrap();
+    let counted = Head::from_store(&kb.store, HeadOptions::default()).unwrap();
+    let words = [
+        "the", "w03", "sat", "and", "the", "w56", "sat", "w56", "nothing",
+    ];
+    check_equal(&head, &counted, &words).unwrap();
+    assert!(!disk::is_due(&kb.store) && kb.build(0).was_there);
+    // As much again as the latest unit: it takes the place of that.
+    let new: [&[&[&str]]; 2] = [&[&["w00"], &["the"], &["end"]], &[&["sat"], &["the"]]];
+    learn(&kb.store, &new.map(|events| (0, events)));
+    let report = kb.build(0);
+    assert!(!report.was_there && n_units(&kb) == 4, "{}", n_units(&kb));
+    let head = kb.open(&HeadOptions::default()).unwrap();
+    let counted = Head::from_store(&kb.store, HeadOptions::default()).unwrap();
+    check_equal(&head, &counted, &words).unwrap();
+    assert_eq!(report.ngrams, head.n_ngrams() as u64);
+    // A unit without those below it is nothing.
+    let units = fs::read_dir(kb.dir.join("head")).unwrap();
+    let header = |dir: &std::path::Path| fs::read_to_string(dir.join("HEAD")).unwrap_or_default();
+    let dirs = units.map(|entry| entry.unwrap().path());
+    let first = dirs.filter(|dir| dir.is_dir() && !header(dir).contains("\"lower\""));
+    fs::remove_dir_all(first.last().unwrap()).unwrap();
+    assert!(kb.open(&HeadOptions::default()).is_none() && disk::is_due(&kb.store));
+    kb.build(0);
+    assert_eq!(n_units(&kb), 1);
+    check_equal(&kb.open(&HeadOptions::default()).unwrap(), &counted, &words).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn units_are_what_counting_all_gives(
+        first in prop::collection::vec(documents(), 1..5),
+        more in prop::collection::vec((documents(), any::<bool>()), 1..5),
+        live in documents(),
+        words in words(),
+        order in 1..6usize,
+        merged_after in prop::option::of(0..5usize),
+    ) {
+        let learner = learner(&[3, 2, 2]);
+        let kb = Kb::of(&first.concat());
+        let options = HeadOptions::default().with_order(order);
+        kb.build(0);
+        for (idx, (documents, is_spared)) in more.iter().enumerate() {
+            if *is_spared {
+                kb.store.keep_segments(&kb.store.content().sources);
+            }
+            teach(&kb.store, &learner, documents);
+            if merged_after == Some(idx) {
+                kb.store.compact().unwrap();
+            }
+            kb.build(0);
+            let head = kb.open(&options).unwrap();
+            let counted = Head::from_store(&kb.store, options.clone()).unwrap();
+            check_equal(&head, &counted, &words)?;
+            let vocabulary = disk::open(&kb.store, Some(&mut WORDS.into_iter()), options.clone());
+            let counted = Head::from_store_with_vocabulary(&kb.store, WORDS, options.clone()).unwrap();
+            check_equal(&vocabulary.unwrap().unwrap(), &counted, &words)?;
+        }
+        // Lessons on top of units.
+        let mut head = kb.open(&options).unwrap();
+        let calls: Vec<_> = live.iter().flat_map(|document| plan(&learner, document).calls).collect();
+        for call in &calls {
+            let below = |level: usize, name: &PatternName| {
+                let new = calls.iter().find(|other| (other.level, other.name) == (level, *name));
+                let stored = || kb.store.pattern(level, name).unwrap().map(|pattern| pattern.events());
+                Ok::<_, HeadError>(new.map(|call| call.events.clone()).or_else(stored))
+            };
+            head.learn(call.level, &call.events, 1, below).unwrap();
+        }
+        teach(&kb.store, &learner, &live);
+        let counted = Head::from_store(&kb.store, options).unwrap();
+        check_equal(&head, &counted, &words)?;
+    }
+}
