@@ -299,6 +299,11 @@ mod tests {
     }
 
     #[test]
+    fn where_nobody_has_anything_to_say_nobody_has_weight() {
+        assert_eq!(Weights::new().of(class(0, 0, 0)), [0.0; N_EXPERTS]);
+    }
+
+    #[test]
     fn trust_in_an_order_follows_what_came() {
         let mut weights = Weights::new();
         let order = OrderClass::of(2, true, true, 9, 4);

@@ -1,10 +1,10 @@
 //! What can go wrong, with a way out in every text.
 
-use std::io;
 use std::path::PathBuf;
 
 use kato_advice::ErrorClass;
 use kato_gradient::GradientError;
+use kato_neural::program::HasClass;
 use kato_neural::run::RunError;
 use kato_unifrac::UnifracError;
 
@@ -120,7 +120,8 @@ pub enum MicrobesError {
         #[from]
         source: kato_neural::Error,
     },
-    /// The folder of a run cannot be used.
+    /// A run's folder cannot be used, a file of it is damaged, or another file cannot be read or
+    /// written.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The forest could not be grown.
@@ -129,16 +130,12 @@ pub enum MicrobesError {
         /// What its library says.
         reason: String,
     },
-    /// A file cannot be read or written.
-    #[error("cannot {action} `{}`; check the path, its permissions and the room on the disk", path.display())]
-    File {
-        /// What was tried: read, write, create.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
-    },
+}
+
+impl HasClass for MicrobesError {
+    fn class(&self) -> ErrorClass {
+        Self::class(self)
+    }
 }
 
 impl MicrobesError {
@@ -153,7 +150,6 @@ impl MicrobesError {
             | Self::NotNumeric { .. } => ErrorClass::Usage,
             Self::Training { source } => source.class(),
             Self::Run(error) => error.class(),
-            Self::File { source, .. } => ErrorClass::of_io(source.kind()),
             Self::Unifrac { source } => match source {
                 UnifracError::Read { source, .. } => ErrorClass::of_io(source.kind()),
                 UnifracError::InvalidSetting { .. }
@@ -167,19 +163,6 @@ impl MicrobesError {
             | Self::Line { .. }
             | Self::TooFewSamples { .. }
             | Self::Forest { .. } => ErrorClass::Other,
-        }
-    }
-
-    /// Makes a closure that turns an error of the operating system into one that names the file.
-    pub(crate) fn file(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::File {
-            action,
-            path,
-            source,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use kato_neural::run::RunError;
+
 use crate::error::MicrobesError;
 use crate::tokens::token_of;
 
@@ -22,7 +24,7 @@ use crate::tokens::token_of;
 ///
 /// The file cannot be read, has letters of no nucleotide, or one name twice; the error has the line.
 pub fn read(path: &Path) -> Result<Vec<(String, String)>, MicrobesError> {
-    let bytes = std::fs::read(path).map_err(MicrobesError::file("read", path))?;
+    let bytes = std::fs::read(path).map_err(RunError::file("read", path))?;
     let text = String::from_utf8_lossy(&bytes);
     let wrong = |at: usize, reason: String| MicrobesError::Line {
         path: path.to_owned(),

@@ -6,6 +6,7 @@ mod target;
 use std::collections::HashMap;
 use std::path::Path;
 
+use kato_neural::run::RunError;
 use serde::Serialize;
 
 use crate::error::MicrobesError;
@@ -70,7 +71,7 @@ impl Metadata {
     ///
     /// The file cannot be read, or a line is wrong; the error has it.
     pub fn read(path: &Path) -> Result<Self, MicrobesError> {
-        let text = std::fs::read_to_string(path).map_err(MicrobesError::file("read", path))?;
+        let text = std::fs::read_to_string(path).map_err(RunError::file("read", path))?;
         Self::from_text(&text).map_err(|(line, reason)| MicrobesError::Line {
             path: path.to_owned(),
             line,

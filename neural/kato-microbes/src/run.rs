@@ -10,7 +10,7 @@ mod store;
 use std::path::{Path, PathBuf};
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{RunFolder, write_whole};
+use kato_neural::run::{RunFolder, write_text};
 
 use crate::error::MicrobesError;
 use crate::model::{Microformer, Predicted};
@@ -18,9 +18,10 @@ use crate::settings::Settings;
 use crate::training::Objective;
 use crate::work::{Parts, Work};
 
+pub use kato_neural::run::{RunCost, RunEnding, StepRecord};
 pub use measure::{Measured, measure};
-pub use observer::{EpochRecord, StepRecord, TrainingEvent};
-pub use outcome::{Outcome, RunEnding};
+pub use observer::{EpochRecord, TrainingEvent};
+pub use outcome::Outcome;
 
 pub(crate) use store::target_of;
 
@@ -86,7 +87,7 @@ impl Run {
             path: path.clone(),
             reason,
         })?;
-        write_whole(&path, |out| out.write_all(text.as_bytes()))?;
+        write_text(&path, &text)?;
         store::write(&work, &folder.path().join(Files::PREPARED))?;
         if let Some(from) = pretrained {
             store::copy_encoder(from, &folder.path().join(Files::PRETRAINED))?;

@@ -6,6 +6,7 @@ mod training;
 
 use std::path::Path;
 
+use kato_neural::run::RunError;
 use serde::{Deserialize, Serialize};
 
 use crate::community::CommunityOptions;
@@ -51,7 +52,7 @@ impl Settings {
     ///
     /// When the file cannot be read, is no TOML, or names a setting that there is not.
     pub fn read(path: &Path) -> Result<Self, MicrobesError> {
-        let text = std::fs::read_to_string(path).map_err(MicrobesError::file("read", path))?;
+        let text = std::fs::read_to_string(path).map_err(RunError::file("read", path))?;
         Self::from_toml(&text).map_err(|reason| MicrobesError::Settings {
             path: path.to_owned(),
             reason,

@@ -3,6 +3,8 @@
 pub mod checkpoint;
 pub mod collective;
 pub mod layers;
+#[cfg(feature = "program")]
+pub mod program;
 pub mod run;
 pub mod train;
 

@@ -1,6 +1,7 @@
 //! What every program that trains keeps of a run: a folder, its files, its lock, its epochs.
 
 mod batch_size;
+mod cost;
 mod error;
 mod files;
 mod folder;
@@ -8,12 +9,15 @@ mod history;
 mod interrupt;
 mod overrides;
 mod usage;
+mod watch;
 
 pub use batch_size::{BatchFound, BatchTrialError, find_batch};
+pub use cost::RunCost;
 pub use error::RunError;
-pub use files::{read_json, write_json, write_whole};
+pub use files::{read_json, write_json, write_text, write_whole};
 pub use folder::RunFolder;
 pub use history::{EpochNumber, History};
 pub use interrupt::{INTERRUPTED, listen};
 pub use overrides::{override_setting, parse_value};
 pub use usage::{peak_bytes, processor_seconds};
+pub use watch::{EpochSteps, RunEnding, StepRecord, StepWatch};

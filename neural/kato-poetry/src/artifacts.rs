@@ -58,7 +58,7 @@ pub fn write_artifacts(corpus: &Corpus, folder: &Path) -> Result<bool, PoetryErr
 
 /// Writes what a run needs to be opened again: words, their vectors and the report.
 pub(crate) fn write_words(corpus: &Corpus, folder: &Path) -> Result<(), PoetryError> {
-    fs::create_dir_all(folder).map_err(PoetryError::file("create", folder))?;
+    fs::create_dir_all(folder).map_err(RunError::file("create", folder))?;
     let vectors = &corpus.vectors;
     let shape = [vectors.len(), vectors.dims()];
     npy::write(&folder.join("word_vectors.npy"), &shape, vectors.matrix())?;
@@ -75,7 +75,7 @@ pub(crate) fn has_chunks(folder: &Path) -> bool {
 /// Writes what only other programs need: tokens, masks and vectors of the chunks. Returns whether the
 /// vectors were written.
 pub(crate) fn write_chunks(corpus: &Corpus, folder: &Path) -> Result<bool, PoetryError> {
-    fs::create_dir_all(folder).map_err(PoetryError::file("create", folder))?;
+    fs::create_dir_all(folder).map_err(RunError::file("create", folder))?;
     let parts = [
         ("train", &corpus.train),
         ("validation", &corpus.validation),

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use kato_gradient::forcing::{Forcing, ForcingSettings};
 use kato_neural::burn::tensor::Device;
+use kato_neural::run::processor_seconds;
 use kato_neural::train::Trainer;
 use serde::Serialize;
 
@@ -76,14 +77,14 @@ pub fn training_speed(
     for _ in 0..N_WARM {
         trainer.step(step.rate, &group)?;
     }
-    let (begun, processor) = (Instant::now(), processor_s());
+    let (begun, processor) = (Instant::now(), processor_seconds());
     let mut loss = 0.0;
     for _ in 0..n_steps {
         loss = trainer.step(step.rate, &group)?.loss;
     }
     let n_chunks = (n_steps * n_rows) as f64;
     let processor = processor
-        .zip(processor_s())
+        .zip(processor_seconds())
         .map(|(before, after)| after - before);
     Ok(TrainingSpeed {
         dims,
@@ -103,17 +104,4 @@ pub fn with_forcing(mut settings: Settings, ratio: f64) -> Result<Settings, Poet
     settings.training.forcing = Forcing::new(ForcingSettings::Constant { ratio })?;
     settings.training.curriculum = None;
     Ok(settings)
-}
-
-/// Returns the processor time of this process so far, in seconds, as Linux tells it.
-fn processor_s() -> Option<f64> {
-    /// Ticks a second, which Linux fixes for what it tells programs.
-    const TICKS: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in brackets, may hold blanks.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(11);
-    let user: f64 = fields.next()?.parse().ok()?;
-    let system: f64 = fields.next()?.parse().ok()?;
-    Some((user + system) / TICKS)
 }

@@ -1,12 +1,12 @@
 //! What can go wrong, with a way out in every text.
 
-use std::io;
 use std::path::PathBuf;
 
 use kato_advice::ErrorClass;
 use kato_embeddings::EmbeddingsError;
 use kato_gradient::GradientError;
 use kato_loader::LoadError;
+use kato_neural::program::HasClass;
 use kato_neural::run::RunError;
 
 /// Why poems could not be read, prepared, trained on or rebuilt.
@@ -120,19 +120,16 @@ pub enum PoetryError {
         "this model rebuilds a text only from the text itself, as its decoder attends to it; train one with `model.decoder = \"code\"`"
     )]
     NeedsText,
-    /// A run's folder cannot be used, or a file of it is damaged.
+    /// A run's folder cannot be used, a file of it is damaged, or another file cannot be read or
+    /// written.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A file cannot be read or written.
-    #[error("cannot {action} `{}`; check the path, its permissions and the room on the disk", path.display())]
-    File {
-        /// What was tried: read, write, create.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
-    },
+}
+
+impl HasClass for PoetryError {
+    fn class(&self) -> ErrorClass {
+        Self::class(self)
+    }
 }
 
 impl PoetryError {
@@ -145,7 +142,6 @@ impl PoetryError {
                 ErrorClass::Usage
             }
             Self::Training { source } => source.class(),
-            Self::File { source, .. } => ErrorClass::of_io(source.kind()),
             Self::Run(error) => error.class(),
             Self::NeedsText => ErrorClass::Usage,
             Self::Json { .. }
@@ -153,19 +149,6 @@ impl PoetryError {
             | Self::Vectors { .. }
             | Self::UnknownWords { .. }
             | Self::NoVectors { .. } => ErrorClass::Other,
-        }
-    }
-
-    /// Makes a closure that turns an error of the operating system into one that names the file.
-    pub(crate) fn file(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::File {
-            action,
-            path,
-            source,
         }
     }
 

@@ -143,7 +143,7 @@ fn write_to<T: Number>(
 ///
 /// When the file cannot be read, is no such array, or is longer or shorter than it says.
 pub fn read<T: Number>(path: &Path) -> Result<(Vec<usize>, Vec<T>), PoetryError> {
-    let bytes = fs::read(path).map_err(PoetryError::file("read", path))?;
+    let bytes = fs::read(path).map_err(RunError::file("read", path))?;
     parse(&bytes).map_err(|reason| {
         let (path, reason) = (path.to_owned(), reason.to_owned());
         RunError::Damaged { path, reason }.into()

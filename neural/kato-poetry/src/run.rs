@@ -18,7 +18,7 @@ use kato_gradient::Goal;
 use kato_gradient::stop::EarlyStopSettings;
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints, latest};
-use kato_neural::run::{History, RunFolder, write_json, write_whole};
+use kato_neural::run::{History, RunFolder, write_json, write_text};
 use kato_neural::train::{Ending, FitOptions, FitReport, Place, Prefetched, Trainer};
 
 use crate::artifacts::{has_chunks, write_chunks, write_words};
@@ -29,9 +29,10 @@ use crate::training::{ChunkBatches, Reconstruction};
 
 pub(crate) use folder::{Files, check_mark};
 pub use history::EpochRecord;
+pub use kato_neural::run::{RunCost, RunEnding, StepRecord};
 pub use measure::{Measured, measure};
-pub use observer::{StepRecord, TrainingEvent};
-pub use outcome::{Outcome, RunEnding};
+pub use observer::TrainingEvent;
+pub use outcome::Outcome;
 pub(crate) use parts::{fresh_model, trained};
 pub use rates::find_rate;
 
@@ -67,7 +68,7 @@ impl Run {
             path: path.clone(),
             reason,
         })?;
-        write_whole(&path, |out| out.write_all(text.as_bytes()))?;
+        write_text(&path, &text)?;
         write_json(&folder.path().join(Files::POEMS), &corpus.poems)?;
         write_words(&corpus, &folder.path().join(Files::PREPARED))?;
         folder.mark(LAYOUT)?;
@@ -161,10 +162,7 @@ impl Run {
         written?;
         let ending = match fitted.ending {
             Ending::Interrupted if watch.has_reached_target() => RunEnding::ReachedTarget,
-            Ending::Interrupted => RunEnding::Interrupted,
-            Ending::EarlyStop(_) => RunEnding::NoImprovement,
-            // Endings that a later version may add are ends all the same.
-            _ => RunEnding::Complete,
+            ending => ending.into(),
         };
         self.outcome(ending, fitted.n_steps)
     }

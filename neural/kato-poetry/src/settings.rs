@@ -7,6 +7,7 @@ mod training;
 use std::fs;
 use std::path::Path;
 
+use kato_neural::run::RunError;
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::ChunkOptions;
@@ -60,7 +61,7 @@ impl Settings {
     ///
     /// When the file cannot be read, is no TOML, or names a setting that there is not.
     pub fn read(path: &Path) -> Result<Self, PoetryError> {
-        let text = fs::read_to_string(path).map_err(PoetryError::file("read", path))?;
+        let text = fs::read_to_string(path).map_err(RunError::file("read", path))?;
         Self::from_toml(&text).map_err(|reason| PoetryError::Settings {
             path: path.to_owned(),
             reason,

@@ -76,8 +76,14 @@ fn a_trainer_that_is_killed_and_resumed_at_once_counts_nothing_twice() {
         if round > 0 {
             arguments.push("--resume");
         }
+        let before = server.learned().total_learn_calls();
         let mut trainer = place.train("corpus.jsonl", &arguments).spawn().unwrap();
-        thread::sleep(Duration::from_millis(1_200));
+        // In the middle of its work, or after it.
+        while server.learned().total_learn_calls() == before
+            && trainer.try_wait().unwrap().is_none()
+        {
+            thread::yield_now();
+        }
         trainer.kill().unwrap();
         trainer.wait().unwrap();
     }

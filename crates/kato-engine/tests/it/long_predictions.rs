@@ -1,7 +1,7 @@
 //! Learning while a prediction takes long.
 
+use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use kato_engine::node::Lesson;
 use kato_engine::{Engine, EngineError, LearnOutcome, SessionConfig};
@@ -30,12 +30,17 @@ fn a_node_learns_answers_and_counts_while_a_prediction_of_it_takes_minutes() {
     for number in 0..10 {
         node.teach(&Lesson::new(long(number))).unwrap();
     }
-    let cancel = Cancel::new();
+    // It is looked at by the search, which goes on until it is cancelled.
+    let (tell, begun) = mpsc::sync_channel(1);
+    let cancel = Cancel::when(move || {
+        tell.try_send(()).ok();
+        false
+    });
     let config = SessionConfig::default();
     let state = long(100);
     thread::scope(|scope| {
         let predicting = scope.spawn(|| node.predict_unless(&state, &config, &cancel));
-        thread::sleep(Duration::from_millis(300));
+        begun.recv().unwrap();
         for round in 0..3 {
             let outcome = node.teach(&Lesson::new(words(&["x", "y", "z"]))).unwrap();
             assert_eq!(matches!(outcome, LearnOutcome::New(_)), round == 0);

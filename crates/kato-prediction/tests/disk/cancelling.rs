@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kato_engine::node::Lesson;
 use kato_engine::{Engine, SessionConfig};
@@ -14,6 +13,9 @@ use kato_prediction::disk::{BuildOptions, IndexFileError};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::support::{build, engines, events, teach};
+
+/// Moments of a build at which it is cancelled.
+const N_MOMENTS: usize = 12;
 
 /// Creates a knowledge base of so many patterns of a few symbols.
 fn many(n_patterns: usize) -> (tempfile::TempDir, PathBuf) {
@@ -73,33 +75,31 @@ fn a_build_that_is_cancelled_leaves_nothing() {
 fn a_build_ends_soon_wherever_it_is_cancelled() {
     let (_dir, kb) = many(6_000);
     let store = EmbeddedStore::open_read_only(&kb).unwrap();
-    let mut n_cancelled = 0;
-    for delay in [0, 1, 5, 20, 50] {
-        let cancel = Cancel::new();
+    // Cancelled when it is asked for the `last` time; returns how often it was asked.
+    let asked_until = |last: usize| {
+        let n_asked = Arc::new(AtomicUsize::new(0));
+        let asked = Arc::clone(&n_asked);
+        let cancel = Cancel::when(move || asked.fetch_add(1, Ordering::Relaxed) >= last);
         // So little memory that the patterns are read again and again.
         let options = BuildOptions::default()
             .with_sort_bytes(1 << 14)
-            .with_cancel(cancel.clone());
-        let built = thread::scope(|scope| {
-            let building = scope.spawn(|| kato_prediction::disk::build(&store, &options));
-            thread::sleep(Duration::from_millis(delay));
-            cancel.cancel();
-            building.join().unwrap()
-        });
-        match built {
-            Err(IndexFileError::Cancelled(_)) => {
-                assert!(listed(&kb).is_empty(), "{delay}");
-                n_cancelled += 1;
-            }
-            // It was done before.
-            Ok(_) => {
-                check(&kb);
-                fs::remove_dir_all(kb.join("index")).unwrap();
-            }
-            built => panic!("{built:?}"),
-        }
+            .with_cancel(cancel);
+        let built = kato_prediction::disk::build(&store, &options);
+        (built, n_asked.load(Ordering::Relaxed))
+    };
+    let (built, n_asked) = asked_until(usize::MAX);
+    built.unwrap();
+    check(&kb);
+    fs::remove_dir_all(kb.join("index")).unwrap();
+    for part in 0..N_MOMENTS {
+        let last = n_asked * part / N_MOMENTS;
+        let (built, _) = asked_until(last);
+        assert!(
+            matches!(built, Err(IndexFileError::Cancelled(_))),
+            "{last} of {n_asked}: {built:?}"
+        );
+        assert!(listed(&kb).is_empty(), "{last} of {n_asked}");
     }
-    assert!(n_cancelled > 0);
     build(&kb);
     check(&kb);
 }

@@ -1,5 +1,6 @@
 //! Predictions that are ended before they are done.
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,9 @@ use kato_prediction::{Cancel, Cancelled, PatternIndex, PredictionConfig};
 /// Far above what it takes to notice on a slow and busy machine, far below what these predictions
 /// take.
 const SOON: Duration = Duration::from_secs(30);
+
+/// Questions for the flag until a prediction is in its midst.
+const N_ASKED: usize = 3;
 
 /// Numbers without a pattern, the same for a seed.
 struct Numbers(u64);
@@ -36,10 +40,17 @@ fn long(seed: u64) -> Vec<Event> {
 }
 
 fn ended(index: &PatternIndex, state: &[Event], config: &PredictionConfig) {
-    let cancel = Cancel::new();
+    let (tell, asked) = mpsc::sync_channel(0);
+    let cancel = Cancel::when(move || {
+        tell.try_send(()).ok();
+        false
+    });
     thread::scope(|scope| {
         let predicting = scope.spawn(|| index.predict_unless(state, config, &cancel));
-        thread::sleep(Duration::from_millis(300));
+        // It has begun, and goes on.
+        for _ in 0..N_ASKED {
+            asked.recv().unwrap();
+        }
         assert!(!predicting.is_finished(), "{config:?}");
         cancel.cancel();
         let since = Instant::now();

@@ -6,9 +6,10 @@ use kato_model::KatoGeneration;
 use kato_service::{Service, ServiceOptions};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 use tokio::time;
 
-use crate::support::{Connection, Request, Running};
+use crate::support::{Connection, Request, Running, figure, until};
 
 /// Messages of two clients of KATO 6.3.2 (`<` from the server, `>` to it), and the calls between them.
 const RECORDED_6: &str = include_str!("../data/websocket-6.jsonl");
@@ -169,12 +170,15 @@ async fn what_is_done_while_the_server_stops_is_announced_before_the_stream_ends
     let late = Request::new("POST", "/sessions").json(&json!({"node_id": "late"}));
     let late = late.bytes();
     let (begun, rest) = late.split_at(late.len() - 5);
+    let before = figure(&server, "kato_requests_in_flight").await;
     maker.stream.write_all(begun).await.unwrap();
-    // Long enough for the server to have begun with it before it stops, and to have stopped before
-    // it can go on.
-    time::sleep(Duration::from_millis(200)).await;
+    // The server has begun with it before it stops, and has stopped before it can go on.
+    until(&server, "kato_requests_in_flight", |n| n > before).await;
+    let address = server.addr;
     let stopped = server.stop();
-    time::sleep(Duration::from_millis(200)).await;
+    while TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
     maker.stream.write_all(rest).await.unwrap();
     assert_eq!(maker.answer(false).await.unwrap().status, 200);
     assert_eq!(event(&mut stream).await["data"]["node_id"], "late");

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time;
 
-use crate::support::{Request, Running, figure};
+use crate::support::{Request, Running, figure, until};
 
 const MIB: usize = 1 << 20;
 
@@ -27,18 +27,6 @@ async fn remember(server: &Running, n_bytes: usize) -> String {
     let body = json!({"strings": ["x".repeat(n_bytes)]});
     assert_eq!(server.send(observe(&id).json(&body)).await.status, 200);
     id
-}
-
-/// Waits until a figure is as it should be: a request keeps its place for a moment after its answer
-/// was read.
-async fn until(server: &Running, name: &str, is_right: impl Fn(f64) -> bool) {
-    let reached = async {
-        while !is_right(figure(server, name).await) {
-            time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let reached = time::timeout(Duration::from_secs(60), reached).await;
-    reached.unwrap_or_else(|_| panic!("{name} is right within a minute"));
 }
 
 #[tokio::test]

@@ -112,6 +112,18 @@ pub(crate) async fn figure(server: &Running, name: &str) -> f64 {
     line.unwrap().parse().unwrap()
 }
 
+/// Waits until a figure is as it should be: a request keeps its place for a moment after its answer
+/// was read.
+pub(crate) async fn until(server: &Running, name: &str, is_right: impl Fn(f64) -> bool) {
+    let reached = async {
+        while !is_right(figure(server, name).await) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let reached = tokio::time::timeout(Duration::from_secs(60), reached).await;
+    reached.unwrap_or_else(|_| panic!("{name} is right within a minute"));
+}
+
 /// A request, to the byte.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use kato_neural::run::RunError;
+
 use crate::error::MicrobesError;
 
 /// Changed whenever the same key would mean another result.
@@ -48,7 +50,7 @@ impl Key {
     ///
     /// The file cannot be read.
     pub fn with_file(self, path: &Path) -> Result<Self, MicrobesError> {
-        let bytes = std::fs::read(path).map_err(MicrobesError::file("read", path))?;
+        let bytes = std::fs::read(path).map_err(RunError::file("read", path))?;
         Ok(self.with("file", blake3::hash(&bytes)))
     }
 

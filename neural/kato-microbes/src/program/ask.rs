@@ -4,17 +4,17 @@ use std::fmt::Write;
 
 use kato_microbes::explain::{Branches, Explanation, branches, explain as explained};
 use kato_microbes::{Answer, Microbes, MicrobesError, Trained};
+use kato_neural::program::{CommandFailure, say, say_json, tell};
+use kato_neural::run::write_text;
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Tree, UnifracError};
 use serde::Serialize;
 
-use super::Failure;
 use super::cli_training::{AskArguments, ExplainArguments, PredictArguments};
 use super::data::tell_report;
-use super::output::{say, say_json, tell};
 
 /// Reads a table as the run's was.
-fn microbes(trained: &Trained, arguments: &AskArguments) -> Result<Microbes, Failure> {
+fn microbes(trained: &Trained, arguments: &AskArguments) -> Result<Microbes, CommandFailure> {
     let mut options = trained.settings().data.clone();
     options.fasta.clone_from(&arguments.fasta);
     if let Some(depth) = arguments.depth {
@@ -26,7 +26,7 @@ fn microbes(trained: &Trained, arguments: &AskArguments) -> Result<Microbes, Fai
 }
 
 /// Predicts the samples of a table.
-pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), Failure> {
+pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), CommandFailure> {
     let trained = Trained::load(&arguments.ask.run)?;
     let microbes = microbes(&trained, &arguments.ask)?;
     let answers = trained.predict(&microbes, arguments.passes.get());
@@ -49,11 +49,7 @@ pub(crate) fn predict(arguments: &PredictArguments) -> Result<(), Failure> {
     let text = table(&trained, ids, &answers);
     match &arguments.out {
         Some(path) => {
-            std::fs::write(path, text).map_err(|source| MicrobesError::File {
-                action: "write",
-                path: path.clone(),
-                source,
-            })?;
+            write_text(path, &text)?;
             say(format_args!(
                 "{} predictions in {}",
                 answers.len(),
@@ -104,20 +100,20 @@ fn table(trained: &Trained, ids: &[String], answers: &[Answer]) -> String {
 }
 
 /// Says what a sample's prediction rests on: sequences, and with a tree also its branches.
-pub(crate) fn explain(arguments: &ExplainArguments) -> Result<(), Failure> {
+pub(crate) fn explain(arguments: &ExplainArguments) -> Result<(), CommandFailure> {
     let trained = Trained::load(&arguments.ask.run)?;
     let microbes = microbes(&trained, &arguments.ask)?;
     let mut ids = microbes.table.sample_ids().iter();
     let Some(sample) = ids.position(|id| *id == arguments.sample) else {
         let sample = arguments.sample.clone();
-        return Err(UnifracError::UnknownSample { sample }.into());
+        return Err(MicrobesError::from(UnifracError::UnknownSample { sample }).into());
     };
     let found = explained(&trained, &microbes, sample, arguments.limit);
     let tree = arguments
         .tree
         .as_ref()
         .map(|path| Tree::read(path, NewickOptions::default()));
-    let tree = tree.transpose()?;
+    let tree = tree.transpose().map_err(MicrobesError::from)?;
     let below = tree.map(|tree| branches(&trained, &microbes, &tree, sample, arguments.limit));
     if arguments.ask.output.json {
         return say_json(&Explained {
@@ -162,7 +158,7 @@ struct Explained<'a> {
 }
 
 /// Prints what a prediction is without something, and how much the model looks at it.
-fn say_part((change, attention, share): (f64, f64, f64), name: &str) -> Result<(), Failure> {
+fn say_part((change, attention, share): (f64, f64, f64), name: &str) -> Result<(), CommandFailure> {
     say(format_args!(
         "{change:>+10.4}  attention {attention:.4}  abundance {share:.4}  {name}"
     ))

@@ -4,16 +4,16 @@ use kato_microbes::baseline::{Baseline, BaselineOptions};
 use kato_microbes::evaluation::Score;
 use kato_microbes::metadata::{Target, TargetValues};
 use kato_microbes::{MicrobesError, rarefied};
+use kato_neural::program::{CommandFailure, say, say_json};
+use kato_neural::run::write_text;
 use kato_unifrac::Table;
 
-use super::Failure;
 use super::cli::BaselineArguments;
 use super::data::{target, tell_report};
-use super::output::{say, say_json};
 
 /// Predicts a column by a forest.
-pub(crate) fn baseline(arguments: &BaselineArguments) -> Result<(), Failure> {
-    let table = Table::read(&arguments.table)?;
+pub(crate) fn baseline(arguments: &BaselineArguments) -> Result<(), CommandFailure> {
+    let table = Table::read(&arguments.table).map_err(MicrobesError::from)?;
     let (table, report) = rarefied(&table, &arguments.options.options())?;
     tell_report(&report);
     let target = target(&arguments.target, table.sample_ids())?;
@@ -24,11 +24,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> Result<(), Failure> {
     let found = kato_microbes::baseline::baseline(&table, &target, &options)?;
     if let Some(path) = &arguments.out {
         let text = predictions(table.sample_ids(), &target, &found);
-        std::fs::write(path, text).map_err(|source| MicrobesError::File {
-            action: "write",
-            path: path.clone(),
-            source,
-        })?;
+        write_text(path, &text)?;
     }
     if arguments.output.json {
         return say_json(&serde_json::json!({
@@ -44,7 +40,7 @@ pub(crate) fn baseline(arguments: &BaselineArguments) -> Result<(), Failure> {
 }
 
 /// Prints figures with their intervals.
-pub(crate) fn say_scores(scores: &[Score]) -> Result<(), Failure> {
+pub(crate) fn say_scores(scores: &[Score]) -> Result<(), CommandFailure> {
     scores.iter().try_for_each(|score| {
         let Score {
             name,

@@ -4,12 +4,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use kato_neural::program::{CommandFailure, say, say_json, tell};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Failure;
 use super::cli::BenchItemsArguments;
-use super::output::{say, say_json, tell};
 
 /// Arguments that switch an item, and what it is called.
 const ITEMS: [(&str, &[&str]); 11] = [
@@ -61,7 +60,7 @@ struct Item {
 }
 
 /// Pre-trains with each item switched alone, in turns, each in a process of its own.
-pub(crate) fn items(arguments: &BenchItemsArguments) -> Result<(), Failure> {
+pub(crate) fn items(arguments: &BenchItemsArguments) -> Result<(), CommandFailure> {
     let folder = tempfile::tempdir()?;
     let [samples, sequences] = [arguments.samples, arguments.sequences].map(|n| n.to_string());
     let made = [
@@ -122,7 +121,7 @@ fn train(
     item: &[&str],
     (at, round): (usize, u16),
     epochs: u64,
-) -> Result<Round, Failure> {
+) -> Result<Round, CommandFailure> {
     let (out, seed) = (
         format!("run-{at}-{round}"),
         format!("training.seed={round}"),
@@ -194,7 +193,7 @@ fn train(
 }
 
 /// Runs this program and returns what it prints as JSON.
-fn child(folder: &Path, arguments: &[&str]) -> Result<Value, Failure> {
+fn child(folder: &Path, arguments: &[&str]) -> Result<Value, CommandFailure> {
     let output = Command::new(std::env::current_exe()?)
         .current_dir(folder)
         .args(arguments)
@@ -203,7 +202,7 @@ fn child(folder: &Path, arguments: &[&str]) -> Result<Value, Failure> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let text = format!("`{}` failed: {}", arguments.join(" "), said.trim());
-        return Err(Failure::Usage(text));
+        return Err(CommandFailure::Usage(text));
     }
     Ok(serde_json::from_slice(&output.stdout).map_err(std::io::Error::from)?)
 }

@@ -1,14 +1,26 @@
 //! `check`: what there is, and what does not fit.
 
+use kato_advice::ErrorClass;
 use kato_microbes::metadata::{Column, Metadata};
 use kato_microbes::{CommunityReport, Microbes, MicrobesError, rarefied};
+use kato_neural::program::{CommandFailure, HasClass, say, say_json};
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Table, Tree};
 use serde::Serialize;
 
-use super::Failure;
 use super::cli::CheckArguments;
-use super::output::{names, say, say_json};
+use super::names::names;
+
+/// What was checked does not fit; the findings are told already.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing can be computed from these files as they are")]
+struct DoesNotFit;
+
+impl HasClass for DoesNotFit {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Other
+    }
+}
 
 /// What was found, as JSON.
 #[derive(Serialize)]
@@ -25,8 +37,8 @@ struct Found {
 }
 
 /// Checks files against each other and prints every finding.
-pub(crate) fn check(arguments: &CheckArguments) -> Result<(), Failure> {
-    let table = Table::read(&arguments.table)?;
+pub(crate) fn check(arguments: &CheckArguments) -> Result<(), CommandFailure> {
+    let table = Table::read(&arguments.table).map_err(MicrobesError::from)?;
     let mut found = Found {
         samples: table.n_samples(),
         features: table.n_features(),
@@ -39,7 +51,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<(), Failure> {
         fits: true,
     };
     if let Some(path) = &arguments.tree {
-        let tree = Tree::read(path, NewickOptions::default())?;
+        let tree = Tree::read(path, NewickOptions::default()).map_err(MicrobesError::from)?;
         let check = kato_unifrac::check(&table, &tree);
         found.fits &= check.passes(arguments.fit.options());
         let lines = check
@@ -80,11 +92,11 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<(), Failure> {
     if found.fits {
         Ok(())
     } else {
-        Err(Failure::Check)
+        Err(DoesNotFit.into())
     }
 }
 
-fn say_found(found: &Found) -> Result<(), Failure> {
+fn say_found(found: &Found) -> Result<(), CommandFailure> {
     let Found {
         samples,
         features,

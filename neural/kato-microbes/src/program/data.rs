@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use kato_microbes::cache::{Cache, Saved};
 use kato_microbes::metadata::{Metadata, Target, TargetKind, TargetValues};
 use kato_microbes::{CommunityOptions, CommunityReport};
+use kato_neural::program::{CommandFailure, tell};
 use kato_unifrac::MatchOptions;
 
-use super::Failure;
 use super::cli::{CacheArguments, MatchArguments, TableArguments, TargetArguments};
-use super::output::{names, tell};
+use super::names::names;
 
 impl TableArguments {
     /// Returns how a table is made ready.
@@ -96,7 +96,7 @@ pub(crate) fn tell_report(report: &CommunityReport) {
 pub(crate) fn target(
     arguments: &TargetArguments,
     sample_ids: &[String],
-) -> Result<Target, Failure> {
+) -> Result<Target, CommandFailure> {
     let metadata = Metadata::read(&arguments.metadata)?;
     let kind = if arguments.classes {
         TargetKind::Class

@@ -2,28 +2,19 @@
 
 use std::path::Path;
 
+use kato_microbes::Run;
 use kato_microbes::run::{EpochRecord, Outcome};
-use kato_microbes::{MicrobesError, Run};
+use kato_neural::program::{CommandFailure, EpochPictures};
+use kato_neural::run::write_text;
 use kato_report::{Axis, Chart, Color, Page, Picture, Shape};
-
-use super::Failure;
 
 /// Name of the page in the run's folder.
 pub(crate) const NAME: &str = "report.html";
 
-/// Takes a metric out of an epoch.
-type MetricOf = fn(&EpochRecord) -> Option<f64>;
-
 /// Writes the page of a run into its folder.
-pub(crate) fn write(folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
-    let history = Run::read_history(folder)?;
-    let path = folder.join(NAME);
-    std::fs::write(&path, page(&history, outcome)).map_err(|source| MicrobesError::File {
-        action: "write",
-        path,
-        source,
-    })?;
-    Ok(())
+pub(crate) fn write(folder: &Path, outcome: &Outcome) -> Result<(), CommandFailure> {
+    let page = page(&Run::read_history(folder)?, outcome);
+    Ok(write_text(&folder.join(NAME), &page)?)
 }
 
 /// Returns the page.
@@ -86,52 +77,22 @@ fn scatter(pairs: &[(f32, f32)]) -> Picture {
 
 /// Draws what was measured after each epoch.
 fn pictures(history: &[EpochRecord]) -> Vec<Picture> {
-    let line = |of: &dyn Fn(&EpochRecord) -> f64| {
-        let points = history
-            .iter()
-            .map(|record| ((record.epoch + 1) as f64, of(record)));
-        Shape::Line(points.collect())
-    };
-    let epochs = || Axis::linear("epoch");
-    let one = |title: &str, axis: Axis, of: &dyn Fn(&EpochRecord) -> f64| {
-        Chart::new(title, epochs(), axis)
-            .with(Color::Nth(0), "", line(of))
-            .draw()
-    };
-    let mut drawn = vec![
-        Chart::new("Loss", epochs(), Axis::linear("loss"))
-            .with(Color::Nth(0), "training", line(&|record| record.train_loss))
-            .with(
-                Color::Nth(1),
-                "validation",
-                line(&|record| record.validation.loss),
-            )
-            .draw(),
-    ];
-    let metrics: [(&str, MetricOf); 4] = [
-        ("R²", |record| record.validation.r2),
-        ("Mean absolute error", |record| record.validation.mae),
-        ("Accuracy", |record| record.validation.accuracy),
-        ("F1", |record| record.validation.f1),
-    ];
-    for (title, of) in metrics {
-        let points = history
-            .iter()
-            .filter_map(|record| Some(((record.epoch + 1) as f64, of(record)?)));
-        let points: Vec<(f64, f64)> = points.collect();
-        if !points.is_empty() {
-            let axis = Axis::linear("validation");
-            let chart = Chart::new(title, epochs(), axis);
-            drawn.push(chart.with(Color::Nth(0), "", Shape::Line(points)).draw());
-        }
-    }
-    drawn.push(one(
-        "Gradient",
-        Axis::linear("norm before the clip"),
-        &|record| record.gradient_norm,
-    ));
-    drawn.push(one("Learning rate", Axis::linear("rate"), &|record| {
-        record.rate
-    }));
-    drawn
+    let validation = || Axis::linear("validation");
+    let losses = |record: &EpochRecord| (record.train_loss, record.validation.loss);
+    EpochPictures::of_losses(history, "loss", losses)
+        .with("R²", validation(), |record| record.validation.r2)
+        .with("Mean absolute error", validation(), |record| {
+            record.validation.mae
+        })
+        .with("Accuracy", validation(), |record| {
+            record.validation.accuracy
+        })
+        .with("F1", validation(), |record| record.validation.f1)
+        .with("Gradient", Axis::linear("norm before the clip"), |record| {
+            Some(record.gradient_norm)
+        })
+        .with("Learning rate", Axis::linear("rate"), |record| {
+            Some(record.rate)
+        })
+        .into_pictures()
 }

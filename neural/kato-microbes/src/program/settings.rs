@@ -1,74 +1,45 @@
 //! Settings out of a file and of flags, of which flags count more.
 
 use kato_microbes::Settings;
-use kato_neural::run::{override_setting, parse_value};
-use toml::{Table, Value};
+use kato_neural::program::{CommandFailure, setting_flag, settings_table, wrong_setting};
+use toml::Value;
 
-use super::Failure;
 use super::cli_training::RunArguments;
 
 /// Returns the settings of a run.
-pub(crate) fn settings_of(arguments: &RunArguments, freeze: bool) -> Result<Settings, Failure> {
-    let mut table = match &arguments.settings {
-        // Read alone first, so that an error names a line of the file.
-        Some(path) => Table::try_from(Settings::read(path)?).map_err(|error| wrong(&error))?,
-        None => Table::new(),
-    };
-    let text = |value: &Option<String>| value.clone().map(Value::String);
-    let long = |value: Option<u64>| {
-        // One that is too large is out of every range.
-        value.map(|value| Value::Integer(i64::try_from(value).unwrap_or(i64::MAX)))
-    };
-    let number = |value: Option<usize>| long(value.map(|value| value as u64));
-    let fasta = arguments
-        .fasta
-        .as_ref()
-        .map(|path| path.to_string_lossy().into_owned());
+pub(crate) fn settings_of(
+    arguments: &RunArguments,
+    freeze: bool,
+) -> Result<Settings, CommandFailure> {
+    // Read alone first, so that an error names a line of the file.
+    let file = arguments.settings.as_deref().map(Settings::read);
+    let switch = |is_on: bool| is_on.then_some(Value::Boolean(true));
     let flags = [
-        ("data.depth", long(arguments.depth)),
-        ("data.seed", long(arguments.seed)),
-        ("data.fasta", fasta.map(Value::String)),
-        ("data.tokens.max_bp", number(arguments.max_bp)),
-        ("model.width", number(arguments.width)),
-        ("model.max_sequences", number(arguments.max_sequences)),
-        ("training.epochs", long(arguments.epochs)),
-        ("training.batch", number(arguments.batch)),
-        ("training.rate", arguments.rate.map(Value::Float)),
-        ("training.best", text(&arguments.best)),
-        ("training.precision", text(&arguments.precision)),
-        ("training.replicas", number(arguments.replicas)),
+        ("data.depth", setting_flag(&arguments.depth)),
+        ("data.seed", setting_flag(&arguments.seed)),
+        ("data.fasta", setting_flag(&arguments.fasta)),
+        ("data.tokens.max_bp", setting_flag(&arguments.max_bp)),
+        ("model.width", setting_flag(&arguments.width)),
         (
-            "training.sharded",
-            arguments.sharded.then_some(Value::Boolean(true)),
+            "model.max_sequences",
+            setting_flag(&arguments.max_sequences),
         ),
+        ("training.epochs", setting_flag(&arguments.epochs)),
+        ("training.batch", setting_flag(&arguments.batch)),
+        ("training.rate", setting_flag(&arguments.rate)),
+        ("training.best", setting_flag(&arguments.best)),
+        ("training.precision", setting_flag(&arguments.precision)),
+        ("training.replicas", setting_flag(&arguments.replicas)),
+        ("training.sharded", switch(arguments.sharded)),
         (
             "training.max_tokens_at_once",
-            number(arguments.max_tokens_at_once),
+            setting_flag(&arguments.max_tokens_at_once),
         ),
-        ("training.seed", long(arguments.seed)),
-        ("training.freeze", freeze.then_some(Value::Boolean(true))),
+        ("training.seed", setting_flag(&arguments.seed)),
+        ("training.freeze", switch(freeze)),
     ];
-    for (name, value) in flags {
-        if let Some(value) = value {
-            override_setting(&mut table, name, value).map_err(Failure::Usage)?;
-        }
-    }
-    for set in &arguments.sets {
-        let Some((name, value)) = set.split_once('=') else {
-            return Err(Failure::Usage(format!(
-                "--set {set}: it has to be NAME=VALUE"
-            )));
-        };
-        override_setting(&mut table, name.trim(), parse_value(value.trim()))
-            .map_err(Failure::Usage)?;
-    }
-    let settings: Settings = table.try_into().map_err(|error| wrong(&error))?;
+    let table = settings_table(file.transpose()?.as_ref(), flags, &arguments.sets)?;
+    let settings: Settings = table.try_into().map_err(|error| wrong_setting(&error))?;
     settings.check()?;
     Ok(settings)
-}
-
-/// Returns the error of settings that there are not.
-fn wrong(error: &dyn std::fmt::Display) -> Failure {
-    let text = error.to_string();
-    Failure::Usage(format!("a setting is wrong: {}", text.trim_end()))
 }

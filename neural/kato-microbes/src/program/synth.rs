@@ -1,13 +1,12 @@
 //! `synth`: a community that is made.
 
 use kato_microbes::synth::SynthOptions;
+use kato_neural::program::{CommandFailure, say, say_json};
 
-use super::Failure;
 use super::cli::SynthArguments;
-use super::output::{say, say_json};
 
 /// Makes a community and writes its files.
-pub(crate) fn synth(arguments: &SynthArguments) -> Result<(), Failure> {
+pub(crate) fn synth(arguments: &SynthArguments) -> Result<(), CommandFailure> {
     let mut options = SynthOptions::default()
         .with_size(arguments.samples, arguments.sequences)
         .with_length(arguments.length)

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use indicatif::FormattedDuration;
 use kato_microbes::cache::Key;
 use kato_microbes::distances::align;
-use kato_microbes::run::{Measured, Outcome, RunEnding, measure};
+use kato_microbes::run::{EpochRecord, Outcome, TrainingEvent, measure};
 use kato_microbes::work::Work;
 use kato_microbes::{Microbes, MicrobesError, Run, Settings};
+use kato_neural::program::{CommandFailure, Ended, TrainingBar, say, say_cost, say_json, tell};
 use kato_neural::run::find_batch;
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{Community, ComputeOptions, DistanceMatrix, Metric, Tree};
@@ -18,17 +17,19 @@ use super::baseline::say_scores;
 use super::cli::MetricName;
 use super::cli_training::{PretrainArguments, ResumeArguments, RunArguments, TrainArguments};
 use super::data::{target, tell_report, tell_saved};
-use super::output::{names, say, say_json, tell};
-use super::progress::Progress;
+use super::names::names;
+use super::report;
 use super::settings::settings_of;
-use super::{Ended, Failure, report};
 
 /// Teaches a model distances.
-pub(crate) fn pretrain(arguments: &PretrainArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
+pub(crate) fn pretrain(
+    arguments: &PretrainArguments,
+    stop: &AtomicBool,
+) -> Result<Ended, CommandFailure> {
     let settings = settings_of(&arguments.run, false)?;
     let microbes = microbes(&arguments.table, &settings, &arguments.run)?;
     let matrix = match &arguments.distances {
-        Some(path) => DistanceMatrix::read(path)?,
+        Some(path) => DistanceMatrix::read(path).map_err(MicrobesError::from)?,
         None => computed(arguments, &microbes, &settings)?,
     };
     let aligned = align(&matrix, microbes.table.sample_ids());
@@ -51,7 +52,10 @@ pub(crate) fn pretrain(arguments: &PretrainArguments, stop: &AtomicBool) -> Resu
 }
 
 /// Teaches a model a column.
-pub(crate) fn train(arguments: &TrainArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
+pub(crate) fn train(
+    arguments: &TrainArguments,
+    stop: &AtomicBool,
+) -> Result<Ended, CommandFailure> {
     let mut settings = settings_of(&arguments.run, arguments.freeze)?;
     if let Some(run) = &arguments.pretrained {
         // Read before the table, whose sequences are cut by it.
@@ -70,7 +74,10 @@ pub(crate) fn train(arguments: &TrainArguments, stop: &AtomicBool) -> Result<End
 }
 
 /// Goes on with a run.
-pub(crate) fn resume(arguments: &ResumeArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
+pub(crate) fn resume(
+    arguments: &ResumeArguments,
+    stop: &AtomicBool,
+) -> Result<Ended, CommandFailure> {
     go(Run::open(&arguments.run)?, stop, arguments.output.json)
 }
 
@@ -78,7 +85,11 @@ pub(crate) fn resume(arguments: &ResumeArguments, stop: &AtomicBool) -> Result<E
 const MAX_BATCH: usize = 256;
 
 /// Searches for the largest batch that fits, of no more samples than are trained on.
-fn batch(settings: &Settings, work: &Work, arguments: &RunArguments) -> Result<Ended, Failure> {
+fn batch(
+    settings: &Settings,
+    work: &Work,
+    arguments: &RunArguments,
+) -> Result<Ended, CommandFailure> {
     let wanted = settings.training.batch;
     let n_train = work.parts(&settings.split)?.train.len();
     // The search is over even sizes.
@@ -97,7 +108,7 @@ fn microbes(
     table: &Path,
     settings: &Settings,
     arguments: &RunArguments,
-) -> Result<Microbes, Failure> {
+) -> Result<Microbes, CommandFailure> {
     let cache = arguments.cache.open();
     let (microbes, saved) = Microbes::read(table, &settings.data, cache.as_ref())?;
     if let Some(saved) = saved {
@@ -112,18 +123,18 @@ fn computed(
     arguments: &PretrainArguments,
     microbes: &Microbes,
     settings: &Settings,
-) -> Result<DistanceMatrix, Failure> {
+) -> Result<DistanceMatrix, CommandFailure> {
     let metric = match arguments.metric {
         MetricName::Unweighted => Metric::Unweighted,
         MetricName::Normalized => Metric::NormalizedWeighted,
         _ => {
             let text = "`pretrain` learns distances up to 1: `--metric unweighted` or `normalized`";
-            return Err(Failure::Usage(text.to_owned()));
+            return Err(CommandFailure::Usage(text.to_owned()));
         }
     };
     // Clap asks for one where no distances are given.
     let Some(path) = &arguments.tree else {
-        return Err(Failure::Usage(
+        return Err(CommandFailure::Usage(
             "give `--tree FILE` or `--distances FILE`".to_owned(),
         ));
     };
@@ -159,7 +170,7 @@ fn begin(
     work: Work,
     pretrained: Option<&Path>,
     stop: &AtomicBool,
-) -> Result<Ended, Failure> {
+) -> Result<Ended, CommandFailure> {
     let is_json = arguments.output.json;
     if arguments.find_batch {
         return batch(&settings, &work, arguments);
@@ -170,7 +181,11 @@ fn begin(
         if is_json {
             say_json(&measured)?;
         } else {
-            say_measured(&measured)?;
+            say(format_args!(
+                "tokens      {:>12} a batch, each distinct sequence once",
+                measured.n_tokens
+            ))?;
+            say_cost("samples", measured.n_samples, &measured.cost)?;
         }
         return Ok(Ended::Done);
     };
@@ -193,10 +208,17 @@ fn begin(
 }
 
 /// Trains a run until it ends or is stopped.
-fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, Failure> {
+fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFailure> {
     let folder = run.folder().to_owned();
-    let mut progress = Progress::new(run.n_steps()?, stop);
-    let outcome = run.train(&mut |event| progress.on_event(event));
+    let mut progress = TrainingBar::new(run.n_steps()?, "tokens", stop);
+    let outcome = run.train(&mut |event| {
+        match event {
+            TrainingEvent::Step(record) => progress.step(record),
+            TrainingEvent::Epoch(record) => progress.line(&epoch_line(record)),
+            _ => {}
+        }
+        progress.goes_on()
+    });
     progress.finish();
     let outcome = outcome?;
     report::write(&folder, &outcome)?;
@@ -205,58 +227,40 @@ fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, Failure> 
     } else {
         say_outcome(&folder, &outcome)?;
     }
-    if outcome.ending == RunEnding::Interrupted {
-        tell(format_args!(
-            "stopped after {} steps; go on with `kato-microbes resume {}`",
-            outcome.n_steps,
-            folder.display()
-        ));
-        return Ok(Ended::Interrupted);
-    }
-    Ok(Ended::Done)
+    let (ending, n_steps) = (outcome.ending, outcome.n_steps);
+    Ok(Ended::of_run(ending, n_steps, "kato-microbes", &folder))
 }
 
-/// Prints what a run will take.
-fn say_measured(measured: &Measured) -> Result<(), Failure> {
-    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    say(format_args!("parameters  {:>12}", measured.n_parameters))?;
-    say(format_args!("samples     {:>12}", measured.n_samples))?;
-    say(format_args!("steps       {:>12}", measured.n_steps))?;
-    say(format_args!(
-        "tokens      {:>12} a batch, each distinct sequence once",
-        measured.n_tokens
-    ))?;
-    say(format_args!("a step      {:>10.2} s", measured.step_s))?;
-    say(format_args!(
-        "validation  {:>10.2} s an epoch",
-        measured.judge_s
-    ))?;
-    match measured.peak_bytes {
-        Some(bytes) => say(format_args!("memory      {:>10.0} MiB", mebibytes(bytes)))?,
-        None => say("memory           unknown: this system does not tell")?,
-    }
-    say(format_args!(
-        "checkpoint  {:>10.1} MiB each, up to four",
-        mebibytes(measured.checkpoint_bytes)
-    ))?;
-    // One that no clock can show is too long in any case.
-    let time = Duration::try_from_secs_f64(measured.hours * 3600.0).unwrap_or(Duration::MAX);
-    let time = FormattedDuration(time).to_string();
-    say(format_args!(
-        "time        {time:>12}, if nothing stops it early"
-    ))
+/// Returns an epoch in a line.
+fn epoch_line(record: &EpochRecord) -> String {
+    let validation = &record.validation;
+    let figures = [
+        ("r2", validation.r2),
+        ("mae", validation.mae),
+        ("accuracy", validation.accuracy),
+        ("f1", validation.f1),
+        ("counts", validation.counts),
+    ];
+    let figures: String = figures
+        .iter()
+        .filter_map(|(name, value)| value.map(|value| format!("  {name} {value:.4}")))
+        .collect();
+    format!(
+        "epoch {:>3}  train {:.4}  validation {:.4}{figures}  norm {:.2}  {:.1} s{}",
+        record.epoch + 1,
+        record.train_loss,
+        validation.loss,
+        record.gradient_norm,
+        record.train_s + record.judge_s,
+        if record.is_best { "  best" } else { "" }
+    )
 }
 
 /// Prints what came of a run.
-fn say_outcome(folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
-    let why = match outcome.ending {
-        RunEnding::Complete => "all epochs are trained",
-        RunEnding::NoImprovement => "validation no longer gets better",
-        _ => "interrupted",
-    };
+fn say_outcome(folder: &Path, outcome: &Outcome) -> Result<(), CommandFailure> {
     say(format_args!(
-        "{why}: {} epochs, {} steps",
-        outcome.n_epochs, outcome.n_steps
+        "{}: {} epochs, {} steps",
+        outcome.ending, outcome.n_epochs, outcome.n_steps
     ))?;
     if let Some(best) = &outcome.best {
         let (epoch, loss) = (best.epoch + 1, best.validation.loss);

@@ -4,18 +4,19 @@ use std::path::Path;
 
 use kato_microbes::MicrobesError;
 use kato_microbes::cache::Key;
+use kato_neural::program::{CommandFailure, say, say_json, tell};
+use kato_neural::run::write_text;
 use kato_unifrac::newick::NewickOptions;
 use kato_unifrac::{
     Community, ComputeOptions, DistanceMatrix, Metric, Table, Tree, UnifracError, rarefy,
 };
 
-use super::Failure;
 use super::cli::{MetricName, UnifracArguments};
 use super::data::tell_saved;
-use super::output::{names, say, say_json, tell};
+use super::names::names;
 
 /// Computes distances into a file.
-pub(crate) fn unifrac(arguments: &UnifracArguments) -> Result<(), Failure> {
+pub(crate) fn unifrac(arguments: &UnifracArguments) -> Result<(), CommandFailure> {
     let metric = metric(arguments)?;
     check_name(&arguments.out, metric)?;
     let (table, tree) = (&arguments.table, &arguments.tree);
@@ -41,7 +42,9 @@ pub(crate) fn unifrac(arguments: &UnifracArguments) -> Result<(), Failure> {
         }
         None => compute()?,
     };
-    distances.write(&arguments.out)?;
+    distances
+        .write(&arguments.out)
+        .map_err(MicrobesError::from)?;
     let n = distances.n_samples();
     let mean =
         distances.condensed().iter().sum::<f64>() / (n * n.saturating_sub(1) / 2).max(1) as f64;
@@ -54,10 +57,10 @@ pub(crate) fn unifrac(arguments: &UnifracArguments) -> Result<(), Failure> {
     ))
 }
 
-fn metric(arguments: &UnifracArguments) -> Result<Option<Metric>, Failure> {
+fn metric(arguments: &UnifracArguments) -> Result<Option<Metric>, CommandFailure> {
     if arguments.alpha.is_some() != (arguments.metric == MetricName::Generalized) {
         let text = "`--alpha A` and `--metric generalized` go together; 0.5 is usual";
-        return Err(Failure::Usage(text.to_owned()));
+        return Err(CommandFailure::Usage(text.to_owned()));
     }
     Ok(match arguments.metric {
         MetricName::Unweighted => Some(Metric::Unweighted),
@@ -71,7 +74,7 @@ fn metric(arguments: &UnifracArguments) -> Result<Option<Metric>, Failure> {
 }
 
 /// Refuses a name that says no format, before anything takes long.
-fn check_name(out: &Path, metric: Option<Metric>) -> Result<(), Failure> {
+fn check_name(out: &Path, metric: Option<Metric>) -> Result<(), CommandFailure> {
     let ending = out.extension().and_then(|ending| ending.to_str());
     let fits = match metric {
         Some(_) => matches!(ending, Some("tsv" | "npy" | "h5")),
@@ -81,11 +84,11 @@ fn check_name(out: &Path, metric: Option<Metric>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(match metric {
-        Some(_) => UnifracError::UnknownOutput {
+        Some(_) => MicrobesError::from(UnifracError::UnknownOutput {
             path: out.to_owned(),
-        }
+        })
         .into(),
-        None => Failure::Usage(format!(
+        None => CommandFailure::Usage(format!(
             "`{}`: Faith's PD is written as .tsv",
             out.display()
         )),
@@ -97,7 +100,7 @@ fn options(arguments: &UnifracArguments) -> ComputeOptions {
 }
 
 /// Reads table and tree, and tells what does not fit.
-fn community(arguments: &UnifracArguments) -> Result<Community, UnifracError> {
+fn community(arguments: &UnifracArguments) -> Result<Community, MicrobesError> {
     let mut table = Table::read(&arguments.table)?;
     if let Some(depth) = arguments.depth {
         let rarefied = rarefy(&table, depth, arguments.seed)?;
@@ -117,18 +120,15 @@ fn community(arguments: &UnifracArguments) -> Result<Community, UnifracError> {
     Ok(community)
 }
 
-fn faith_pd(arguments: &UnifracArguments) -> Result<(), Failure> {
+fn faith_pd(arguments: &UnifracArguments) -> Result<(), CommandFailure> {
     let community = community(arguments)?;
-    let lengths = community.faith_pd(options(arguments))?;
+    let lengths = community.faith_pd(options(arguments));
+    let lengths = lengths.map_err(MicrobesError::from)?;
     let mut text = "sample_id\tfaith_pd\n".to_owned();
     for (id, length) in community.sample_ids().iter().zip(&lengths) {
         text.push_str(&format!("{id}\t{length}\n"));
     }
-    std::fs::write(&arguments.out, text).map_err(|source| MicrobesError::File {
-        action: "write",
-        path: arguments.out.clone(),
-        source,
-    })?;
+    write_text(&arguments.out, &text)?;
     if arguments.output.json {
         return say_json(&serde_json::json!({ "file": arguments.out, "samples": lengths.len() }));
     }

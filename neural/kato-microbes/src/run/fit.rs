@@ -9,12 +9,12 @@ use kato_neural::checkpoint::{CheckpointWriter, Kind, WriterOptions, checkpoints
 use kato_neural::collective::Collective;
 use kato_neural::run::History;
 use kato_neural::train::{
-    Ending, FitOptions, FitReport, Observer, Place, Prefetched, Trainer, TrainerOptions,
+    FitOptions, FitReport, Observer, Place, Prefetched, Trainer, TrainerOptions,
 };
 use kato_neural::{AdamOptions, Decay, Group};
 
 use super::observer::{EpochRecord, Follower, TrainingEvent, Watch};
-use super::outcome::{Outcome, RunEnding};
+use super::outcome::Outcome;
 use super::{Files, Run, fresh_model, replicas};
 use crate::error::MicrobesError;
 use crate::model::Microformer;
@@ -43,13 +43,7 @@ impl Run {
                 run.fit(&mut trainer, None, &mut Follower).map(drop)
             },
         )?;
-        let ending = match fitted.ending {
-            Ending::Interrupted => RunEnding::Interrupted,
-            Ending::EarlyStop(_) => RunEnding::NoImprovement,
-            // Endings that a later version may add are ends all the same.
-            _ => RunEnding::Complete,
-        };
-        self.outcome(ending, fitted.n_steps)
+        self.outcome(fitted.ending.into(), fitted.n_steps)
     }
 
     /// Trains as the replica that judges, writes and tells.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::Device;
 use kato_neural::collective::Collective;
-use kato_neural::run::peak_bytes;
+use kato_neural::run::RunCost;
 use kato_neural::train::{BatchSource as _, Trainer};
 use serde::Serialize;
 
@@ -29,24 +29,14 @@ const N_JUDGED: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Measured {
-    /// Trained numbers of the model.
-    pub n_parameters: usize,
     /// Samples that are trained on.
     pub n_samples: usize,
-    /// Optimiser steps of all epochs.
-    pub n_steps: u64,
     /// Tokens of a batch's distinct sequences, the mean of those measured.
     pub n_tokens: u64,
-    /// Seconds an optimiser step, the mean of three batches times the batches of a step.
-    pub step_s: f64,
-    /// Seconds of a judgement of all validation samples, extrapolated from some of them.
-    pub judge_s: f64,
-    /// Hours of all epochs, judgements included, if nothing stops the run early.
-    pub hours: f64,
-    /// The most memory of this process so far; `None` where the system does not tell.
-    pub peak_bytes: Option<u64>,
-    /// Bytes of a checkpoint: weights and two moments.
-    pub checkpoint_bytes: u64,
+    /// What it costs, by the mean of three batches, times the batches of a step, and a judgement of
+    /// some of the validation samples.
+    #[serde(flatten)]
+    pub cost: RunCost,
 }
 
 /// Takes the first steps of a run and forgets them.
@@ -58,7 +48,8 @@ pub fn measure(settings: &Settings, work: &Work) -> Result<Measured, MicrobesErr
     let parts = check(settings, work, settings.training.freeze)?;
     let objective = Objective::new(work, &parts, &settings.loss);
     let source = SampleBatches::new(work, &parts.train, settings, objective.clone())?;
-    let n_steps = source.n_steps_an_epoch() * settings.training.epochs;
+    let n_epochs = settings.training.epochs;
+    let n_steps = source.n_steps_an_epoch() * n_epochs;
     let rate = settings.training.schedule(n_steps)?.rate(0.0);
     let take = |collective| steps(settings, work, &source, rate, collective);
     let n_replicas = settings.training.replicas;
@@ -74,15 +65,9 @@ pub fn measure(settings: &Settings, work: &Work) -> Result<Measured, MicrobesErr
     let scale = parts.validation.len() as f64 / some.len().max(1) as f64;
     let judge_s = begun.elapsed().as_secs_f64() * scale;
     Ok(Measured {
-        n_parameters,
         n_samples: parts.train.len(),
-        n_steps,
         n_tokens: n_tokens / u64::from(N_MEASURED),
-        step_s,
-        judge_s,
-        hours: (n_steps as f64 * step_s + settings.training.epochs as f64 * judge_s) / 3600.0,
-        peak_bytes: peak_bytes(),
-        checkpoint_bytes: 3 * 4 * n_parameters as u64,
+        cost: RunCost::new(n_parameters, (n_steps, n_epochs), (step_s, judge_s)),
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kato_neural::BoxError;
 use kato_neural::burn::module::Module;
-use kato_neural::run::{EpochNumber, History, RunError};
+use kato_neural::run::{EpochNumber, History, RunError, StepRecord, StepWatch};
 use kato_neural::train::{Event, Observer, Place, StepReport, Trainer};
 use serde::{Deserialize, Serialize};
 
@@ -57,45 +57,13 @@ pub enum TrainingEvent<'a> {
     Epoch(&'a EpochRecord),
 }
 
-/// A step of a training.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct StepRecord {
-    /// Steps that are done.
-    pub step: u64,
-    /// Steps of the whole run.
-    pub n_steps: u64,
-    /// The epoch, from 0.
-    pub epoch: u64,
-    /// Its loss.
-    pub loss: f64,
-    /// Time until the last step of the run at this rate, validation included.
-    pub left: Duration,
-}
-
-/// Sums over the steps of an epoch that were taken by this process.
-#[derive(Debug, Default)]
-struct Sums {
-    n_steps: u64,
-    norm: f64,
-    rate: f64,
-    n_tokens: f64,
-    waited: Duration,
-    computed: Duration,
-}
-
 /// Watches one training for its caller.
 pub(super) struct Watch<'a> {
     run: &'a Run,
     history: History,
-    n_steps: u64,
     on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
-    begun: Instant,
-    /// Steps that this process took.
-    n_taken: u64,
-    epoch: Sums,
+    steps: StepWatch,
     judged: Option<(Judgement, Duration)>,
-    step: u64,
     error: Option<RunError>,
 }
 
@@ -110,14 +78,9 @@ impl<'a> Watch<'a> {
         Self {
             run,
             history,
-            n_steps: steps.end,
             on_event,
-            begun: Instant::now(),
-            n_taken: 0,
-            epoch: Sums::default(),
+            steps: StepWatch::new(steps),
             judged: None,
-            // An epoch whose last step was the last before a stop is judged without another.
-            step: steps.start,
             error: None,
         }
     }
@@ -129,24 +92,9 @@ impl<'a> Watch<'a> {
 
     /// Counts a step and tells it.
     fn step(&mut self, report: &StepReport, place: Place, times: (Duration, Duration)) -> bool {
-        self.n_taken += 1;
-        self.step = report.step + 1;
-        self.epoch.n_steps += 1;
-        self.epoch.norm += report.norm;
-        self.epoch.rate = report.rate;
         // The last of the weights, as the task has them.
-        self.epoch.n_tokens += report.weights.last().copied().unwrap_or(0.0);
-        self.epoch.waited += times.0;
-        self.epoch.computed += times.1;
-        let n_left = self.n_steps.saturating_sub(self.step) as f64;
-        let a_step = self.begun.elapsed().as_secs_f64() / self.n_taken as f64;
-        let record = StepRecord {
-            step: self.step,
-            n_steps: self.n_steps,
-            epoch: place.epoch,
-            loss: report.loss,
-            left: Duration::from_secs_f64(a_step * n_left),
-        };
+        let n_tokens = report.weights.last().copied().unwrap_or(0.0);
+        let record = self.steps.count(report, place, n_tokens, times);
         (self.on_event)(TrainingEvent::Step(&record))
     }
 
@@ -155,19 +103,18 @@ impl<'a> Watch<'a> {
         let Some((validation, judging)) = self.judged.take() else {
             return true;
         };
-        let sums = std::mem::take(&mut self.epoch);
-        let trained = (sums.waited + sums.computed).as_secs_f64();
+        let steps = self.steps.end_epoch();
         let record = EpochRecord {
             epoch,
-            step: self.step,
+            step: self.steps.step(),
             train_loss: loss,
             validation,
             is_best,
-            rate: sums.rate,
-            gradient_norm: sums.norm / sums.n_steps.max(1) as f64,
-            n_tokens: sums.n_tokens as u64,
-            train_s: trained,
-            wait_share: sums.waited.as_secs_f64() / trained.max(1e-9),
+            rate: steps.rate,
+            gradient_norm: steps.gradient_norm,
+            n_tokens: steps.n_items as u64,
+            train_s: steps.train_s,
+            wait_share: steps.wait_share,
             judge_s: judging.as_secs_f64(),
         };
         // The next judgement, or the end of the run, tells it; until then the trainer may save.
@@ -213,7 +160,9 @@ impl Observer<Learning> for Watch<'_> {
             settings,
             &self.run.objective(),
         );
-        self.judged = Some((judgement, begun.elapsed()));
+        let taken = begun.elapsed();
+        self.steps.count_judging(taken);
+        self.judged = Some((judgement, taken));
         Ok(Some(judgement.metric(settings.training.best)))
     }
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{History, RunFolder, peak_bytes, processor_seconds, read_json, write_json};
+use kato_neural::run::{
+    History, RunEnding, RunFolder, peak_bytes, processor_seconds, read_json, write_json,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{EpochRecord, Files, LAYOUT, PROGRAM, Run};
@@ -15,19 +17,6 @@ use crate::model::Microformer;
 use crate::trained::{Answer, answers, load_model};
 use crate::training::{distance_pairs, judge_with};
 use crate::work::{Scale, Truth};
-
-/// Why a training ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum RunEnding {
-    /// All epochs were trained.
-    Complete,
-    /// The metric did not improve for as many epochs as the patience has.
-    NoImprovement,
-    /// Its caller stopped it; it can go on.
-    Interrupted,
-}
 
 /// What came of a run so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

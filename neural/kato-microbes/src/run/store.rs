@@ -47,7 +47,7 @@ pub(crate) struct TargetFile {
 
 /// Writes what a run learns from into a folder, which is made.
 pub(super) fn write(work: &Work, folder: &Path) -> Result<(), MicrobesError> {
-    fs::create_dir_all(folder).map_err(MicrobesError::file("create", folder))?;
+    fs::create_dir_all(folder).map_err(RunError::file("create", folder))?;
     work.microbes.table.write(folder.join(TABLE))?;
     let sequences = &work.microbes.sequences;
     write_whole(&folder.join(FASTA), |out| {

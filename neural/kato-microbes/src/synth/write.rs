@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use kato_neural::run::RunError;
+
 use super::Synthetic;
 use crate::error::MicrobesError;
 
@@ -12,7 +14,7 @@ impl Synthetic {
     ///
     /// When the folder or a file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), MicrobesError> {
-        std::fs::create_dir_all(folder).map_err(MicrobesError::file("create", folder))?;
+        std::fs::create_dir_all(folder).map_err(RunError::file("create", folder))?;
         self.table.write(folder.join("table.biom"))?;
         let truth = serde_json::to_string_pretty(&self.truth).unwrap_or_default();
         for (name, text) in [
@@ -21,7 +23,7 @@ impl Synthetic {
             ("truth.json", &truth),
         ] {
             let path = folder.join(name);
-            std::fs::write(&path, text).map_err(MicrobesError::file("write", &path))?;
+            std::fs::write(&path, text).map_err(RunError::file("write", &path))?;
         }
         Ok(())
     }

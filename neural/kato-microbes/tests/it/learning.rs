@@ -300,7 +300,9 @@ fn what_a_run_takes_is_measured_without_a_trace_and_impossible_ones_are_named() 
     let work = distances(&settings)?;
     let measured = measure(&settings, &work)?;
     assert_eq!(measured.n_samples, work.parts(&settings.split)?.train.len());
-    assert!(measured.step_s > 0.0 && measured.n_parameters > 1000 && measured.n_tokens > 0);
+    assert!(
+        measured.cost.step_s > 0.0 && measured.cost.n_parameters > 1000 && measured.n_tokens > 0
+    );
     let mut other = settings.clone();
     other.training.best = kato_microbes::settings::BestBy::F1;
     assert!(

@@ -10,6 +10,7 @@ use kato_microbes::run::{EpochRecord, Outcome, TrainingEvent};
 use kato_microbes::synth::{SynthOptions, Synthetic, synth};
 use kato_microbes::work::Work;
 use kato_microbes::{Microbes, Run, Settings};
+use kato_neural::checkpoint::{Kind, latest};
 use kato_unifrac::{Community, ComputeOptions, MatchOptions, Metric, Tree};
 
 pub(crate) type Done = Result<(), Box<dyn Error>>;
@@ -84,20 +85,10 @@ pub(crate) fn train(run: &mut Run, max_steps: u64) -> Result<Outcome, Box<dyn Er
 
 /// Returns the bytes of the newest weights and moments, and what is no time of all epochs.
 pub(crate) fn state(folder: &Path) -> Result<State, Box<dyn Error>> {
-    let mut newest: Vec<_> = fs::read_dir(folder.join("checkpoints"))?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_, std::io::Error>>()?;
-    let is_step = |path: &std::path::PathBuf| {
-        path.file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with("step-"))
-    };
-    newest.retain(is_step);
-    newest.sort();
-    let newest = newest.last().ok_or("there is a checkpoint")?;
-    let bytes = ["weights.safetensors", "optimizer.safetensors"]
-        .map(|name| fs::read(newest.join(name)))
-        .into_iter()
-        .collect::<Result<_, _>>()?;
+    let newest = latest(&folder.join("checkpoints"), Kind::Step)?.place.path;
+    let files = ["weights.safetensors", "optimizer.safetensors"];
+    let bytes = files.iter().map(|name| fs::read(newest.join(name)));
+    let bytes = bytes.collect::<Result<_, _>>()?;
     let timeless = |record: &EpochRecord| {
         let EpochRecord {
             epoch,

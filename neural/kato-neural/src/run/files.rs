@@ -40,6 +40,15 @@ pub fn write_whole(
     attempt().map_err(RunError::file("write", path))
 }
 
+/// Writes a text as [`write_whole`] does.
+///
+/// # Errors
+///
+/// As for [`write_whole`].
+pub fn write_text(path: &Path, text: &str) -> Result<(), RunError> {
+    write_whole(path, |out| out.write_all(text.as_bytes()))
+}
+
 /// Creates a temporary file in the folder of its later place, with the rights of any new file.
 fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = Builder::new();

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use kato_embeddings::Embeddings;
 use kato_embeddings::options::OnBadLine;
+use kato_neural::run::{RunError, processor_seconds};
 use serde::Serialize;
 
-use super::processor_s;
 use crate::error::PoetryError;
 
 /// How fast a file of word vectors is read.
@@ -34,14 +34,14 @@ pub struct VectorSpeed {
 /// When the file cannot be read.
 pub fn vector_speed(path: &Path, n_threads: usize) -> Result<VectorSpeed, PoetryError> {
     let n_bytes = std::fs::metadata(path)
-        .map_err(PoetryError::file("read", path))?
+        .map_err(RunError::file("read", path))?
         .len();
-    let (begun, processor) = (Instant::now(), processor_s());
+    let (begun, processor) = (Instant::now(), processor_seconds());
     let builder = Embeddings::builder(path).on_bad_line(OnBadLine::Skip);
     let embeddings = builder.with_workers(n_threads).open()?;
     let (wall, megabytes) = (begun.elapsed().as_secs_f64(), n_bytes as f64 / 1e6);
     let processor = processor
-        .zip(processor_s())
+        .zip(processor_seconds())
         .map(|(before, after)| after - before);
     Ok(VectorSpeed {
         n_threads,
@@ -59,7 +59,7 @@ pub fn vector_speed(path: &Path, n_threads: usize) -> Result<VectorSpeed, Poetry
 ///
 /// When the file cannot be read, or there is no room for its cache.
 pub fn cache_opening_ms(path: &Path, n_rounds: usize) -> Result<f64, PoetryError> {
-    let folder = tempfile::tempdir().map_err(PoetryError::file("create a folder for", path))?;
+    let folder = tempfile::tempdir().map_err(RunError::file("create a folder for", path))?;
     let cache = folder.path().join("vectors.cache");
     let open = || {
         let builder = Embeddings::builder(path).on_bad_line(OnBadLine::Skip);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use kato_neural::run::RunError;
 use serde::Deserialize;
 
 use super::MAX_FILE_BYTES;
@@ -24,14 +25,14 @@ pub(super) fn read(path: &Path) -> Result<Vec<Poem>, PoetryError> {
         line,
         reason,
     };
-    let metadata = fs::metadata(path).map_err(PoetryError::file("read", path))?;
+    let metadata = fs::metadata(path).map_err(RunError::file("read", path))?;
     if metadata.len() > MAX_FILE_BYTES {
         return Err(bad(
             1,
             "more than 1 GiB, which is the most that is read".to_owned(),
         ));
     }
-    let bytes = fs::read(path).map_err(PoetryError::file("read", path))?;
+    let bytes = fs::read(path).map_err(RunError::file("read", path))?;
     // What editors of other systems put in front is no JSON.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let records: Vec<Record> =

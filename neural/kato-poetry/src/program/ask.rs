@@ -1,15 +1,16 @@
 //! `reconstruct`, `encode`, `neighbours` and `walk`: what a trained model makes of poems.
 
+use std::io::{IsTerminal, stdout};
 use std::path::Path;
 
+use kato_neural::program::{CommandFailure, Ended, say, say_json};
+use kato_neural::run::write_json;
 use kato_poetry::tokens::{Special, Token, join};
-use kato_poetry::{Poem, PoetryError, RebuiltToken, Run, Trained, nearest_codes, npy};
+use kato_poetry::{Poem, RebuiltToken, Run, Trained, nearest_codes, npy};
 use serde::Serialize;
 
 use super::cli::{EncodeArguments, NeighboursArguments, ReconstructArguments, WalkArguments};
-use super::output::{colored, may_color, say, say_json};
 use super::text::{poem_of, poems_of, text_options};
-use super::{Ended, Failure};
 
 /// Columns of the left half of a reconstruction.
 const HALF: usize = 52;
@@ -33,7 +34,7 @@ struct TokenPair {
 }
 
 /// Shows poems beside what the model makes of them.
-pub(crate) fn reconstruct(arguments: &ReconstructArguments) -> Result<Ended, Failure> {
+pub(crate) fn reconstruct(arguments: &ReconstructArguments) -> Result<Ended, CommandFailure> {
     let trained = Trained::load(&arguments.run)?;
     let poems = match &arguments.text {
         Some(path) => {
@@ -75,7 +76,11 @@ fn as_json(trained: &Trained, poem: &Poem, tokens: &[RebuiltToken]) -> RebuiltPo
 }
 
 /// Prints a poem on the left and what came back on the right, line by line of the original.
-fn say_rebuilt(trained: &Trained, poem: &Poem, tokens: &[RebuiltToken]) -> Result<(), Failure> {
+fn say_rebuilt(
+    trained: &Trained,
+    poem: &Poem,
+    tokens: &[RebuiltToken],
+) -> Result<(), CommandFailure> {
     say(format_args!(
         "{poem}  cosine {:.4}  {:.0} % of the words right",
         mean_cosine(tokens),
@@ -107,6 +112,26 @@ fn say_rebuilt(trained: &Trained, poem: &Poem, tokens: &[RebuiltToken]) -> Resul
     say("")
 }
 
+/// Returns whether standard output may be coloured.
+fn may_color() -> bool {
+    stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// Returns a text in the colour of a cosine: green from 0.8, yellow from 0.5, else red.
+fn colored(text: &str, cosine: f64, may_color: bool) -> String {
+    if !may_color {
+        return text.to_owned();
+    }
+    let code = if cosine >= 0.8 {
+        32
+    } else if cosine >= 0.5 {
+        33
+    } else {
+        31
+    };
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
+
 /// Returns the mean cosine of a poem's tokens.
 fn mean_cosine(tokens: &[RebuiltToken]) -> f64 {
     tokens.iter().map(|token| token.cosine).sum::<f64>() / tokens.len().max(1) as f64
@@ -122,7 +147,7 @@ fn token_accuracy(tokens: &[RebuiltToken]) -> f64 {
 }
 
 /// Writes one vector a poem to a file.
-pub(crate) fn encode(arguments: &EncodeArguments) -> Result<Ended, Failure> {
+pub(crate) fn encode(arguments: &EncodeArguments) -> Result<Ended, CommandFailure> {
     let trained = Trained::load(&arguments.run)?;
     let poems = if arguments.texts.is_empty() {
         Run::poems(&arguments.run)?
@@ -138,12 +163,7 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<Ended, Failure> {
         .map(|poem| (poem.to_string(), &poem.place))
         .collect();
     let beside = arguments.out.with_extension("json");
-    let text = serde_json::to_string_pretty(&names).map_err(std::io::Error::from)?;
-    std::fs::write(&beside, text).map_err(|source| PoetryError::File {
-        action: "write",
-        path: beside.clone(),
-        source,
-    })?;
+    write_json(&beside, &names)?;
     let (file, n_poems, n_units) = (&arguments.out, poems.len(), trained.n_units());
     if arguments.output.json {
         say_json(&serde_json::json!({ "file": file, "poems": n_poems, "units": n_units }))?;
@@ -165,7 +185,7 @@ struct Neighbour {
 }
 
 /// Shows which poems of the run lie close to a text.
-pub(crate) fn neighbours(arguments: &NeighboursArguments) -> Result<Ended, Failure> {
+pub(crate) fn neighbours(arguments: &NeighboursArguments) -> Result<Ended, CommandFailure> {
     let trained = Trained::load(&arguments.run)?;
     let poem = poem_of(&arguments.poem)?;
     let poems = Run::poems(&arguments.run)?;
@@ -195,7 +215,7 @@ pub(crate) fn neighbours(arguments: &NeighboursArguments) -> Result<Ended, Failu
 }
 
 /// Shows what lies between two poems.
-pub(crate) fn walk(arguments: &WalkArguments) -> Result<Ended, Failure> {
+pub(crate) fn walk(arguments: &WalkArguments) -> Result<Ended, CommandFailure> {
     let trained = Trained::load(&arguments.run)?;
     let (from, to) = (poem_of(&arguments.from)?, poem_of(&arguments.to)?);
     let texts = trained.walk(&from, &to, arguments.steps)?;

@@ -2,6 +2,7 @@
 
 use std::thread::available_parallelism;
 
+use kato_neural::program::{CommandFailure, Ended, say, say_json, wrong_setting};
 use kato_poetry::bench::{
     TrainingSpeed, VectorSpeed, cache_opening_ms, training_speed, vector_speed, with_forcing,
 };
@@ -9,9 +10,6 @@ use kato_poetry::{Run, Settings};
 use serde::Serialize;
 
 use super::cli::{BenchCommand, BenchGloveArguments, BenchTrainArguments};
-use super::output::{say, say_json};
-use super::settings::wrong;
-use super::{Ended, Failure};
 
 /// Sizes that are measured: name, dimensions, and settings.
 const SIZES: [(&str, usize, &str); 2] = [
@@ -29,7 +27,7 @@ struct Line {
 }
 
 /// Measures what was asked for.
-pub(crate) fn bench(command: &BenchCommand) -> Result<Ended, Failure> {
+pub(crate) fn bench(command: &BenchCommand) -> Result<Ended, CommandFailure> {
     match command {
         BenchCommand::Train(arguments) => train(arguments),
         BenchCommand::Glove(arguments) => glove(arguments),
@@ -41,7 +39,7 @@ pub(crate) fn bench(command: &BenchCommand) -> Result<Ended, Failure> {
 }
 
 /// Measures training steps of both sizes, in both formats, with all true words and with half.
-fn train(arguments: &BenchTrainArguments) -> Result<Ended, Failure> {
+fn train(arguments: &BenchTrainArguments) -> Result<Ended, CommandFailure> {
     let mut lines = Vec::new();
     for (size, dims, model) in SIZES {
         for precision in ["f32", "bf16"] {
@@ -50,7 +48,7 @@ fn train(arguments: &BenchTrainArguments) -> Result<Ended, Failure> {
                 let text = format!(
                     "[model]\n{model}dropout = 0.0\nbatch_norm = false\n[training]\nprecision = '{precision}'\n"
                 );
-                let settings = Settings::from_toml(&text).map_err(|error| wrong(&error))?;
+                let settings = Settings::from_toml(&text).map_err(|error| wrong_setting(&error))?;
                 let settings = with_forcing(settings, forcing)?;
                 let speed = training_speed(&settings, dims, arguments.steps)?;
                 let line = Line {
@@ -73,7 +71,7 @@ fn train(arguments: &BenchTrainArguments) -> Result<Ended, Failure> {
 }
 
 /// Prints a line of the table.
-fn say_line(line: &Line) -> Result<(), Failure> {
+fn say_line(line: &Line) -> Result<(), CommandFailure> {
     let Line {
         size,
         precision,
@@ -98,7 +96,7 @@ struct VectorSpeeds {
 }
 
 /// Measures how fast a file of vectors is read, with one thread and with all, and its cache opened.
-fn glove(arguments: &BenchGloveArguments) -> Result<Ended, Failure> {
+fn glove(arguments: &BenchGloveArguments) -> Result<Ended, CommandFailure> {
     let (file, rounds) = (&arguments.file, arguments.rounds.max(1));
     let all = available_parallelism().map_or(1, usize::from);
     // The first reading fetches the file from the disk, and is not told.

@@ -1,14 +1,12 @@
 //! `compare`: two runs side by side.
 
+use kato_neural::program::{CommandFailure, Ended, say, say_json, wrong_setting};
 use kato_poetry::run::{EpochRecord, Outcome};
 use kato_poetry::{Run, Settings, Trained};
 use serde::Serialize;
 use toml::{Table, Value};
 
 use super::cli::CompareArguments;
-use super::output::{say, say_json};
-use super::settings::wrong;
-use super::{Ended, Failure};
 
 /// What two runs differ in, and what came of each.
 #[derive(Serialize)]
@@ -27,7 +25,7 @@ struct Difference {
 }
 
 /// Shows two runs side by side.
-pub(crate) fn compare(arguments: &CompareArguments) -> Result<Ended, Failure> {
+pub(crate) fn compare(arguments: &CompareArguments) -> Result<Ended, CommandFailure> {
     let settings = |run| Trained::load(run).map(|trained| trained.settings().clone());
     let (first, second) = (settings(&arguments.first)?, settings(&arguments.second)?);
     let comparison = Comparison {
@@ -44,7 +42,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<Ended, Failure> {
 }
 
 /// Prints two runs side by side.
-fn say_comparison(comparison: &Comparison) -> Result<(), Failure> {
+fn say_comparison(comparison: &Comparison) -> Result<(), CommandFailure> {
     let Comparison {
         settings,
         first,
@@ -95,9 +93,9 @@ fn say_comparison(comparison: &Comparison) -> Result<(), Failure> {
 }
 
 /// Returns the settings that differ, by name.
-fn differences(first: &Settings, second: &Settings) -> Result<Vec<Difference>, Failure> {
-    let flat = |settings: &Settings| -> Result<Vec<(String, String)>, Failure> {
-        let table = Table::try_from(settings).map_err(|error| wrong(&error))?;
+fn differences(first: &Settings, second: &Settings) -> Result<Vec<Difference>, CommandFailure> {
+    let flat = |settings: &Settings| -> Result<Vec<(String, String)>, CommandFailure> {
+        let table = Table::try_from(settings).map_err(|error| wrong_setting(&error))?;
         let mut all = Vec::new();
         flatten(&table, "", &mut all);
         Ok(all)

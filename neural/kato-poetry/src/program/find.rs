@@ -1,19 +1,22 @@
 //! `train --find-rate` and `train --find-batch`: settings that are found by trial.
 
 use kato_gradient::finder::RangeTestSettings;
+use kato_neural::program::{CommandFailure, Ended, say, say_json, tell};
 use kato_neural::run::find_batch;
 use kato_poetry::run::find_rate;
 use kato_poetry::{Corpus, Settings};
 
 use super::cli::TrainArguments;
-use super::output::{say, say_json, tell};
-use super::{Ended, Failure};
 
 /// Chunks of a batch at most that are tried: larger ones train no better on texts of this size.
 const MAX_SIZE: usize = 1024;
 
 /// Tries learning rates and prints what they did.
-pub(crate) fn rate(settings: &Settings, corpus: &Corpus, is_json: bool) -> Result<Ended, Failure> {
+pub(crate) fn rate(
+    settings: &Settings,
+    corpus: &Corpus,
+    is_json: bool,
+) -> Result<Ended, CommandFailure> {
     let test = find_rate(settings, corpus, RangeTestSettings::default())?;
     if is_json {
         say_json(&test)?;
@@ -42,7 +45,10 @@ pub(crate) fn rate(settings: &Settings, corpus: &Corpus, is_json: bool) -> Resul
 
 /// Searches for the largest batch whose training fits into the memory and leaves a fifth of it, by
 /// trials with the longest chunks.
-pub(crate) fn batch(settings: &Settings, arguments: &TrainArguments) -> Result<Ended, Failure> {
+pub(crate) fn batch(
+    settings: &Settings,
+    arguments: &TrainArguments,
+) -> Result<Ended, CommandFailure> {
     let wanted = settings.training.batch;
     let found = find_batch(wanted, MAX_SIZE, arguments.memory_mib, &mut |line| {
         tell(line)

@@ -2,25 +2,19 @@
 
 use std::path::Path;
 
+use kato_neural::program::{CommandFailure, EpochPictures};
+use kato_neural::run::write_text;
+use kato_poetry::Run;
 use kato_poetry::run::{EpochRecord, Outcome};
-use kato_poetry::{PoetryError, Run};
-use kato_report::{Axis, Chart, Color, Page, Picture, Shape};
-
-use super::Failure;
+use kato_report::{Axis, Page};
 
 /// Name of the page in the run's folder.
 pub(crate) const NAME: &str = "report.html";
 
 /// Writes the page of a run into its folder.
-pub(crate) fn write(folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
-    let history = Run::read_history(folder)?;
-    let path = folder.join(NAME);
-    std::fs::write(&path, page(&history, outcome)).map_err(|source| PoetryError::File {
-        action: "write",
-        path,
-        source,
-    })?;
-    Ok(())
+pub(crate) fn write(folder: &Path, outcome: &Outcome) -> Result<(), CommandFailure> {
+    let page = page(&Run::read_history(folder)?, outcome);
+    Ok(write_text(&folder.join(NAME), &page)?)
 }
 
 /// Returns the page.
@@ -49,52 +43,26 @@ fn page(history: &[EpochRecord], outcome: &Outcome) -> String {
     {
         page.paragraph(&format!("Warning: {collapse}."));
     }
-    page.pictures(pictures(history));
+    let losses = |record: &EpochRecord| (record.train_loss, record.validation.loss);
+    let pictures = EpochPictures::of_losses(history, "loss of a token", losses)
+        .with("Cosine", Axis::linear("mean cosine, validation"), |epoch| {
+            Some(epoch.validation.cosine)
+        })
+        .with("Variance", Axis::linear("rebuilt over true"), |epoch| {
+            Some(epoch.validation.variance_ratio)
+        })
+        .with("Live units of the bottleneck", Axis::share(), |epoch| {
+            Some(epoch.validation.live_units)
+        })
+        .with("Gradient", Axis::linear("norm before the clip"), |epoch| {
+            Some(epoch.gradient_norm)
+        })
+        .with("Learning rate", Axis::linear("rate"), |epoch| {
+            Some(epoch.rate)
+        })
+        .with("Speed", Axis::linear("chunks a second"), |epoch| {
+            Some(epoch.chunks_per_s)
+        });
+    page.pictures(pictures.into_pictures());
     page.into_html()
-}
-
-/// Draws what was measured after each epoch.
-fn pictures(history: &[EpochRecord]) -> Vec<Picture> {
-    let line = |of: &dyn Fn(&EpochRecord) -> f64| {
-        let points = history
-            .iter()
-            .map(|record| ((record.epoch + 1) as f64, of(record)));
-        Shape::Line(points.collect())
-    };
-    let epochs = || Axis::linear("epoch");
-    let one = |title: &str, axis: Axis, of: &dyn Fn(&EpochRecord) -> f64| {
-        Chart::new(title, epochs(), axis)
-            .with(Color::Nth(0), "", line(of))
-            .draw()
-    };
-    vec![
-        Chart::new("Loss", epochs(), Axis::linear("loss of a token"))
-            .with(Color::Nth(0), "training", line(&|record| record.train_loss))
-            .with(
-                Color::Nth(1),
-                "validation",
-                line(&|record| record.validation.loss),
-            )
-            .draw(),
-        one(
-            "Cosine",
-            Axis::linear("mean cosine, validation"),
-            &|record| record.validation.cosine,
-        ),
-        one("Variance", Axis::linear("rebuilt over true"), &|record| {
-            record.validation.variance_ratio
-        }),
-        one("Live units of the bottleneck", Axis::share(), &|record| {
-            record.validation.live_units
-        }),
-        one(
-            "Gradient",
-            Axis::linear("norm before the clip"),
-            &|record| record.gradient_norm,
-        ),
-        one("Learning rate", Axis::linear("rate"), &|record| record.rate),
-        one("Speed", Axis::linear("chunks a second"), &|record| {
-            record.chunks_per_s
-        }),
-    ]
 }

@@ -1,75 +1,52 @@
 //! Settings out of a file and of flags, of which flags count more.
 
-use kato_neural::run::{override_setting, parse_value};
+use kato_neural::program::{CommandFailure, setting_flag, settings_table, wrong_setting};
 use kato_poetry::Settings;
 use toml::{Table, Value};
 
-use super::Failure;
-use super::cli::{TextArguments, TrainArguments};
+use super::cli::TrainArguments;
 
 /// Returns the settings of a training.
-pub(crate) fn settings_of(arguments: &TrainArguments) -> Result<Settings, Failure> {
-    let mut table = match &arguments.settings {
-        // Read alone first, so that an error names a line of the file.
-        Some(path) => Table::try_from(Settings::read(path)?).map_err(|error| wrong(&error))?,
-        None => Table::new(),
-    };
-    text_flags(&mut table, &arguments.text);
-    let text = |value: &Option<String>| value.clone().map(Value::String);
-    let number = |value: Option<usize>| value.map(|value| Value::Integer(clamped(value as u64)));
-    let long = |value: Option<u64>| value.map(|value| Value::Integer(clamped(value)));
-    let real = |value: Option<f64>| value.map(Value::Float);
-    let file = arguments
-        .vectors
-        .as_ref()
-        .map(|path| path.to_string_lossy().into_owned());
+pub(crate) fn settings_of(arguments: &TrainArguments) -> Result<Settings, CommandFailure> {
+    // Read alone first, so that an error names a line of the file.
+    let file = arguments.settings.as_deref().map(Settings::read);
+    let forcing = arguments.forcing.map(|ratio| constant("ratio", ratio));
+    let rate = arguments.constant_rate.map(|rate| constant("rate", rate));
     let flags = [
-        ("vectors.file", file.map(Value::String)),
-        ("vectors.dims", number(arguments.dims)),
-        ("model.cell", text(&arguments.cell)),
-        ("model.hidden", number(arguments.hidden)),
-        ("model.layers", number(arguments.layers)),
-        ("model.bottleneck", number(arguments.bottleneck)),
-        ("training.epochs", long(arguments.epochs)),
-        ("training.batch", number(arguments.batch)),
-        ("training.batching", text(&arguments.batching)),
-        ("training.accumulate", number(arguments.accumulate)),
-        ("training.workers", number(arguments.workers)),
-        ("training.prefetch", number(arguments.prefetch)),
-        ("training.clip", real(arguments.clip)),
-        ("training.patience", long(arguments.patience.map(u64::from))),
-        ("training.checkpoints", text(&arguments.checkpoints)),
-        ("training.artifacts", text(&arguments.artifacts)),
-        ("training.precision", text(&arguments.precision)),
-        (
-            "training.forcing",
-            arguments.forcing.map(|ratio| constant("ratio", ratio)),
-        ),
-        (
-            "training.schedule",
-            arguments.constant_rate.map(|rate| constant("rate", rate)),
-        ),
-        ("loss.kind", text(&arguments.loss)),
-        ("loss.bottleneck_l2", real(arguments.penalty)),
-        ("training.seed", long(arguments.seed)),
+        ("text.unit", setting_flag(&arguments.text.unit)),
+        ("text.titles", given(arguments.text.titles)),
+        ("vectors.file", setting_flag(&arguments.vectors)),
+        ("vectors.dims", setting_flag(&arguments.dims)),
+        ("model.cell", setting_flag(&arguments.cell)),
+        ("model.hidden", setting_flag(&arguments.hidden)),
+        ("model.layers", setting_flag(&arguments.layers)),
+        ("model.bottleneck", setting_flag(&arguments.bottleneck)),
+        ("training.epochs", setting_flag(&arguments.epochs)),
+        ("training.batch", setting_flag(&arguments.batch)),
+        ("training.batching", setting_flag(&arguments.batching)),
+        ("training.accumulate", setting_flag(&arguments.accumulate)),
+        ("training.workers", setting_flag(&arguments.workers)),
+        ("training.prefetch", setting_flag(&arguments.prefetch)),
+        ("training.clip", setting_flag(&arguments.clip)),
+        ("training.patience", setting_flag(&arguments.patience)),
+        ("training.checkpoints", setting_flag(&arguments.checkpoints)),
+        ("training.artifacts", setting_flag(&arguments.artifacts)),
+        ("training.precision", setting_flag(&arguments.precision)),
+        ("training.forcing", forcing),
+        ("training.schedule", rate),
+        ("loss.kind", setting_flag(&arguments.loss)),
+        ("loss.bottleneck_l2", setting_flag(&arguments.penalty)),
+        ("training.seed", setting_flag(&arguments.seed)),
     ];
-    for (name, value) in flags {
-        if let Some(value) = value {
-            override_setting(&mut table, name, value).map_err(Failure::Usage)?;
-        }
-    }
-    for set in &arguments.sets {
-        let Some((name, value)) = set.split_once('=') else {
-            return Err(Failure::Usage(format!(
-                "--set {set}: it has to be NAME=VALUE"
-            )));
-        };
-        let value = parse_value(value.trim());
-        override_setting(&mut table, name.trim(), value).map_err(Failure::Usage)?;
-    }
-    let settings: Settings = table.try_into().map_err(|error| wrong(&error))?;
+    let table = settings_table(file.transpose()?.as_ref(), flags, &arguments.sets)?;
+    let settings: Settings = table.try_into().map_err(|error| wrong_setting(&error))?;
     settings.check()?;
     Ok(settings)
+}
+
+/// Returns what a switch gives to its setting where it was given.
+pub(crate) fn given(switch: bool) -> Option<Value> {
+    switch.then_some(Value::Boolean(true))
 }
 
 /// Returns a table of a kind `constant` with its one number.
@@ -78,36 +55,6 @@ fn constant(name: &str, value: f64) -> Value {
         ("kind".to_owned(), Value::String("constant".to_owned())),
         (name.to_owned(), Value::Float(value)),
     ]))
-}
-
-/// Puts the flags that say what a poem is into a table.
-pub(crate) fn text_flags(table: &mut Table, arguments: &TextArguments) {
-    let mut text = Table::new();
-    if let Some(unit) = &arguments.unit {
-        text.insert("unit".to_owned(), Value::String(unit.clone()));
-    }
-    if arguments.titles {
-        text.insert("titles".to_owned(), Value::Boolean(true));
-    }
-    if let Value::Table(there) = table
-        .entry("text")
-        .or_insert_with(|| Value::Table(Table::new()))
-    {
-        there.extend(text);
-    }
-}
-
-/// Returns the error of settings that there are not.
-pub(crate) fn wrong(error: &dyn std::fmt::Display) -> Failure {
-    Failure::Usage(format!(
-        "a setting is wrong: {}",
-        error.to_string().trim_end()
-    ))
-}
-
-/// Returns a number as TOML has them; one that is too large is out of every range.
-fn clamped(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
 //! `train` and `resume`.
 
+use std::mem::discriminant;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use indicatif::FormattedDuration;
+use kato_neural::program::{CommandFailure, Ended, TrainingBar, say, say_cost, say_json, tell};
 use kato_poetry::poems::read_poems;
-use kato_poetry::run::{Measured, Outcome, RunEnding, measure};
+use kato_poetry::run::{EpochRecord, Outcome, TrainingEvent, measure};
 use kato_poetry::{Corpus, Run, Settings};
 
 use super::cli::{ResumeArguments, TrainArguments};
-use super::output::{say, say_json, tell};
-use super::progress::Progress;
-use super::{Ended, Failure, find, report, settings};
+use super::{find, report, settings};
 
 /// Trains a model on texts.
-pub(crate) fn train(arguments: &TrainArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
+pub(crate) fn train(
+    arguments: &TrainArguments,
+    stop: &AtomicBool,
+) -> Result<Ended, CommandFailure> {
     let settings = settings::settings_of(arguments)?;
     if arguments.find_batch {
         return find::batch(&settings, arguments);
@@ -35,7 +36,10 @@ pub(crate) fn train(arguments: &TrainArguments, stop: &AtomicBool) -> Result<End
 }
 
 /// Goes on with a run.
-pub(crate) fn resume(arguments: &ResumeArguments, stop: &AtomicBool) -> Result<Ended, Failure> {
+pub(crate) fn resume(
+    arguments: &ResumeArguments,
+    stop: &AtomicBool,
+) -> Result<Ended, CommandFailure> {
     let mut run = Run::open(&arguments.run)?;
     if let Some(epochs) = arguments.epochs {
         run.set_epochs(epochs);
@@ -44,10 +48,23 @@ pub(crate) fn resume(arguments: &ResumeArguments, stop: &AtomicBool) -> Result<E
 }
 
 /// Trains a run until it ends or is stopped.
-fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, Failure> {
+fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, CommandFailure> {
     let folder = run.folder().to_owned();
-    let mut progress = Progress::new(run.n_steps()?, stop);
-    let outcome = run.train(&mut |event| progress.on_event(event));
+    let mut progress = TrainingBar::new(run.n_steps()?, "chunks", stop);
+    let mut told = None;
+    let outcome = run.train(&mut |event| {
+        match event {
+            TrainingEvent::Step(record) => progress.step(record),
+            TrainingEvent::Epoch(record) => progress.line(&epoch_line(record)),
+            // A collapse lasts for epochs, with other figures in each; it is told once.
+            TrainingEvent::Collapse(collapse) if told != Some(discriminant(&collapse)) => {
+                told = Some(discriminant(&collapse));
+                progress.line(&format!("warning: {collapse}"));
+            }
+            _ => {}
+        }
+        progress.goes_on()
+    });
     progress.finish();
     let outcome = outcome?;
     report::write(&folder, &outcome)?;
@@ -56,15 +73,25 @@ fn go(mut run: Run, stop: &AtomicBool, is_json: bool) -> Result<Ended, Failure> 
     } else {
         say_outcome(&folder, &outcome)?;
     }
-    if outcome.ending == RunEnding::Interrupted {
-        tell(format_args!(
-            "stopped after {} steps; go on with `kato-poetry resume {}`",
-            outcome.n_steps,
-            folder.display()
-        ));
-        return Ok(Ended::Interrupted);
-    }
-    Ok(Ended::Done)
+    let (ending, n_steps) = (outcome.ending, outcome.n_steps);
+    Ok(Ended::of_run(ending, n_steps, "kato-poetry", &folder))
+}
+
+/// Returns an epoch in a line.
+fn epoch_line(record: &EpochRecord) -> String {
+    let validation = &record.validation;
+    format!(
+        "epoch {:>3}  train {:.4}  validation {:.4}  cosine {:.4}  variance {:.2}  live units {:.0} %  norm {:.2}  {:.0} chunks/s{}",
+        record.epoch + 1,
+        record.train_loss,
+        validation.loss,
+        validation.cosine,
+        validation.variance_ratio,
+        validation.live_units * 100.0,
+        record.gradient_norm,
+        record.chunks_per_s,
+        if record.is_best { "  best" } else { "" }
+    )
 }
 
 /// Tells what the texts were made into.
@@ -89,57 +116,21 @@ fn tell_corpus(corpus: &Corpus) {
 }
 
 /// Measures what a run will take, and writes nothing.
-fn dry_run(settings: &Settings, corpus: &Corpus, is_json: bool) -> Result<Ended, Failure> {
+fn dry_run(settings: &Settings, corpus: &Corpus, is_json: bool) -> Result<Ended, CommandFailure> {
     let measured = measure(settings, corpus)?;
     if is_json {
         say_json(&measured)?;
-        return Ok(Ended::Done);
+    } else {
+        say_cost("chunks", measured.n_chunks, &measured.cost)?;
     }
-    say_measured(&measured)?;
     Ok(Ended::Done)
 }
 
-/// Prints what a run will take.
-fn say_measured(measured: &Measured) -> Result<(), Failure> {
-    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    say(format_args!("parameters  {:>12}", measured.n_parameters))?;
-    say(format_args!("chunks      {:>12}", measured.n_chunks))?;
-    say(format_args!("steps       {:>12}", measured.n_steps))?;
-    say(format_args!(
-        "a step      {:>10.1} ms",
-        measured.step_s * 1e3
-    ))?;
-    say(format_args!(
-        "validation  {:>10.1} s an epoch",
-        measured.judge_s
-    ))?;
-    match measured.peak_bytes {
-        Some(bytes) => say(format_args!("memory      {:>10.0} MiB", mebibytes(bytes)))?,
-        None => say("memory           unknown: this system does not tell")?,
-    }
-    say(format_args!(
-        "checkpoint  {:>10.1} MiB each, up to four",
-        mebibytes(measured.checkpoint_bytes)
-    ))?;
-    // One that no clock can show is too long in any case.
-    let time = Duration::try_from_secs_f64(measured.hours * 3600.0).unwrap_or(Duration::MAX);
-    let time = FormattedDuration(time).to_string();
-    say(format_args!(
-        "time        {time:>12}, if nothing stops it early"
-    ))
-}
-
 /// Prints what came of a run.
-fn say_outcome(folder: &Path, outcome: &Outcome) -> Result<(), Failure> {
-    let why = match outcome.ending {
-        RunEnding::Complete => "all epochs are trained",
-        RunEnding::NoImprovement => "the validation loss no longer falls",
-        RunEnding::ReachedTarget => "the validation cosine reached its target",
-        _ => "interrupted",
-    };
+fn say_outcome(folder: &Path, outcome: &Outcome) -> Result<(), CommandFailure> {
     say(format_args!(
-        "{why}: {} epochs, {} steps",
-        outcome.n_epochs, outcome.n_steps
+        "{}: {} epochs, {} steps",
+        outcome.ending, outcome.n_epochs, outcome.n_steps
     ))?;
     if let Some(best) = &outcome.best {
         say(format_args!(

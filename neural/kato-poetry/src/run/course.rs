@@ -6,6 +6,7 @@ use std::path::Path;
 use kato_neural::Pass;
 use kato_neural::burn::tensor::Device;
 use kato_neural::checkpoint::write_weights;
+use kato_neural::run::RunError;
 use kato_neural::train::{BatchSource, Trainer};
 
 use super::{Run, corpus_of, fresh_model, trained};
@@ -39,7 +40,7 @@ impl Run {
     /// written.
     pub fn write_course(run: &Path, folder: &Path, n_losses: usize) -> Result<(), PoetryError> {
         let (settings, corpus) = corpus_of(run)?;
-        fs::create_dir_all(folder).map_err(PoetryError::file("create", folder))?;
+        fs::create_dir_all(folder).map_err(RunError::file("create", folder))?;
         let (dims, n_words) = (corpus.vectors.dims(), corpus.vectors.len());
         let model = fresh_model(&settings, dims, n_words, &Device::flex());
         write_weights(&model, &folder.join("weights.safetensors"))?;

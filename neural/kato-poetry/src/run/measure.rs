@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::peak_bytes;
+use kato_neural::run::RunCost;
 use kato_neural::train::{BatchSource, Trainer};
 use serde::Serialize;
 
@@ -24,22 +24,11 @@ const N_JUDGED: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Measured {
-    /// Trained numbers of the model.
-    pub n_parameters: usize,
     /// Chunks that are trained on.
     pub n_chunks: usize,
-    /// Steps of all epochs.
-    pub n_steps: u64,
-    /// Seconds a step, the mean of three.
-    pub step_s: f64,
-    /// Seconds of a judgement of all validation chunks, extrapolated from some of them.
-    pub judge_s: f64,
-    /// Hours of all epochs, judgements included, if nothing stops the run early.
-    pub hours: f64,
-    /// The most memory of this process so far; `None` where the system does not tell.
-    pub peak_bytes: Option<u64>,
-    /// Bytes of a checkpoint: weights and two moments.
-    pub checkpoint_bytes: u64,
+    /// What it costs, by the mean of three steps and a judgement of some of the validation chunks.
+    #[serde(flatten)]
+    pub cost: RunCost,
 }
 
 /// Takes the first steps of a run and forgets them.
@@ -89,15 +78,10 @@ pub fn measure(settings: &Settings, corpus: &Corpus) -> Result<Measured, PoetryE
     if settings.loss.kind.needs_words() {
         n_parameters += (vectors.dims() + 1) * vectors.len();
     }
-    let n_steps = batches.n_steps_an_epoch() * training.epochs;
+    let n_epochs = training.epochs;
+    let n_steps = batches.n_steps_an_epoch() * n_epochs;
     Ok(Measured {
-        n_parameters,
         n_chunks: corpus.train.len(),
-        n_steps,
-        step_s,
-        judge_s,
-        hours: (n_steps as f64 * step_s + training.epochs as f64 * judge_s) / 3600.0,
-        peak_bytes: peak_bytes(),
-        checkpoint_bytes: 3 * 4 * n_parameters as u64,
+        cost: RunCost::new(n_parameters, (n_steps, n_epochs), (step_s, judge_s)),
     })
 }

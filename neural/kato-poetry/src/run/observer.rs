@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kato_neural::BoxError;
 use kato_neural::burn::module::Module;
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::History;
+use kato_neural::run::{History, StepRecord, StepWatch};
 use kato_neural::train::{Event, Observer, Place, StepReport, Trainer};
 
 use super::history::EpochRecord;
@@ -31,51 +31,14 @@ pub enum TrainingEvent<'a> {
     Collapse(Collapse),
 }
 
-/// A step of a training.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct StepRecord {
-    /// Steps that are done.
-    pub step: u64,
-    /// Steps of the whole run.
-    pub n_steps: u64,
-    /// The epoch, from 0.
-    pub epoch: u64,
-    /// Its loss, with the penalty of the codes.
-    pub loss: f64,
-    /// Chunks a second since the process began to train, validation left out.
-    pub chunks_per_s: f64,
-    /// Time until the last step of the run at this rate, validation included.
-    pub left: Duration,
-}
-
-/// Sums over the steps of an epoch that were taken by this process.
-#[derive(Debug, Default)]
-struct Sums {
-    n_steps: u64,
-    n_chunks: f64,
-    norm: f64,
-    rate: f64,
-    waited: Duration,
-    computed: Duration,
-    saving: Duration,
-}
-
 /// Watches one training for its caller.
 pub(super) struct Watch<'a> {
     corpus: &'a Corpus,
     settings: &'a Settings,
     history: History,
-    n_steps: u64,
     on_event: &'a mut dyn FnMut(TrainingEvent<'_>) -> bool,
-    begun: Instant,
-    /// Steps that this process took, and their chunks.
-    n_taken: u64,
-    n_chunks: f64,
-    judging: Duration,
-    epoch: Sums,
+    steps: StepWatch,
     judged: Option<(Judgement, Duration)>,
-    step: u64,
     has_reached_target: bool,
     error: Option<PoetryError>,
 }
@@ -93,16 +56,9 @@ impl<'a> Watch<'a> {
             corpus,
             settings,
             history,
-            n_steps: steps.end,
             on_event,
-            begun: Instant::now(),
-            n_taken: 0,
-            n_chunks: 0.0,
-            judging: Duration::ZERO,
-            epoch: Sums::default(),
+            steps: StepWatch::new(steps),
             judged: None,
-            // An epoch whose last step was the last before a stop is judged without another.
-            step: steps.start,
             has_reached_target: false,
             error: None,
         }
@@ -126,33 +82,14 @@ impl<'a> Watch<'a> {
 
     /// Counts time in which training waited for a checkpoint.
     pub(super) fn stood_still(&mut self, time: Duration) {
-        self.epoch.saving += time;
+        self.steps.count_saving(time);
     }
 
     /// Counts a step and tells it.
     fn step(&mut self, report: &StepReport, place: Place, times: (Duration, Duration)) -> bool {
         // The second weight is the number of chunks.
         let n_chunks = report.weights.get(1).copied().unwrap_or(0.0);
-        self.n_taken += 1;
-        self.n_chunks += n_chunks;
-        self.step = report.step + 1;
-        self.epoch.n_steps += 1;
-        self.epoch.n_chunks += n_chunks;
-        self.epoch.norm += report.norm;
-        self.epoch.rate = report.rate;
-        self.epoch.waited += times.0;
-        self.epoch.computed += times.1;
-        let elapsed = self.begun.elapsed();
-        let trained = elapsed.saturating_sub(self.judging).as_secs_f64().max(1e-9);
-        let n_left = self.n_steps.saturating_sub(self.step) as f64;
-        let record = StepRecord {
-            step: self.step,
-            n_steps: self.n_steps,
-            epoch: place.epoch,
-            loss: report.loss,
-            chunks_per_s: self.n_chunks / trained,
-            left: Duration::from_secs_f64(elapsed.as_secs_f64() / self.n_taken as f64 * n_left),
-        };
+        let record = self.steps.count(report, place, n_chunks, times);
         (self.on_event)(TrainingEvent::Step(&record))
     }
 
@@ -161,21 +98,20 @@ impl<'a> Watch<'a> {
         let Some((validation, judging)) = self.judged.take() else {
             return true;
         };
-        let sums = std::mem::take(&mut self.epoch);
-        let trained = (sums.waited + sums.computed).as_secs_f64().max(1e-9);
+        let steps = self.steps.end_epoch();
         let record = EpochRecord {
             epoch,
-            step: self.step,
+            step: self.steps.step(),
             train_loss: loss,
             validation,
             is_best,
-            rate: sums.rate,
-            gradient_norm: sums.norm / sums.n_steps.max(1) as f64,
-            chunks_per_s: sums.n_chunks / trained,
-            wait_share: sums.waited.as_secs_f64() / trained,
-            train_s: trained,
+            rate: steps.rate,
+            gradient_norm: steps.gradient_norm,
+            chunks_per_s: steps.n_items / steps.train_s,
+            wait_share: steps.wait_share,
+            train_s: steps.train_s,
             judge_s: judging.as_secs_f64(),
-            saving_s: sums.saving.as_secs_f64(),
+            saving_s: steps.saving_s,
         };
         if let Err(error) = self.history.push(&record) {
             // The trainer is told by the next judgement; until then it may save.
@@ -235,7 +171,7 @@ impl Observer<Reconstruction> for Watch<'_> {
         let device = Device::flex();
         let judgement = judge(&model, validation, vectors, &self.settings.loss, &device);
         let taken = begun.elapsed();
-        self.judging += taken;
+        self.steps.count_judging(taken);
         self.judged = Some((judgement, taken));
         Ok(Some(judgement.loss))
     }

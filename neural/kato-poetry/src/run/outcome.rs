@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kato_neural::burn::tensor::Device;
-use kato_neural::run::{History, read_json, write_json};
+use kato_neural::run::{History, RunEnding, read_json, write_json};
 use serde::{Deserialize, Serialize};
 
 use super::{EpochRecord, Files, Run};
@@ -11,21 +11,6 @@ use crate::error::PoetryError;
 use crate::metrics::{Judgement, baseline_cosine};
 use crate::trained::Trained;
 use crate::training::{judge, nearest_accuracy};
-
-/// Why a training ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum RunEnding {
-    /// All epochs were trained.
-    Complete,
-    /// The validation loss did not fall for as many epochs as the patience has.
-    NoImprovement,
-    /// The validation cosine reached its target.
-    ReachedTarget,
-    /// Its caller stopped it; it can go on.
-    Interrupted,
-}
 
 /// What came of a run so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use kato_gradient::finder::RangeTestSettings;
 use kato_gradient::schedule::{Constant, Schedule};
 use kato_poetry::run::{RunEnding, TrainingEvent, find_rate};
 use kato_poetry::settings::DecoderKind;
-use kato_poetry::{Corpus, Run, Trained, npy};
+use kato_poetry::{Corpus, Run, Settings, Trained, npy};
 
 use crate::support::{Done, begin, one_epoch, settings, sonnets, state, timeless, train};
 
@@ -33,6 +33,21 @@ fn loader_threads_change_no_bit_and_neither_does_when_something_is_written() -> 
     Ok(())
 }
 
+/// Returns the loss of each step of a run.
+fn losses_of(settings: &Settings) -> Result<Vec<f64>, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let mut run = begin(&folder.path().join("run"), settings)?;
+    let mut losses = Vec::new();
+    run.train(&mut |event| {
+        if let TrainingEvent::Step(record) = event {
+            losses.push(record.loss);
+        }
+        true
+    })?;
+    assert_eq!(losses.len() as u64, run.n_steps()?);
+    Ok(losses)
+}
+
 #[test]
 fn steps_of_several_batches_are_those_of_one_where_batches_are_not_normalised() -> Done {
     let losses = |batch: usize, accumulate: usize| -> Result<Vec<f64>, Box<dyn Error>> {
@@ -40,17 +55,7 @@ fn steps_of_several_batches_are_those_of_one_where_batches_are_not_normalised() 
         settings.model.batch_norm = false;
         settings.training.batch = batch;
         settings.training.accumulate = accumulate;
-        let folder = tempfile::tempdir()?;
-        let mut run = begin(&folder.path().join("run"), &settings)?;
-        let mut losses = Vec::new();
-        run.train(&mut |event| {
-            if let TrainingEvent::Step(record) = event {
-                losses.push(record.loss);
-            }
-            true
-        })?;
-        assert_eq!(losses.len() as u64, run.n_steps()?);
-        Ok(losses)
+        losses_of(&settings)
     };
     let wide = losses(6, 1)?;
     assert!(wide.len() > 1, "{wide:?}");
@@ -183,16 +188,7 @@ fn a_batch_that_is_cut_has_the_losses_of_the_whole() -> Done {
         settings.model.batch_norm = false;
         settings.training.batch = 6;
         settings.training.max_tokens_at_once = at_once;
-        let folder = tempfile::tempdir()?;
-        let mut run = begin(&folder.path().join("run"), &settings)?;
-        let mut losses = Vec::new();
-        run.train(&mut |event| {
-            if let TrainingEvent::Step(record) = event {
-                losses.push(record.loss);
-            }
-            true
-        })?;
-        Ok(losses)
+        losses_of(&settings)
     };
     let whole = losses(None)?;
     let cut = losses(Some(120))?;

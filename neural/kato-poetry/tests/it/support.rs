@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kato_neural::checkpoint::{Kind, latest};
 use kato_poetry::poems::{PoemUnit, TextOptions, read_poems};
 use kato_poetry::run::{EpochRecord, Outcome, TrainingEvent};
 use kato_poetry::{Corpus, Poem, Run, Settings};
@@ -76,25 +77,10 @@ pub(crate) fn train(run: &mut Run, max_steps: u64) -> Result<Outcome, Box<dyn Er
 
 /// Returns the bytes of the newest weights and moments, and the judgements of all epochs.
 pub(crate) fn state(folder: &Path) -> Result<State, Box<dyn Error>> {
-    let mut newest: Vec<_> = fs::read_dir(folder.join("checkpoints"))?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_, std::io::Error>>()?;
-    newest.retain(|path| {
-        path.file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with("step-"))
-    });
-    newest.sort();
-    let newest = newest.last().ok_or("there is a checkpoint")?;
-    let mut files: Vec<_> = fs::read_dir(newest)?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_, std::io::Error>>()?;
-    files.retain(|path| {
-        path.extension()
-            .is_some_and(|ending| ending == "safetensors")
-    });
-    files.sort();
-    assert_eq!(files.len(), 2, "weights and moments");
-    let bytes = files.iter().map(fs::read).collect::<Result<_, _>>()?;
+    let newest = latest(&folder.join("checkpoints"), Kind::Step)?.place.path;
+    let files = ["weights.safetensors", "optimizer.safetensors"];
+    let bytes = files.iter().map(|name| fs::read(newest.join(name)));
+    let bytes = bytes.collect::<Result<_, _>>()?;
     Ok((bytes, Run::read_history(folder)?))
 }
 

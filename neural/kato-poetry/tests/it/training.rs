@@ -148,11 +148,14 @@ fn what_a_run_takes_is_measured_without_a_trace() -> Done {
     let corpus = Corpus::prepare(sonnets(), &settings.corpus())?;
     let measured = measure(&settings, &corpus)?;
     assert_eq!(
-        measured.n_parameters,
+        measured.cost.n_parameters,
         settings.model.n_parameters(corpus.vectors.dims())
     );
     assert_eq!(measured.n_chunks, corpus.train.len());
-    assert_eq!(measured.n_steps, 3 * corpus.train.len().div_ceil(3) as u64);
-    assert!(measured.step_s > 0.0 && measured.hours > 0.0);
+    assert_eq!(
+        measured.cost.n_steps,
+        3 * corpus.train.len().div_ceil(3) as u64
+    );
+    assert!(measured.cost.step_s > 0.0 && measured.cost.hours > 0.0);
     Ok(())
 }

@@ -1,0 +1,17 @@
+//! What every program that trains shows and prints, and how it ends.
+
+mod bar;
+mod cost;
+mod ending;
+mod failure;
+mod output;
+mod pictures;
+mod settings;
+
+pub use bar::TrainingBar;
+pub use cost::say_cost;
+pub use ending::{Ended, end, on_threads};
+pub use failure::{CommandFailure, HasClass};
+pub use output::{say, say_json, tell};
+pub use pictures::EpochPictures;
+pub use settings::{SettingFlag, setting_flag, settings_table, wrong_setting};

@@ -1,0 +1,82 @@
+//! Why a command ends without what was asked for.
+
+use std::error::Error;
+use std::{fmt, io};
+
+use kato_advice::ErrorClass;
+
+use crate::run::{BatchTrialError, RunError};
+
+/// An error of a library that says what the user can do.
+pub trait HasClass: Error + Send + Sync + 'static {
+    /// Returns what the user can do about the error.
+    fn class(&self) -> ErrorClass;
+}
+
+impl HasClass for BatchTrialError {
+    fn class(&self) -> ErrorClass {
+        Self::class(self)
+    }
+}
+
+impl HasClass for RunError {
+    fn class(&self) -> ErrorClass {
+        Self::class(self)
+    }
+}
+
+/// Why a command ended without what was asked for.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CommandFailure {
+    /// A library cannot do it; what it says is said alone.
+    Work(Box<dyn HasClass>),
+    /// Standard output cannot be written to.
+    Output(io::Error),
+    /// The command was used wrongly.
+    Usage(String),
+}
+
+impl fmt::Display for CommandFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Work(error) => error.fmt(f),
+            Self::Output(_) => f.write_str("the output cannot be written"),
+            Self::Usage(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Error for CommandFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Work(error) => error.source(),
+            Self::Output(error) => Some(error),
+            Self::Usage(_) => None,
+        }
+    }
+}
+
+impl From<io::Error> for CommandFailure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl<E: HasClass> From<E> for CommandFailure {
+    fn from(error: E) -> Self {
+        Self::Work(Box::new(error))
+    }
+}
+
+impl CommandFailure {
+    /// Returns what the user can do about the failure.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Work(error) => error.class(),
+            Self::Output(error) => ErrorClass::of_io(error.kind()),
+            Self::Usage(_) => ErrorClass::Usage,
+        }
+    }
+}
